@@ -19,24 +19,24 @@ class ClientAddress:
     def __init__(self, trusted: Sequence[str] = ()) -> None:
         self._trusted: tuple[Network, ...] = tuple(ip_network(entry) for entry in trusted)
 
-    def of(self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    def resolve(self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         """The nearest address that is no trusted proxy; ``peer`` is the connection's.
 
         ``X-Forwarded-For`` is read from the right: what stands left of the first stranger was
         written by the stranger.
         """
-        if not self._trusted or peer is None or not self._trusts(peer):
+        if not self._trusted or peer is None or not self._is_trusted_proxy(peer):
             return peer
         forwarded = ",".join(value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for")
         for hop in reversed([part.strip() for part in forwarded.split(",")]):
             if not _is_address(hop):
                 return peer
-            if not self._trusts(hop):
+            if not self._is_trusted_proxy(hop):
                 return hop
             peer = hop
         return peer
 
-    def _trusts(self, address: str) -> bool:
+    def _is_trusted_proxy(self, address: str) -> bool:
         return _is_address(address) and any(ip_address(address) in network for network in self._trusted)
 
 

@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, TextIO
 
-SECRET: Final = re.compile(r"\b(dk_(?:agent_)?|dl_signup_|oat_|ort_|oac_|whsec_|sk_|rk_)[A-Za-z0-9_-]{8,}")
-AUTHORIZATION: Final = re.compile(
+SECRET_PATTERN: Final = re.compile(
+    r"\b(dk_(?:agent_)?|dl_signup_|oat_|ort_|oac_|whsec_|sk_|rk_)[A-Za-z0-9_-]{8,}"
+)
+AUTHORIZATION_PATTERN: Final = re.compile(
     r"\b(authorization|x-api-key|cookie)\b[^\w\[]{1,6}(?:(?:bearer|basic) +)?[^\s\"\\,]+|\b(bearer) +[\w.~+/=-]{8,}",
     re.IGNORECASE,
 )
-PASSWORD: Final = re.compile(r"(://[^\s:/@\"]*:)[^\s@\"/]+@")
-ADDRESS: Final = re.compile(
+PASSWORD_PATTERN: Final = re.compile(r"(://[^\s:/@\"]*:)[^\s@\"/]+@")
+ADDRESS_PATTERN: Final = re.compile(
     r"(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+"
     r"|\b(?:\d{1,3}\.){3}\d{1,3}\b"
     r"|(?<![\w:])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?![\w:])"
@@ -24,32 +26,34 @@ ADDRESS: Final = re.compile(
 """Persons and machines: e-mail addresses, IPv4 and IPv6. A run of letters is walked once, however long it is."""
 
 
-_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """What every record has; anything else was told with it, as ``extra``."""
 
 
-def write_logs(stream: TextIO | None = None) -> None:
+def configure_logging(stream: TextIO | None = None) -> None:
     """Send every log record of the process through one formatter that redacts.
 
     Args:
         stream: where the lines go; None for standard error.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(_Lines())
+    handler.setFormatter(_RedactingJsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    sys.excepthook = _log_end
+    sys.excepthook = _log_uncaught_exception
     for wordy in ("alembic", "httpx2", "touchpoint.server"):  # httpx2 tells every address it asks, whole
         logging.getLogger(wordy).setLevel(logging.WARNING)
 
 
-def _log_end(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+def _log_uncaught_exception(
+    kind: type[BaseException], fault: BaseException, trace: TracebackType | None
+) -> None:
     """What ends the process is told like everything else: a traceback may hold anything. Ctrl-C is no fault."""
     if issubclass(kind, KeyboardInterrupt):
         return
     logging.getLogger("touchpoint").critical("the process ends by a fault", exc_info=(kind, fault, trace))
 
 
-class _Lines(logging.Formatter):
+class _RedactingJsonFormatter(logging.Formatter):
     """A record as one line of JSON; every value of it is redacted."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -58,25 +62,25 @@ class _Lines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
-            **{name: value for name, value in vars(record).items() if name not in _OWN},
+            **{name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES},
         }
         if record.exc_info:
             told["exception"] = self.formatException(record.exc_info)
-        return json.dumps({name: _told(value) for name, value in told.items()}, ensure_ascii=False)
+        return json.dumps({name: _redact_value(value) for name, value in told.items()}, ensure_ascii=False)
 
 
-def _told(value: object) -> object:
+def _redact_value(value: object) -> object:
     """What is no text is told as text, so that nothing inside it is told by accident."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    return clean(value if isinstance(value, str) else str(value))
+    return redact(value if isinstance(value, str) else str(value))
 
 
-def clean(text: str) -> str:
+def redact(text: str) -> str:
     """A text without credentials, e-mail addresses and IP addresses."""
-    text = AUTHORIZATION.sub(_named, SECRET.sub(r"\1[redacted]", text))
-    return ADDRESS.sub("[redacted]", PASSWORD.sub(r"\1[redacted]@", text))
+    text = AUTHORIZATION_PATTERN.sub(_replacement_for, SECRET_PATTERN.sub(r"\1[redacted]", text))
+    return ADDRESS_PATTERN.sub("[redacted]", PASSWORD_PATTERN.sub(r"\1[redacted]@", text))
 
 
-def _named(found: re.Match[str]) -> str:
+def _replacement_for(found: re.Match[str]) -> str:
     return f"{found[1] or found[2]} [redacted]"

@@ -5,17 +5,17 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from hosts.serving import settle
+from hosts.asgi_runner import freeze_loaded_objects
 
 pytest_plugins = [
     "service_core.testing.redis_server",
     "service_core.testing.postgres_server",
-    "tests.databases",
-    "tests.bucket",
-    "tests.shares",
+    "tests.fixtures.databases",
+    "tests.fixtures.s3_server",
+    "tests.xdist_scheduling",
 ]
 
-os.environ["PYTHONFAULTHANDLER"] = "1"  # a process that hangs tells where, see `tests.processes`
+os.environ["PYTHONFAULTHANDLER"] = "1"  # a process that hangs tells where, see `tests.fixtures.processes`
 
 settings.register_profile(
     "house",
@@ -40,4 +40,4 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish():
     """What is loaded by now stays, as in a service that has started: to look through it took a fifth of the time."""
-    settle()
+    freeze_loaded_objects()

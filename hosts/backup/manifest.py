@@ -9,10 +9,10 @@ from typing import Final
 
 from service_core.kernel.errors import StartupError
 
-NAME: Final = "backup.json"
+MANIFEST_FILE: Final = "backup.json"
 VERSION: Final = 1
 
-PLACES: Final = (
+BACKED_UP_PORTS: Final = (
     ("queue", "ingest.queue"),
     ("events", "storage.events"),
     ("workspace", "storage.workspace"),
@@ -28,7 +28,7 @@ before their files: each file they name is there. The key that seals credentials
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BackupFile:
     """One file: its place in the backup, bytes, and SHA-256 in hex."""
 
     name: str
@@ -46,9 +46,9 @@ class Manifest:
         elsewhere: settings whose data a server keeps, which has backups of its own.
     """
 
-    made_at: str
-    files: tuple[Held, ...]
-    elsewhere: tuple[str, ...]
+    created_at: str
+    files: tuple[BackupFile, ...]
+    external_settings: tuple[str, ...]
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Keep it beside the files."""
         text = json.dumps({"version": VERSION, **asdict(self)}, indent=1)
-        (folder / NAME).write_text(text + "\n", encoding="utf-8")
+        (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
@@ -68,15 +68,15 @@ class Manifest:
             StartupError: there is none, or another version wrote it.
         """
         try:
-            told = json.loads((folder / NAME).read_text(encoding="utf-8"))
+            told = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise StartupError(f"{folder} is no backup: it has no {NAME}.") from None
+            raise StartupError(f"{folder} is no backup: it has no {MANIFEST_FILE}.") from None
         if told.pop("version", None) != VERSION:
             raise StartupError(f"{folder} was made by another version. Restore it with that one.")
-        files = tuple(Held(**held) for held in told["files"])
+        files = tuple(BackupFile(**held) for held in told["files"])
         return cls(told["made_at"], files, tuple(told["elsewhere"]))
 
-    def check(self, folder: Path) -> None:
+    def verify(self, folder: Path) -> None:
         """Look at every file.
 
         Raises:
@@ -84,19 +84,19 @@ class Manifest:
         """
         for held in self.files:
             file = folder / held.name
-            if not file.is_file() or file.stat().st_size != held.size or digest_of(file) != held.digest:
+            if not file.is_file() or file.stat().st_size != held.size or sha256_of_file(file) != held.digest:
                 raise StartupError(
                     f"The backup is damaged: {held.name} is not what was written. Use another."
                 )
 
 
-def held_in(folder: Path) -> Iterator[Held]:
+def list_backup_files(folder: Path) -> Iterator[BackupFile]:
     """Every file below a folder, in order."""
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        yield Held(file.relative_to(folder).as_posix(), file.stat().st_size, digest_of(file))
+        yield BackupFile(file.relative_to(folder).as_posix(), file.stat().st_size, sha256_of_file(file))
 
 
-def digest_of(file: Path) -> str:
+def sha256_of_file(file: Path) -> str:
     """SHA-256 of a file, in hex."""
     with file.open("rb") as content:
         return file_digest(content, "sha256").hexdigest()

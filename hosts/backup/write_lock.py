@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from hosts.composition.wrapping import Around, asked
-from service_core.intake.ports import EventStore
+from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
+from service_core.ingestion.ports import EventStore
 
-WRITES: Final = tuple(name for name in asked(EventStore) if name != "sessions")
+WRITE_METHODS: Final = tuple(name for name in awaitable_methods(EventStore) if name != "sessions")
 """What writes to an event store: all of its writing side, but for the look at sessions."""
 
 
@@ -25,15 +25,17 @@ class WriteLock:
         """Around the adapter of the event store; the others are given back as they are."""
         if port != "events":
             return adapter
-        return Around(adapter, {name: self._passing(getattr(adapter, name)) for name in WRITES})
+        return WrappedAdapter(
+            adapter, {name: self._guard_write(getattr(adapter, name)) for name in WRITE_METHODS}
+        )
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
+    async def paused(self) -> AsyncIterator[None]:
         """Inside the block no write begins, and none is under way."""
         async with self._writing:
             yield
 
-    def _passing(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def _guard_write(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def alone(*given: Any, **named: Any) -> Any:
             async with self._writing:
                 return await write(*given, **named)

@@ -5,41 +5,43 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, OneAlone
-from hosts.cli.rounds import show
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, OptionalWorkspace
+from hosts.cli.sync import print_sync_result
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hosts.cli.rounds import Found
+    from hosts.cli.sync import Found
 
 app = typer.Typer(help="Read ad platforms.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
-def _ads() -> None:
+def _ads_group() -> None:
     """Read ad platforms."""
 
 
 @app.command()
-def sync(workspace: OneAlone = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def sync_ads(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Read the connected ad platforms now.
 
     The running service reads them by itself, each hour. Exit code 1 when something could not be read.
     """
-    show(
-        asyncio.run(_synced(config, workspace)),
+    print_sync_result(
+        asyncio.run(_sync_workspaces(config, workspace)),
         "No ad platform is connected with credentials that are good. `touchpoint connection list` tells what is, "
         "`touchpoint connection add PROVIDER --secret NAME` connects one.",
     )
 
 
-async def _synced(config: "Path", public_id: str | None) -> "Found":
-    from hosts.cli.rounds import read_now
-    from hosts.cli.secrets import vault_of
-    from hosts.composition.ads import ad_reading_of
-    from hosts.composition.compose import installed
-    from hosts.composition.load import load_settings
+async def _sync_workspaces(config: "Path", public_id: str | None) -> "Found":
+    from hosts.cli.secrets import open_vault
+    from hosts.cli.sync import sync_now
+    from hosts.composition.ads import build_ad_sync
+    from hosts.composition.compose import load_installed_registry
+    from hosts.composition.load_settings import load_settings
 
-    async with vault_of(config) as ports:
-        return await read_now(ports, ad_reading_of(ports, installed(), load_settings(config).ads), public_id)
+    async with open_vault(config) as ports:
+        return await sync_now(
+            ports, build_ad_sync(ports, load_installed_registry(), load_settings(config).ads), public_id
+        )

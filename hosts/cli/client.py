@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 from service_core.kernel.errors import StartupError
 
 
-class Client:
+class ApiClient:
     """Asks a running service with a key.
 
     Args:
@@ -25,7 +25,7 @@ class Client:
 
     def get(self, path: str, **parameters: str | int) -> Mapping[str, Any]:
         """The answer of a read; raises as `post` does."""
-        return self._ask(f"{path}?{urlencode(parameters)}", None)
+        return self._request(f"{path}?{urlencode(parameters)}", None)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer to a JSON body.
@@ -33,9 +33,9 @@ class Client:
         Raises:
             StartupError: nobody answers, or the service refused; the message is its own sentence.
         """
-        return self._ask(path, json.dumps(body).encode())
+        return self._request(path, json.dumps(body).encode())
 
-    def _ask(self, path: str, body: bytes | None) -> Mapping[str, Any]:
+    def _request(self, path: str, body: bytes | None) -> Mapping[str, Any]:
         address = f"{self._api}/v1{path}"
         if not address.startswith(("http://", "https://")):
             raise StartupError(f"{self._api} is no address of a service. Write http://HOST:PORT.")
@@ -49,7 +49,7 @@ class Client:
                     raise StartupError(
                         f"{self._api} answers, but is not the API. Name its address with --api."
                     ) from None
-                raise StartupError(_sentence(refused.read())) from None
+                raise StartupError(_error_sentence(refused.read())) from None
         except URLError as fault:
             reason = getattr(fault.reason, "strerror", None) or fault.reason
             raise StartupError(
@@ -58,6 +58,6 @@ class Client:
             ) from None
 
 
-def _sentence(body: bytes) -> str:
+def _error_sentence(body: bytes) -> str:
     said = json.loads(body)
     return " ".join(f"{part}." for part in (said["error"], said.get("hint")) if part).replace("..", ".")

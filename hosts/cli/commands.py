@@ -8,31 +8,31 @@ from typer.core import TyperGroup
 
 from hosts.cli import (
     ads,
-    backing_up,
+    backup,
     connections,
+    copy_store,
     costs,
     demo,
     docs,
     domains,
     fx,
-    importing,
-    inspecting,
+    import_data,
+    init,
+    inspect_config,
     keys,
     members,
-    moving,
     postbacks,
     quarantine,
     query,
     revenue,
-    serving,
-    setup,
+    serve,
     workspace,
 )
-from hosts.cli.options import complaints
-from service_core.kernel.errors import Refusal, StartupError
+from hosts.cli.options import error_console
+from service_core.kernel.errors import ApiError, StartupError
 
 
-class _Answering(TyperGroup):
+class _ErrorReportingGroup(TyperGroup):
     """Turns what a command refuses into a sentence: exit 2 for the deployment, 1 for the request."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -40,20 +40,20 @@ class _Answering(TyperGroup):
         try:
             return super().invoke(ctx)
         except StartupError as fault:
-            _say(str(fault))
+            _print_error(str(fault))
             raise typer.Exit(2) from None
-        except Refusal as refusal:
-            _say(" ".join(filter(None, (f"{refusal.message}.", refusal.hint))))
+        except ApiError as refusal:
+            _print_error(" ".join(filter(None, (f"{refusal.message}.", refusal.hint))))
             raise typer.Exit(1) from None
 
 
-def _say(sentence: str) -> None:
-    complaints().print(sentence, style="bold red", markup=False, soft_wrap=True)
+def _print_error(sentence: str) -> None:
+    error_console().print(sentence, style="bold red", markup=False, soft_wrap=True)
 
 
 app = typer.Typer(
     name="touchpoint",
-    cls=_Answering,
+    cls=_ErrorReportingGroup,
     help="Self-hosted web analytics, attribution and revenue over one JSON API.",
     no_args_is_help=True,
     add_completion=False,
@@ -62,36 +62,37 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         typer.echo(f"touchpoint {version('touchpoint')}")
         raise typer.Exit
 
 
 @app.callback()
-def _of_all(
+def _global_options(
     _: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is."),
     ] = False,
 ) -> None:
     """What stands before a command."""
 
 
-app.command("init")(setup.init)
-app.command("serve")(serving.serve)
-app.command("worker")(serving.worker)
-app.command("backup")(backing_up.backup)
-app.command("restore")(backing_up.restore)
-app.command("move")(moving.move)
+app.command("init")(init.init)
+app.command("serve")(serve.serve)
+app.command("worker")(serve.worker)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
+app.command("move")(copy_store.move)
 app.command("demo")(demo.demo)
 app.command("docs")(docs.docs)
 app.command("query")(query.query)
-app.command("plugins")(inspecting.plugins)
+app.command("plugins")(inspect_config.plugins)
 app.command("fx")(fx.fx)
 app.add_typer(ads.app, name="ads")
 app.add_typer(revenue.app, name="revenue")
 app.add_typer(costs.app, name="costs")
-app.add_typer(importing.app, name="import")
+app.add_typer(import_data.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")
 app.add_typer(postbacks.app, name="postbacks")
@@ -99,4 +100,4 @@ app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(workspace.app, name="workspace")
 app.add_typer(connections.app, name="connection")
 app.add_typer(domains.app, name="domain")
-app.add_typer(inspecting.config, name="config")
+app.add_typer(inspect_config.config, name="config")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, complaints, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, error_console, output_console
 from hosts.cli.secrets import SecretNames
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.insight.connections.model import ConnectedAccount, Connection, ProviderKind
+    from service_core.analytics.connections.models import ConnectedAccount, Connection, ProviderKind
 
 app = typer.Typer(
     help="Connect ad platforms and revenue providers.", no_args_is_help=True, rich_markup_mode=None
@@ -67,22 +67,22 @@ def add(
     credentials is read by the running service: the accounts that are named, or all there are.
     """
     from hosts.cli.secrets import read_secrets
-    from service_core.insight.connections.model import ConnectionStatus
+    from service_core.analytics.connections.models import ConnectionStatus
 
-    described = _kind(provider, kind)
-    accounts = _accounts(account or [], asset or [])
+    described = _resolve_kind(provider, kind)
+    accounts = _parse_accounts(account or [], asset or [])
     secrets = read_secrets(secret or [])
-    is_begun = bool(secrets) and not _is_only_sent_to(provider)
+    is_begun = bool(secrets) and not _is_send_only(provider)
     usual = ConnectionStatus.PENDING if is_begun else ConnectionStatus.CONNECTED
     standing = ConnectionStatus(status.value) if status else usual
 
     async def save() -> tuple["Connection", str | None]:
-        from hosts.cli.deployment import chosen
-        from hosts.cli.secrets import vault_of
-        from service_core.insight.connections.model import Connection
+        from hosts.cli.deployment import find_workspace
+        from hosts.cli.secrets import open_vault
+        from service_core.analytics.connections.models import Connection
 
-        async with vault_of(config) as ports:
-            owner = await chosen(ports.workspace, workspace)
+        async with open_vault(config) as ports:
+            owner = await find_workspace(ports.workspace, workspace)
             if secrets:
                 await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
             connection = Connection(owner.id, provider, described, standing, ports.clock(), accounts, error)
@@ -91,21 +91,23 @@ def add(
             return connection, f"/webhooks/{provider}/{owner.public_id}" if takes else None
 
     connection, webhook = asyncio.run(save())
-    _print(connection)
+    _print_connection(connection)
     if webhook is not None:
-        output().print(f"Let it send webhooks to {webhook} of the ingest host.", soft_wrap=True, markup=False)
+        output_console().print(
+            f"Let it send webhooks to {webhook} of the ingest host.", soft_wrap=True, markup=False
+        )
 
 
 @app.command("list")
-def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def list_connections(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List what a workspace has connected."""
-    connections = asyncio.run(_listed(config, workspace))
+    connections = asyncio.run(_load_connections(config, workspace))
     if not connections:
-        complaints().print(
+        error_console().print(
             "Nothing is connected. `touchpoint connection add PROVIDER` notes what is.", markup=False
         )
     for connection in connections:
-        _print(connection)
+        _print_connection(connection)
 
 
 @app.command()
@@ -115,9 +117,9 @@ def remove(
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Forget a connection."""
-    if not asyncio.run(_removed(config, workspace, provider)):
+    if not asyncio.run(_remove_connection(config, workspace, provider)):
         raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
-    output().print(f"{provider} is forgotten.", soft_wrap=True, markup=False)
+    output_console().print(f"{provider} is forgotten.", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -135,24 +137,24 @@ def renew(
 
     if not secret:
         raise typer.BadParameter("name what is replaced, as in --secret access_token", param_hint="--secret")
-    _print(asyncio.run(_renewed(config, workspace, provider, read_secrets(secret))))
+    _print_connection(asyncio.run(_replace_secrets(config, workspace, provider, read_secrets(secret))))
 
 
-async def _renewed(
+async def _replace_secrets(
     config: "Path", workspace: str | None, provider: str, secrets: dict[str, str]
 ) -> "Connection":
     from dataclasses import replace
 
-    from hosts.cli.deployment import chosen
-    from hosts.cli.secrets import vault_of
-    from service_core.insight.connections.model import ConnectionStatus
+    from hosts.cli.deployment import find_workspace
+    from hosts.cli.secrets import open_vault
+    from service_core.analytics.connections.models import ConnectionStatus
 
-    async with vault_of(config) as ports:
-        owner = await chosen(ports.workspace, workspace)
-        known = {one.provider: one for one in await ports.workspace.connections(owner.id)}
+    async with open_vault(config) as ports:
+        owner = await find_workspace(ports.workspace, workspace)
+        known = {one.provider: one for one in await ports.workspace.list_connections(owner.id)}
         if provider not in known:
             raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
-        is_begun = known[provider].last_synced_at is None and not _is_only_sent_to(provider)
+        is_begun = known[provider].last_synced_at is None and not _is_send_only(provider)
         status = ConnectionStatus.PENDING if is_begun else ConnectionStatus.CONNECTED
         connection = replace(known[provider], status=status, error=None)
         await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
@@ -166,44 +168,44 @@ def reseal(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
     Afterwards no other key is needed.
     """
-    count = asyncio.run(_resealed(config))
-    output().print(f"Sealed anew: {count}", soft_wrap=True, markup=False)
+    count = asyncio.run(_reencrypt_all(config))
+    output_console().print(f"Sealed anew: {count}", soft_wrap=True, markup=False)
 
 
-async def _resealed(config: "Path") -> int:
-    from hosts.cli.secrets import vault_of
+async def _reencrypt_all(config: "Path") -> int:
+    from hosts.cli.secrets import open_vault
 
     count = 0
-    async with vault_of(config) as ports:
+    async with open_vault(config) as ports:
         kept = ports.connection_secrets
-        for place in await kept.with_secrets():
+        for place in await kept.connections_with_secrets():
             secrets = await kept.secrets(*place)
             await kept.save_secrets(*place, secrets or {})
             count += 1
     return count
 
 
-async def _listed(config: "Path", workspace: str | None) -> "list[Connection]":
-    from hosts.cli.deployment import chosen, directory_of
+async def _load_connections(config: "Path", workspace: str | None) -> "list[Connection]":
+    from hosts.cli.deployment import find_workspace, open_workspace_store
 
-    async with directory_of(config) as store:
-        return await store.connections((await chosen(store, workspace)).id)
-
-
-async def _removed(config: "Path", workspace: str | None, provider: str) -> bool:
-    from hosts.cli.deployment import chosen, directory_of
-
-    async with directory_of(config) as store:
-        return await store.remove_connection((await chosen(store, workspace)).id, provider)
+    async with open_workspace_store(config) as store:
+        return await store.list_connections((await find_workspace(store, workspace)).id)
 
 
-def _kind(provider: str, named: KindName | None) -> "ProviderKind":
-    from service_core.insight.connections.model import ProviderKind
-    from service_core.insight.connections.providers import PROVIDERS
+async def _remove_connection(config: "Path", workspace: str | None, provider: str) -> bool:
+    from hosts.cli.deployment import find_workspace, open_workspace_store
+
+    async with open_workspace_store(config) as store:
+        return await store.remove_connection((await find_workspace(store, workspace)).id, provider)
+
+
+def _resolve_kind(provider: str, named: KindName | None) -> "ProviderKind":
+    from service_core.analytics.connections.models import ProviderKind
+    from service_core.analytics.connections.providers import PROVIDERS
 
     if named is not None:
         return ProviderKind(named.value)
-    known = {one.id: one.kind for one in PROVIDERS.values()} | _brought()
+    known = {one.id: one.kind for one in PROVIDERS.values()} | _installed_provider_kinds()
     if provider not in known:
         raise typer.BadParameter(
             f"say what {provider} is for; known providers are {', '.join(known)}",
@@ -212,27 +214,27 @@ def _kind(provider: str, named: KindName | None) -> "ProviderKind":
     return known[provider]
 
 
-def _brought() -> "dict[str, ProviderKind]":
+def _installed_provider_kinds() -> "dict[str, ProviderKind]":
     """What the providers of installed plugins are for."""
-    from hosts.composition.compose import installed
-    from service_core.insight.connections.model import ProviderKind
+    from hosts.composition.compose import load_installed_registry
+    from service_core.analytics.connections.models import ProviderKind
 
-    registry = installed()
+    registry = load_installed_registry()
     ads = dict.fromkeys((*registry.ad_platforms, *registry.conversion_senders), ProviderKind.ADS)
     return ads | dict.fromkeys(registry.revenue_providers, ProviderKind.REVENUE)
 
 
-def _is_only_sent_to(provider: str) -> bool:
+def _is_send_only(provider: str) -> bool:
     """Whether nothing is read of a provider, so that nothing would ever tell that it is connected."""
-    from hosts.composition.compose import installed
+    from hosts.composition.compose import load_installed_registry
 
-    registry = installed()
+    registry = load_installed_registry()
     return provider in registry.conversion_senders and provider not in registry.ad_platforms
 
 
-def _accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedAccount, ...]":
+def _parse_accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedAccount, ...]":
     """Accounts in the order they are named first; an asset names its account, too."""
-    from service_core.insight.connections.model import Asset, ConnectedAccount
+    from service_core.analytics.connections.models import Asset, ConnectedAccount
 
     names = {id_: name or None for id_, _, name in (text.partition("=") for text in accounts)}
     held: dict[str, list[Asset]] = {id_: [] for id_ in names}
@@ -245,9 +247,9 @@ def _accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedAccount
     return tuple(ConnectedAccount(id_, names.get(id_), tuple(found)) for id_, found in held.items())
 
 
-def _print(connection: "Connection") -> None:
+def _print_connection(connection: "Connection") -> None:
     places = [f"{account.id}/{asset.id}" for account in connection.accounts for asset in account.assets] or [
         account.id for account in connection.accounts
     ]
     parts = (connection.provider, connection.status.value, *places, connection.error)
-    output().print(" ".join(filter(None, parts)), soft_wrap=True, markup=False)
+    output_console().print(" ".join(filter(None, parts)), soft_wrap=True, markup=False)

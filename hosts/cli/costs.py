@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output_console
 
 if TYPE_CHECKING:
-    from service_core.commerce.costs.asked import CostImport
-    from service_core.commerce.costs.checking import Checked
+    from service_core.commerce.costs.import_schemas import CostImport
+    from service_core.commerce.costs.validate_import import ValidatedImport
 
 app = typer.Typer(help="Import what goods cost.", no_args_is_help=True, rich_markup_mode=None)
 
 
-def _code(text: str | None) -> str | None:
+def _parse_currency(text: str | None) -> str | None:
     code = text and text.upper()
-    if code and not (len(code) == _LETTERS and code.isascii() and code.isalpha()):
+    if code and not (len(code) == _CURRENCY_LETTERS and code.isascii() and code.isalpha()):
         raise typer.BadParameter(f"{text}: write three letters, as in EUR")
     return code
 
 
-_LETTERS: Final = 3
+_CURRENCY_LETTERS: Final = 3
 CostFile = Annotated[
     Path,
     typer.Argument(
@@ -35,12 +35,12 @@ CostFile = Annotated[
 
 
 @app.callback()
-def _costs() -> None:
+def _costs_group() -> None:
     """Import what goods cost."""
 
 
 @app.command("import")
-def bring(
+def import_costs(
     file: CostFile,
     since: Annotated[
         str | None,
@@ -48,7 +48,9 @@ def bring(
     ] = None,
     currency: Annotated[
         str | None,
-        typer.Option(metavar="CODE", callback=_code, help="Of all costs. [default: the workspace's]"),
+        typer.Option(
+            metavar="CODE", callback=_parse_currency, help="Of all costs. [default: the workspace's]"
+        ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Say what is wrong, and change nothing.")] = False,
     workspace: WorkspaceId = None,
@@ -59,32 +61,34 @@ def bring(
     A cost replaces what the same item cost from the same day on, so a file may be imported again.
     Exit code 1 when a row is rejected; then nothing is changed.
     """
-    from service_core.commerce.costs.asked import CostImport
+    from service_core.commerce.costs.import_schemas import CostImport
 
     text = file.read_text("utf-8", errors="replace")
     sent = CostImport(csv=text, effective_from=since, currency=currency)
-    found = asyncio.run(_imported(sent, workspace, config, check=check))
+    found = asyncio.run(_import_costs(sent, workspace, config, check=check))
     if found.errors:
-        _show(found)
+        _print_result(found)
         raise typer.Exit(1)
     done = "rows are good; nothing was changed." if check else "costs are imported."
-    output().print(f"{len(found.costs):,} {done}", style="green")
+    output_console().print(f"{len(found.costs):,} {done}", style="green")
 
 
-async def _imported(sent: "CostImport", public_id: str | None, config: Path, *, check: bool) -> "Checked":
-    from hosts.cli.deployment import chosen, directory_of
-    from service_core.commerce.costs.checking import checked
+async def _import_costs(
+    sent: "CostImport", public_id: str | None, config: Path, *, check: bool
+) -> "ValidatedImport":
+    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from service_core.commerce.costs.validate_import import validate_cost_rows
     from service_core.kernel.clock import system_clock
 
-    async with directory_of(config) as directory:
-        workspace = await chosen(directory, public_id)
-        found = checked(sent, workspace)
+    async with open_workspace_store(config) as directory:
+        workspace = await find_workspace(directory, public_id)
+        found = validate_cost_rows(sent, workspace)
         if not (check or found.errors):
-            await directory.keep_costs(workspace.id, found.import_id, found.costs, system_clock())
+            await directory.save_costs(workspace.id, found.import_id, found.costs, system_clock())
         return found
 
 
-def _show(found: "Checked") -> None:
+def _print_result(found: "ValidatedImport") -> None:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 1))
@@ -92,7 +96,7 @@ def _show(found: "Checked") -> None:
         table.add_column(heading)
     for row, reason in found.errors:
         table.add_row(f"{row}", reason.value)
-    console = output()
+    console = output_console()
     console.print(table)
     rows = len(found.errors) + len(found.costs)
     console.print(

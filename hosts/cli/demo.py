@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from hosts.cli.options import SETTINGS_FILE, Site, Template, output
+from hosts.cli.options import SETTINGS_FILE, Site, Template, output_console
 
 if TYPE_CHECKING:
-    from service_core.access.keys import Founded
+    from service_core.access.api_keys import CreatedWorkspace
 
 SITE: Final = "http://www.semicomplete.com"
 """The site whose log comes with the demo."""
@@ -63,19 +63,19 @@ def demo(
     Starts the service on a new folder, imports the log, shows what it says, and goes on serving until
     Ctrl-C; a temporary folder is removed then.
     """
-    from hosts.cli.answers import DAYS, show
-    from hosts.cli.client import Client
-    from hosts.demo.running import running_service
+    from hosts.cli.client import ApiClient
+    from hosts.cli.demo_report import DAYS, print_demo_report
+    from hosts.demo.demo_service import run_service
     from service_core.kernel.clock import system_clock
 
-    console = output()
-    with _orderly(), _folder(folder) as place, _log(log) as file:
-        founded = _founded(place, config, site)
+    console = output_console()
+    with _stop_on_signals(), _data_folder(folder) as place, _log_file(log) as file:
+        founded = _create_deployment(place, config, site)
         addresses = api or _free_address(API), ingest or _free_address(INGEST)
-        with running_service(place / SETTINGS_FILE, *addresses) as service:
+        with run_service(place / SETTINGS_FILE, *addresses) as service:
             console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
-            _bring_in(file, site, place)
-            show(Client(service.api, founded.agent_key.secret), system_clock(), console)
+            _import_log(file, site, place)
+            print_demo_report(ApiClient(service.api, founded.agent_key.secret), system_clock(), console)
             console.print(
                 f"\nLook at it: {service.api}/app/#key={founded.agent_key.secret}&days={DAYS}",
                 soft_wrap=True,
@@ -85,46 +85,48 @@ def demo(
                 f"Send it events: write key {founded.write_key.secret}", soft_wrap=True, markup=False
             )
             if not exit_after:
-                _stay()
+                _wait_for_interrupt()
 
 
 def _free_address(address: str) -> str:
     """Return the address, or the same host with port 0 (any free port) when something listens there; says so."""
-    from hosts.serving import bind
+    from hosts.asgi_runner import bind_listener
     from service_core.kernel.errors import StartupError
 
     try:
-        bind(address).close()
+        bind_listener(address).close()
     except StartupError:
         host, _, port = address.rpartition(":")
-        output().print(f"Port {port} is in use, so the demo takes a free one.")
+        output_console().print(f"Port {port} is in use, so the demo takes a free one.")
         return f"{host}:0"
     return address
 
 
-def _founded(folder: Path, template: Path | None, site: str) -> "Founded":
+def _create_deployment(folder: Path, template: Path | None, site: str) -> "CreatedWorkspace":
     from urllib.parse import urlsplit
 
-    from hosts.cli.setup import found
+    from hosts.cli.init import create_deployment
 
     domain = (urlsplit(site).hostname or "").removeprefix("www.") or None
     file = folder / SETTINGS_FILE
-    return found(file, template, name="Demo", timezone="UTC", currency="USD", domain=domain)
+    return create_deployment(file, template, name="Demo", timezone="UTC", currency="USD", domain=domain)
 
 
-def _bring_in(file: Path, site: str, folder: Path) -> None:
-    from hosts.cli.importing import run_shown
-    from hosts.cli.importing import show as show_outcome
-    from hosts.importing.access_logs import log_entries
-    from hosts.importing.files import digest_of
-    from hosts.importing.run import Task
+def _import_log(file: Path, site: str, folder: Path) -> None:
+    from hosts.cli.import_data import print_import_result as show_outcome
+    from hosts.cli.import_data import run_import_with_progress
+    from hosts.data_import.access_logs import read_access_log
+    from hosts.data_import.event_files import sha256_of_file
+    from hosts.data_import.run_import import ImportTask
 
-    task = Task(folder / SETTINGS_FILE, digest_of(file), lambda: log_entries(file, site), shift_to_now=True)
-    show_outcome(file.name, run_shown(task, file.name, file.stat().st_size))
+    task = ImportTask(
+        folder / SETTINGS_FILE, sha256_of_file(file), lambda: read_access_log(file, site), shift_to_now=True
+    )
+    show_outcome(file.name, run_import_with_progress(task, file.name, file.stat().st_size))
 
 
 @contextmanager
-def _orderly() -> Iterator[None]:
+def _stop_on_signals() -> Iterator[None]:
     """End on SIGTERM and on a closed terminal as on Ctrl-C: the service stops, a temporary folder goes."""
     ends = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.default_int_handler) for number in ends]
@@ -136,7 +138,7 @@ def _orderly() -> Iterator[None]:
 
 
 @contextmanager
-def _folder(chosen: Path | None) -> Iterator[Path]:
+def _data_folder(chosen: Path | None) -> Iterator[Path]:
     if chosen is not None:
         yield chosen
         return
@@ -145,7 +147,7 @@ def _folder(chosen: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _log(chosen: Path | None) -> Iterator[Path]:
+def _log_file(chosen: Path | None) -> Iterator[Path]:
     if chosen is not None:
         yield chosen
         return
@@ -153,8 +155,8 @@ def _log(chosen: Path | None) -> Iterator[Path]:
         yield bundled
 
 
-def _stay() -> None:
-    output().print("Press Ctrl-C to stop.", style="dim")
+def _wait_for_interrupt() -> None:
+    output_console().print("Press Ctrl-C to stop.", style="dim")
     try:
         asyncio.run(asyncio.Event().wait())
     except KeyboardInterrupt:

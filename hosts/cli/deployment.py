@@ -6,46 +6,46 @@ from pathlib import Path
 
 import typer
 
-from hosts.composition.compose import Service, compose, installed
+from hosts.composition.compose import Service, compose, load_installed_registry
 from hosts.composition.container import WorkspaceDatabase
-from hosts.composition.load import folder_of, load_settings
-from hosts.composition.ports import Ports, running
-from service_core.access.model import Workspace
-from service_core.access.ports import Directory
+from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.ports import Ports, start_adapters
+from service_core.access.models import Workspace
+from service_core.access.ports import CredentialStore
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 
 
-def service_of(config: Path) -> Service:
+def compose_service(config: Path) -> Service:
     """The whole deployment, composed and not started.
 
     Raises:
         StartupError: there is no such file, or something in it does not fit.
     """
-    return compose(load_settings(config), folder_of(config))
+    return compose(load_settings(config), settings_folder(config))
 
 
-def ports_of(config: Path) -> Ports:
+def load_ports(config: Path) -> Ports:
     """The ports of a deployment, none of them opened."""
-    return Ports(load_settings(config), folder_of(config), installed(), system_clock)
+    return Ports(load_settings(config), settings_folder(config), load_installed_registry(), system_clock)
 
 
 @asynccontextmanager
-async def directory_of(config: Path) -> AsyncIterator[WorkspaceDatabase]:
+async def open_workspace_store(config: Path) -> AsyncIterator[WorkspaceDatabase]:
     """The directory of a deployment alone, so keys can be changed while the service runs."""
-    ports = ports_of(config)
-    async with running([ports.workspace]):
+    ports = load_ports(config)
+    async with start_adapters([ports.workspace]):
         yield ports.workspace
 
 
-async def chosen(directory: Directory, public_id: str | None) -> Workspace:
+async def find_workspace(directory: CredentialStore, public_id: str | None) -> Workspace:
     """The workspace with this public id, or the only one there is.
 
     Raises:
         StartupError: there is none at all.
         typer.BadParameter: none has this id, or it is not clear which is meant.
     """
-    workspaces = await directory.workspaces()
+    workspaces = await directory.list_workspaces()
     meant = [one for one in workspaces if public_id in {None, one.public_id}]
     if len(meant) == 1:
         return meant[0]

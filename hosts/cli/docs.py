@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hosts.cli.options import output
+from hosts.cli.options import output_console
 
 FOLDER: Final = Path("docs/reference")
 
@@ -17,16 +17,16 @@ def docs(
     ] = False,
 ) -> None:
     """Check the reference pages against the code, or write them."""
-    from hosts.composition.compose import installed
-    from hosts.reference.pages import reference
+    from hosts.composition.compose import load_installed_registry
+    from hosts.reference.pages import render_reference_pages
 
-    pages = reference(installed())
-    stale = sorted(name for name, text in pages.items() if _read(folder / name) != text)
+    pages = render_reference_pages(load_installed_registry())
+    stale = sorted(name for name, text in pages.items() if _read_file(folder / name) != text)
     if write:
         folder.mkdir(parents=True, exist_ok=True)
         for name in stale:
             (folder / name).write_text(pages[name], encoding="utf-8")
-    console = output()
+    console = output_console()
     for name in stale:
         console.print(
             f"{'written' if write else 'not up to date'}: {folder / name}", soft_wrap=True, markup=False
@@ -35,5 +35,5 @@ def docs(
         raise typer.Exit(1)
 
 
-def _read(path: Path) -> str | None:
+def _read_file(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.exists() else None

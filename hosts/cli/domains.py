@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, complaints, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, error_console, output_console
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.access.model import Caller
-    from service_core.changes.write import Writes
-    from service_core.workspace.links.domains.model import DomainClaim
-    from service_core.workspace.links.domains.ports import TextRecords
+    from service_core.access.models import Caller
+    from service_core.changes.change_executor import ChangeExecutor
+    from service_core.workspace.links.domains.models import LinkDomainClaim
+    from service_core.workspace.links.domains.ports import TxtRecords
 
-    Desk = tuple[Caller, Writes, TextRecords]
+    Desk = tuple[Caller, ChangeExecutor, TxtRecords]
 
 T = TypeVar("T")
 
@@ -30,96 +30,96 @@ Host = Annotated[str, typer.Argument(metavar="HOST", help="Host name, such as go
 @app.command()
 def add(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Add a domain, and print the DNS record that proves it."""
-    from hosts.composition.load import load_settings
-    from service_core.workspace.links.domains.plan import claim
-    from service_core.workspace.links.resource import domain_of
+    from hosts.composition.load_settings import load_settings
+    from service_core.workspace.links.domains.verification import plan_domain_claim
+    from service_core.workspace.links.resource import shared_link_domain
 
-    shared = domain_of(load_settings(config))
+    shared = shared_link_domain(load_settings(config))
 
-    async def work(desk: "Desk") -> "DomainClaim":
+    async def work(desk: "Desk") -> "LinkDomainClaim":
         who, writes, _ = desk
-        await writes.run(who, claim(who, host, shared), dry_run=False)
-        return await _named(desk, host)
+        await writes.execute(who, plan_domain_claim(who, host, shared), dry_run=False)
+        return await _find_claim(desk, host)
 
-    added = _within(config, workspace, work)
-    console = output()
+    added = _run_in_workspace(config, workspace, work)
+    console = output_console()
     console.print(
         f"{added.name} is pending. Publish this record, then verify it:", soft_wrap=True, markup=False
     )
-    console.print(added.line, style="bold", soft_wrap=True, markup=False)
+    console.print(added.zone_file_line, style="bold", soft_wrap=True, markup=False)
 
 
 @app.command()
 def verify(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Look for the record in the DNS, and take the domain into use."""
-    from service_core.workspace.links.domains.plan import prove
+    from service_core.workspace.links.domains.verification import verify_domain
 
-    async def work(desk: "Desk") -> "DomainClaim":
+    async def work(desk: "Desk") -> "LinkDomainClaim":
         who, writes, records = desk
-        await prove(who, (await _named(desk, host)).id, writes, records, None)
-        return await _named(desk, host)
+        await verify_domain(who, (await _find_claim(desk, host)).id, writes, records, None)
+        return await _find_claim(desk, host)
 
-    _tell(_within(config, workspace, work))
+    _print_claim(_run_in_workspace(config, workspace, work))
 
 
 @app.command("list")
-def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def list_domains(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the domains of a workspace."""
-    domains = _within(config, workspace, _every)
+    domains = _run_in_workspace(config, workspace, _list_claims)
     if not domains:
-        complaints().print("No domains. `touchpoint domain add HOST` adds one.", markup=False)
+        error_console().print("No domains. `touchpoint domain add HOST` adds one.", markup=False)
     for found in domains:
-        _tell(found)
+        _print_claim(found)
 
 
 @app.command()
 def remove(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Remove a domain that no link stands on."""
-    from service_core.workspace.links.domains.plan import removal
+    from service_core.workspace.links.domains.verification import plan_domain_removal
 
-    async def work(desk: "Desk") -> "DomainClaim":
+    async def work(desk: "Desk") -> "LinkDomainClaim":
         who, writes, _ = desk
-        found = await _named(desk, host)
-        await writes.run(who, removal(found.id), dry_run=False)
+        found = await _find_claim(desk, host)
+        await writes.execute(who, plan_domain_removal(found.id), dry_run=False)
         return found
 
-    gone = _within(config, workspace, work)
-    output().print(f"{gone.name} is removed.", soft_wrap=True, markup=False)
+    gone = _run_in_workspace(config, workspace, work)
+    output_console().print(f"{gone.name} is removed.", soft_wrap=True, markup=False)
 
 
-def _within(config: "Path", workspace: str | None, work: "Callable[[Desk], Awaitable[T]]") -> T:
+def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[Desk], Awaitable[T]]") -> T:
     """Run ``work`` in the chosen workspace, as whoever runs the deployment; the service may run meanwhile."""
     from dataclasses import replace
 
-    from hosts.cli.deployment import chosen, ports_of
-    from hosts.composition.ports import running
-    from service_core.access.reader import reader_of
-    from service_core.changes.write import Writes
+    from hosts.cli.deployment import find_workspace, load_ports
+    from hosts.composition.ports import start_adapters
+    from service_core.access.reader import read_only_caller
+    from service_core.changes.change_executor import ChangeExecutor
     from service_core.workspace.links.domains.resource import DOMAIN_KIND
 
     async def run() -> T:
-        ports = ports_of(config)
-        async with running([ports.workspace]):
-            owner = await chosen(ports.workspace, workspace)
-            who = replace(reader_of(owner, ports.clock(), "Command line"), is_system=True)
-            return await work((who, Writes(ports.workspace, [DOMAIN_KIND]), ports.dns))
+        ports = load_ports(config)
+        async with start_adapters([ports.workspace]):
+            owner = await find_workspace(ports.workspace, workspace)
+            who = replace(read_only_caller(owner, ports.clock(), "Command line"), is_system=True)
+            return await work((who, ChangeExecutor(ports.workspace, [DOMAIN_KIND]), ports.dns))
 
     return asyncio.run(run())
 
 
-async def _every(desk: "Desk") -> "list[DomainClaim]":
-    from service_core.workspace.links.domains.model import DomainClaim
+async def _list_claims(desk: "Desk") -> "list[LinkDomainClaim]":
+    from service_core.workspace.links.domains.models import LinkDomainClaim
 
     who, writes, _ = desk
-    async with writes.units.look(who.workspace.id) as unit:
-        return sorted(await unit.resources.every(DomainClaim), key=lambda one: one.name)
+    async with writes.transactions.read(who.workspace.id) as unit:
+        return sorted(await unit.resources.list_all(LinkDomainClaim), key=lambda one: one.name)
 
 
-async def _named(desk: "Desk", host: str) -> "DomainClaim":
-    from service_core.workspace.links.domains.model import host_of
+async def _find_claim(desk: "Desk", host: str) -> "LinkDomainClaim":
+    from service_core.workspace.links.domains.models import normalize_host
 
-    name = host_of(host)
-    found = next((one for one in await _every(desk) if one.name == name), None)
+    name = normalize_host(host)
+    found = next((one for one in await _list_claims(desk) if one.name == name), None)
     if found is None:
         raise typer.BadParameter(
             f"the workspace has no domain {name}; `touchpoint domain list` shows its domains",
@@ -128,10 +128,12 @@ async def _named(desk: "Desk", host: str) -> "DomainClaim":
     return found
 
 
-def _tell(one: "DomainClaim") -> None:
-    state = f"verified  domain_id {one.domain.id}" if one.is_verified else f"pending   {one.line}"
-    output().print(f"{one.name}  {state}", soft_wrap=True, markup=False)
+def _print_claim(one: "LinkDomainClaim") -> None:
+    state = (
+        f"verified  domain_id {one.link_domain.id}" if one.is_verified else f"pending   {one.zone_file_line}"
+    )
+    output_console().print(f"{one.name}  {state}", soft_wrap=True, markup=False)
     if one.missing_since is not None:
-        since = f"gone since {one.missing_since:%Y-%m-%d}: {one.line}"
+        since = f"gone since {one.missing_since:%Y-%m-%d}: {one.zone_file_line}"
         then = "; no new links until it is back" if one.lapsed_at else ""
-        output().print(f"    {since}{then}", style="yellow", soft_wrap=True, markup=False)
+        output_console().print(f"    {since}{then}", style="yellow", soft_wrap=True, markup=False)

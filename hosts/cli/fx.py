@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, complaints, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, error_console, output_console
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.insight.fx.ports import RatesKnown
+    from service_core.analytics.fx.ports import RateCoverage
 
 
 def fx(
@@ -22,36 +22,36 @@ def fx(
 
     The running service reads their source by itself, each hour. Exit code 1 without any.
     """
-    known = asyncio.run(_known(config, read=read))
-    if known is None or known.last is None:
-        complaints().print(
+    known = asyncio.run(_load_rates(config, read=read))
+    if known is None or known.last_day is None:
+        error_console().print(
             "There is no exchange rate. fx.rates names their source, `touchpoint fx --read` reads it.",
             markup=False,
         )
         raise typer.Exit(1)
-    output().print(
-        f"{known.currencies} currencies from {known.first} to {known.last}, read at {known.read_at:%Y-%m-%d %H:%M} UTC",
+    output_console().print(
+        f"{known.currencies} currencies from {known.first_day} to {known.last_day}, read at {known.read_at:%Y-%m-%d %H:%M} UTC",
         soft_wrap=True,
         markup=False,
         highlight=False,
     )
 
 
-async def _known(config: "Path", *, read: bool) -> "RatesKnown | None":
+async def _load_rates(config: "Path", *, read: bool) -> "RateCoverage | None":
     """What is kept of the source."""
-    from hosts.cli.deployment import ports_of
-    from hosts.composition.ports import running
-    from service_core.commerce.fx.keeping import RateKeeping
-    from service_core.insight.fx.ports import RatesDown
+    from hosts.cli.deployment import load_ports
+    from hosts.composition.ports import start_adapters
+    from service_core.analytics.fx.ports import RateSourceUnavailable
+    from service_core.commerce.fx.sync_rates import ExchangeRateSync
     from service_core.kernel.errors import StartupError
 
-    ports = ports_of(config)
+    ports = load_ports(config)
     if ports.fx is None:
         return None
-    async with running([ports.workspace, ports.fx]):
+    async with start_adapters([ports.workspace, ports.fx]):
         try:
             if read:
-                await RateKeeping(ports.fx, ports.workspace, ports.clock).read()
-        except RatesDown as fault:
+                await ExchangeRateSync(ports.fx, ports.workspace, ports.clock).sync_now()
+        except RateSourceUnavailable as fault:
             raise StartupError(f"Exchange rates cannot be read: {fault}") from None
-        return await ports.workspace.rates_known(ports.fx.id)
+        return await ports.workspace.rate_coverage(ports.fx.id)

@@ -9,14 +9,14 @@ from uuid import UUID
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId, output_console
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.access.keys import Minted
-    from service_core.access.model import Credential, Workspace
-    from service_core.access.ports import Directory
+    from service_core.access.api_keys import KeyWithSecret
+    from service_core.access.models import Credential, Workspace
+    from service_core.access.ports import CredentialStore
 
 T = TypeVar("T")
 
@@ -35,21 +35,21 @@ def create(
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Create a named key and show it once."""
-    from service_core.access.keys import mint_key
+    from service_core.access.api_keys import create_named_key
     from service_core.access.scopes import parse_scopes
     from service_core.kernel.clock import system_clock
 
     scopes = parse_scopes(scope or ["service:read"])
 
-    async def mint(directory: "Directory", owner: "Workspace") -> "Minted":
-        return await mint_key(directory, owner, system_clock(), name=name, scopes=scopes)
+    async def mint(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
+        return await create_named_key(directory, owner, system_clock(), name=name, scopes=scopes)
 
-    minted = _within(config, workspace, mint)
+    minted = _run_in_workspace(config, workspace, mint)
     if as_json:
         granted = sorted(one.value for one in minted.credential.scopes)
         typer.echo(json.dumps({"key": minted.secret, "id": str(minted.credential.id), "scopes": granted}))
     else:
-        _show_once(minted)
+        _print_new_key(minted)
 
 
 @app.command()
@@ -59,11 +59,11 @@ def revoke(
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """End a key at once, in every running process."""
-    from service_core.access.keys import revoke_key
+    from service_core.access.api_keys import revoke_key
     from service_core.kernel.clock import system_clock
     from service_core.kernel.errors import NotFound
 
-    async def end(directory: "Directory", owner: "Workspace") -> "Credential":
+    async def end(directory: "CredentialStore", owner: "Workspace") -> "Credential":
         try:
             return await revoke_key(directory, owner, key_id, system_clock())
         except NotFound:
@@ -71,11 +71,11 @@ def revoke(
                 f"{owner.name} has no key {key_id}; `touchpoint key list` shows its keys", param_hint="ID"
             ) from None
 
-    ended = _within(config, workspace, end)
-    output().print(f"{ended.name} ({ended.hint}) is revoked.", soft_wrap=True, markup=False)
+    ended = _run_in_workspace(config, workspace, end)
+    output_console().print(f"{ended.name} ({ended.hint}) is revoked.", soft_wrap=True, markup=False)
 
 
-class Replaced(StrEnum):
+class ReplaceableKey(StrEnum):
     """Keys a workspace has one of."""
 
     AGENT = "agent"
@@ -83,8 +83,8 @@ class Replaced(StrEnum):
 
 
 @app.command("regenerate")
-def regeneration(
-    which: Annotated[Replaced, typer.Argument(metavar="agent|write", help="The key to replace.")],
+def replace_key(
+    which: Annotated[ReplaceableKey, typer.Argument(metavar="agent|write", help="The key to replace.")],
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
@@ -92,48 +92,48 @@ def regeneration(
 
     The old value ends at once.
     """
-    from service_core.access.keys import regenerate
-    from service_core.access.model import CredentialKind
+    from service_core.access.api_keys import regenerate_workspace_key
+    from service_core.access.models import CredentialKind
     from service_core.kernel.clock import system_clock
 
-    async def replace(directory: "Directory", owner: "Workspace") -> "Minted":
-        return await regenerate(directory, owner, CredentialKind(which.value), system_clock())
+    async def replace(directory: "CredentialStore", owner: "Workspace") -> "KeyWithSecret":
+        return await regenerate_workspace_key(directory, owner, CredentialKind(which.value), system_clock())
 
-    _show_once(_within(config, workspace, replace))
+    _print_new_key(_run_in_workspace(config, workspace, replace))
 
 
 @app.command("list")
-def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def list_keys(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the keys of a workspace, revoked ones included."""
 
-    async def every(directory: "Directory", owner: "Workspace") -> "list[Credential]":
-        return await directory.keys(owner.id)
+    async def every(directory: "CredentialStore", owner: "Workspace") -> "list[Credential]":
+        return await directory.list_keys(owner.id)
 
-    console = output()
-    for credential in _within(config, workspace, every):
+    console = output_console()
+    for credential in _run_in_workspace(config, workspace, every):
         ended = credential.revoked_at is not None
         title = f"{credential.id}  {credential.hint}  {credential.name}"
         console.print(title, style="dim strike" if ended else "bold", soft_wrap=True, markup=False)
-        console.print(f"    {_particulars(credential)}", style="dim", soft_wrap=True, markup=False)
+        console.print(f"    {_format_details(credential)}", style="dim", soft_wrap=True, markup=False)
 
 
-def _show_once(minted: "Minted") -> None:
-    console = output()
+def _print_new_key(minted: "KeyWithSecret") -> None:
+    console = output_console()
     console.print(minted.secret, style="bold", soft_wrap=True, markup=False)
     credential = minted.credential
     console.print(
-        f"{credential.name} ({credential.id}) may {_abilities(credential)}.", soft_wrap=True, markup=False
+        f"{credential.name} ({credential.id}) may {_format_scopes(credential)}.", soft_wrap=True, markup=False
     )
     console.print("The key is shown this once; only its digest is kept.", style="yellow")
 
 
-def _abilities(credential: "Credential") -> str:
+def _format_scopes(credential: "Credential") -> str:
     return ", ".join(sorted(scope.value for scope in credential.scopes)) or "send events"
 
 
-def _particulars(credential: "Credential") -> str:
+def _format_details(credential: "Credential") -> str:
     """Kind, abilities, limit and dates of a key in one line."""
-    parts = [credential.kind.value, _abilities(credential)]
+    parts = [credential.kind.value, _format_scopes(credential)]
     if credential.scopes:
         parts.append(f"{credential.rate_limit} requests per minute")
     parts.append(f"created {credential.created_at:%Y-%m-%d}")
@@ -142,14 +142,14 @@ def _particulars(credential: "Credential") -> str:
     return " · ".join(parts)
 
 
-def _within(
-    config: "Path", workspace: str | None, work: "Callable[[Directory, Workspace], Awaitable[T]]"
+def _run_in_workspace(
+    config: "Path", workspace: str | None, work: "Callable[[CredentialStore, Workspace], Awaitable[T]]"
 ) -> T:
     """Run ``work`` on the directory and the chosen workspace of a deployment."""
-    from hosts.cli.deployment import chosen, directory_of
+    from hosts.cli.deployment import find_workspace, open_workspace_store
 
     async def run() -> T:
-        async with directory_of(config) as directory:
-            return await work(directory, await chosen(directory, workspace))
+        async with open_workspace_store(config) as directory:
+            return await work(directory, await find_workspace(directory, workspace))
 
     return asyncio.run(run())

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, complaints, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, error_console, output_console
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.access.members.enrol import Enrolled
-    from service_core.access.members.model import Account, Member
+    from service_core.access.members.membership import AddedMember
+    from service_core.access.members.models import Account, Member
 
 app = typer.Typer(help="Add and list the people of a workspace.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -37,8 +37,8 @@ def add(
 
     No mail is sent.
     """
-    enrolled, web_url = asyncio.run(_enrolled(config, workspace, email, role.value))
-    console = output()
+    enrolled, web_url = asyncio.run(_enrol_member(config, workspace, email, role.value))
+    console = output_console()
     account, member = enrolled.account, enrolled.member
     console.print(f"{account.email} is {member.role.value}.", soft_wrap=True, markup=False)
     if enrolled.token is None:
@@ -51,35 +51,37 @@ def add(
 
 
 @app.command("list")
-def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def list_members(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the people of a workspace."""
-    console = output()
-    people = asyncio.run(_listed(config, workspace))
+    console = output_console()
+    people = asyncio.run(_load_members(config, workspace))
     if not people:
-        complaints().print(
+        error_console().print(
             "Nobody yet. `touchpoint member add EMAIL --role owner` adds the first owner.", markup=False
         )
     for account, member in people:
         console.print(f"{member.role.value:<7} {account.email}", soft_wrap=True, markup=False)
 
 
-async def _enrolled(config: "Path", workspace: str | None, email: str, role: str) -> "tuple[Enrolled, str]":
-    from hosts.cli.deployment import chosen, directory_of
-    from hosts.composition.load import load_settings
-    from service_core.access.members.enrol import enrol
+async def _enrol_member(
+    config: "Path", workspace: str | None, email: str, role: str
+) -> "tuple[AddedMember, str]":
+    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.composition.load_settings import load_settings
+    from service_core.access.members.membership import add_member
     from service_core.access.roles import Role
     from service_core.kernel.clock import system_clock
 
-    async with directory_of(config) as store:
-        owner = await chosen(store, workspace)
-        enrolled = await enrol(store, store, owner, email=email, role=Role(role), now=system_clock())
-    return enrolled, load_settings(config).http.web_url
+    async with open_workspace_store(config) as store:
+        owner = await find_workspace(store, workspace)
+        enrolled = await add_member(store, store, owner, email=email, role=Role(role), now=system_clock())
+    return enrolled, load_settings(config).http.effective_app_url
 
 
-async def _listed(config: "Path", workspace: str | None) -> "list[tuple[Account, Member]]":
-    from hosts.cli.deployment import chosen, directory_of
+async def _load_members(config: "Path", workspace: str | None) -> "list[tuple[Account, Member]]":
+    from hosts.cli.deployment import find_workspace, open_workspace_store
 
-    async with directory_of(config) as store:
-        members = await store.members((await chosen(store, workspace)).id)
-        people = [(await store.account(member.account_id), member) for member in members]
+    async with open_workspace_store(config) as store:
+        members = await store.list_members((await find_workspace(store, workspace)).id)
+        people = [(await store.get_account(member.account_id), member) for member in members]
     return [(account, member) for account, member in people if account is not None]

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-_UNFOLDED: Final = 10_000
+_UNWRAPPED_WIDTH: Final = 10_000
 """Columns where nobody looks at a terminal."""
 
 SETTINGS_FILE: Final = "touchpoint.toml"
@@ -40,14 +40,14 @@ WorkspaceId = Annotated[
     typer.Option("--workspace", metavar="PUBLIC_ID", help="Which workspace; needed when there are several."),
 ]
 
-OneAlone = Annotated[
+OptionalWorkspace = Annotated[
     str | None,
     typer.Option("--workspace", metavar="PUBLIC_ID", help="This one alone. [default: all there are]"),
 ]
 """``--workspace PUBLIC_ID`` of the commands that work on every workspace."""
 
 
-def _site(address: str) -> str:
+def _parse_site(address: str) -> str:
     from urllib.parse import urlsplit
 
     parts = urlsplit(address)
@@ -58,26 +58,26 @@ def _site(address: str) -> str:
 
 Site = Annotated[
     str,
-    typer.Option(metavar="URL", callback=_site, help="Scheme and host the logged paths belong to."),
+    typer.Option(metavar="URL", callback=_parse_site, help="Scheme and host the logged paths belong to."),
 ]
 """``--site URL`` of the commands that read access logs, which do not name it."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def output() -> "Console":
+def output_console() -> "Console":
     """Where results are printed; what another program reads is neither folded nor cut."""
     from os import environ
     from sys import stdout
 
-    from hosts.cli.terminal import Terminal
+    from hosts.cli.terminal import SafeConsole
 
     is_read = not (stdout.isatty() or environ.get("COLUMNS"))
-    return Terminal(highlight=False, width=_UNFOLDED if is_read else None)
+    return SafeConsole(highlight=False, width=_UNWRAPPED_WIDTH if is_read else None)
 
 
-def complaints() -> "Console":
+def error_console() -> "Console":
     """Where a command says why it could not do its work."""
-    from hosts.cli.terminal import Terminal
+    from hosts.cli.terminal import SafeConsole
 
-    return Terminal(stderr=True, highlight=False)
+    return SafeConsole(stderr=True, highlight=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output_console
 from service_core.delivery.postbacks.postback import PostbackStatus
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ app = typer.Typer(
 
 
 @app.callback()
-def _commands() -> None:
+def _postbacks_group() -> None:
     """Keep the name of the only command."""
 
 
 @app.command("list")
-def show(
+def list_postbacks(
     status: Annotated[PostbackStatus | None, typer.Option(help="Only those that stand so.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many at most.")] = 50,
     as_json: Annotated[
@@ -38,27 +38,27 @@ def show(
 
     The latest first.
     """
-    found = asyncio.run(_found(config, workspace, limit, status))
+    found = asyncio.run(_load_postbacks(config, workspace, limit, status))
     if as_json:
         for one in found:
-            typer.echo(json.dumps(_told(one)))
+            typer.echo(json.dumps(_postback_to_json(one)))
     else:
-        _show(found)
+        _print_postbacks(found)
 
 
-async def _found(
+async def _load_postbacks(
     config: "Path", public_id: str | None, limit: int, status: PostbackStatus | None
 ) -> "list[Postback]":
-    from hosts.cli.deployment import chosen, directory_of
+    from hosts.cli.deployment import find_workspace, open_workspace_store
 
-    async with directory_of(config) as store:
-        owner = await chosen(store, public_id)
-        return list(await store.latest_postbacks(owner.id, limit, status))
+    async with open_workspace_store(config) as store:
+        owner = await find_workspace(store, public_id)
+        return list(await store.list_latest_postbacks(owner.id, limit, status))
 
 
-def _told(one: "Postback") -> dict[str, object]:
+def _postback_to_json(one: "Postback") -> dict[str, object]:
     """All of it but what it holds of a person."""
-    from service_core.kernel.instants import wire
+    from service_core.kernel.timestamps import format_timestamp
 
     instants = {"event_at", "created_at", "next_attempt_at", "sent_at", "done_at"}
     names = (
@@ -67,29 +67,29 @@ def _told(one: "Postback") -> dict[str, object]:
         "error_code", "request_masked", "created_at", "sent_at", "done_at",
     )  # fmt: skip
     told = {name: getattr(one, name) for name in names}
-    told |= {name: wire(told[name]) for name in instants if told[name] is not None}
+    told |= {name: format_timestamp(told[name]) for name in instants if told[name] is not None}
     return told | {"id": str(one.id), "rule_id": str(one.rule_id)}
 
 
-def _show(found: "list[Postback]") -> None:
+def _print_postbacks(found: "list[Postback]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from service_core.kernel.instants import wire
+    from service_core.kernel.timestamps import format_timestamp
 
     table = Table(box=None, padding=(0, 1))
     for heading in ("since", "to", "as", "id", "status", "why", "attempts", "next"):
         table.add_column(heading, overflow="fold")
     for one in found:
         told = (
-            wire(one.created_at),
+            format_timestamp(one.created_at),
             f"{one.platform} {one.asset_id}",
             f"{one.platform_event}{' (test)' if one.is_test else ''}",
             one.platform_event_id,
             one.status.value,
             one.reason or one.error_code or "",
             str(one.attempts),
-            wire(one.next_attempt_at) if one.next_attempt_at else "",
+            format_timestamp(one.next_attempt_at) if one.next_attempt_at else "",
         )
         table.add_row(*map(Text, told))
-    output().print(table if found else "No rule has sent anything yet.")
+    output_console().print(table if found else "No rule has sent anything yet.")

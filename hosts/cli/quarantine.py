@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output_console
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.access.model import Workspace
-    from service_core.intake.model import Quarantined
-    from service_core.intake.ports import Quarantine
+    from service_core.access.models import Workspace
+    from service_core.ingestion.models import QuarantinedEvent
+    from service_core.ingestion.ports import Quarantine
 
 app = typer.Typer(
     help="Look at events that could not be stored, and put them back.",
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 
 @app.command("list")
-def show(
+def list_quarantined(
     limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many at most.")] = 100,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per event, with what was sent.")
@@ -38,16 +38,16 @@ def show(
     The earliest first.
     """
 
-    async def found() -> "list[Quarantined]":
-        async with _opened(config, workspace) as (quarantine, chosen):
-            return await quarantine.quarantined(chosen.id, limit)
+    async def found() -> "list[QuarantinedEvent]":
+        async with _open_quarantine(config, workspace) as (quarantine, chosen):
+            return await quarantine.list_quarantined(chosen.id, limit)
 
     events = asyncio.run(found())
     if as_json:
         for event in events:
-            typer.echo(json.dumps(_told(event)))
+            typer.echo(json.dumps(_event_to_json(event)))
     else:
-        _show(events)
+        _print_events(events)
 
 
 @app.command()
@@ -59,26 +59,28 @@ def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -
     """
 
     async def put_back() -> int:
-        async with _opened(config, workspace) as (quarantine, chosen):
+        async with _open_quarantine(config, workspace) as (quarantine, chosen):
             return await quarantine.replay(chosen.id)
 
-    output().print(f"{asyncio.run(put_back())} events are back in the queue.", style="green")
+    output_console().print(f"{asyncio.run(put_back())} events are back in the queue.", style="green")
 
 
 @asynccontextmanager
-async def _opened(config: "Path", public_id: str | None) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
-    from hosts.cli.deployment import chosen
-    from hosts.composition.compose import installed
-    from hosts.composition.load import folder_of, load_settings
-    from hosts.composition.ports import Ports, running
+async def _open_quarantine(
+    config: "Path", public_id: str | None
+) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
+    from hosts.cli.deployment import find_workspace
+    from hosts.composition.compose import load_installed_registry
+    from hosts.composition.load_settings import load_settings, settings_folder
+    from hosts.composition.ports import Ports, start_adapters
     from service_core.kernel.clock import system_clock
 
-    ports = Ports(load_settings(config), folder_of(config), installed(), system_clock)
-    async with running([ports.workspace, ports.queue]):
-        yield ports.quarantine, await chosen(ports.workspace, public_id)
+    ports = Ports(load_settings(config), settings_folder(config), load_installed_registry(), system_clock)
+    async with start_adapters([ports.workspace, ports.queue]):
+        yield ports.quarantine, await find_workspace(ports.workspace, public_id)
 
 
-def _told(event: "Quarantined") -> dict[str, object]:
+def _event_to_json(event: "QuarantinedEvent") -> dict[str, object]:
     arrival = event.queued.arrival
     return {
         "seq": event.queued.seq,
@@ -89,7 +91,7 @@ def _told(event: "Quarantined") -> dict[str, object]:
     }
 
 
-def _show(events: "list[Quarantined]") -> None:
+def _print_events(events: "list[QuarantinedEvent]") -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -97,6 +99,6 @@ def _show(events: "list[Quarantined]") -> None:
     for heading in ("sequence", "received", "event id", "reason"):
         table.add_column(heading, overflow="fold")
     for event in events:
-        told = _told(event)
+        told = _event_to_json(event)
         table.add_row(*(Text(str(told[name])) for name in ("seq", "received_at", "event_id", "reason")))
-    output().print(table if events else "Nothing is set aside.")
+    output_console().print(table if events else "Nothing is set aside.")

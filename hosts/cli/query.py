@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, output_console
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_MANY: Final = 1000
+_MAX_BUCKETS: Final = 1000
 
 
 def query(
@@ -48,7 +48,7 @@ def query(
 
     Totals, split by dimensions or over time, with a small chart.
     """
-    from hosts.cli.client import Client
+    from hosts.cli.client import ApiClient
 
     if not key:
         raise typer.BadParameter("name a key with --key or TOUCHPOINT_KEY; `touchpoint key create` makes one")
@@ -56,41 +56,41 @@ def query(
         "metrics": metrics,
         "dimensions": by or [],
         "interval": over,
-        "date_range": _range(range_),
-        "filters": [_filter(text) for text in where or ()],
-        "limit": _MANY if over else limit,
+        "date_range": _parse_range(range_),
+        "filters": [_parse_filter(text) for text in where or ()],
+        "limit": _MAX_BUCKETS if over else limit,
     }
-    _show(Client(api or _address(config), key).post("/query", plan))
+    _print_answer(ApiClient(api or _api_address(config), key).post("/query", plan))
 
 
-def _range(text: str) -> Mapping[str, str]:
+def _parse_range(text: str) -> Mapping[str, str]:
     start, dots, end = text.partition("..")
     return {"from": start, "to": end} if dots else {"preset": text}
 
 
-def _filter(text: str) -> Mapping[str, str]:
+def _parse_filter(text: str) -> Mapping[str, str]:
     dimension, equals, value = text.partition("=")
     if not equals:
         raise typer.BadParameter(f"{text}: write DIMENSION=VALUE", param_hint="--where")
     return {"dimension": dimension, "op": "eq", "value": value}
 
 
-def _address(config: Path) -> str:
-    from hosts.composition.load import load_settings
+def _api_address(config: Path) -> str:
+    from hosts.composition.load_settings import load_settings
 
-    return load_settings(config).http.public_url
+    return load_settings(config).http.effective_api_url
 
 
-def _show(answer: Mapping[str, Any]) -> None:
-    console = output()
+def _print_answer(answer: Mapping[str, Any]) -> None:
+    console = output_console()
     resolved = answer["meta"]["resolved"]
     span, size = resolved["date_range"], resolved["interval"]
     zone = ZoneInfo(span["timezone"])
-    first, last = (_when(span[end], "hour", zone) for end in ("from", "to"))
+    first, last = (_format_time(span[end], "hour", zone) for end in ("from", "to"))
     console.print(f"{first} to {last}, {span['timezone']}", style="dim", markup=False)
     if size:
-        _draw(answer, size, zone, console.width)
-    console.print(_table(answer, size, zone))
+        _print_chart(answer, size, zone, console.width)
+    console.print(_render_table(answer, size, zone))
     if answer["meta"]["truncated"]:
         console.print(f"The first {len(answer['rows'])} rows; --limit shows more.", style="dim")
     for item in answer["meta"]["unavailable"]:
@@ -99,9 +99,9 @@ def _show(answer: Mapping[str, Any]) -> None:
         console.print(f"Did you mean {near['dimension']}={near['suggestion']}?", style="yellow", markup=False)
 
 
-def _draw(answer: Mapping[str, Any], size: str, zone: ZoneInfo, width: int) -> None:
+def _print_chart(answer: Mapping[str, Any], size: str, zone: ZoneInfo, width: int) -> None:
     """A chart of the first metric, when time is its only split and it is known."""
-    from hosts.cli.drawing import chart
+    from hosts.cli.terminal_charts import render_chart
 
     drawn = next(column["id"] for column in answer["columns"] if column["kind"] == "metric")
     rows = answer["rows"]
@@ -109,10 +109,12 @@ def _draw(answer: Mapping[str, Any], size: str, zone: ZoneInfo, width: int) -> N
     if is_split or (rows and all(row[drawn] is None for row in rows)):
         return
     starts = [datetime.fromisoformat(row["bucket"]) for row in rows]
-    output().print(chart(drawn, size, starts, [row[drawn] or 0 for row in rows], zone, width), "")
+    output_console().print(
+        render_chart(drawn, size, starts, [row[drawn] or 0 for row in rows], zone, width), ""
+    )
 
 
-def _table(answer: Mapping[str, Any], size: str | None, zone: ZoneInfo) -> "Table":
+def _render_table(answer: Mapping[str, Any], size: str | None, zone: ZoneInfo) -> "Table":
     from rich.table import Table
 
     columns: Sequence[Mapping[str, Any]] = answer["columns"]
@@ -120,33 +122,33 @@ def _table(answer: Mapping[str, Any], size: str | None, zone: ZoneInfo) -> "Tabl
     table = Table(box=None, padding=(0, 1), show_footer=is_split)
     for place, column in enumerate(columns):
         numeric = column["kind"] == "metric"
-        total = _cell(answer["totals"].get(column["id"])) if numeric else "total" if place == 0 else ""
+        total = _format_cell(answer["totals"].get(column["id"])) if numeric else "total" if place == 0 else ""
         table.add_column(
             column["id"], justify="right" if numeric else "left", footer=total, footer_style="bold"
         )
     for row in answer["rows"]:
         table.add_row(
             *(
-                _when(row[column["id"]], size, zone)
+                _format_time(row[column["id"]], size, zone)
                 if column["kind"] == "bucket"
-                else _cell(row[column["id"]])
+                else _format_cell(row[column["id"]])
                 for column in columns
             )
         )
     return table
 
 
-def _when(instant: str, size: str | None, zone: ZoneInfo) -> str:
-    from hosts.cli.drawing import when
+def _format_time(instant: str, size: str | None, zone: ZoneInfo) -> str:
+    from hosts.cli.terminal_charts import format_bucket
 
-    return when(datetime.fromisoformat(instant), size or "", zone)
+    return format_bucket(datetime.fromisoformat(instant), size or "", zone)
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     from rich.text import Text
 
-    from hosts.cli.drawing import number
+    from hosts.cli.terminal_charts import format_number
 
     if value is None:
         return Text("unavailable", style="dim")
-    return number(value) if isinstance(value, int | float) else Text(str(value))
+    return format_number(value) if isinstance(value, int | float) else Text(str(value))

@@ -5,41 +5,41 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, OneAlone
-from hosts.cli.rounds import show
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, OptionalWorkspace
+from hosts.cli.sync import print_sync_result
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hosts.cli.rounds import Found
+    from hosts.cli.sync import Found
 
 app = typer.Typer(help="Read revenue providers.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
-def _revenue() -> None:
+def _revenue_group() -> None:
     """Read revenue providers."""
 
 
 @app.command()
-def sync(workspace: OneAlone = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+def sync_revenue(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Ask the connected revenue providers now what happened.
 
     The running service asks them by itself, each hour, and stores what is new. Exit code 1 when one could not be read.
     """
-    show(
-        asyncio.run(_synced(config, workspace)),
+    print_sync_result(
+        asyncio.run(_sync_workspaces(config, workspace)),
         "No revenue provider is connected with a credential to ask it. `touchpoint connection list` tells what is, "
         "`touchpoint connection add PROVIDER --secret NAME` connects one.",
     )
 
 
-async def _synced(config: "Path", public_id: str | None) -> "Found":
-    from hosts.cli.rounds import read_now
-    from hosts.cli.secrets import vault_of
-    from hosts.composition.load import load_settings
-    from hosts.composition.ports import running
-    from hosts.composition.revenue import provider_reading_of
+async def _sync_workspaces(config: "Path", public_id: str | None) -> "Found":
+    from hosts.cli.secrets import open_vault
+    from hosts.cli.sync import sync_now
+    from hosts.composition.load_settings import load_settings
+    from hosts.composition.ports import start_adapters
+    from hosts.composition.revenue import build_provider_sync
 
-    async with vault_of(config) as ports, running([ports.queue]):
-        return await read_now(ports, provider_reading_of(ports, load_settings(config)), public_id)
+    async with open_vault(config) as ports, start_adapters([ports.queue]):
+        return await sync_now(ports, build_provider_sync(ports, load_settings(config)), public_id)

@@ -33,41 +33,41 @@ def read_secrets(named: Iterable[str]) -> dict[str, str]:
         typer.BadParameter: a variable is not set, or a value is empty; no value is told.
     """
     return {
-        name: _value(name, variable if equals else None)
+        name: _read_value(name, variable if equals else None)
         for name, equals, variable in (text.partition("=") for text in named)
     }
 
 
 @asynccontextmanager
-async def vault_of(config: Path) -> AsyncIterator["Ports"]:
+async def open_vault(config: Path) -> AsyncIterator["Ports"]:
     """The ports of a deployment, of which the workspace store and the vault are open.
 
     Raises:
         StartupError: they cannot be used, or what is sealed cannot be opened.
     """
-    from hosts.cli.deployment import ports_of
-    from hosts.composition.ports import running
+    from hosts.cli.deployment import load_ports
+    from hosts.composition.ports import start_adapters
 
-    ports = ports_of(config)
-    with _told():
-        async with running([ports.workspace, ports.vault]):
+    ports = load_ports(config)
+    with _vault_errors_as_startup_errors():
+        async with start_adapters([ports.workspace, ports.vault]):
             yield ports
 
 
 @contextmanager
-def _told() -> "Iterator[None]":
+def _vault_errors_as_startup_errors() -> "Iterator[None]":
     """A vault that is shut is a matter of the deployment: whoever runs it is told the reason."""
-    from service_core.commerce.credentials import VaultShut
+    from service_core.commerce.credentials.ports import CipherUnavailable
     from service_core.kernel.errors import StartupError
 
     try:
         yield
-    except VaultShut as fault:
+    except CipherUnavailable as fault:
         raise StartupError(fault.reason) from None
 
 
-def _value(name: str, variable: str | None) -> str:
-    value = _typed(name) if variable is None else os.environ.get(variable, "")
+def _read_value(name: str, variable: str | None) -> str:
+    value = _prompt_value(name) if variable is None else os.environ.get(variable, "")
     if not value:
         # What stands after the = may be the value itself, by mistake: it is not repeated.
         where = (
@@ -80,7 +80,7 @@ def _value(name: str, variable: str | None) -> str:
     return value
 
 
-def _typed(name: str) -> str:
+def _prompt_value(name: str) -> str:
     if sys.stdin.isatty():
         typed: str = typer.prompt(name, hide_input=True, err=True)
         return typed.strip()

@@ -6,13 +6,17 @@ from typing import Final
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-_ORDERS: Final = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")})
+_CONTROL_CHARACTERS: Final = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")})
 
 
-class Terminal(Console):
+class SafeConsole(Console):
     """Leaves out control characters: names come with events, and anybody may send one that moves the cursor."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of a renderable; those that order something are the console's own."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(segment.text.translate(_ORDERS), segment.style)
+            yield (
+                segment
+                if segment.control
+                else Segment(segment.text.translate(_CONTROL_CHARACTERS), segment.style)
+            )

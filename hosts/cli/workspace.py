@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hosts.cli.init import Currency, Domain, Name, Zone
+from hosts.cli.init import print_deployment as tell
 from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId
-from hosts.cli.setup import Currency, Domain, Name, Zone
-from hosts.cli.setup import show as tell
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service_core.access.keys import Founded
-    from service_core.access.model import Workspace
-    from service_core.access.rules import OwnChannel, Rules
+    from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel
+    from service_core.access.api_keys import CreatedWorkspace
+    from service_core.access.models import Workspace
 
 app = typer.Typer(
     help="Make a workspace; show and set its own rules.", no_args_is_help=True, rich_markup_mode=None
@@ -37,13 +37,13 @@ def create(
 
     Shows its write key and its Agent key this once; the service may be running.
     """
-    from hosts.cli.deployment import directory_of
-    from service_core.access.keys import found_workspace
+    from hosts.cli.deployment import open_workspace_store
+    from service_core.access.api_keys import create_workspace_with_keys
     from service_core.kernel.clock import system_clock
 
-    async def made() -> "Founded":
-        async with directory_of(config) as directory:
-            return await found_workspace(
+    async def made() -> "CreatedWorkspace":
+        async with open_workspace_store(config) as directory:
+            return await create_workspace_with_keys(
                 directory, system_clock(), name=name, timezone=timezone, currency=currency, domain=domain
             )
 
@@ -56,17 +56,17 @@ def show(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> 
 
     What is null follows the rule of the house.
     """
-    from hosts.cli.deployment import chosen, directory_of
+    from hosts.cli.deployment import find_workspace, open_workspace_store
 
     async def found() -> "Workspace":
-        async with directory_of(config) as directory:
-            return await chosen(directory, workspace)
+        async with open_workspace_store(config) as directory:
+            return await find_workspace(directory, workspace)
 
-    _print(asyncio.run(found()))
+    _print_rules(asyncio.run(found()))
 
 
 @app.command("set")
-def change(
+def change_rules(
     conversion: Annotated[
         list[str] | None,
         typer.Option(metavar="EVENT", help="Event that converts, in place of the usual; repeat for several."),
@@ -100,39 +100,39 @@ def change(
     sent: dict[str, Any] = {
         "conversions": None if conversion is None else frozenset(conversion),
         "any_revenue": any_revenue,
-        "channels": None if channel is None else tuple(map(_channel, channel)),
+        "channels": None if channel is None else tuple(map(_parse_channel, channel)),
         "model": model,
         "window_days": window_days,
     }
     named = {name: value for name, value in sent.items() if value is not None}
-    _print(asyncio.run(_changed(config, workspace, named, usual=usual)))
+    _print_rules(asyncio.run(_change_rules(config, workspace, named, usual=usual)))
 
 
-async def _changed(
+async def _change_rules(
     config: "Path", public_id: str | None, named: dict[str, Any], *, usual: bool
 ) -> "Workspace":
-    from hosts.cli.deployment import chosen, directory_of
-    from hosts.composition.compose import installed
-    from service_core.access.rules import Rules, checked
-    from service_core.insight.attribution.choose import check_default
+    from hosts.cli.deployment import find_workspace, open_workspace_store
+    from hosts.composition.compose import load_installed_registry
+    from service_core.access.analytics_settings import AnalyticsSettings, validate_analytics_settings
+    from service_core.analytics.attribution.resolve_model import validate_default_model
 
-    async with directory_of(config) as directory:
-        before = await chosen(directory, public_id)
-        rules = checked(replace(Rules() if usual else before.rules, **named))
+    async with open_workspace_store(config) as directory:
+        before = await find_workspace(directory, public_id)
+        rules = validate_analytics_settings(replace(AnalyticsSettings() if usual else before.rules, **named))
         if rules.model is not None:
-            check_default(installed().models, rules.model)
+            validate_default_model(load_installed_registry().models, rules.model)
         after = replace(before, rules=rules)
         await directory.save_workspace(after)
         return after
 
 
-def _channel(rule: str) -> "OwnChannel":
+def _parse_channel(rule: str) -> "CustomChannel":
     """``custom:crm source=news* "campaign=spring sale"``."""
-    from service_core.access.rules import OwnChannel
+    from service_core.access.analytics_settings import CustomChannel
 
     try:
         id_, *conditions = shlex.split(rule)
-        return OwnChannel(id_, **dict(condition.split("=", 1) for condition in conditions))
+        return CustomChannel(id_, **dict(condition.split("=", 1) for condition in conditions))
     except (ValueError, TypeError):
         raise typer.BadParameter(
             f"{rule!r} does not read like 'custom:crm source=news* medium=email campaign=spring*'",
@@ -140,11 +140,11 @@ def _channel(rule: str) -> "OwnChannel":
         ) from None
 
 
-def _print(workspace: "Workspace") -> None:
-    typer.echo(json.dumps({"workspace": workspace.public_id, **_shown(workspace.rules)}, indent=2))
+def _print_rules(workspace: "Workspace") -> None:
+    typer.echo(json.dumps({"workspace": workspace.public_id, **_rules_to_json(workspace.rules)}, indent=2))
 
 
-def _shown(rules: "Rules") -> dict[str, Any]:
+def _rules_to_json(rules: "AnalyticsSettings") -> dict[str, Any]:
     return {
         "conversions": None if rules.conversions is None else sorted(rules.conversions),
         "any_revenue": rules.any_revenue,

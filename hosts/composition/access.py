@@ -4,35 +4,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from hosts.composition.ports import Ports
-from service_core.access.admission import Admission
-from service_core.access.authenticate import Authenticator
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.access.key_requests.approvals import Approvals
 from service_core.access.members.sign_in import SignIn
-from service_core.access.oauth.addresses import Addresses
-from service_core.access.oauth.consent import Consents
-from service_core.access.oauth.exchange import Exchange
-from service_core.access.oauth.register import Registrar
+from service_core.access.oauth.authorization import AuthorizationEndpoint
+from service_core.access.oauth.client_registration import ClientRegistration
+from service_core.access.oauth.metadata import ServerMetadata
+from service_core.access.oauth.token_endpoint import TokenEndpoint
 from service_core.access.passkeys.ceremonies import PasskeySignIn
-from service_core.access.passkeys.model import relying_party
-from service_core.access.places import Places
-from service_core.access.requests.decide import Approvals
-from service_core.access.signup.apply import Applications
-from service_core.access.signup.settle import Settlement
-from service_core.access.signup.welcome import Welcome
-from service_core.access.workspaces import Workspaces
+from service_core.access.passkeys.models import build_relying_party
+from service_core.access.public_urls import PublicUrls
+from service_core.access.request_authentication import RequestAuthenticator
+from service_core.access.signup.create import SignupCreator
+from service_core.access.signup.payment_page import PaymentPage
+from service_core.access.signup.payments import SignupPayments
+from service_core.access.workspace_cache import WorkspaceCache
 from service_core.kernel.settings import Settings
 
 
-def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
+def build_access_components(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
     """Type -> the one value of that type."""
-    store, clock, web_url = ports.workspace, ports.clock, settings.http.web_url
-    workspaces = Workspaces(store)
-    addresses = Addresses(settings.http.public_url)
+    store, clock, web_url = ports.workspace, ports.clock, settings.http.effective_app_url
+    workspaces = WorkspaceCache(store)
+    addresses = ServerMetadata(settings.http.effective_api_url)
     sign_in = SignIn(store, store, ports.passwords, ports.limits, clock)
     return {
-        Places: Places(settings.http.public_url, web_url),
-        Workspaces: workspaces,
-        Admission: Admission(
-            Authenticator(store, clock),
+        PublicUrls: PublicUrls(settings.http.effective_api_url, web_url),
+        WorkspaceCache: workspaces,
+        RequestAuthenticator: RequestAuthenticator(
+            KeyAuthenticator(store, clock),
             store,
             store,
             workspaces,
@@ -48,15 +48,15 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
             limiter=ports.limits,
             clock=clock,
             webauthn=ports.passkeys,
-            party=relying_party(web_url),
+            party=build_relying_party(web_url),
         ),
-        Addresses: addresses,
-        Consents: Consents(store, store, addresses, clock),
-        Exchange: Exchange(store, store, store, addresses, clock),
-        Registrar: Registrar(store, ports.limits, clock),
+        ServerMetadata: addresses,
+        AuthorizationEndpoint: AuthorizationEndpoint(store, store, addresses, clock),
+        TokenEndpoint: TokenEndpoint(store, store, store, addresses, clock),
+        ClientRegistration: ClientRegistration(store, ports.limits, clock),
         Approvals: Approvals(store, store, workspaces, clock),
-        Welcome: Welcome(store, store, workspaces, clock),
-        Applications: Applications(
+        PaymentPage: PaymentPage(store, store, workspaces, clock),
+        SignupCreator: SignupCreator(
             store,
             ports.checkout,
             ports.mail,
@@ -65,7 +65,7 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
             mode=settings.signup.mode,
             web_url=web_url,
         ),
-        Settlement: Settlement(
+        SignupPayments: SignupPayments(
             store, ports.checkout, store, ports.mail, limiter=ports.limits, clock=clock, web_url=web_url
         ),
     }

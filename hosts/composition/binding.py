@@ -3,22 +3,22 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, get_type_hints
 
-from service_core.access.model import Applicant, Caller, Stranger
-from service_core.changes.resource import Kind, Writable
-from service_core.gateway.bound import Bound
+from service_core.access.models import AnonymousCaller, Caller, SignupCaller
+from service_core.api.bound_operation import BoundOperation
+from service_core.changes.resource import ResourceDefinition, ResourceType
 from service_core.kernel.errors import StartupError
-from service_core.kernel.operations import Entry, Operation, unwrapped
-from service_core.kernel.unique import unique
+from service_core.kernel.operations import CredentialRequirement, Operation, strip_annotated
+from service_core.kernel.unique_index import index_unique
 
-_WHO: Final[Mapping[Entry, Any]] = {
-    Entry.PUBLIC: Stranger,
-    Entry.SIGNUP: Applicant,
-    Entry.FILER: Caller | Applicant,
+_CALLER_TYPES: Final[Mapping[CredentialRequirement, Any]] = {
+    CredentialRequirement.PUBLIC: AnonymousCaller,
+    CredentialRequirement.SIGNUP: SignupCaller,
+    CredentialRequirement.KEY_REQUESTER: Caller | SignupCaller,
 }
 """Entry -> what the handler can learn of whoever asks; a `Caller` for the others."""
 
 
-def bind(operation: Operation, offers: Mapping[Any, object]) -> Bound:
+def bind_operation(operation: Operation, bindings: Mapping[Any, object]) -> BoundOperation:
     """Give a handler its dependencies.
 
     Args:
@@ -31,17 +31,19 @@ def bind(operation: Operation, offers: Mapping[Any, object]) -> Bound:
     dependencies: dict[str, object] = {}
     caller: str | None = None
     for name, annotation in operation.dependencies.items():
-        wanted = unwrapped(annotation)
-        if wanted in (Caller, *_WHO.values()):
-            _check(operation, wanted)
+        wanted = strip_annotated(annotation)
+        if wanted in (Caller, *_CALLER_TYPES.values()):
+            _check_caller_type(operation, wanted)
             caller = name
         else:
             asking = f"{operation.id} ({operation.method} {operation.path})"
-            dependencies[name] = _given(asking, name, wanted, offers)
-    return Bound(operation, dependencies, caller)
+            dependencies[name] = _resolve_dependency(asking, name, wanted, bindings)
+    return BoundOperation(operation, dependencies, caller)
 
 
-def kinds_of(resources: Iterable[Writable], offers: Mapping[Any, object]) -> tuple[Kind, ...]:
+def build_resource_kinds(
+    resources: Iterable[ResourceDefinition], bindings: Mapping[Any, object]
+) -> tuple[ResourceType, ...]:
     """Every type of resource that can be written, as this deployment writes it.
 
     Args:
@@ -51,8 +53,8 @@ def kinds_of(resources: Iterable[Writable], offers: Mapping[Any, object]) -> tup
     Raises:
         StartupError: nobody provides a type, or two kinds write one type of resource.
     """
-    kinds = [_made(resource.kind, offers) for resource in resources]
-    by_type = unique(
+    kinds = [_build_kind(resource.resource_type, bindings) for resource in resources]
+    by_type = index_unique(
         kinds,
         lambda kind: kind.model.resource_type,
         lambda kind: f"the resource {kind.model.resource_type!r}",
@@ -60,31 +62,37 @@ def kinds_of(resources: Iterable[Writable], offers: Mapping[Any, object]) -> tup
     return tuple(by_type.values())
 
 
-def _made(kind: Kind | Callable[..., Kind], offers: Mapping[Any, object]) -> Kind:
-    if isinstance(kind, Kind):
+def _build_kind(
+    kind: ResourceType | Callable[..., ResourceType], bindings: Mapping[Any, object]
+) -> ResourceType:
+    if isinstance(kind, ResourceType):
         return kind
     wanted = get_type_hints(kind)
     wanted.pop("return", None)
-    return kind(**{name: _given(kind.__name__, name, type_, offers) for name, type_ in wanted.items()})
+    return kind(
+        **{name: _resolve_dependency(kind.__name__, name, type_, bindings) for name, type_ in wanted.items()}
+    )
 
 
-def _given(asking: str, name: str, wanted: Any, offers: Mapping[Any, object]) -> object:
-    if wanted not in offers:
+def _resolve_dependency(dependent: str, name: str, wanted: Any, bindings: Mapping[Any, object]) -> object:
+    if wanted not in bindings:
         raise StartupError(
-            f"{asking} asks for {name}: {_title(wanted)}, which nothing provides. Ask for a port, or add a "
+            f"{dependent} asks for {name}: {_type_name(wanted)}, which nothing provides. Ask for a port, or add a "
             "provider in hosts/composition."
         )
-    return offers[wanted]
+    return bindings[wanted]
 
 
-def _check(operation: Operation, wanted: Any) -> None:
-    told = _WHO.get(operation.entry, Caller)
+def _check_caller_type(operation: Operation, wanted: Any) -> None:
+    told = _CALLER_TYPES.get(operation.credential, Caller)
     if wanted == told:
         return
-    if operation.entry is Entry.PUBLIC:
+    if operation.credential is CredentialRequirement.PUBLIC:
         raise StartupError(f"{operation.id} asks who is calling, but takes no credential. Give it a scope.")
-    raise StartupError(f"{operation.id} asks for {_title(wanted)}, but its credential tells {_title(told)}.")
+    raise StartupError(
+        f"{operation.id} asks for {_type_name(wanted)}, but its credential tells {_type_name(told)}."
+    )
 
 
-def _title(wanted: Any) -> str:
+def _type_name(wanted: Any) -> str:
     return getattr(wanted, "__name__", str(wanted))

@@ -11,73 +11,73 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from hosts.composition.access import access_parts
-from hosts.composition.ads import ad_reading_of
-from hosts.composition.binding import bind, kinds_of
-from hosts.composition.codec import CODEC
+from hosts.composition.access import build_access_components
+from hosts.composition.ads import build_ad_sync
+from hosts.composition.binding import bind_operation, build_resource_kinds
 from hosts.composition.container import PORTS
-from hosts.composition.ports import Ports, running
-from hosts.composition.postbacks import platforms_of
-from hosts.composition.revenue import provider_reading_of
-from hosts.composition.sharing import sharing_parts
+from hosts.composition.json_codec import CODEC
+from hosts.composition.ports import Ports, start_adapters
+from hosts.composition.postbacks import build_postback_platforms
+from hosts.composition.revenue import build_provider_sync
+from hosts.composition.share_links import build_share_link_components
 from service_core import builtin
-from service_core.access.admission import Admission
-from service_core.access.budgets import Budgets
-from service_core.access.workspaces import Workspaces
-from service_core.changes.write import Writes
-from service_core.commerce.ads.credited import AdCredits
-from service_core.commerce.ads.reading import AdReading
-from service_core.commerce.ads.source import SpendSource
-from service_core.commerce.costs.source import CostSource
-from service_core.commerce.credentials import ConnectionSecrets
-from service_core.commerce.providers.polling import ProviderReading
-from service_core.commerce.reach import ProviderReach
-from service_core.commerce.subscriptions.source import SubscriptionSource
-from service_core.delivery.postbacks.source import DeliverySource
-from service_core.extension.registry import Registry, load
-from service_core.gateway.dispatch import Gateway
-from service_core.gateway.exchange import Request, Response
-from service_core.gateway.operations import Description
-from service_core.gateway.readiness import (
+from service_core.access.rate_limits import RateLimits
+from service_core.access.request_authentication import RequestAuthenticator
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.connections.unconnected_source import add_unconnected_source
+from service_core.analytics.fx.convert import CurrencyConverter
+from service_core.analytics.install_attribution.match import InstallMatcher
+from service_core.analytics.ports import AggregateReader
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.currency import CurrencyConvertingSource
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.sources import EventSource, Source
+from service_core.api.dispatch import Dispatcher
+from service_core.api.http_messages import ApiRequest, ApiResponse
+from service_core.api.operations import OpenApiDocument
+from service_core.api.readiness import (
     Probe,
-    Readiness,
+    ReadinessChecker,
     cache_probe,
     limiter_probe,
     queue_probe,
     store_probe,
 )
-from service_core.handbook.book import Handbook
-from service_core.insight.attribution.model import Models
-from service_core.insight.catalog import Catalog
-from service_core.insight.connections.absent import with_absent
-from service_core.insight.fx.rated import Rated
-from service_core.insight.lookups.resolve import Resolver
-from service_core.insight.ports import Aggregates
-from service_core.insight.query.questions import Questions
-from service_core.insight.query.rated import RatedSource
-from service_core.insight.query.sources import EventSource, Source
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.commerce.ads.ad_credits import AdCredits
+from service_core.commerce.ads.source import SpendSource
+from service_core.commerce.ads.spend_sync import AdSpendSync
+from service_core.commerce.costs.source import CostSource
+from service_core.commerce.credentials.ports import ConnectionSecrets
+from service_core.commerce.providers.poll import ProviderSync
+from service_core.commerce.subscriptions.source import SubscriptionSource
+from service_core.commerce.sync.freshness import ProviderFreshness
+from service_core.delivery.postbacks.metrics_source import PostbackSource
+from service_core.documentation.site import Documentation
+from service_core.extensions.registry import Registry, load_plugins
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
-from service_core.workspace.cards import CardRuns
-from service_core.workspace.deadline import Alarm
-from service_core.workspace.reports.run import ReportRuns
-from service_core.workspace.rules.platforms import Platforms
+from service_core.workspace.reports.run_batch import ReportBatchRunner
+from service_core.workspace.reports.run_report import ReportRunner
+from service_core.workspace.rules.postback_platforms import PostbackPlatforms
+from service_core.workspace.time_budget import Sleep
 
-_Part = TypeVar("_Part")
+_Component = TypeVar("_Component")
 
 
 @cache
-def installed() -> Registry:
+def load_installed_registry() -> Registry:
     """The core and every installed plugin, looked for once: what is installed stays so while a process runs.
 
     Raises:
         StartupError: a plugin that cannot be used; the message says which and what to do.
     """
-    return served(load([("builtin", builtin)]))
+    return require_known_ports(load_plugins([("builtin", builtin)]))
 
 
-def served(registry: Registry) -> Registry:
+def require_known_ports(registry: Registry) -> Registry:
     """The registry, once every adapter in it is for a port there is.
 
     Raises:
@@ -102,31 +102,31 @@ class Service:
         settings: Settings,
         registry: Registry,
         ports: Ports,
-        gateway: Gateway,
-        parts: Mapping[Any, Any],
+        gateway: Dispatcher,
+        components: Mapping[Any, Any],
     ) -> None:
         self.settings: Final = settings
         self.registry: Final = registry
         self.ports: Final = ports
         self._gateway = gateway
-        self._parts = parts
+        self._parts = components
         self._running = AsyncExitStack()
 
-    def part(self, kind: type[_Part]) -> _Part:
+    def component(self, kind: type[_Component]) -> _Component:
         """The one value of a type that handlers may ask for, for pages of people."""
-        found: _Part = self._parts[kind]
+        found: _Component = self._parts[kind]
         return found
 
-    async def dispatch(self, request: Request) -> Response:
+    async def dispatch(self, request: ApiRequest) -> ApiResponse:
         """Answer one request."""
         return await self._gateway.dispatch(request)
 
-    def place(self, method: str, path: str) -> str | None:
+    def route_template(self, method: str, path: str) -> str | None:
         """The path template a request belongs to, as in ``/v1/exports/{export_id}``; None for no operation."""
-        return self._gateway.place(method, path)
+        return self._gateway.route_template(method, path)
 
     async def __aenter__(self) -> Self:
-        await self._running.enter_async_context(running(self.ports.all()))
+        await self._running.enter_async_context(start_adapters(self.ports.all_adapters()))
         return self
 
     async def __aexit__(
@@ -141,7 +141,7 @@ def compose(
     *,
     registry: Registry | None = None,
     clock: Clock = system_clock,
-    alarm: Alarm = asyncio.sleep,
+    sleep: Sleep = asyncio.sleep,
     probes: Sequence[Probe] = (),
     processes: int = 1,
 ) -> Service:
@@ -159,14 +159,14 @@ def compose(
     Raises:
         StartupError: an unknown scheme, or an operation that asks for what nobody provides.
     """
-    found = registry or installed()
+    found = registry or load_installed_registry()
     ports = Ports(settings, folder, found, clock)
-    parts = access_parts(settings, ports)
-    budgets = Budgets(ports.limits, clock, processes)
-    offers = {**parts, Budgets: budgets, **_offers(settings, found, ports, alarm, probes)}
-    gateway = Gateway(
-        [bind(operation, offers) for operation in found.operations],
-        admission=parts[Admission],
+    parts = build_access_components(settings, ports)
+    budgets = RateLimits(ports.limits, clock, processes)
+    offers = {**parts, RateLimits: budgets, **_build_bindings(settings, found, ports, sleep, probes)}
+    gateway = Dispatcher(
+        [bind_operation(operation, offers) for operation in found.operations],
+        admission=parts[RequestAuthenticator],
         budgets=budgets,
         clock=clock,
         codec=CODEC,
@@ -174,63 +174,63 @@ def compose(
     return Service(settings, found, ports, gateway, offers)
 
 
-def _offers(
-    settings: Settings, registry: Registry, ports: Ports, alarm: Alarm, probes: Sequence[Probe]
+def _build_bindings(
+    settings: Settings, registry: Registry, ports: Ports, sleep: Sleep, probes: Sequence[Probe]
 ) -> Mapping[Any, object]:
     """Type -> the value a handler that asks for it gets."""
-    models = replace(registry.models, floor=settings.attribution.floor)
-    platforms = platforms_of(registry)
+    models = replace(registry.models, min_conversions=settings.attribution.floor)
+    platforms = build_postback_platforms(registry)
     credited = AdCredits(ports.ledger, ports.workspace)
     costs = CostSource(ports.events, ports.workspace, ports.queue, ports.exchange)
-    questions = Questions(
+    questions = MetricQueries(
         registry.catalog,
-        with_absent(
+        add_unconnected_source(
             [
                 EventSource(
                     credited,
                     credited,
                     ports.queue,
                     models,
-                    ProviderReach(ports.workspace, ports.workspace),
+                    ProviderFreshness(ports.workspace, ports.workspace),
                 ),
-                *_rated(
+                *_with_exchange_rates(
                     ports,
                     SpendSource(ports.workspace, ports.workspace),
                     SubscriptionSource(ports.workspace, ports.workspace, ports.workspace, ports.clock),
                 ),
                 costs,
-                DeliverySource(ports.workspace, ports.workspace, registry.conversion_senders),
+                PostbackSource(ports.workspace, ports.workspace, registry.conversion_senders),
             ],
             ports.workspace,
         ),
     )
-    reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
-    cards = CardRuns(reports, alarm)
+    reports = ReportRunner(questions, models, ports.events, ports.events, ports.queue)
+    cards = ReportBatchRunner(reports, sleep)
     given = {
-        **ports.by_type(),
-        Aggregates: ports.ledger,
-        Rated: ports.rated,
+        **ports.adapters_by_type(),
+        AggregateReader: ports.ledger,
+        CurrencyConverter: ports.rated,
         Settings: settings,
-        Platforms: platforms,
+        PostbackPlatforms: platforms,
     }
     return {
         **given,
-        **sharing_parts(ports, cards),
+        **build_share_link_components(ports, cards),
         Clock: ports.clock,
         CostSource: costs,
         ConnectionSecrets: ports.connection_secrets,
-        AdReading: ad_reading_of(ports, registry, settings.ads),
-        ProviderReading: provider_reading_of(ports, settings),
-        Workspaces: Workspaces(ports.workspace),
+        AdSpendSync: build_ad_sync(ports, registry, settings.ads),
+        ProviderSync: build_provider_sync(ports, settings),
+        WorkspaceCache: WorkspaceCache(ports.workspace),
         Registry: registry,
-        Writes: Writes(ports.workspace, kinds_of(registry.resources, given)),
-        Handbook: Handbook(settings.http.handbook_url),
+        ChangeExecutor: ChangeExecutor(ports.workspace, build_resource_kinds(registry.resources, given)),
+        Documentation: Documentation(settings.http.effective_docs_url),
         Catalog: registry.catalog,
-        Models: models,
-        Questions: questions,
-        ReportRuns: reports,
-        CardRuns: cards,
-        Resolver: Resolver(
+        AttributionModels: models,
+        MetricQueries: questions,
+        ReportRunner: reports,
+        ReportBatchRunner: cards,
+        InstallMatcher: InstallMatcher(
             ports.events,
             ports.events,
             ports.workspace,
@@ -238,17 +238,21 @@ def _offers(
             clicks=ports.workspace,
             window=timedelta(minutes=settings.attribution.deferred_minutes),
         ),
-        Readiness: Readiness([*_probes(ports), *probes], ports.clock),
-        Description: Description(registry.operations, settings.http.public_url),
+        ReadinessChecker: ReadinessChecker([*_build_probes(ports), *probes], ports.clock),
+        OpenApiDocument: OpenApiDocument(registry.operations, settings.http.effective_api_url),
     }
 
 
-def _rated(ports: Ports, *sources: Source) -> Sequence[Source]:
+def _with_exchange_rates(ports: Ports, *sources: Source) -> Sequence[Source]:
     """The sources, with rates where a deployment has any."""
-    return sources if ports.fx is None else [RatedSource(source, ports.exchange) for source in sources]
+    return (
+        sources
+        if ports.fx is None
+        else [CurrencyConvertingSource(source, ports.exchange) for source in sources]
+    )
 
 
-def _probes(ports: Ports) -> tuple[Probe, ...]:
+def _build_probes(ports: Ports) -> tuple[Probe, ...]:
     return (
         store_probe(ports.events, ports.workspace),
         queue_probe(ports.queue, ports.workspace, ports.clock),

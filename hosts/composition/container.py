@@ -10,94 +10,104 @@ from typing import Any, Final, Protocol
 
 from dependency_injector import providers
 
-from service_core.access.mail import Mail
+from service_core.access.email_sender import EmailSender
+from service_core.access.key_requests.ports import KeyRequests
 from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
-from service_core.access.oauth.ports import Clients, Grants, Tickets
-from service_core.access.passkeys.ports import Challenges, Passkeys, WebAuthn
-from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
-from service_core.access.requests.ports import KeyRequests
+from service_core.access.oauth.ports import OAuthClients, OAuthGrants, OneTimeTokens
+from service_core.access.passkeys.ports import PasskeyChallenges, Passkeys, WebAuthn
+from service_core.access.ports import CredentialStore, RateLimiter, WorkspaceSettings
 from service_core.access.signup.ports import Checkout, Signups
-from service_core.changes.ports import Holders, Units
-from service_core.commerce.ads.ports import SpendStore
-from service_core.commerce.costs.ports import CostStore
-from service_core.commerce.credentials import SealedSecrets, Vault
-from service_core.commerce.providers.ports import ProviderMessages
-from service_core.commerce.reach import ProviderReads
+from service_core.analytics.cohorts.ports import CohortReader
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.funnels.ports import FunnelReader
+from service_core.analytics.fx.ports import ExchangeRateStore, RateSource
+from service_core.analytics.install_attribution.ports import MatchedVisits, RecentLinkClicks
+from service_core.analytics.line_items.ports import LineItemReader
+from service_core.analytics.people.ports import PersonActivityReader, PersonReader
+from service_core.analytics.ports import AggregateReader, EventReader, TouchPathReader
+from service_core.analytics.postbacks.ports import PostbackReader
+from service_core.analytics.reads.export_streams import RowStreams
+from service_core.changes.ports import Transactions, UniqueKeyLookup
+from service_core.commerce.ads.ports import AdSpendStore
+from service_core.commerce.costs.ports import ItemCostStore
+from service_core.commerce.credentials.ports import EncryptedSecretStore, SecretCipher
+from service_core.commerce.providers.ports import ProcessedMessages
 from service_core.commerce.subscriptions.ports import SubscriptionStore
-from service_core.commerce.turns import ReadingTurns
-from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
-from service_core.delivery.postbacks.outbox import Outbox
-from service_core.extension.registry import Registry
-from service_core.insight.cohorts.ports import Cohorts
-from service_core.insight.connections.ports import Connections
-from service_core.insight.deliveries.ports import Deliveries
-from service_core.insight.funnels.ports import Funnels
-from service_core.insight.fx.ports import RateSource, RateStore
-from service_core.insight.items.ports import Items
-from service_core.insight.lookups.ports import TagClicks, VisitClaims
-from service_core.insight.people.ports import Journeys, People
-from service_core.insight.ports import Aggregates, EventLog, Paths
-from service_core.insight.streams import Streams
-from service_core.intake.ports import (
-    Devices,
-    Domains,
+from service_core.commerce.sync.freshness import PollStates
+from service_core.commerce.sync.ports import SyncLeases
+from service_core.delivery.exports.ports import ExportJobs, Exports, ExportStorage, JobQueue
+from service_core.delivery.postbacks.outbox import PostbackOutbox
+from service_core.extensions.registry import Registry
+from service_core.ingestion.ports import (
     EventStore,
-    Geo,
+    GeoLocation,
+    GeoLocator,
     IngestQueue,
-    LinkTags,
-    Place,
+    LinkLookup,
+    PublicSuffixList,
     Quarantine,
+    UserAgentParser,
 )
 from service_core.kernel.settings import Settings
-from service_core.workspace.limits.ports import UsageNotices
-from service_core.workspace.links.domains.ports import TextRecords
-from service_core.workspace.links.edge import NoMemory
-from service_core.workspace.links.ports import Clicks, EdgeMemory
-from service_core.workspace.share_links.ports import ShareViews
+from service_core.workspace.links.domains.ports import TxtRecords
+from service_core.workspace.links.ports import ClickStore, RedirectCache
+from service_core.workspace.links.redirect_lookup import NoRedirectCache
+from service_core.workspace.share_links.ports import ShareLinkViews
+from service_core.workspace.usage_alerts.ports import UsageAlertLog
 
 
 class WorkspaceDatabase(
-    Directory,
+    CredentialStore,
     WorkspaceSettings,
     Accounts,
     Passkeys,
-    Challenges,
+    PasskeyChallenges,
     Members,
     Sessions,
     Invitations,
     KeyRequests,
     Signups,
-    Grants,
-    Clients,
-    Tickets,
+    OAuthGrants,
+    OAuthClients,
+    OneTimeTokens,
     Exports,
-    ExportWork,
-    VisitClaims,
-    Units,
-    Holders,
-    ShareViews,
+    ExportJobs,
+    MatchedVisits,
+    Transactions,
+    UniqueKeyLookup,
+    ShareLinkViews,
     Connections,
-    SealedSecrets,
-    ReadingTurns,
-    ProviderReads,
-    ProviderMessages,
-    UsageNotices,
-    Clicks,
-    TagClicks,
-    LinkTags,
-    SpendStore,
+    EncryptedSecretStore,
+    SyncLeases,
+    PollStates,
+    ProcessedMessages,
+    UsageAlertLog,
+    ClickStore,
+    RecentLinkClicks,
+    LinkLookup,
+    AdSpendStore,
     SubscriptionStore,
-    Outbox,
-    Deliveries,
-    CostStore,
-    RateStore,
+    PostbackOutbox,
+    PostbackReader,
+    ItemCostStore,
+    ExchangeRateStore,
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""
 
 
 class EventDatabase(
-    EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Items, Streams, Protocol
+    EventStore,
+    AggregateReader,
+    EventReader,
+    PersonReader,
+    PersonActivityReader,
+    CohortReader,
+    FunnelReader,
+    TouchPathReader,
+    LineItemReader,
+    RowStreams,
+    Protocol,
 ):
     """Everything an adapter of the port ``events`` implements."""
 
@@ -111,18 +121,18 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "workspace": _made_of(WorkspaceDatabase),
     "limits": (RateLimiter,),
     "queue": (IngestQueue, Quarantine),
-    "edge": (EdgeMemory,),
-    "dns": (TextRecords,),
+    "edge": (RedirectCache,),
+    "dns": (TxtRecords,),
     "events": _made_of(EventDatabase),
     "jobs": (JobQueue,),
-    "sink": (ExportSink,),
-    "geo": (Geo,),
-    "devices": (Devices,),
-    "domains": (Domains,),
+    "sink": (ExportStorage,),
+    "geo": (GeoLocator,),
+    "devices": (UserAgentParser,),
+    "domains": (PublicSuffixList,),
     "passwords": (Passwords,),
     "passkeys": (WebAuthn,),
-    "vault": (Vault,),
-    "mail": (Mail,),
+    "vault": (SecretCipher,),
+    "mail": (EmailSender,),
     "checkout": (Checkout,),
     "fx": (RateSource,),
 }
@@ -150,10 +160,10 @@ SETTINGS: Final[Mapping[str, str]] = {
 """Port -> the setting whose URL names its adapter, for whoever reads of it; the container says it in code."""
 
 
-class Nowhere:
+class NullGeo:
     """The `Geo` of a deployment without a place database: every place is unknown."""
 
-    def locate(self, address: str) -> Place | None:  # noqa: ARG002 - the port asks with an address
+    def locate(self, ip: str) -> GeoLocation | None:  # noqa: ARG002 - the port asks with an address
         """None, for any address."""
         return None
 
@@ -167,19 +177,19 @@ class Container:
 
     def __init__(self, settings: Settings, folder: Path, registry: Registry) -> None:
         def port(name: str, url: str) -> providers.Provider[Any]:
-            return providers.Singleton(registry.open, name, url, folder=folder)
+            return providers.Singleton(registry.open_adapter, name, url, folder=folder)
 
         self.workspace: Final = port("workspace", settings.storage.workspace)
         self.limits: Final = port("limits", settings.limits.store)
         self.queue: Final = port("queue", settings.ingest.queue)
         edge = settings.links.edge
-        self.edge: Final = port("edge", edge) if edge else providers.Singleton(NoMemory)
+        self.edge: Final = port("edge", edge) if edge else providers.Singleton(NoRedirectCache)
         self.dns: Final = port("dns", settings.links.dns)
         self.events: Final = port("events", settings.storage.events)
         self.jobs: Final = port("jobs", settings.exports.jobs)
         self.sink: Final = port("sink", settings.exports.sink)
         places = settings.geo.database
-        self.geo: Final = port("geo", places) if places else providers.Singleton(Nowhere)
+        self.geo: Final = port("geo", places) if places else providers.Singleton(NullGeo)
         self.devices: Final = port("devices", settings.devices.parser)
         self.domains: Final = port("domains", settings.domains.suffixes)
         self.passwords: Final = port("passwords", settings.accounts.passwords)

@@ -7,25 +7,36 @@ from pathlib import Path
 from typing import Any, cast
 
 from hosts.composition.container import PORTS, Container, EventDatabase, WorkspaceDatabase
-from service_core.access.mail import Mail
+from service_core.access.email_sender import EmailSender
 from service_core.access.members.ports import Passwords
 from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
-from service_core.commerce.credentials import ConnectionSecrets, Vault
+from service_core.analytics.fx.convert import (
+    REFUND_LOOK_BACK,
+    ConvertingEventReader,
+    CurrencyConverter,
+    EventMoneyReader,
+)
+from service_core.analytics.fx.ports import RateSource
+from service_core.analytics.fx.rate_lookup import RateLookup
+from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
+from service_core.commerce.credentials.ports import ConnectionSecrets, SecretCipher
 from service_core.commerce.providers.ports import RevenueProvider
-from service_core.commerce.providers.sealing import Sealing
-from service_core.delivery.exports.ports import ExportSink, JobQueue
+from service_core.delivery.exports.ports import ExportStorage, JobQueue
 from service_core.delivery.postbacks.ports import ConversionSender
-from service_core.extension.registry import Registry
-from service_core.insight.fx.exchange import Exchange
-from service_core.insight.fx.ports import RateSource
-from service_core.insight.fx.rated import REFUNDED, Ledger, Rated, RatedLedger
-from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
+from service_core.extensions.registry import Registry
+from service_core.ingestion.ports import (
+    GeoLocator,
+    IngestQueue,
+    PublicSuffixList,
+    Quarantine,
+    UserAgentParser,
+)
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.domains.ports import TextRecords
-from service_core.workspace.links.ports import EdgeMemory
+from service_core.workspace.links.domains.ports import TxtRecords
+from service_core.workspace.links.ports import RedirectCache
 
 
 class Ports:
@@ -55,14 +66,14 @@ class Ports:
         return cast(IngestQueue, self._container.queue())
 
     @property
-    def edge(self) -> EdgeMemory:
+    def edge(self) -> RedirectCache:
         """Redirects as several machines remember them."""
-        return cast(EdgeMemory, self._container.edge())
+        return cast(RedirectCache, self._container.edge())
 
     @property
-    def dns(self) -> TextRecords:
+    def dns(self) -> TxtRecords:
         """Text records of the public DNS."""
-        return cast(TextRecords, self._container.dns())
+        return cast(TxtRecords, self._container.dns())
 
     @property
     def quarantine(self) -> Quarantine:
@@ -80,24 +91,24 @@ class Ports:
         return cast(JobQueue, self._container.jobs())
 
     @property
-    def sink(self) -> ExportSink:
+    def sink(self) -> ExportStorage:
         """Where export files are kept."""
-        return cast(ExportSink, self._container.sink())
+        return cast(ExportStorage, self._container.sink())
 
     @property
-    def geo(self) -> Geo:
+    def geo(self) -> GeoLocator:
         """Address to place."""
-        return cast(Geo, self._container.geo())
+        return cast(GeoLocator, self._container.geo())
 
     @property
-    def devices(self) -> Devices:
+    def devices(self) -> UserAgentParser:
         """User agent to device."""
-        return cast(Devices, self._container.devices())
+        return cast(UserAgentParser, self._container.devices())
 
     @property
-    def domains(self) -> Domains:
+    def domains(self) -> PublicSuffixList:
         """Host name to registrable domain."""
-        return cast(Domains, self._container.domains())
+        return cast(PublicSuffixList, self._container.domains())
 
     @property
     def passwords(self) -> Passwords:
@@ -110,14 +121,14 @@ class Ports:
         return cast(WebAuthn | None, self._container.passkeys())
 
     @property
-    def vault(self) -> Vault:
+    def vault(self) -> SecretCipher:
         """What seals credentials."""
-        return cast(Vault, self._container.vault())
+        return cast(SecretCipher, self._container.vault())
 
     @property
     def connection_secrets(self) -> ConnectionSecrets:
         """Credentials of connections: kept by the workspace store, sealed by the vault."""
-        return Sealing(self.workspace, self.vault)
+        return EncryptedConnectionSecrets(self.workspace, self.vault)
 
     @property
     def revenue_providers(self) -> Mapping[str, RevenueProvider]:
@@ -130,9 +141,9 @@ class Ports:
         return self._registry.conversion_senders
 
     @property
-    def mail(self) -> Mail:
+    def mail(self) -> EmailSender:
         """Outgoing mail."""
-        return cast(Mail, self._container.mail())
+        return cast(EmailSender, self._container.mail())
 
     @property
     def checkout(self) -> Checkout:
@@ -145,30 +156,30 @@ class Ports:
         return cast(RateSource | None, self._container.fx())
 
     @property
-    def exchange(self) -> Exchange:
+    def exchange(self) -> RateLookup:
         """Exchange rates as they are kept."""
-        return Exchange(self.workspace, self.fx)
+        return RateLookup(self.workspace, self.fx)
 
     @cached_property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> EventMoneyReader:
         """The event store, as far as it tells of money: with rates where the deployment has any."""
-        return self.events if self.fx is None else RatedLedger(self.events, self.rated)
+        return self.events if self.fx is None else ConvertingEventReader(self.events, self.rated)
 
     @cached_property
-    def rated(self) -> Rated:
+    def rated(self) -> CurrencyConverter:
         """What asks the event store again for money of other currencies."""
-        return Rated(self.events, self.exchange, REFUNDED)
+        return CurrencyConverter(self.events, self.exchange, REFUND_LOOK_BACK)
 
     @property
     def clock(self) -> Clock:
         """The present."""
         return self._clock
 
-    def all(self) -> tuple[object, ...]:
+    def all_adapters(self) -> tuple[object, ...]:
         """Every adapter, in the order they are started."""
         return tuple(self._adapter(port) for port in PORTS)
 
-    def by_type(self) -> Mapping[Any, object]:
+    def adapters_by_type(self) -> Mapping[Any, object]:
         """Type a handler may ask for -> its adapter."""
         return {kind: self._adapter(port) for port, kinds in PORTS.items() for kind in kinds}
 
@@ -177,7 +188,7 @@ class Ports:
 
 
 @asynccontextmanager
-async def running(adapters: Iterable[Any]) -> AsyncIterator[None]:
+async def start_adapters(adapters: Iterable[Any]) -> AsyncIterator[None]:
     """Start adapters in order, and close them in the opposite order, also after a failed start."""
     async with AsyncExitStack() as stack:
         for adapter in adapters:

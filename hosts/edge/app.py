@@ -10,29 +10,29 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from hosts.edge.recording import Recorder
-from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
-from service_core.intake.track import KEPT_HEADERS
+from hosts.edge.click_writer import ClickWriter
+from hosts.request_smuggling import App, Receive, Scope, Send, is_unambiguous, send_malformed_request
+from service_core.ingestion.track import STORED_HEADERS
 from service_core.kernel.clock import Clock
-from service_core.workspace.addresses import RESERVED
-from service_core.workspace.links.clicks import Asked, ClickEnricher
-from service_core.workspace.links.ports import EdgeMap
-from service_core.workspace.links.route import Route
-from service_core.workspace.links.tagging import pairs_of
+from service_core.workspace.links.clicks import ClickEnricher, ClickRequest
+from service_core.workspace.links.link_url import parse_query
+from service_core.workspace.links.ports import RedirectLookup
+from service_core.workspace.links.redirect import Redirect
+from service_core.workspace.url_rules import RESERVED_SLUGS
 
 _log = logging.getLogger("touchpoint.edge")
 
-_SLUG: Final = re.compile(r"/([A-Za-z0-9_-]{1,64})")
-_HOST: Final = re.compile(r"[a-z0-9.-]{1,253}")
+_SLUG_PATH: Final = re.compile(r"/([A-Za-z0-9_-]{1,64})")
+_HOST_NAME: Final = re.compile(r"[a-z0-9.-]{1,253}")
 
-KNOWN: Final = "/.well-known/touchpoint-domain"
+DOMAIN_CHECK_PATH: Final = "/.well-known/touchpoint-domain"
 """Where a proxy asks, with ``?domain=``, whether it may get a certificate for a host."""
 
 Headers = list[tuple[bytes, bytes]]
-ClientOf = Callable[[str | None, Iterable[tuple[bytes, bytes]]], str | None]
+ResolveClientAddress = Callable[[str | None, Iterable[tuple[bytes, bytes]]], str | None]
 """Address of the connection and headers of the request -> address of the client."""
 
-_PAGE: Final = (
+_PAGE_TEMPLATE: Final = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     '<meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width">'
     "</head><body><h1>{title}</h1><p>{text}</p></body></html>\n"
@@ -50,7 +50,7 @@ _REDIRECT_HEADERS: Final = (
 )
 
 
-class Answer(NamedTuple):
+class EdgeResponse(NamedTuple):
     """What goes back."""
 
     status: int
@@ -58,20 +58,26 @@ class Answer(NamedTuple):
     body: bytes = b""
 
 
-def _page(status: int, title: str, text: str, *headers: tuple[bytes, bytes]) -> Answer:
-    body = _PAGE.format(title=title, text=text).encode()
-    return Answer(status, [*_PAGE_HEADERS, (b"content-length", b"%d" % len(body)), *headers], body)
+def _html_response(status: int, title: str, text: str, *headers: tuple[bytes, bytes]) -> EdgeResponse:
+    body = _PAGE_TEMPLATE.format(title=title, text=text).encode()
+    return EdgeResponse(status, [*_PAGE_HEADERS, (b"content-length", b"%d" % len(body)), *headers], body)
 
 
-LOST: Final = _page(404, "Link not found", "This link does not exist, or does not exist any more.")
-NOT_ASKED: Final = _page(405, "Not possible here", "A link can only be followed.", (b"allow", b"GET, HEAD"))
-FOUND: Final = _page(200, "Link domain", "Links are followed here.")
-UNKNOWN: Final = _page(404, "Not a link domain", "No links are followed here.")
-AWAY: Final = _page(503, "Please try again", "This link cannot be followed just now.", (b"retry-after", b"5"))
+NOT_FOUND_PAGE: Final = _html_response(
+    404, "Link not found", "This link does not exist, or does not exist any more."
+)
+METHOD_NOT_ALLOWED_PAGE: Final = _html_response(
+    405, "Not possible here", "A link can only be followed.", (b"allow", b"GET, HEAD")
+)
+KNOWN_DOMAIN_PAGE: Final = _html_response(200, "Link domain", "Links are followed here.")
+UNKNOWN_DOMAIN_PAGE: Final = _html_response(404, "Not a link domain", "No links are followed here.")
+UNAVAILABLE_PAGE: Final = _html_response(
+    503, "Please try again", "This link cannot be followed just now.", (b"retry-after", b"5")
+)
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDoor:
+class RedirectDependencies:
     """What the link host stands on.
 
     Attributes:
@@ -82,17 +88,17 @@ class LinkDoor:
     """
 
     host: str
-    claimed: Callable[[str], Awaitable[bool]]
-    routes: EdgeMap
+    is_link_domain: Callable[[str], Awaitable[bool]]
+    routes: RedirectLookup
     enricher: ClickEnricher
-    recorder: Recorder
+    click_writer: ClickWriter
     clock: Clock
-    client: ClientOf
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    resolve_client_address: ResolveClientAddress
+    association_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def edge_app(door: LinkDoor, others: App | None = None) -> App:
-    """The ASGI application; it guards itself, see `hosts.guard`.
+def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None = None) -> App:
+    """The ASGI application; it guards itself, see `hosts.request_smuggling`.
 
     Args:
         door: what it stands on.
@@ -101,91 +107,103 @@ def edge_app(door: LinkDoor, others: App | None = None) -> App:
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
-        if is_http and not is_clear(scope):
-            await refuse(scope, send)
+        if is_http and not is_unambiguous(scope):
+            await send_malformed_request(scope, send)
             return
-        answer = await _answered(door, scope, mounted=others is not None) if is_http else None
+        answer = await _respond(dependencies, scope, mounted=fallback_app is not None) if is_http else None
         if answer is not None:
-            await _reply(send, scope["method"], answer)
-        elif others is not None:
-            await others(scope, receive, send)
+            await _send_response(send, scope["method"], answer)
+        elif fallback_app is not None:
+            await fallback_app(scope, receive, send)
 
     return application
 
 
-async def _answered(door: LinkDoor, scope: Scope, *, mounted: bool) -> Answer | None:
+async def _respond(dependencies: RedirectDependencies, scope: Scope, *, mounted: bool) -> EdgeResponse | None:
     """The answer; None for a request of a mounted door that names no link domain."""
-    host, path, reads = _host(scope), scope["path"], scope["method"] in {"GET", "HEAD"}
-    foreign = mounted and host != door.host
-    if foreign and path != KNOWN and not (reads and _may_be_link(host, path)):
+    host, path, reads = _requested_host(scope), scope["path"], scope["method"] in {"GET", "HEAD"}
+    foreign = mounted and host != dependencies.host
+    if foreign and path != DOMAIN_CHECK_PATH and not (reads and _is_possible_link(host, path)):
         return None
     if not reads:
-        return NOT_ASKED
+        return METHOD_NOT_ALLOWED_PAGE
     try:
-        answer = await (_known(door, scope) if path == KNOWN else _answer(door, scope, host))
-        return None if answer is LOST and foreign and not await door.claimed(host) else answer
+        answer = await (
+            _check_domain(dependencies, scope)
+            if path == DOMAIN_CHECK_PATH
+            else _follow_link(dependencies, scope, host)
+        )
+        return (
+            None
+            if answer is NOT_FOUND_PAGE and foreign and not await dependencies.is_link_domain(host)
+            else answer
+        )
     except Exception:  # noqa: BLE001 - a person waits: every fault has a page
         _log.exception("redirect failed")
-        return AWAY
+        return UNAVAILABLE_PAGE
 
 
-def _host(scope: Scope) -> str:
+def _requested_host(scope: Scope) -> str:
     """The host a request names, without a port; empty for what no host is written like."""
     named = next((value for name, value in scope["headers"] if name == b"host"), b"")
     host = named.decode("latin-1").lower().partition(":")[0].removesuffix(".")
-    return host if _HOST.fullmatch(host) else ""
+    return host if _HOST_NAME.fullmatch(host) else ""
 
 
-def _may_be_link(host: str, path: str) -> bool:
+def _is_possible_link(host: str, path: str) -> bool:
     """Whether a link domain could answer: no slug is a name the deployment keeps for itself."""
-    return host != "" and path.removeprefix("/").partition("/")[0].lower() not in RESERVED
+    return host != "" and path.removeprefix("/").partition("/")[0].lower() not in RESERVED_SLUGS
 
 
-async def _known(door: LinkDoor, scope: Scope) -> Answer:
+async def _check_domain(dependencies: RedirectDependencies, scope: Scope) -> EdgeResponse:
     """200 for a link domain, so that a proxy gets certificates for those and for no other."""
-    asked = dict(pairs_of(scope["query_string"].decode("latin-1"))).get("domain", "").lower()
-    is_ours = asked == door.host or (_HOST.fullmatch(asked) is not None and await door.claimed(asked))
-    return FOUND if is_ours else UNKNOWN
+    asked = dict(parse_query(scope["query_string"].decode("latin-1"))).get("domain", "").lower()
+    is_ours = asked == dependencies.host or (
+        _HOST_NAME.fullmatch(asked) is not None and await dependencies.is_link_domain(asked)
+    )
+    return KNOWN_DOMAIN_PAGE if is_ours else UNKNOWN_DOMAIN_PAGE
 
 
-async def _answer(door: LinkDoor, scope: Scope, host: str) -> Answer:
+async def _follow_link(dependencies: RedirectDependencies, scope: Scope, host: str) -> EdgeResponse:
     path = scope["path"]
-    if host == door.host and (file := door.files.get(path)):
+    if host == dependencies.host and (file := dependencies.association_files.get(path)):
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"max-age=3600")]
-        return Answer(200, [*headers, (b"content-length", b"%d" % len(file))], file)
-    slug = _SLUG.fullmatch(path)
-    route = await door.routes.find(f"{host}/{slug[1]}") if slug and host else None
+        return EdgeResponse(200, [*headers, (b"content-length", b"%d" % len(file))], file)
+    slug = _SLUG_PATH.fullmatch(path)
+    route = await dependencies.routes.find(f"{host}/{slug[1]}") if slug and host else None
     if route is None:
-        return LOST
-    asked = _asked(door, scope)
+        return NOT_FOUND_PAGE
+    asked = _read_click_request(dependencies, scope)
     if scope["method"] == "GET":
-        await _record(door, route, asked)
-    location = route.location(asked.query, asked.user_agent).encode("ascii")
-    return Answer(302, [(b"location", location), *_REDIRECT_HEADERS])
+        await _record_click(dependencies, route, asked)
+    location = route.target_url(asked.query, asked.user_agent).encode("ascii")
+    return EdgeResponse(302, [(b"location", location), *_REDIRECT_HEADERS])
 
 
-async def _record(door: LinkDoor, route: Route, asked: Asked) -> None:
+async def _record_click(
+    dependencies: RedirectDependencies, route: Redirect, click_request: ClickRequest
+) -> None:
     """Record a click; whatever it holds, the redirect goes on."""
     try:
-        click = door.enricher.click(route, asked, door.clock())
+        click = dependencies.enricher.enrich(route, click_request, dependencies.clock())
     except Exception:  # noqa: BLE001 - counting never stops a redirect
         _log.exception("a click could not be read")
     else:
-        await door.recorder.record(click)
+        await dependencies.click_writer.write(click)
 
 
-def _asked(door: LinkDoor, scope: Scope) -> Asked:
+def _read_click_request(dependencies: RedirectDependencies, scope: Scope) -> ClickRequest:
     sent = {name: value.decode("latin-1") for name, value in scope["headers"]}
     peer = scope.get("client")
-    return Asked(
+    return ClickRequest(
         query=scope["query_string"].decode("latin-1"),
         user_agent=sent.get(b"user-agent"),
-        address=door.client(peer and peer[0], scope["headers"]),
+        address=dependencies.resolve_client_address(peer and peer[0], scope["headers"]),
         referrer=sent.get(b"referer"),
-        headers={name.decode("ascii"): sent[name] for name in KEPT_HEADERS & sent.keys()},
+        headers={name.decode("ascii"): sent[name] for name in STORED_HEADERS & sent.keys()},
     )
 
 
-async def _reply(send: Send, method: str, answer: Answer) -> None:
+async def _send_response(send: Send, method: str, answer: EdgeResponse) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)})
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})

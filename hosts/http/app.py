@@ -12,23 +12,23 @@ from quart import Blueprint, Quart, Response, request
 from werkzeug.exceptions import HTTPException, InternalServerError
 
 from hosts.client_address import ClientAddress
-from hosts.guard import App, guarded
-from service_core.gateway.dispatch import MAX_BODY
-from service_core.gateway.exchange import Request
-from service_core.gateway.exchange import Response as Answer
+from hosts.request_smuggling import App, reject_ambiguous_requests
+from service_core.api.dispatch import MAX_BODY_BYTES
+from service_core.api.http_messages import ApiRequest
+from service_core.api.http_messages import ApiResponse as Answer
 
-Dispatch = Callable[[Request], Awaitable[Answer]]
+Dispatch = Callable[[ApiRequest], Awaitable[Answer]]
 
-PATIENCE_SECONDS: Final = 10.0
-DRAINED_AT_MOST: Final = 16_000_000
+BODY_TIMEOUT_SECONDS: Final = 10.0
+MAX_DRAINED_BYTES: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
 
-_FAULT: Final = b'{"error":"Internal server error","code":"internal_error","error_id":"%s"}'
+_INTERNAL_ERROR_BODY: Final = b'{"error":"Internal server error","code":"internal_error","error_id":"%s"}'
 
 _log = logging.getLogger("touchpoint.http")
 
 
-def api_app(
+def create_api_app(
     dispatch: Dispatch, *, addresses: ClientAddress | None = None, pages: Iterable[Blueprint] = ()
 ) -> App:
     """The ASGI application, behind the guard.
@@ -38,10 +38,12 @@ def api_app(
         addresses: finds the client behind trusted proxies.
         pages: blueprints for people; what none of them claims goes to the gateway.
     """
-    return guarded(cast(App, quart_app(dispatch, addresses or ClientAddress(), pages)))
+    return reject_ambiguous_requests(
+        cast(App, create_quart_app(dispatch, addresses or ClientAddress(), pages))
+    )
 
 
-def quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blueprint] = ()) -> Quart:
+def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blueprint] = ()) -> Quart:
     """The application without its guard."""
     app = Quart("touchpoint", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = None  # the gateway refuses in its own order, after the credential
@@ -56,8 +58,8 @@ def quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blue
         try:
             body = await read_body()
         except TimeoutError:
-            return too_slow()
-        return written(await dispatch(_request(body, addresses)))
+            return body_timeout_response()
+        return to_quart_response(await dispatch(_build_request(body, addresses)))
 
     @app.errorhandler(InternalServerError)
     async def tell(fault: InternalServerError) -> Response:
@@ -66,29 +68,29 @@ def quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blue
         _log.error(
             "request failed", extra={"error_id": error_id, "fault": type(fault.original_exception).__name__}
         )
-        answer = _json(500, _FAULT % error_id.encode())
+        answer = _json_response(500, _INTERNAL_ERROR_BODY % error_id.encode())
         answer.headers["X-Error-Id"] = error_id
         return answer
 
     @app.errorhandler(HTTPException)
     async def refuse(fault: HTTPException) -> Response:
         """Faults of the framework itself are JSON too."""
-        return _json(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
+        return _json_response(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
 
     return app
 
 
-def _request(body: bytes, addresses: ClientAddress) -> Request:
+def _build_request(body: bytes, addresses: ClientAddress) -> ApiRequest:
     scope = request.scope
     peer = scope.get("client")
     raw = scope.get("raw_path") or quote(scope["path"]).encode()
-    return Request(
+    return ApiRequest(
         method=request.method,
         path=raw.partition(b"?")[0].decode("latin-1"),
         query=scope["query_string"].decode("latin-1"),
         headers={name.lower(): value for name, value in request.headers.items()},
         body=body,
-        client=addresses.of(peer and peer[0], scope["headers"]),
+        client_ip=addresses.resolve(peer and peer[0], scope["headers"]),
     )
 
 
@@ -100,21 +102,21 @@ async def read_body() -> bytes:
     """
     kept, size = bytearray(), 0
     chunks = aiter(request.body)
-    while size <= DRAINED_AT_MOST:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+    while size <= MAX_DRAINED_BYTES:
+        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
             chunk = await anext(chunks, None)
         if chunk is None:
             break
-        kept += chunk[: MAX_BODY + 1 - len(kept)]
+        kept += chunk[: MAX_BODY_BYTES + 1 - len(kept)]
         size += len(chunk)
     return bytes(kept)
 
 
-def written(answer: Answer) -> Response:
+def to_quart_response(answer: Answer) -> Response:
     """A response of the gateway as one of the framework."""
-    response = Response(answer.body if answer.chunks is None else answer.chunks(), answer.status)
+    response = Response(answer.body if answer.open_stream is None else answer.open_stream(), answer.status)
     response.headers.clear()
-    if answer.chunks is not None:
+    if answer.open_stream is not None:
         response.timeout = None  # a large file to a slow client takes as long as it takes
     elif answer.status != NO_CONTENT:
         response.headers["Content-Length"] = str(len(answer.body))
@@ -122,12 +124,12 @@ def written(answer: Answer) -> Response:
     return response
 
 
-def too_slow() -> Response:
+def body_timeout_response() -> Response:
     """The answer to a body that stopped coming."""
-    return _json(408, b'{"error":"Request body took too long"}')
+    return _json_response(408, b'{"error":"Request body took too long"}')
 
 
-def _json(status: int, body: bytes) -> Response:
+def _json_response(status: int, body: bytes) -> Response:
     headers = {
         "Content-Type": "application/json",
         "Access-Control-Allow-Origin": "*",

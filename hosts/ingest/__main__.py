@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from hosts.ingest.run import run
-from hosts.logs import write_logs
-from hosts.serving import run as run_loop
+from hosts.asgi_runner import run_event_loop as run_loop
+from hosts.ingest.run import run_ingest_host
+from hosts.logs import configure_logging
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import Server
+from service_core.kernel.settings import AsgiServer
 
 
 def main() -> int:
@@ -18,15 +18,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m hosts.ingest", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="the settings file")
     parser.add_argument("--listen", metavar="HOST:PORT", help="instead of the address in the settings")
-    parser.add_argument("--server", choices=get_args(Server), help="instead of the server in the settings")
+    parser.add_argument(
+        "--server", choices=get_args(AsgiServer), help="instead of the server in the settings"
+    )
     parser.add_argument("--fd", type=int, help="a listening socket that was passed on, instead of an address")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
-    write_logs()
+    configure_logging()
     door = given.listen if given.fd is None else socket.socket(fileno=given.fd)
     code = 0
     try:
-        run_loop(run(given.config.absolute(), door, given.server, with_parent=given.with_parent))
+        run_loop(run_ingest_host(given.config.absolute(), door, given.server, with_parent=given.with_parent))
     except* StartupError as faults:
         sys.stderr.write("".join(f"{fault}\n" for fault in faults.exceptions))
         code = 1

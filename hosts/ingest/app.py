@@ -10,37 +10,43 @@ from typing import Final, NamedTuple
 import orjson
 
 from hosts.client_address import ClientAddress
-from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
-from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
-from hosts.ingest.faults import QueueFaults, answer_to
-from hosts.ingest.keys import WriteKeys
-from hosts.ingest.patience import Patience
-from service_core.access.model import Identity
-from service_core.intake import track
-from service_core.intake.model import Channel
-from service_core.intake.ports import IngestQueue, Offer, QueueFailed
-from service_core.intake.track import Admitted, Answer, Refused
+from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
+from hosts.ingest.error_answers import QueueFailureLog, answer_for_error
+from hosts.ingest.read_timeout import ReadTimeout
+from hosts.ingest.write_key_cache import WriteKeyCache
+from hosts.request_smuggling import App, Receive, Scope, Send, is_unambiguous, send_malformed_request
+from service_core.access.models import AuthContext
+from service_core.ingestion import track
+from service_core.ingestion.models import IngestEndpoint
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
+from service_core.ingestion.track import AcceptedRequest, IngestResponse, RejectedRequest
 from service_core.kernel.clock import Clock
 
-_CORS: Final = tuple((name.encode(), value.encode()) for name, value in track.CORS.items())
-_JSON: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *_CORS)
+_CORS_HEADERS: Final = tuple(
+    (name.encode(), value.encode()) for name, value in track.ALLOW_ANY_ORIGIN.items()
+)
+_JSON_HEADERS: Final = (
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    *_CORS_HEADERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class IngestDependencies:
     """What the ingest host stands on."""
 
     queue: IngestQueue
-    keys: WriteKeys
-    spend: track.Spend
+    write_keys: WriteKeyCache
+    spend_quota: track.ConsumeRateLimit
     clock: Clock
     addresses: ClientAddress = field(default_factory=ClientAddress)
-    patience: Patience = field(default_factory=lambda: Patience(BODY_SECONDS))
-    queue_faults: QueueFaults = field(default_factory=QueueFaults)
+    read_timeout: ReadTimeout = field(default_factory=lambda: ReadTimeout(BODY_TIMEOUT_SECONDS))
+    queue_failures: QueueFailureLog = field(default_factory=QueueFailureLog)
 
 
-def ingest_app(door: Door, others: App | None = None) -> App:
-    """The ASGI application; it guards itself, see `hosts.guard`.
+def create_ingest_app(dependencies: IngestDependencies, fallback_app: App | None = None) -> App:
+    """The ASGI application; it guards itself, see `hosts.request_smuggling`.
 
     Args:
         door: what it stands on.
@@ -49,19 +55,19 @@ def ingest_app(door: Door, others: App | None = None) -> App:
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
-        if is_http and not is_clear(scope):
-            await refuse(scope, send)
+        if is_http and not is_unambiguous(scope):
+            await send_malformed_request(scope, send)
         elif is_http and scope["path"] == "/track":
-            await _serve(door, scope, receive, send)
-        elif others is not None:
-            await others(scope, receive, send)
+            await _handle_request(dependencies, scope, receive, send)
+        elif fallback_app is not None:
+            await fallback_app(scope, receive, send)
         elif is_http:
-            await _reply(send, _written(track.UNKNOWN_PATH))
+            await _send_response(send, _to_raw_response(track.UNKNOWN_PATH))
 
     return application
 
 
-class Written(NamedTuple):
+class RawResponse(NamedTuple):
     """An answer as it is sent."""
 
     status: int
@@ -69,72 +75,84 @@ class Written(NamedTuple):
     body: bytes
 
 
-async def _serve(door: Door, scope: Scope, receive: Receive, send: Send) -> None:
+async def _handle_request(
+    dependencies: IngestDependencies, scope: Scope, receive: Receive, send: Send
+) -> None:
     try:
-        written = await _answer(door, scope, receive)
+        written = await _track(dependencies, scope, receive)
     except ClientGone:
-        await refuse(scope, send)  # nobody reads it, but granian would write a 500 in its place
+        await send_malformed_request(
+            scope, send
+        )  # nobody reads it, but granian would write a 500 in its place
         return
     except Exception as fault:  # noqa: BLE001 - the contract wants an answer to every fault
-        written = _written(answer_to(fault))
-    await _reply(send, written)
+        written = _to_raw_response(answer_for_error(fault))
+    await _send_response(send, written)
 
 
-async def _answer(door: Door, scope: Scope, receive: Receive) -> Written:
+async def _track(dependencies: IngestDependencies, scope: Scope, receive: Receive) -> RawResponse:
     """The checks of contract 10.1, in its order, with the waiting in between."""
-    early = track.door(scope["method"])
+    early = track.check_method(scope["method"])
     if early is not None:
-        return _written(early)
+        return _to_raw_response(early)
     headers = scope["headers"]
-    sent = track.read_headers(headers)
-    with door.patience:
-        body = await read_body(receive, track.MAX_BODY, sent.length)
-    identity = door.keys.recall(sent.key) or await door.keys.find(sent.key)
+    sent = track.parse_headers(headers)
+    with dependencies.read_timeout:
+        body = await read_body(receive, track.MAX_BODY_BYTES, sent.content_length)
+    identity = dependencies.write_keys.get_cached(sent.key) or await dependencies.write_keys.look_up(sent.key)
     peer = scope.get("client")
-    verdict = track.judge(
+    verdict = track.validate_request(
         body,
         sent,
         identity,
-        address=door.addresses.of(peer and peer[0], headers),
-        received_at=door.clock(),
-        spend=door.spend,
+        client_ip=dependencies.addresses.resolve(peer and peer[0], headers),
+        received_at=dependencies.clock(),
+        consume_rate_limit=dependencies.spend_quota,
         decode=orjson.loads,
     )
-    if isinstance(verdict, Admitted):
+    if isinstance(verdict, AcceptedRequest):
         try:
-            offer = await door.queue.offer(verdict.arrival)
-        except QueueFailed as failure:
-            door.queue_faults.tell(failure)
-            verdict = track.not_enqueued(failure.detail)
+            offer = await dependencies.queue.offer(verdict.arrival)
+        except EnqueueFailed as failure:
+            dependencies.queue_failures.record(failure)
+            verdict = track.enqueue_failed_response(failure.detail)
         else:
-            queued = offer is Offer.QUEUED
-            return _queued(verdict.name, verdict.workspace) if queued else _written(track.duplicate(verdict))
-    await _count(door, identity, verdict)
-    return _written(verdict.answer)
+            queued = offer is EnqueueResult.QUEUED
+            return (
+                _queued_response(verdict.name, verdict.workspace_public_id)
+                if queued
+                else _to_raw_response(track.duplicate_response(verdict))
+            )
+    await _count_rejected(dependencies, identity, verdict)
+    return _to_raw_response(verdict.response)
 
 
-async def _count(door: Door, identity: Identity | None, refused: Refused) -> None:
+async def _count_rejected(
+    dependencies: IngestDependencies, identity: AuthContext | None, refused: RejectedRequest
+) -> None:
     """The ledger knows every event whose key resolved, whatever became of it."""
     if identity is not None and refused.reason is not None:
         key = identity.credential.id
-        await door.queue.reject(identity.workspace.id, key, Channel.TRACK, refused.reason, door.clock())
+        await dependencies.queue.count_rejected(
+            identity.workspace.id, key, IngestEndpoint.TRACK, refused.reason, dependencies.clock()
+        )
 
 
 @lru_cache(maxsize=1024)
-def _queued(name: str, workspace: str) -> Written:
+def _queued_response(name: str, workspace: str) -> RawResponse:
     """What nearly every request is answered, written once for all events of a name."""
-    return _written(track.queued(name, workspace))
+    return _to_raw_response(track.queued_response(name, workspace))
 
 
-def _written(answer: Answer) -> Written:
-    body, headers = b"", [*_CORS]
+def _to_raw_response(answer: IngestResponse) -> RawResponse:
+    body, headers = b"", [*_CORS_HEADERS]
     if answer.body is not None:
         body = orjson.dumps(answer.body)
-        headers = [*_JSON, (b"content-length", b"%d" % len(body))]
+        headers = [*_JSON_HEADERS, (b"content-length", b"%d" % len(body))]
     headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]
-    return Written(answer.status, headers, body)
+    return RawResponse(answer.status, headers, body)
 
 
-async def _reply(send: Send, written: Written) -> None:
+async def _send_response(send: Send, written: RawResponse) -> None:
     await send({"type": "http.response.start", "status": written.status, "headers": written.headers})
     await send({"type": "http.response.body", "body": written.body})

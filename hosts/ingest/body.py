@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from hosts.guard import Message, Receive
+from hosts.request_smuggling import Message, Receive
 
-DRAINED_AT_MOST: Final = 16_000_000
+MAX_DRAINED_BYTES: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
 
-BODY_SECONDS: Final = 10.0
+BODY_TIMEOUT_SECONDS: Final = 10.0
 """How long a body may take to arrive."""
 
 
@@ -28,17 +28,17 @@ async def read_body(receive: Receive, limit: int, length: int | None = None) -> 
         ClientGone: the client left.
     """
     message = await receive()
-    body: bytes = _part(message)
+    body: bytes = _message_body(message)
     if message.get("more_body", False) and len(body) != length:
-        return await _rest(receive, body, limit, length)
+        return await _read_remaining(receive, body, limit, length)
     return body if len(body) <= limit else None
 
 
-async def _rest(receive: Receive, first: bytes, limit: int, length: int | None) -> bytes | None:
+async def _read_remaining(receive: Receive, first: bytes, limit: int, length: int | None) -> bytes | None:
     parts, size, more = [first], len(first), True
-    while more and size <= DRAINED_AT_MOST:
+    while more and size <= MAX_DRAINED_BYTES:
         message = await receive()
-        part = _part(message)
+        part = _message_body(message)
         size += len(part)
         more = message.get("more_body", False) and size != length
         if size <= limit:
@@ -48,7 +48,7 @@ async def _rest(receive: Receive, first: bytes, limit: int, length: int | None) 
     return b"".join(parts) if size <= limit else None
 
 
-def _part(message: Message) -> bytes:
+def _message_body(message: Message) -> bytes:
     if message["type"] == "http.disconnect":
         raise ClientGone
     body: bytes = message.get("body", b"")

@@ -9,30 +9,30 @@ from typing import Final
 import orjson
 
 from hosts import monitoring
-from hosts.children import say_ready, stop_with_parent
+from hosts.asgi_runner import bind_listener, freeze_loaded_objects, listener_address, serve, stop_on_signals
 from hosts.client_address import ClientAddress
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from hosts.composition.revenue import keeping_of
-from hosts.edge.app import LinkDoor, edge_app
-from hosts.edge.run import link_door
-from hosts.guard import App
-from hosts.ingest.app import Door, ingest_app
-from hosts.ingest.companions import PLACES, Companions, companion_app
-from hosts.ingest.containers import Containers
-from hosts.ingest.faults import QueueFaults
-from hosts.ingest.keys import WriteKeys
-from hosts.ingest.webhooks import PLACE, is_webhook, webhook_app
-from hosts.serving import address_of, bind, serve, settle, stop_on_signals
-from service_core.access.authenticate import Authenticator
-from service_core.access.workspaces import Workspaces
-from service_core.commerce.providers.receive import Webhooks
-from service_core.extension.registry import load
-from service_core.gateway.readiness import Readiness, cache_probe, queue_probe
-from service_core.intake.batch import Batches
-from service_core.intake.track import RateLimit
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.composition.revenue import build_provider_message_store
+from hosts.edge.app import RedirectDependencies, create_edge_app
+from hosts.edge.redirect_dependencies import open_redirect_dependencies
+from hosts.ingest.app import IngestDependencies, create_ingest_app
+from hosts.ingest.browser_routes import PATHS, BrowserRouteDependencies, create_browser_routes_app
+from hosts.ingest.container_cache import ContainerCache
+from hosts.ingest.error_answers import QueueFailureLog
+from hosts.ingest.webhooks import ROUTE_TEMPLATE, create_webhook_app, is_webhook
+from hosts.ingest.write_key_cache import WriteKeyCache
+from hosts.request_smuggling import App
+from hosts.subprocesses import print_ready_line, stop_when_parent_ends
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.api.readiness import ReadinessChecker, cache_probe, queue_probe
+from service_core.commerce.providers.webhooks import WebhookHandler
+from service_core.extensions.registry import load_plugins
+from service_core.ingestion.batch import BatchEndpoint
+from service_core.ingestion.track import SenderRateLimit
 from service_core.kernel.clock import system_clock
-from service_core.kernel.settings import Server, Settings
+from service_core.kernel.settings import AsgiServer, Settings
 
 _SWITCH_SECONDS: Final = 0.0005
 """How long the event loop may keep the interpreter while the committing thread wants it back.
@@ -41,8 +41,8 @@ With the default of 5 ms a finished commit would wait that long under load befor
 """
 
 
-async def run(
-    config: Path, door: socket.socket | str | None, server: Server | None, *, with_parent: bool
+async def run_ingest_host(
+    config: Path, listen: socket.socket | str | None, server: AsgiServer | None, *, with_parent: bool
 ) -> None:
     """Serve until SIGTERM, SIGINT or the end of the parent; then finish what was begun.
 
@@ -57,83 +57,91 @@ async def run(
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     settings = load_settings(config)
-    ports = Ports(settings, config.parent, monitoring.watched(load(catalog=False)), system_clock)
+    ports = Ports(
+        settings, config.parent, monitoring.instrument_registry(load_plugins(catalog=False)), system_clock
+    )
     shutdown = asyncio.Event()
-    listener = door if isinstance(door, socket.socket) else bind(door or settings.http.ingest)
-    own = _own_door(settings)
+    listener = listen if isinstance(listen, socket.socket) else bind_listener(listen or settings.http.ingest)
+    own = _bind_link_listener(settings)
     async with (
-        running([ports.workspace, ports.queue]),
-        link_door(settings, ports, _addresses(settings).of) as links,
+        start_adapters([ports.workspace, ports.queue]),
+        open_redirect_dependencies(settings, ports, _client_address(settings).resolve) as links,
     ):
         stop_on_signals(shutdown)
         if with_parent:
-            await stop_with_parent(shutdown)
-        settle()
-        say_ready(address_of(listener))
-        app = monitoring.counted(application(settings, ports, links), "ingest", _place)
+            await stop_when_parent_ends(shutdown)
+        freeze_loaded_objects()
+        print_ready_line(listener_address(listener))
+        app = monitoring.instrument_app(
+            create_ingest_host_app(settings, ports, links), "ingest", _route_template
+        )
         chosen = server or settings.http.server
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(monitoring.beating("ingest", _readiness(ports), shutdown))
+            tasks.create_task(monitoring.send_heartbeats("ingest", _build_readiness(ports), shutdown))
             tasks.create_task(serve(app, listener, chosen, shutdown))
             if own is not None and links is not None:
-                tasks.create_task(serve(edge_app(links), own, chosen, shutdown))
+                tasks.create_task(serve(create_edge_app(links), own, chosen, shutdown))
 
 
-def _place(_method: str, path: str) -> str | None:
+def _route_template(_method: str, path: str) -> str | None:
     if is_webhook(path):
-        return PLACE
-    return path if path == "/track" or path in PLACES else None
+        return ROUTE_TEMPLATE
+    return path if path == "/track" or path in PATHS else None
 
 
-def _readiness(ports: Ports) -> Readiness:
+def _build_readiness(ports: Ports) -> ReadinessChecker:
     probes = [queue_probe(ports.queue, ports.workspace, ports.clock), cache_probe(ports.workspace)]
-    return Readiness(probes, ports.clock)
+    return ReadinessChecker(probes, ports.clock)
 
 
-def _own_door(settings: Settings) -> socket.socket | None:
+def _bind_link_listener(settings: Settings) -> socket.socket | None:
     """Where links are followed besides, if anywhere; every ingest process listens there."""
-    return bind(settings.http.links, together=True) if settings.http.links else None
+    return bind_listener(settings.http.links, reuse_port=True) if settings.http.links else None
 
 
-def _addresses(settings: Settings) -> ClientAddress:
+def _client_address(settings: Settings) -> ClientAddress:
     return ClientAddress(settings.ingest.trusted_proxies)
 
 
-def application(settings: Settings, ports: Ports, links: LinkDoor | None = None) -> App:
+def create_ingest_host_app(
+    settings: Settings, ports: Ports, links: RedirectDependencies | None = None
+) -> App:
     """The ingest host over the ports of a deployment; it follows links, too, where they name their domain."""
-    authenticator = Authenticator(ports.workspace, ports.clock)
-    workspaces = Workspaces(ports.workspace)
-    addresses, queue_faults = _addresses(settings), QueueFaults()
-    batches = Batches(
+    authenticator = KeyAuthenticator(ports.workspace, ports.clock)
+    workspaces = WorkspaceCache(ports.workspace)
+    addresses, queue_faults = _client_address(settings), QueueFailureLog()
+    batches = BatchEndpoint(
         workspaces=workspaces,
         queue=ports.queue,
-        spend=RateLimit().spend,
+        consume_rate_limit=SenderRateLimit().consume,
         clock=ports.clock,
         encode=orjson.dumps,
-        tell=queue_faults.tell,
+        on_failure=queue_faults.record,
     )
-    others = companion_app(Companions(batches, Containers(ports.workspace), addresses))
-    others = webhook_app(_webhooks(settings, ports, workspaces), others)
-    return ingest_app(
-        Door(
+    others = create_browser_routes_app(
+        BrowserRouteDependencies(batches, ContainerCache(ports.workspace), addresses)
+    )
+    others = create_webhook_app(_build_webhooks(settings, ports, workspaces), others)
+    return create_ingest_app(
+        IngestDependencies(
             queue=ports.queue,
-            keys=WriteKeys(authenticator, ports.workspace),
-            spend=RateLimit().spend,
+            write_keys=WriteKeyCache(authenticator, ports.workspace),
+            spend_quota=SenderRateLimit().consume,
             clock=ports.clock,
             addresses=addresses,
-            queue_faults=queue_faults,
+            queue_failures=queue_faults,
         ),
-        edge_app(links, others) if links else others,
+        create_edge_app(links, others) if links else others,
     )
 
 
-def _webhooks(settings: Settings, ports: Ports, workspaces: Workspaces) -> Webhooks:
-    return Webhooks(
+def _build_webhooks(settings: Settings, ports: Ports, workspaces: WorkspaceCache) -> WebhookHandler:
+    return WebhookHandler(
         providers=ports.revenue_providers,
         workspaces=workspaces,
         connections=ports.workspace,
         secrets=ports.connection_secrets,
-        keeping=keeping_of(ports, settings),
+        message_store=build_provider_message_store(ports, settings),
         queue=ports.queue,
         clock=ports.clock,
     )

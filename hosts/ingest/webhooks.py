@@ -3,17 +3,17 @@
 import re
 from typing import Final
 
-from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
-from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
-from hosts.ingest.faults import answer_to
-from hosts.ingest.patience import Patience
-from hosts.ingest.replying import reply
-from service_core.commerce.providers.receive import MAX_BODY, Webhooks
-from service_core.intake.track import CORS, UNKNOWN_PATH, Answer
+from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
+from hosts.ingest.error_answers import answer_for_error
+from hosts.ingest.read_timeout import ReadTimeout
+from hosts.ingest.responses import send_answer
+from hosts.request_smuggling import App, Receive, Scope, Send, is_unambiguous, send_malformed_request
+from service_core.commerce.providers.webhooks import MAX_WEBHOOK_BYTES, WebhookHandler
+from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_PATH, IngestResponse
 
-PLACE: Final = "/webhooks/{provider}/{workspace_public_id}"
+ROUTE_TEMPLATE: Final = "/webhooks/{provider}/{workspace_public_id}"
 _PATH: Final = re.compile(r"/webhooks/([^/]+)/([^/]+)")
-_WRONG_METHOD: Final = Answer(405, {"error": "Method not allowed"}, {"allow": "POST"})
+_WRONG_METHOD: Final = IngestResponse(405, {"error": "Method not allowed"}, {"allow": "POST"})
 
 
 def is_webhook(path: str) -> bool:
@@ -21,44 +21,48 @@ def is_webhook(path: str) -> bool:
     return _PATH.fullmatch(path) is not None
 
 
-def webhook_app(webhooks: Webhooks, others: App) -> App:
+def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
     """The ASGI application.
 
     Args:
         webhooks: takes the messages.
         others: answers every other path.
     """
-    patience = Patience(BODY_SECONDS)
+    patience = ReadTimeout(BODY_TIMEOUT_SECONDS)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         named = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if named is None:
-            await others(scope, receive, send)
+            await fallback_app(scope, receive, send)
             return
-        if not is_clear(scope):
-            await refuse(scope, send)
+        if not is_unambiguous(scope):
+            await send_malformed_request(scope, send)
             return
         try:
-            answer = await _answer(webhooks, patience, (named[1], named[2]), scope, receive)
+            answer = await _receive_webhook(webhooks, patience, (named[1], named[2]), scope, receive)
         except ClientGone:
-            await refuse(scope, send)
+            await send_malformed_request(scope, send)
             return
         except Exception as fault:  # noqa: BLE001 - every fault has an answer
-            answer = answer_to(fault)
-        await reply(send, answer, CORS)
+            answer = answer_for_error(fault)
+        await send_answer(send, answer, ALLOW_ANY_ORIGIN)
 
     return application
 
 
-async def _answer(
-    webhooks: Webhooks, patience: Patience, named: tuple[str, str], scope: Scope, receive: Receive
-) -> Answer:
-    provider, workspace = named
+async def _receive_webhook(
+    webhooks: WebhookHandler,
+    read_timeout: ReadTimeout,
+    provider_and_workspace: tuple[str, str],
+    scope: Scope,
+    receive: Receive,
+) -> IngestResponse:
+    provider, workspace = provider_and_workspace
     if scope["method"] != "POST":
         return _WRONG_METHOD
     if provider not in webhooks.providers:
         return UNKNOWN_PATH
-    with patience:
-        body = await read_body(receive, MAX_BODY)
+    with read_timeout:
+        body = await read_body(receive, MAX_WEBHOOK_BYTES)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    return await webhooks.take(provider, workspace, headers, body)
+    return await webhooks.handle(provider, workspace, headers, body)

@@ -7,94 +7,94 @@ from quart import Blueprint, request
 from quart import Response as Answer
 
 from hosts.client_address import ClientAddress
-from hosts.composition.codec import CODEC
 from hosts.composition.compose import Service
-from hosts.http.app import read_body, too_slow, written
-from hosts.mcp.server import VERSIONS, Server
-from service_core.access.admission import Admission
-from service_core.access.authenticate import bearer
-from service_core.access.model import Identity
-from service_core.access.oauth.addresses import Addresses
+from hosts.composition.json_codec import CODEC
+from hosts.http.app import body_timeout_response, read_body, to_quart_response
+from hosts.mcp.server import PROTOCOL_VERSIONS, McpServer
+from service_core.access.key_authentication import parse_bearer_token
+from service_core.access.models import AuthContext
+from service_core.access.oauth.metadata import ServerMetadata
+from service_core.access.request_authentication import RequestAuthenticator
 from service_core.access.scopes import require_scope
-from service_core.gateway.dispatch import MAX_BODY
-from service_core.gateway.exchange import Response
-from service_core.gateway.render import PREFLIGHT, json_response
+from service_core.api.dispatch import MAX_BODY_BYTES
+from service_core.api.http_messages import ApiResponse
+from service_core.api.render import PREFLIGHT_RESPONSE, json_response
 from service_core.kernel.errors import (
+    ApiError,
     BadRequest,
     Forbidden,
     MethodNotAllowed,
-    Refusal,
-    TooLarge,
+    PayloadTooLarge,
     Unauthorized,
 )
 from service_core.kernel.operations import Scope
 
-_ALLOWED: Final = ("POST", "OPTIONS")
-_PREFLIGHT: Final = Response(
+_ALLOWED_METHODS: Final = ("POST", "OPTIONS")
+_PREFLIGHT: Final = ApiResponse(
     204,
     {
-        **PREFLIGHT.headers,
-        "Access-Control-Allow-Methods": ", ".join(_ALLOWED),
+        **PREFLIGHT_RESPONSE.headers,
+        "Access-Control-Allow-Methods": ", ".join(_ALLOWED_METHODS),
         "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version",
     },
 )
-_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_ALL_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def mcp(service: Service, addresses: ClientAddress) -> Blueprint:
+def create_mcp_blueprint(service: Service, addresses: ClientAddress) -> Blueprint:
     """The blueprint of the MCP server.
 
     Args:
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
     """
-    door = _Door(service, addresses)
+    door = _McpEndpoint(service, addresses)
     blueprint = Blueprint("mcp", __name__)
-    blueprint.add_url_rule("/mcp", "mcp", door.view, methods=_METHODS, provide_automatic_options=False)
+    blueprint.add_url_rule("/mcp", "mcp", door.handle, methods=_ALL_METHODS, provide_automatic_options=False)
     return blueprint
 
 
-class _Door:
+class _McpEndpoint:
     """What stands in front of the server."""
 
     def __init__(self, service: Service, addresses: ClientAddress) -> None:
-        self._server = Server(service)
-        self._admission = service.part(Admission)
+        self._server = McpServer(service)
+        self._admission = service.component(RequestAuthenticator)
         self._addresses = addresses
         http = service.settings.http
-        self._own = {urlsplit(http.public_url).netloc, urlsplit(http.web_url).netloc}
-        about = f"{service.part(Addresses).root_url}/.well-known/oauth-protected-resource"
+        self._own = {urlsplit(http.effective_api_url).netloc, urlsplit(http.effective_app_url).netloc}
+        about = f"{service.component(ServerMetadata).root_url}/.well-known/oauth-protected-resource"
         self._challenge = f'Bearer resource_metadata="{about}"'
 
-    async def view(self) -> Answer:
+    async def handle(self) -> Answer:
         """Answer the request at hand."""
         if request.method == "OPTIONS":
-            return written(_PREFLIGHT)
+            return to_quart_response(_PREFLIGHT)
         try:
-            return written(await self._answered())
-        except Refusal as refusal:
-            return written(json_response(CODEC, refusal.status, refusal.body(), refusal.headers))
+            return to_quart_response(await self._handle_post())
+        except ApiError as refusal:
+            return to_quart_response(json_response(CODEC, refusal.status, refusal.body(), refusal.headers))
         except TimeoutError:
-            return too_slow()
+            return body_timeout_response()
 
-    async def _answered(self) -> Response:
+    async def _handle_post(self) -> ApiResponse:
         if request.method != "POST":
-            raise MethodNotAllowed(_ALLOWED)
+            raise MethodNotAllowed(_ALLOWED_METHODS)
         self._check_origin(request.headers.get("Origin"))
-        identity = await self._admitted()
-        version = request.headers.get("MCP-Protocol-Version", VERSIONS[0])
-        if version not in VERSIONS:
+        identity = await self._authenticate()
+        version = request.headers.get("MCP-Protocol-Version", PROTOCOL_VERSIONS[0])
+        if version not in PROTOCOL_VERSIONS:
             raise BadRequest(
-                f"This version of MCP is not spoken here; {' and '.join(VERSIONS)} are",
+                f"This version of MCP is not spoken here; {' and '.join(PROTOCOL_VERSIONS)} are",
                 "invalid_parameter",
                 field="MCP-Protocol-Version",
             )
         body = await read_body()
-        if len(body) > MAX_BODY:
-            raise TooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
+        if len(body) > MAX_BODY_BYTES:
+            raise PayloadTooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
         peer = request.scope.get("client")
-        client = self._addresses.of(peer and peer[0], request.scope["headers"])
+        client = self._addresses.resolve(peer and peer[0], request.scope["headers"])
         return await self._server.answer(body, identity, client)
 
     def _check_origin(self, origin: str | None) -> None:
@@ -107,13 +107,13 @@ class _Door:
             return
         try:
             parts = urlsplit(origin)
-            known = parts.netloc in self._own or parts.hostname in _LOOPBACK
+            known = parts.netloc in self._own or parts.hostname in _LOOPBACK_HOSTS
         except ValueError:
             known = False
         if not known:
             raise Forbidden("Origin not allowed")
 
-    async def _admitted(self) -> Identity:
+    async def _authenticate(self) -> AuthContext:
         """Whoever the access token stands for.
 
         Raises:
@@ -121,7 +121,9 @@ class _Door:
             Forbidden: ``insufficient_scope``.
         """
         try:
-            identity = await self._admission.delegate(bearer(request.headers.get("Authorization")) or "")
+            identity = await self._admission.authenticate_oauth_token(
+                parse_bearer_token(request.headers.get("Authorization")) or ""
+            )
             require_scope(identity, Scope.READ)
         except Unauthorized as refused:
             raise Unauthorized(refused.message, headers={"WWW-Authenticate": self._challenge}) from None

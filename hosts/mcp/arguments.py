@@ -8,11 +8,11 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from hosts.mcp.tools import Tool
-from service_core.access.model import Identity, Via
-from service_core.gateway.exchange import Request
-from service_core.gateway.routes import PREFIX
+from service_core.access.models import AuthContext, RequestInterface
+from service_core.api.http_messages import ApiRequest
+from service_core.api.routes import V1_PREFIX
 
-_KINDS: Final[Mapping[type, tuple[str, ...]]] = {
+_JSON_TYPES: Final[Mapping[type, tuple[str, ...]]] = {
     str: ("string",),
     bool: ("boolean",),
     int: ("integer", "number"),
@@ -27,9 +27,9 @@ class BadArguments(Exception):
     """Arguments that do not fit; the message says which and why."""
 
 
-def request_of(
-    tool: Tool, arguments: Mapping[str, Any], identity: Identity, client: str | None = None
-) -> Request:
+def build_request(
+    tool: Tool, arguments: Mapping[str, Any], identity: AuthContext, client: str | None = None
+) -> ApiRequest:
     """The request a call stands for.
 
     Args:
@@ -42,49 +42,49 @@ def request_of(
         BadArguments: one is missing, unknown or of another kind. What the values mean is for the route.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    _check(tool, given)
+    _check_arguments(tool, given)
     op = tool.operation
     once = given.pop("idempotency_key", None)
     path = re.sub(r"\{(\w+)\}", lambda found: quote(given.pop(found[1]), safe=""), op.path)
-    return Request(
+    return ApiRequest(
         op.method,
-        f"/{PREFIX}{path}",
-        "" if op.body else urlencode(list(_pairs(given))),
+        f"/{V1_PREFIX}{path}",
+        "" if op.body else urlencode(list(_query_pairs(given))),
         {"idempotency-key": once} if once else {},
         orjson.dumps(given) if op.body else b"",
         client,
-        Via.MCP,
+        RequestInterface.MCP,
         identity,
     )
 
 
-def _check(tool: Tool, given: Mapping[str, Any]) -> None:
-    schema = tool.arguments
-    for name in given:
-        if name not in tool.names:
+def _check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
+    schema = tool.arguments_schema
+    for name in arguments:
+        if name not in tool.argument_names:
             known = ", ".join(schema["properties"]) or "none"
             raise BadArguments(f"{tool.name} has no argument {name!r:.80}; it takes: {known}")
     for name in schema.get("required", ()):
-        if name not in given:
+        if name not in arguments:
             raise BadArguments(f"{tool.name} needs the argument {name}")
-    for name, value in given.items():
-        wanted = _kinds(schema["properties"].get(name, {}))
+    for name, value in arguments.items():
+        wanted = _allowed_types(schema["properties"].get(name, {}))
         if "array" in wanted and tool.operation.body is None:
             wanted |= {"string"}  # in a query string a list may be written with commas
-        if wanted and not wanted.intersection(_KINDS[type(value)]):
+        if wanted and not wanted.intersection(_JSON_TYPES[type(value)]):
             raise BadArguments(f"{name} must be of type {' or '.join(sorted(wanted))}")
 
 
-def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+def _allowed_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """What a value may be; nothing for one that may be anything."""
-    choices = [_kinds(one) for one in schema.get("anyOf", ())]
+    choices = [_allowed_types(one) for one in schema.get("anyOf", ())]
     if choices:
         return frozenset().union(*choices) if all(choices) else frozenset()
     return frozenset({schema["type"]}) if "type" in schema else frozenset()
 
 
-def _pairs(given: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def _query_pairs(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Parameters as a query string has them: a list repeats its name."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         for one in value if isinstance(value, list) else [value]:
             yield name, one if isinstance(one, str) else orjson.dumps(one).decode()

@@ -10,69 +10,83 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from service_core.gateway.openapi import WireSchema
-from service_core.kernel.operations import Budget, Operation
+from service_core.api.openapi import ResponseSchemaGenerator
+from service_core.kernel.operations import Operation, RateLimitClass
 
 Schema = dict[str, Any]
 
-_KEPT: Final = frozenset({"type", "format", "enum", "const", "required"})
-_TOLD: Final = frozenset({"description", "default", "minimum", "maximum"})
-_NULL: Final = {"type": "null"}
+_KEPT_KEYWORDS: Final = frozenset({"type", "format", "enum", "const", "required"})
+_DESCRIPTIVE_KEYWORDS: Final = frozenset({"description", "default", "minimum", "maximum"})
+_NULL_SCHEMA: Final = {"type": "null"}
 
-_DRY_RUN: Final = {"type": "boolean", "default": True, "description": "Show the change and make none."}
-_ONCE: Final = {"type": "string", "maxLength": 255, "description": "A create or undo is made once per key."}
+_DRY_RUN_SCHEMA: Final = {"type": "boolean", "default": True, "description": "Show the change and make none."}
+_IDEMPOTENCY_KEY_SCHEMA: Final = {
+    "type": "string",
+    "maxLength": 255,
+    "description": "A create or undo is made once per key.",
+}
 
 
 def input_schema(op: Operation) -> Schema:
     """Arguments of a tool: parameters of path and query, and fields of the body."""
     properties: Schema = {}
     required: list[str] = []
-    writes = op.budget is Budget.MUTATION
+    writes = op.rate_limit is RateLimitClass.MUTATION
     for model in (op.path_model, op.query, op.body):
         if model is not None:
-            schema = TypeAdapter(model).json_schema(schema_generator=WireSchema)
-            lean = _lean(schema, schema.get("$defs", {}), told=2 if writes else 1)
+            schema = TypeAdapter(model).json_schema(schema_generator=ResponseSchemaGenerator)
+            lean = _compact_schema(schema, schema.get("$defs", {}), described_levels=2 if writes else 1)
             properties |= lean.get("properties", {})
             required += lean.get("required", ())
     if op.method == "PATCH":
-        properties |= {name: _changed(name) for name, one in properties.items() if "properties" in one}
+        properties |= {
+            name: _write_result_schema(name) for name, one in properties.items() if "properties" in one
+        }
     if writes:
-        properties["dry_run"] = _DRY_RUN
-    if writes or op.replays:
-        properties["idempotency_key"] = _ONCE
+        properties["dry_run"] = _DRY_RUN_SCHEMA
+    if writes or op.idempotent:
+        properties["idempotency_key"] = _IDEMPOTENCY_KEY_SCHEMA
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
 def output_schema(op: Operation) -> Schema:
     """The fields an answer always has."""
-    schema = TypeAdapter(op.answer).json_schema(mode="serialization", schema_generator=WireSchema)
-    answer = _resolved(schema, schema.get("$defs", {}))
+    schema = TypeAdapter(op.answer).json_schema(
+        mode="serialization", schema_generator=ResponseSchemaGenerator
+    )
+    answer = _resolve_reference(schema, schema.get("$defs", {}))
     return {"type": "object", "required": answer["required"]}
 
 
-def _changed(resource: str) -> Schema:
+def _write_result_schema(resource: str) -> Schema:
     """The fields of a resource once more would be most of what an update says."""
     text = f"Fields to change, as create_{resource} takes them; null clears an optional one."
     return {"type": "object", "description": text}
 
 
-def _lean(schema: Mapping[str, Any], defs: Mapping[str, Any], *, told: int) -> Schema:
+def _compact_schema(schema: Mapping[str, Any], defs: Mapping[str, Any], *, described_levels: int) -> Schema:
     """A schema without references, null and titles, and without words below ``told`` levels."""
-    schema = _resolved(schema, defs)
-    names = _KEPT | _TOLD if told >= 0 else _KEPT
-    lean = {key: value for key, value in schema.items() if key in names and not _goes_without_saying(value)}
+    schema = _resolve_reference(schema, defs)
+    names = _KEPT_KEYWORDS | _DESCRIPTIVE_KEYWORDS if described_levels >= 0 else _KEPT_KEYWORDS
+    lean = {key: value for key, value in schema.items() if key in names and not _is_redundant(value)}
     if "properties" in schema:
         inside = schema["properties"].items()
-        lean["properties"] = {name: _lean(one, defs, told=told - 1) for name, one in inside}
+        lean["properties"] = {
+            name: _compact_schema(one, defs, described_levels=described_levels - 1) for name, one in inside
+        }
     if "items" in schema:
-        lean["items"] = _lean(schema["items"], defs, told=told - 1)
-    choices = [one for one in schema.get("anyOf", schema.get("oneOf", ())) if one != _NULL]
+        lean["items"] = _compact_schema(schema["items"], defs, described_levels=described_levels - 1)
+    choices = [one for one in schema.get("anyOf", schema.get("oneOf", ())) if one != _NULL_SCHEMA]
     if len(choices) == 1:
-        return _lean(choices[0], defs, told=told) | lean
-    return lean | ({"anyOf": [_lean(one, defs, told=told) for one in choices]} if choices else {})
+        return _compact_schema(choices[0], defs, described_levels=described_levels) | lean
+    return lean | (
+        {"anyOf": [_compact_schema(one, defs, described_levels=described_levels) for one in choices]}
+        if choices
+        else {}
+    )
 
 
-def _resolved(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_reference(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a reference leads to; words about the type are not words about the field."""
     if "$ref" not in schema:
         return schema
@@ -80,5 +94,5 @@ def _resolved(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str
     return {key: value for key, value in named.items() if key != "description"} | dict(schema)
 
 
-def _goes_without_saying(value: Any) -> bool:
+def _is_redundant(value: Any) -> bool:
     return value is None or value is False or value == []

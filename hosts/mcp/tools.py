@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from hosts.mcp.schemas import input_schema, output_schema
-from service_core.kernel.operations import Budget, Operation, Scope
-from service_core.kernel.params import names_of
+from service_core.kernel.operations import Operation, RateLimitClass, Scope
+from service_core.kernel.schemas import parameter_names
 
 TOOLS: Final = (
     ("get_overview", "Overview", "GET /overview"),
@@ -90,46 +90,48 @@ class Tool:
     operation: Operation
 
     @property
-    def writes(self) -> bool:
+    def is_write(self) -> bool:
         """Whether it changes what a workspace owns."""
-        return self.operation.budget is Budget.MUTATION
+        return self.operation.rate_limit is RateLimitClass.MUTATION
 
-    def is_open_to(self, scopes: frozenset[Scope]) -> bool:
+    def is_visible_to(self, scopes: frozenset[Scope]) -> bool:
         """Whether a token with these scopes sees it; what takes any write back needs any write scope."""
         needed = self.operation.scope
         return needed in scopes if isinstance(needed, Scope) else bool(scopes - {Scope.READ})
 
     @cached_property
-    def arguments(self) -> Mapping[str, Any]:
+    def arguments_schema(self) -> Mapping[str, Any]:
         """The schema of its arguments."""
         return input_schema(self.operation)
 
     @cached_property
-    def names(self) -> frozenset[str]:
+    def argument_names(self) -> frozenset[str]:
         """What its arguments may be called: a parameter of a route answers to other names, too."""
         fields = self.operation.query.model_fields.items() if self.operation.query else ()
-        return frozenset(self.arguments["properties"]).union(*(names_of(key, field) for key, field in fields))
+        return frozenset(self.arguments_schema["properties"]).union(
+            *(parameter_names(key, field) for key, field in fields)
+        )
 
     @cached_property
-    def listed(self) -> Mapping[str, Any]:
+    def list_entry(self) -> Mapping[str, Any]:
         """Its entry in ``tools/list``."""
         op = self.operation
         hints = (
             {"destructiveHint": op.method == "DELETE"}
-            if self.writes
+            if self.is_write
             else {"readOnlyHint": True, "idempotentHint": True}
         )
         return {
             "name": self.name,
             "title": self.title,
             "description": " ".join(f"{op.summary} {op.description}".split()),
-            "inputSchema": self.arguments,
+            "inputSchema": self.arguments_schema,
             "outputSchema": output_schema(op),
             "annotations": hints,
         }
 
 
-def tools_of(operations: Iterable[Operation]) -> tuple[Tool, ...]:
+def build_tools(operations: Iterable[Operation]) -> tuple[Tool, ...]:
     """Every tool there is."""
     by_route = {f"{op.method} {op.path}": op for op in operations}
     return tuple(Tool(name, title, by_route[route]) for name, title, route in TOOLS)

@@ -14,38 +14,38 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from hosts.asgi_runner import bind_listener, listener_address, serve
+from hosts.composition.adapter_wrappers import wrap_adapters
 from hosts.composition.ports import Ports
-from hosts.composition.wrapping import wrapped
-from hosts.guard import App
 from hosts.monitoring.canary import Canary
-from hosts.serving import address_of, bind, serve
-from service_core.delivery.exports.model import Status
-from service_core.delivery.exports.ports import ExportWork
-from service_core.extension.registry import Registry
-from service_core.gateway.readiness import Readiness
+from hosts.request_smuggling import App
+from service_core.api.readiness import ReadinessChecker
+from service_core.delivery.exports.models import ExportStatus
+from service_core.delivery.exports.ports import ExportJobs
+from service_core.extensions.registry import Registry
 from service_core.kernel.settings import MonitoringSettings
 
-FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+METRICS_FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable with the folder all processes of a deployment's machine count in."""
 
-BEAT_SECONDS: Final = 5.0
+HEARTBEAT_SECONDS: Final = 5.0
 
 
-def is_on() -> bool:
+def is_enabled() -> bool:
     """Whether this process counts: it, or the one that started it, was told where to show metrics."""
-    return FOLDER in os.environ
+    return METRICS_FOLDER_VARIABLE in os.environ
 
 
-def watched(registry: Registry) -> Registry:
+def instrument_registry(registry: Registry) -> Registry:
     """The registry, with what its adapters do counted and timed."""
-    if not is_on():
+    if not is_enabled():
         return registry
-    from hosts.monitoring.watch import watch  # noqa: PLC0415 - see above
+    from hosts.monitoring.instrumentation import instrument_adapter  # noqa: PLC0415 - see above
 
-    return wrapped(registry, watch)
+    return wrap_adapters(registry, instrument_adapter)
 
 
-def counted(app: App, host: str, place: Callable[[str, str], str | None]) -> App:
+def instrument_app(app: App, host: str, route_template: Callable[[str, str], str | None]) -> App:
     """The application, with its requests counted and timed.
 
     Args:
@@ -53,43 +53,48 @@ def counted(app: App, host: str, place: Callable[[str, str], str | None]) -> App
         host: what it is called in metrics.
         place: method and path -> path template; None for a request of no operation.
     """
-    if not is_on():
+    if not is_enabled():
         return app
-    from hosts.monitoring.requests import counting  # noqa: PLC0415 - see above
+    from hosts.monitoring.request_metrics import count_requests  # noqa: PLC0415 - see above
 
-    return counting(app, host, place)
+    return count_requests(app, host, route_template)
 
 
-async def beating(role: str, readiness: Readiness, stop: asyncio.Event) -> None:
+async def send_heartbeats(role: str, readiness: ReadinessChecker, stop: asyncio.Event) -> None:
     """Tell every few seconds that this process lives, and what its probes see, until ``stop`` is set."""
-    if is_on():
-        from hosts.monitoring.heartbeat import beat  # noqa: PLC0415 - see above
+    if is_enabled():
+        from hosts.monitoring.heartbeat import write_heartbeats  # noqa: PLC0415 - see above
 
-        await beat(role, readiness, BEAT_SECONDS, stop)
+        await write_heartbeats(role, readiness, HEARTBEAT_SECONDS, stop)
 
 
-async def sing(canary: Canary, ports: Ports, settings: MonitoringSettings, stop: asyncio.Event) -> None:
+async def run_canary(canary: Canary, ports: Ports, settings: MonitoringSettings, stop: asyncio.Event) -> None:
     """Send canaries until ``stop`` is set."""
-    if is_on():
-        from hosts.monitoring.canary_metrics import heard  # noqa: PLC0415 - see above
+    if is_enabled():
+        from hosts.monitoring.canary_metrics import record_canary  # noqa: PLC0415 - see above
 
-        await canary.sing(
-            ports.queue, ports.events, ports.clock, seconds=settings.canary_seconds, stop=stop, told=heard
+        await canary.run(
+            ports.queue,
+            ports.events,
+            ports.clock,
+            seconds=settings.canary_seconds,
+            stop=stop,
+            on_result=record_canary,
         )
 
 
-async def count_exports(work: ExportWork) -> None:
+async def update_export_gauges(work: ExportJobs) -> None:
     """See how many export jobs stand in each state."""
-    if is_on():
-        from hosts.monitoring.meters import EXPORTS  # noqa: PLC0415 - see above
+    if is_enabled():
+        from hosts.monitoring.prometheus_metrics import EXPORT_JOBS  # noqa: PLC0415 - see above
 
-        counts = await work.export_counts()
-        for status in Status:
-            EXPORTS.labels(status.value).set(counts.get(status, 0))
+        counts = await work.count_exports_by_status()
+        for status in ExportStatus:
+            EXPORT_JOBS.labels(status.value).set(counts.get(status, 0))
 
 
 @asynccontextmanager
-async def shown(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
+async def serve_metrics(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
     """Answer ``/metrics``, ``/health`` and ``/ready`` for this process and its children inside the block.
 
     Args:
@@ -105,28 +110,28 @@ async def shown(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
     if not address:
         yield None
         return
-    listener = bind(address)
-    listening_at = address_of(listener)
+    listener = bind_listener(address)
+    listening_at = listener_address(listener)
     folder = tempfile.mkdtemp(prefix="touchpoint-metrics-")
-    os.environ[FOLDER] = folder  # before the metrics library is loaded: it looks once
-    from hosts.monitoring.listener import listening  # noqa: PLC0415 - see above
+    os.environ[METRICS_FOLDER_VARIABLE] = folder  # before the metrics library is loaded: it looks once
+    from hosts.monitoring.metrics_endpoint import create_metrics_app  # noqa: PLC0415 - see above
 
-    serving = asyncio.create_task(serve(listening(Path(folder)), listener, "hypercorn", stop))
+    serving = asyncio.create_task(serve(create_metrics_app(Path(folder)), listener, "hypercorn", stop))
     try:
         yield listening_at
     finally:
         stop.set()
         await serving
-        del os.environ[FOLDER]
+        del os.environ[METRICS_FOLDER_VARIABLE]
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def ended(name: str, process_id: int) -> None:
+def record_process_end(name: str, process_id: int) -> None:
     """Count the end of a process, and leave out of the present what it said of it; its counts stay."""
-    if is_on():
+    if is_enabled():
         from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415 - see above
 
-        from hosts.monitoring.meters import ENDED  # noqa: PLC0415 - see above
+        from hosts.monitoring.prometheus_metrics import PROCESSES_ENDED  # noqa: PLC0415 - see above
 
-        ENDED.labels(name).inc()
+        PROCESSES_ENDED.labels(name).inc()
         mark_process_dead(process_id)  # type: ignore[no-untyped-call]

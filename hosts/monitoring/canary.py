@@ -10,20 +10,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 from uuid import UUID, uuid4
 
-from hosts.waiting import waited
-from service_core.access.model import Workspace
-from service_core.gateway.readiness import Finding, Probe
-from service_core.insight.ports import EventLog
-from service_core.intake.model import Arrival, Channel
-from service_core.intake.ports import Offer
+from hosts.shutdown_sleep import sleep_unless_stopped
+from service_core.access.models import Workspace
+from service_core.analytics.ports import EventReader
+from service_core.api.readiness import Probe, ProbeResult
+from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
+from service_core.ingestion.ports import EnqueueResult
 from service_core.kernel.clock import Clock
 
-LATE: Final = timedelta(seconds=60)
+MAX_LAG: Final = timedelta(seconds=60)
 """A canary that took so long is an alarm."""
 
-LOOK_SECONDS: Final = 0.25
+POLL_SECONDS: Final = 0.25
 
-WORKSPACE: Final = Workspace(
+CANARY_WORKSPACE: Final = Workspace(
     id=UUID("00000000-0000-7000-8000-000000ca9a57"),
     public_id="ws_canary",
     name="Canary",
@@ -38,10 +38,10 @@ WORKSPACE: Final = Workspace(
 """The reserved workspace; consumers know it, whoever sends."""
 
 
-class Offers(Protocol):
+class EventQueue(Protocol):
     """Where the canary starts."""
 
-    async def offer(self, arrival: Arrival) -> Offer:
+    async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
         """Claim the event id and enqueue."""
 
 
@@ -58,20 +58,20 @@ class Canary:
     def probe(self) -> Probe:
         """For readiness: the latest canary arrived, or is not late yet."""
 
-        async def check() -> Finding:
-            return Finding(ok=self.lag is None or self.lag < LATE)
+        async def check() -> ProbeResult:
+            return ProbeResult(ok=self.lag is None or self.lag < MAX_LAG)
 
         return Probe("canary", check)
 
-    async def sing(
+    async def run(
         self,
-        queue: Offers,
-        events: EventLog,
+        queue: EventQueue,
+        events: EventReader,
         clock: Clock,
         *,
         seconds: float,
         stop: asyncio.Event,
-        told: Callable[[timedelta, bool], None] = lambda _lag, _seen: None,
+        on_result: Callable[[timedelta, bool], None] = lambda _lag, _seen: None,
     ) -> None:
         """Send a canary every so many seconds until ``stop`` is set.
 
@@ -83,38 +83,38 @@ class Canary:
             stop: ends it.
             told: hears the lag whenever it is looked at, and whether the canary has arrived.
         """
-        while seconds and await waited(stop, seconds):
+        while seconds and await sleep_unless_stopped(stop, seconds):
             sent = clock()
-            offered = await _offered(queue, sent)
+            offered = await _send_event(queue, sent)
             while True:
-                seen = offered and await _seen(events, sent)
+                seen = offered and await _is_event_visible(events, sent)
                 self.lag = clock() - sent
-                told(self.lag, seen)
-                if seen or self.lag > LATE or not await waited(stop, LOOK_SECONDS):
+                on_result(self.lag, seen)
+                if seen or self.lag > MAX_LAG or not await sleep_unless_stopped(stop, POLL_SECONDS):
                     break
 
 
-async def _offered(queue: Offers, sent: datetime) -> bool:
+async def _send_event(queue: EventQueue, sent: datetime) -> bool:
     try:
-        await queue.offer(_arrival(sent))
+        await queue.offer(_build_arrival(sent))
     except Exception:  # noqa: BLE001 - whatever refuses it, it will not arrive: that is what is told
         return False
     return True
 
 
-async def _seen(events: EventLog, sent: datetime) -> bool:
+async def _is_event_visible(events: EventReader, sent: datetime) -> bool:
     try:
-        span = await events.bounds(WORKSPACE.id)
+        span = await events.event_time_range(CANARY_WORKSPACE.id)
     except Exception:  # noqa: BLE001 - a store that does not answer has not shown it
         return False
     return span is not None and span[1] >= sent - timedelta(milliseconds=1)
 
 
-def _arrival(sent: datetime) -> Arrival:
-    return Arrival(
-        workspace_id=WORKSPACE.id,
-        key_id=WORKSPACE.id,
-        channel=Channel.TRACK,
+def _build_arrival(sent: datetime) -> ReceivedEvent:
+    return ReceivedEvent(
+        workspace_id=CANARY_WORKSPACE.id,
+        key_id=CANARY_WORKSPACE.id,
+        channel=IngestEndpoint.TRACK,
         event_id=f"canary-{uuid4()}",
         claimed=False,
         received_at=sent,

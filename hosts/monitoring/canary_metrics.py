@@ -3,11 +3,11 @@
 import time
 from datetime import timedelta
 
-from hosts.monitoring import meters
+from hosts.monitoring import prometheus_metrics
 
 
-def heard(lag: timedelta, seen: bool) -> None:
+def record_canary(lag: timedelta, seen: bool) -> None:
     """Keep how long the latest took, or takes so far, and when one was last seen."""
-    meters.CANARY.set(lag.total_seconds())
+    prometheus_metrics.CANARY_LAG_SECONDS.set(lag.total_seconds())
     if seen:
-        meters.CANARY_SEEN.set(time.time())
+        prometheus_metrics.CANARY_SEEN_TIMESTAMP.set(time.time())

@@ -3,17 +3,19 @@
 import asyncio
 import time
 
-from hosts.monitoring import meters
-from hosts.waiting import waited
-from service_core.gateway.readiness import Readiness
+from hosts.monitoring import prometheus_metrics
+from hosts.shutdown_sleep import sleep_unless_stopped
+from service_core.api.readiness import ReadinessChecker
 
 
-async def beat(role: str, readiness: Readiness, seconds: float, stop: asyncio.Event) -> None:
+async def write_heartbeats(
+    role: str, readiness: ReadinessChecker, seconds: float, stop: asyncio.Event
+) -> None:
     """Beat now and then every so many seconds until ``stop`` is set."""
     while True:
-        reading = await readiness.read()
+        reading = await readiness.current_report()
         for check, holds in reading.checks.items():
-            meters.CHECK.labels(role, check).set(holds)
-        meters.BEAT.labels(role).set(time.time())
-        if not await waited(stop, seconds):
+            prometheus_metrics.PROBE_STATE.labels(role, check).set(holds)
+        prometheus_metrics.HEARTBEAT_TIMESTAMP.labels(role).set(time.time())
+        if not await sleep_unless_stopped(stop, seconds):
             return

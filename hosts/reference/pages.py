@@ -6,18 +6,18 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from hosts.composition.container import PORTS, SETTINGS
-from hosts.composition.load import toml
-from hosts.reference.markdown import code, page, section, table
-from hosts.reference.operations import kind, operations_page
-from hosts.reference.tools import tools_page
-from service_core.access.plans import PLANS
-from service_core.extension.registry import Registry
-from service_core.insight.event_row import Rows
-from service_core.insight.measures import Op, Relation
-from service_core.intake.model import COLUMNS, WIRE_COLUMNS
-from service_core.intake.rules import RULES_VERSION
-from service_core.intake.rules.channels import CHANNELS
-from service_core.kernel.errors import CODES
+from hosts.composition.load_settings import format_toml_value
+from hosts.reference.markdown import format_code, render_page, render_section, render_table
+from hosts.reference.operations import format_type, render_operations_page
+from hosts.reference.tools import render_tools_page
+from service_core.access.billing_plans import BILLING_PLANS
+from service_core.analytics.measures import FilterOperator, Relation
+from service_core.analytics.reads.event_row import EventRowList
+from service_core.extensions.registry import Registry
+from service_core.ingestion.channel_rules import RULES_VERSION
+from service_core.ingestion.channel_rules.channels import CHANNEL_RULES
+from service_core.ingestion.models import COLUMNS, WIRE_COLUMNS
+from service_core.kernel.errors import ERROR_CODES
 from service_core.kernel.settings import Settings
 
 _TITLES: Final[Mapping[str, str]] = {
@@ -35,39 +35,41 @@ _TITLES: Final[Mapping[str, str]] = {
 }
 
 
-def reference(registry: Registry) -> Mapping[str, str]:
+def render_reference_pages(registry: Registry) -> Mapping[str, str]:
     """File name -> text of every page, the index included."""
     return {
-        "index.md": _index(),
-        "operations.md": operations_page(registry.operations),
-        "tools.md": tools_page(registry.operations),
-        "metrics.md": _metrics(registry),
-        "dimensions.md": _dimensions(registry),
-        "models.md": _models(registry),
-        "channels.md": _channels(),
-        "events.md": _events(),
-        "errors.md": _errors(),
-        "settings.md": _settings(),
-        "adapters.md": _adapters(registry),
-        "plans.md": _plans(),
+        "index.md": _render_index(),
+        "operations.md": render_operations_page(registry.operations),
+        "tools.md": render_tools_page(registry.operations),
+        "metrics.md": _render_metrics(registry),
+        "dimensions.md": _render_dimensions(registry),
+        "models.md": _render_attribution_models(registry),
+        "channels.md": _render_channels(),
+        "events.md": _render_event_columns(),
+        "errors.md": _render_errors(),
+        "settings.md": _render_settings(),
+        "adapters.md": _render_adapters(registry),
+        "plans.md": _render_plans(),
     }
 
 
-def _index() -> str:
+def _render_index() -> str:
     rows = ((f"[{name.removesuffix('.md')}]({name})", title) for name, title in _TITLES.items())
-    return page("Reference", "Written from the declarations in the code.", table(("page", "holds"), rows))
+    return render_page(
+        "Reference", "Written from the declarations in the code.", render_table(("page", "holds"), rows)
+    )
 
 
-def _metrics(registry: Registry) -> str:
+def _render_metrics(registry: Registry) -> str:
     catalog = registry.catalog
     sections = []
     for category in dict.fromkeys(metric.category for metric in catalog.metrics.values()):
         chosen = [metric for metric in catalog.metrics.values() if metric.category == category]
-        rows = ((code(m.id), m.label, m.unit.value, m.additivity.value, m.description) for m in chosen)
+        rows = ((format_code(m.id), m.label, m.unit.value, m.additivity.value, m.description) for m in chosen)
         sections.append(
-            section(
+            render_section(
                 category.capitalize(),
-                table(("id", "label", "unit", "additivity", "definition"), rows),
+                render_table(("id", "label", "unit", "additivity", "definition"), rows),
             )
         )
     intro = (
@@ -75,56 +77,58 @@ def _metrics(registry: Registry) -> str:
         "A metric whose source is not connected is unavailable, with a reason, and never zero. "
         "[Dimensions](dimensions.md) lists what each metric can be split by."
     )
-    return page("Metrics", intro, *sections)
+    return render_page("Metrics", intro, *sections)
 
 
-def _dimensions(registry: Registry) -> str:
+def _render_dimensions(registry: Registry) -> str:
     catalog = registry.catalog
     rows = (
         (
-            code(d.id), d.label, d.description, code(d.absent),
+            format_code(d.id), d.label, d.description, format_code(d.null_label),
             ", ".join(dict.fromkeys(m.category for m in catalog.metrics.values() if d.id in m.dimensions)),
         )
         for d in catalog.dimensions.values()
     )  # fmt: skip
-    operations = ", ".join(code(op.value) for op in Op)
-    relations = section("What measures count over", (Relation.__doc__ or "").partition("\n")[2].strip())
-    return page(
+    operations = ", ".join(format_code(op.value) for op in FilterOperator)
+    relations = render_section(
+        "What measures count over", (Relation.__doc__ or "").partition("\n")[2].strip()
+    )
+    return render_page(
         "Dimensions and filters",
         f"A filter is `{{dimension, op, value}}`; `op` defaults to `eq`. Operations: {operations}.",
-        table(("id", "label", "definition", "unknown value", "splits metrics of"), rows),
+        render_table(("id", "label", "definition", "unknown value", "splits metrics of"), rows),
         relations,
     )
 
 
-def _models(registry: Registry) -> str:
-    rows = ((code(m.id), m.label, m.description) for m in registry.models.by_id.values())
+def _render_attribution_models(registry: Registry) -> str:
+    rows = ((format_code(m.id), m.label, m.description) for m in registry.models.by_id.values())
     intro = "`attribution: {model, window_days}`; the default is `last_non_direct` over 30 days."
-    return page("Attribution models", intro, table(("id", "label", "definition"), rows))
+    return render_page("Attribution models", intro, render_table(("id", "label", "definition"), rows))
 
 
-def _channels() -> str:
+def _render_channels() -> str:
     rows = (
-        (str(place), code(rule.id), " or ".join(_condition(when) for when in rule.any_of))
-        for place, rule in enumerate(CHANNELS, 1)
+        (str(place), format_code(rule.id), " or ".join(_format_condition(when) for when in rule.any_of))
+        for place, rule in enumerate(CHANNEL_RULES, 1)
     )
     intro = f"The first rule that matches names the channel. Version {RULES_VERSION} of the rules."
-    return page("Channels", intro, table(("#", "channel", "condition"), rows))
+    return render_page("Channels", intro, render_table(("#", "channel", "condition"), rows))
 
 
-def _condition(when: Any) -> str:
-    told = {name: getattr(when, name) for name in ("source", "medium", "campaign", "within", "fact")}
-    parts = [f"{name} {code(value)}" for name, value in told.items() if value is not None]
+def _format_condition(when: Any) -> str:
+    told = {name: getattr(when, name) for name in ("source", "medium", "campaign", "source_category", "fact")}
+    parts = [f"{name} {format_code(value)}" for name, value in told.items() if value is not None]
     return " and ".join(parts) or "anything else"
 
 
-def _events() -> str:
-    schema = TypeAdapter(Rows).json_schema(mode="serialization")
+def _render_event_columns() -> str:
+    schema = TypeAdapter(EventRowList).json_schema(mode="serialization")
     row = schema["$defs"]["EventRow"]
     rows = (
         (
-            code(name),
-            field.get("format") or kind(field, schema),
+            format_code(name),
+            field.get("format") or format_type(field, schema),
             "yes" if {"type": "null"} in field.get("anyOf", ()) else "",
             field["description"],
         )
@@ -134,73 +138,98 @@ def _events() -> str:
         "The row that `GET /events` and the `events` export show, in this order. Times are UTC, money is in major "
         "units of `currency`; what is absent is null, and an empty cell in CSV."
     )
-    return page("Event columns", intro, table(("column", "type", "null", "meaning"), rows), _hidden())
+    return render_page(
+        "Event columns",
+        intro,
+        render_table(("column", "type", "null", "meaning"), rows),
+        _render_hidden_columns(),
+    )
 
 
-def _hidden() -> str:
+def _render_hidden_columns() -> str:
     columns = COLUMNS[len(WIRE_COLUMNS) :]
-    rows = ((code(f.name), f.about) for f in columns)
+    rows = ((format_code(f.name), f.description) for f in columns)
     told = "For the questions; no answer shows it."
-    return section("What is kept beside them", told, table(("column", "meaning"), rows))
+    return render_section("What is kept beside them", told, render_table(("column", "meaning"), rows))
 
 
-def _errors() -> str:
+def _render_errors() -> str:
     intro = "Every error is a JSON object with `error`; consumers branch on `code`. A code keeps its meaning for ever."
-    rows = ((str(status), ", ".join(code(name) for name in sorted(names))) for status, names in CODES.items())
-    return page("Errors", intro, table(("status", "codes"), rows))
+    rows = (
+        (str(status), ", ".join(format_code(name) for name in sorted(names)))
+        for status, names in ERROR_CODES.items()
+    )
+    return render_page("Errors", intro, render_table(("status", "codes"), rows))
 
 
-def _settings() -> str:
+def _render_settings() -> str:
     sections = []
     for name, field in Settings.model_fields.items():
         model: Any = field.annotation
         rows = (
-            (code(key), code(toml(f.default)), f.description or "") for key, f in model.model_fields.items()
+            (format_code(key), format_code(format_toml_value(f.default)), f.description or "")
+            for key, f in model.model_fields.items()
         )
         about = (model.__doc__ or "").strip()
-        sections.append(section(f"`[{name}]`", about, table(("setting", "default", "meaning"), rows)))
+        sections.append(
+            render_section(f"`[{name}]`", about, render_table(("setting", "default", "meaning"), rows))
+        )
     intro = (
         "Lines of `touchpoint.toml`. `TOUCHPOINT_<SECTION>__<NAME>` in the environment wins over the file. A name that "
         "does not stand here stops the start."
     )
-    return page("Settings", intro, *sections)
+    return render_page("Settings", intro, *sections)
 
 
-def _adapters(registry: Registry) -> str:
+def _render_adapters(registry: Registry) -> str:
     sections = []
     for port in sorted(PORTS):
         chosen = [adapter for (p, _), adapter in sorted(registry.adapters.items()) if p == port]
-        rows = ((code(f"{a.scheme}://"), a.summary, ", ".join(_options(a.settings))) for a in chosen)
-        kept = ", ".join(code(protocol.__name__) for protocol in PORTS[port])
-        about = f"Setting {code(SETTINGS[port])}; an adapter is {kept}."
-        sections.append(section(f"`{port}`", about, table(("scheme", "adapter", "options of the URL"), rows)))
+        rows = (
+            (format_code(f"{a.scheme}://"), a.summary, ", ".join(_adapter_options(a.settings)))
+            for a in chosen
+        )
+        kept = ", ".join(format_code(protocol.__name__) for protocol in PORTS[port])
+        about = f"Setting {format_code(SETTINGS[port])}; an adapter is {kept}."
+        sections.append(
+            render_section(
+                f"`{port}`", about, render_table(("scheme", "adapter", "options of the URL"), rows)
+            )
+        )
     intro = (
         "A setting names an adapter by URL; the rest of the URL is its settings. What an adapter has to be are "
         "protocols of `service_core.plugin`, where the promise of each method stands."
     )
-    return page("Adapters", intro, *sections)
+    return render_page("Adapters", intro, *sections)
 
 
-def _options(model: Any) -> Iterable[str]:
+def _adapter_options(model: Any) -> Iterable[str]:
     parts = {"url", "path", "host", "port", "user", "password"}
     fields = ((f.alias or name, f) for name, f in model.model_fields.items() if name not in parts)
     for name, f in fields:
         if f.is_required():
             yield f"`{name}` (required)"
         else:
-            yield code(name if f.default is None else f"{name}={f.default}")
+            yield format_code(name if f.default is None else f"{name}={f.default}")
 
 
-def _plans() -> str:
+def _render_plans() -> str:
     rows = (
-        (code(p.id), _limit(p.events_limit), _limit(p.postbacks_limit), _limit(p.key_cap))
-        for p in PLANS.values()
+        (
+            format_code(p.id),
+            _format_limit(p.events_limit),
+            _format_limit(p.postbacks_limit),
+            _format_limit(p.max_key_rate_limit),
+        )
+        for p in BILLING_PLANS.values()
     )
     heads = ("plan", "events per month", "postbacks per month", "requests per minute and key, at most")
-    return page(
-        "Plans", "Limits of events and postbacks are soft: ingest goes on above them.", table(heads, rows)
+    return render_page(
+        "Plans",
+        "Limits of events and postbacks are soft: ingest goes on above them.",
+        render_table(heads, rows),
     )
 
 
-def _limit(value: int | None) -> str:
+def _format_limit(value: int | None) -> str:
     return "unlimited" if value is None else f"{value:,}"

@@ -2,32 +2,35 @@
 
 from collections.abc import Iterable
 
-from hosts.mcp.tools import Tool, tools_of
-from hosts.reference.markdown import code, page, table
-from service_core.gateway.routes import PREFIX
+from hosts.mcp.tools import Tool, build_tools
+from hosts.reference.markdown import format_code, render_page, render_table
+from service_core.api.routes import V1_PREFIX
 from service_core.kernel.operations import Operation, Scope
 
 
-def tools_page(operations: Iterable[Operation]) -> str:
+def render_tools_page(operations: Iterable[Operation]) -> str:
     """One row per tool, in the order of `tools/list`."""
-    rows = ((code(t.name), _route(t), _scope(t), _arguments(t)) for t in tools_of(operations))
+    rows = (
+        (format_code(t.name), _format_route(t), _format_scope(t), _format_arguments(t))
+        for t in build_tools(operations)
+    )
     intro = (
         "What [the MCP server](../consumers/mcp.md) offers, in the order of `tools/list`. Arguments in bold are required; what they "
         "mean and what is answered stands with the [route](operations.md)."
     )
-    return page("Tools", intro, table(("tool", "route", "scope", "arguments"), rows))
+    return render_page("Tools", intro, render_table(("tool", "route", "scope", "arguments"), rows))
 
 
-def _route(tool: Tool) -> str:
-    return code(f"{tool.operation.method} /{PREFIX}{tool.operation.path}")
+def _format_route(tool: Tool) -> str:
+    return format_code(f"{tool.operation.method} /{V1_PREFIX}{tool.operation.path}")
 
 
-def _scope(tool: Tool) -> str:
+def _format_scope(tool: Tool) -> str:
     needed = tool.operation.scope
-    return code(needed.value) if isinstance(needed, Scope) else "that of the write taken back"
+    return format_code(needed.value) if isinstance(needed, Scope) else "that of the write taken back"
 
 
-def _arguments(tool: Tool) -> str:
-    required = tool.arguments.get("required", ())
-    names = tool.arguments["properties"]
-    return ", ".join(f"**{code(name)}**" if name in required else code(name) for name in names)
+def _format_arguments(tool: Tool) -> str:
+    required = tool.arguments_schema.get("required", ())
+    names = tool.arguments_schema["properties"]
+    return ", ".join(f"**{format_code(name)}**" if name in required else format_code(name) for name in names)

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from hosts.logs import write_logs
-from hosts.roles.model import Role
-from hosts.roles.process import Given, run
-from hosts.serving import run as run_loop
+from hosts.asgi_runner import run_event_loop as run_loop
+from hosts.logs import configure_logging
+from hosts.roles.models import Role
+from hosts.roles.process import ProcessOptions, run_role
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import Server
+from service_core.kernel.settings import AsgiServer
 
 
 def main() -> int:
@@ -20,15 +20,17 @@ def main() -> int:
     parser.add_argument("role", type=Role, choices=(Role.API, Role.CONSUMER, Role.SCHEDULER))
     parser.add_argument("--config", type=Path, required=True, help="the settings file")
     parser.add_argument("--fd", type=int, help="a listening socket that was passed on")
-    parser.add_argument("--server", choices=get_args(Server), help="instead of the server in the settings")
+    parser.add_argument(
+        "--server", choices=get_args(AsgiServer), help="instead of the server in the settings"
+    )
     parser.add_argument("--processes", type=int, default=1, help="how many of the role serve here")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
-    write_logs()
+    configure_logging()
     listener = None if given.fd is None else socket.socket(fileno=given.fd)
-    told = Given(given.config.absolute(), listener, given.server, given.processes)
+    told = ProcessOptions(given.config.absolute(), listener, given.server, given.processes)
     try:
-        run_loop(run(given.role, told, with_parent=given.with_parent))
+        run_loop(run_role(given.role, told, with_parent=given.with_parent))
     except StartupError as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

@@ -8,28 +8,35 @@ from pathlib import Path
 from typing import Final
 
 from hosts import monitoring
-from hosts.backup.control import answering, listening
+from hosts.asgi_runner import bind_listener, freeze_loaded_objects, listener_address, serve, stop_on_signals
 from hosts.backup.write_lock import WriteLock
-from hosts.caution import warn_of_nobody
-from hosts.children import say_ready, stop_with_parent
-from hosts.composition.ads import ad_reading_of
-from hosts.composition.compose import compose, installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from hosts.composition.revenue import provider_reading_of
-from hosts.composition.wrapping import wrapped
+from hosts.backup.write_pause import open_pause_listener, serve_pause_requests
+from hosts.composition.adapter_wrappers import wrap_adapters
+from hosts.composition.ads import build_ad_sync
+from hosts.composition.compose import compose, load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.composition.revenue import build_provider_sync
 from hosts.monitoring.canary import Canary
-from hosts.roles.model import Role
-from hosts.roles.tasks import Work, consuming, exporting, forgetting, scheduled, sending
-from hosts.serving import address_of, bind, serve, settle, stop_on_signals
-from hosts.worker.exports import exporter_of
-from service_core.gateway.readiness import Probe, Readiness, queue_probe, store_probe
+from hosts.roles.models import Role
+from hosts.roles.tasks import (
+    Work,
+    consume_task,
+    export_task,
+    postback_tasks,
+    quarantine_cleanup_task,
+    scheduled_tasks,
+)
+from hosts.startup_warnings import warn_if_no_workspace
+from hosts.subprocesses import print_ready_line, stop_when_parent_ends
+from hosts.worker.exports import build_exporter
+from service_core.api.readiness import Probe, ReadinessChecker, queue_probe, store_probe
 from service_core.kernel.clock import system_clock
-from service_core.kernel.settings import Server
+from service_core.kernel.settings import AsgiServer
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ProcessOptions:
     """What a process is told when it is started.
 
     Attributes:
@@ -41,11 +48,11 @@ class Given:
 
     config: Path
     listener: socket.socket | None = None
-    server: Server | None = None
+    server: AsgiServer | None = None
     processes: int = 1
 
 
-async def run(role: Role, given: Given, *, with_parent: bool) -> None:
+async def run_role(role: Role, options: ProcessOptions, *, with_parent: bool) -> None:
     """Work until SIGTERM, SIGINT or the end of the parent, then finish what was begun.
 
     Raises:
@@ -54,84 +61,86 @@ async def run(role: Role, given: Given, *, with_parent: bool) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
     if with_parent:
-        await stop_with_parent(stop)
-    await _ROLES[role](given, stop)
+        await stop_when_parent_ends(stop)
+    await _ROLE_FUNCTIONS[role](options, stop)
 
 
-async def _api(given: Given, stop: asyncio.Event) -> None:
-    from hosts.roles.site import site  # noqa: PLC0415 - the other roles load no web framework
+async def _run_api(options: ProcessOptions, stop: asyncio.Event) -> None:
+    from hosts.roles.api_app import create_api_host_app  # noqa: PLC0415 - the other roles load no web framework
 
-    settings = load_settings(given.config)
-    listener = given.listener or bind(settings.http.api)
-    registry = monitoring.watched(installed())
+    settings = load_settings(options.config)
+    listener = options.listener or bind_listener(settings.http.api)
+    registry = monitoring.instrument_registry(load_installed_registry())
     service = await asyncio.to_thread(
-        compose, settings, given.config.parent, registry=registry, processes=given.processes
+        compose, settings, options.config.parent, registry=registry, processes=options.processes
     )
     async with service, asyncio.TaskGroup() as tasks:
-        await warn_of_nobody(service.ports.workspace)
-        app = monitoring.counted(site(service), "api", service.place)
-        tasks.create_task(exporting(service.ports, exporter_of(service.ports, registry), stop))
-        tasks.create_task(monitoring.beating(Role.API, service.part(Readiness), stop))
-        settle()
-        say_ready(address_of(listener))
-        await serve(app, listener, given.server or settings.http.server, stop)
+        await warn_if_no_workspace(service.ports.workspace)
+        app = monitoring.instrument_app(create_api_host_app(service), "api", service.route_template)
+        tasks.create_task(export_task(service.ports, build_exporter(service.ports, registry), stop))
+        tasks.create_task(monitoring.send_heartbeats(Role.API, service.component(ReadinessChecker), stop))
+        freeze_loaded_objects()
+        print_ready_line(listener_address(listener))
+        await serve(app, listener, options.server or settings.http.server, stop)
 
 
-async def _consumer(given: Given, stop: asyncio.Event) -> None:
-    settings, folder = load_settings(given.config), given.config.parent
+async def _run_consumer(options: ProcessOptions, stop: asyncio.Event) -> None:
+    settings, folder = load_settings(options.config), options.config.parent
     write_lock = WriteLock()
-    registry = monitoring.watched(wrapped(installed(), write_lock.wrap))
+    registry = monitoring.instrument_registry(wrap_adapters(load_installed_registry(), write_lock.wrap))
     ports = Ports(settings, folder, registry, system_clock)
-    opened = running([ports.workspace, ports.queue, ports.events, ports.geo, ports.devices, ports.domains])
+    opened = start_adapters(
+        [ports.workspace, ports.queue, ports.events, ports.geo, ports.devices, ports.domains]
+    )
     async with opened:
-        with listening(folder) as backups:
-            await _work(
+        with open_pause_listener(folder) as backups:
+            await _run_tasks(
                 Role.CONSUMER,
                 ports,
                 stop,
-                consuming(ports, settings.ingest, stop),
-                answering(backups, write_lock, stop),
+                consume_task(ports, settings.ingest, stop),
+                serve_pause_requests(backups, write_lock, stop),
             )
 
 
-async def _scheduler(given: Given, stop: asyncio.Event) -> None:
-    settings = load_settings(given.config)
-    registry = monitoring.watched(installed())
-    ports = Ports(settings, given.config.parent, registry, system_clock)
-    rounds = (ad_reading_of(ports, registry, settings.ads), provider_reading_of(ports, settings))
-    opened = running(
+async def _run_scheduler(options: ProcessOptions, stop: asyncio.Event) -> None:
+    settings = load_settings(options.config)
+    registry = monitoring.instrument_registry(load_installed_registry())
+    ports = Ports(settings, options.config.parent, registry, system_clock)
+    rounds = (build_ad_sync(ports, registry, settings.ads), build_provider_sync(ports, settings))
+    opened = start_adapters(
         [ports.workspace, ports.queue, ports.events, ports.jobs, ports.sink, ports.mail, ports.vault]
     )
     async with opened:
         canary = Canary()
-        await _work(
+        await _run_tasks(
             Role.SCHEDULER,
             ports,
             stop,
-            *scheduled(ports, exporter_of(ports, registry), rounds, stop),
-            forgetting(ports, settings.ingest, stop),
-            *sending(ports, settings.postbacks, stop),
-            monitoring.sing(canary, ports, settings.monitoring, stop),
+            *scheduled_tasks(ports, build_exporter(ports, registry), rounds, stop),
+            quarantine_cleanup_task(ports, settings.ingest, stop),
+            *postback_tasks(ports, settings.postbacks, stop),
+            monitoring.run_canary(canary, ports, settings.monitoring, stop),
             probes=[canary.probe()],
         )
 
 
-async def _work(
+async def _run_tasks(
     role: Role, ports: Ports, stop: asyncio.Event, *work: Work, probes: Sequence[Probe] = ()
 ) -> None:
     """Do the work of a role and watch what it stands on, until all of it has ended."""
     store, queue = ports.workspace, ports.queue
     standing = [store_probe(ports.events, store), queue_probe(queue, store, ports.clock), *probes]
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(monitoring.beating(role, Readiness(standing, ports.clock), stop))
+        tasks.create_task(monitoring.send_heartbeats(role, ReadinessChecker(standing, ports.clock), stop))
         for each in work:
             tasks.create_task(each)
-        say_ready()
+        print_ready_line()
 
 
-_ROLES: Final[Mapping[Role, Callable[[Given, asyncio.Event], Awaitable[None]]]] = {
-    Role.API: _api,
-    Role.CONSUMER: _consumer,
-    Role.SCHEDULER: _scheduler,
+_ROLE_FUNCTIONS: Final[Mapping[Role, Callable[[ProcessOptions, asyncio.Event], Awaitable[None]]]] = {
+    Role.API: _run_api,
+    Role.CONSUMER: _run_consumer,
+    Role.SCHEDULER: _run_scheduler,
 }
-"""Roles that are run here; `hosts.ingest` and `hosts.worker.apart` bring the others, and load less."""
+"""Roles that are run here; `hosts.ingest` and `hosts.worker.export_worker` bring the others, and load less."""

@@ -14,27 +14,32 @@ from pathlib import Path
 from typing import Final
 
 from hosts import monitoring
-from hosts.caution import warn
-from hosts.children import STOP_WITHIN_SECONDS, Child, keep, say_ready
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.logs import write_logs
-from hosts.ownership import consumer_of
-from hosts.roles.model import SCALES, SERVING, Role, check
-from hosts.serving import address_of, bind_together, require, stop_on_signals
-from hosts.serving import run as run_loop
+from hosts.asgi_runner import (
+    bind_shared_listeners,
+    listener_address,
+    require_server_installed,
+    stop_on_signals,
+)
+from hosts.asgi_runner import run_event_loop as run_loop
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.consumer_lock import try_consumer_lock
+from hosts.logs import configure_logging
+from hosts.roles.models import SCALABLE_ROLES, SERVED_ROLES, Role, check_store_sharing
+from hosts.startup_warnings import log_startup_warnings
+from hosts.subprocesses import STOP_TIMEOUT_SECONDS, Subprocess, keep_running, print_ready_line
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import Server
+from service_core.kernel.settings import AsgiServer
 
-_MODULES: Final[Mapping[Role, str]] = {Role.INGEST: "hosts.ingest", Role.WORKER: "hosts.worker.apart"}
+_MODULES: Final[Mapping[Role, str]] = {Role.INGEST: "hosts.ingest", Role.WORKER: "hosts.worker.export_worker"}
 """Roles that have a module of their own, which loads less."""
 
-_STOP_WITHIN: Final[Mapping[Role, float]] = {Role.WORKER: 1_790.0}
+_STOP_TIMEOUTS: Final[Mapping[Role, float]] = {Role.WORKER: 1_790.0}
 """Roles that take longer to end than others, in seconds: a worker finishes its job, and has half an hour for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class ProcessSpec:
     """One process to be kept running."""
 
     name: str
@@ -42,44 +47,44 @@ class Post:
     options: tuple[str, ...]
     listener: socket.socket | None
     environment: Mapping[str, str]
-    stop_within: float
+    stop_timeout: float
 
-    async def start(self) -> Child:
+    async def start(self) -> Subprocess:
         """Start it, and wait until it works.
 
         Raises:
             StartupError: it does not.
         """
-        return await Child.launch(
+        return await Subprocess.launch(
             self.name,
             self.module,
             self.options,
             listener=self.listener,
             environment=self.environment,
-            stop_within=self.stop_within,
+            stop_timeout=self.stop_timeout,
         )
 
 
-def processes_of(role: Role | None, workers: int) -> dict[Role, int]:
+def process_counts(role: Role | None, workers: int) -> dict[Role, int]:
     """Role -> how many processes of it one command runs.
 
     Raises:
         StartupError: the role runs once.
     """
-    if role is not None and role not in SCALES and workers > 1:
+    if role is not None and role not in SCALABLE_ROLES and workers > 1:
         raise StartupError(f"The role {role} is one process. Run it without --workers.")
-    roles = SERVING if role is None else (role,)
-    return {each: workers if each in SCALES else 1 for each in roles}
+    roles = SERVED_ROLES if role is None else (role,)
+    return {each: workers if each in SCALABLE_ROLES else 1 for each in roles}
 
 
-def run(
+def run_processes(
     config: Path,
     role: Role | None,
     workers: int,
     *,
     api: str | None = None,
     ingest: str | None = None,
-    server: Server | None = None,
+    server: AsgiServer | None = None,
 ) -> None:
     """Run a deployment's processes until SIGTERM or SIGINT, then let them finish.
 
@@ -93,36 +98,42 @@ def run(
     Raises:
         StartupError: the stores do not allow it, or a process does not start.
     """
-    write_logs()
+    configure_logging()
     file = config.absolute()
-    settings, processes = load_settings(file), processes_of(role, workers)
-    check(settings, installed(), processes)
+    settings, processes = load_settings(file), process_counts(role, workers)
+    check_store_sharing(settings, load_installed_registry(), processes)
     if Role.API in processes or Role.INGEST in processes:
-        require(server or settings.http.server)
+        require_server_installed(server or settings.http.server)
     if Role.API in processes:
-        warn(settings)
+        log_startup_warnings(settings)
     doors = {Role.API: api or settings.http.api, Role.INGEST: ingest or settings.http.ingest}
     with ExitStack() as held:
-        if Role.CONSUMER in processes and not held.enter_context(consumer_of(file.parent)):
+        if Role.CONSUMER in processes and not held.enter_context(try_consumer_lock(file.parent)):
             raise StartupError(f"Another process consumes for {file.parent}. One folder has one consumer.")
         sockets = {
-            role: bind_together(address, processes[role])
+            role: bind_shared_listeners(address, processes[role])
             for role, address in doors.items()
             if role in processes
         }
         for listener in (each for some in sockets.values() for each in some):
             held.enter_context(listener)
-        run_loop(_supervise(posts(file, processes, sockets, server), sockets, settings.monitoring.listen))
+        run_loop(
+            _supervise(
+                build_process_specs(file, processes, sockets, server), sockets, settings.monitoring.listen
+            )
+        )
 
 
-def posts(
+def build_process_specs(
     file: Path,
     processes: Mapping[Role, int],
     sockets: Mapping[Role, Sequence[socket.socket]],
-    server: Server | None,
-) -> list[Post]:
+    server: AsgiServer | None,
+) -> list[ProcessSpec]:
     """One post for each process; where the API listens is told to all, since answers name its address."""
-    environment = {"TOUCHPOINT_HTTP__API": address_of(sockets[Role.API][0])} if Role.API in sockets else {}
+    environment = (
+        {"TOUCHPOINT_HTTP__API": listener_address(sockets[Role.API][0])} if Role.API in sockets else {}
+    )
     chosen = ("--server", server) if server else ()
     found = []
     for role, number in processes.items():
@@ -131,47 +142,47 @@ def posts(
             module = _MODULES.get(role, "hosts.roles")
             if role not in _MODULES:
                 options = (role, *options, "--processes", str(number))
-            lasts = _STOP_WITHIN.get(role, STOP_WITHIN_SECONDS)
-            found.append(Post(f"The role {role}", module, options, listener, environment, lasts))
+            lasts = _STOP_TIMEOUTS.get(role, STOP_TIMEOUT_SECONDS)
+            found.append(ProcessSpec(f"The role {role}", module, options, listener, environment, lasts))
     return found
 
 
 async def _supervise(
-    these: Sequence[Post], sockets: Mapping[Role, Sequence[socket.socket]], shown_at: str
+    specs: Sequence[ProcessSpec], sockets: Mapping[Role, Sequence[socket.socket]], metrics_address: str
 ) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
-    async with monitoring.shown(shown_at, stop) as metrics:
-        children = await _started(these)
+    async with monitoring.serve_metrics(metrics_address, stop) as metrics:
+        children = await _start_all(specs)
         for role in (Role.API, Role.INGEST):
             if role in sockets:
-                sys.stdout.write(f"{role} http://{address_of(sockets[role][0])}\n")
+                sys.stdout.write(f"{role} http://{listener_address(sockets[role][0])}\n")
         if metrics:
             sys.stdout.write(f"metrics http://{metrics}\n")
         if not sockets:
-            say_ready()
+            print_ready_line()
         sys.stdout.flush()
         async with asyncio.TaskGroup() as tasks:
-            for post, child in zip(these, children, strict=True):
-                tasks.create_task(keep(child, post.start, stop, _gone))
+            for post, child in zip(specs, children, strict=True):
+                tasks.create_task(keep_running(child, post.start, stop, _record_process_end))
             await stop.wait()
             for listener in (each for some in sockets.values() for each in some):
                 listener.close()  # nobody new comes in while the children finish what they have begun
 
 
-async def _started(these: Sequence[Post]) -> list[Child]:
+async def _start_all(specs: Sequence[ProcessSpec]) -> list[Subprocess]:
     """All of them, or none: when one does not start the others are let finish."""
-    starts = [asyncio.create_task(post.start()) for post in these]
+    starts = [asyncio.create_task(post.start()) for post in specs]
     try:
         return list(await asyncio.gather(*starts))
     except BaseException:
         for start in starts:
             start.cancel()
         for outcome in await asyncio.gather(*starts, return_exceptions=True):
-            if isinstance(outcome, Child):
+            if isinstance(outcome, Subprocess):
                 await outcome.stop()
         raise
 
 
-def _gone(child: Child) -> None:
-    monitoring.ended(child.name, child.process.pid)
+def _record_process_end(child: Subprocess) -> None:
+    monitoring.record_process_end(child.name, child.process.pid)

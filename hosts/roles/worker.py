@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import running
-from hosts.logs import write_logs
-from hosts.roles.model import Role, check
-from hosts.roles.supervise import run as supervise
-from hosts.serving import run as run_loop
-from hosts.worker.apart import ports_of
+from hosts.asgi_runner import run_event_loop as run_loop
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import start_adapters
+from hosts.logs import configure_logging
+from hosts.roles.models import Role, check_store_sharing
+from hosts.roles.supervise import run_processes as supervise
+from hosts.worker.export_worker import open_worker_ports
 from service_core.kernel.errors import StartupError
 
 
-def run(config: Path, workers: int = 1) -> None:
+def run_worker(config: Path, workers: int = 1) -> None:
     """Do export jobs until SIGTERM or SIGINT, which let the jobs in hand end first.
 
     Args:
@@ -24,19 +24,19 @@ def run(config: Path, workers: int = 1) -> None:
         StartupError: the deployment has no use for a worker, or its stores do not allow one; the
             message says what to do.
     """
-    write_logs()
-    run_loop(_checked(config.absolute(), workers))
+    configure_logging()
+    run_loop(_check_configuration(config.absolute(), workers))
     supervise(config, Role.WORKER, workers)
 
 
-async def _checked(file: Path, workers: int) -> None:
+async def _check_configuration(file: Path, workers: int) -> None:
     """Open what a job opens, once, so that a mistake is said at the start and by words."""
-    ports = ports_of(file)
+    ports = open_worker_ports(file)
     if not hasattr(ports.jobs, "work_apart"):
         raise StartupError(
             "exports.jobs needs no worker: the serving process does the jobs. Start `touchpoint serve`, or name a "
             "queue for workers, as in redis://localhost:6379/0."
         )
-    check(load_settings(file), installed(), {Role.WORKER: workers})
-    async with running([ports.workspace, ports.events, ports.sink]):
+    check_store_sharing(load_settings(file), load_installed_registry(), {Role.WORKER: workers})
+    async with start_adapters([ports.workspace, ports.events, ports.sink]):
         pass

@@ -1,11 +1,11 @@
-"""ASGI servers, one module each with the same function `serve`; `hosts.serving` imports the one chosen."""
+"""ASGI servers, one module each with the same function `serve`; `hosts.asgi_runner` imports the one chosen."""
 
 from typing import Final
 
-GRACE_SECONDS: Final = 30
+DRAIN_TIMEOUT_SECONDS: Final = 30
 """How long what has begun may take after the signal to stop: longer than the longest read."""
 
-IDLE_SECONDS: Final = 10
+IDLE_TIMEOUT_SECONDS: Final = 10
 """How long a connection may be silent between requests, and how long a header may take."""
 
 LINGER_SECONDS: Final = 1.0

@@ -13,15 +13,15 @@ from granian.constants import Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
-from hosts.guard import App
-from hosts.servers import BACKLOG, GRACE_SECONDS, IDLE_SECONDS
+from hosts.request_smuggling import App
+from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
 
-_CONNECTIONS: Final = 10_000
+_MAX_CONNECTIONS: Final = 10_000
 """Accepted at one time. Left to itself granian takes 128, and so many slow clients keep everybody else out."""
-_HTTP: Final = HTTP1Settings(header_read_timeout=IDLE_SECONDS * 1_000)
+_HTTP_SETTINGS: Final = HTTP1Settings(header_read_timeout=IDLE_TIMEOUT_SECONDS * 1_000)
 
 
-class _Embedded(Server):
+class _ServerOnSocket(Server):
     """Listens on a socket that was opened before; granian would open one of its own, by address."""
 
     def __init__(self, app: App, listener: socket.socket) -> None:
@@ -30,8 +30,8 @@ class _Embedded(Server):
             interface=Interfaces.ASGINL,
             websockets=False,
             backlog=BACKLOG,
-            backpressure=_CONNECTIONS,
-            http1_settings=_HTTP,
+            backpressure=_MAX_CONNECTIONS,
+            http1_settings=_HTTP_SETTINGS,
             log_enabled=False,
         )
         self._listener = listener
@@ -44,12 +44,12 @@ class _Embedded(Server):
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
     """Serve until ``shutdown`` is set, then drain."""
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_SECONDS)
-    server = _Embedded(app, listener)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_TIMEOUT_SECONDS)
+    server = _ServerOnSocket(app, listener)
     serving = asyncio.create_task(server.serve())
     stopping = asyncio.create_task(shutdown.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     cast(Any, server).stop()
-    async with asyncio.timeout(GRACE_SECONDS):
+    async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
         await serving

@@ -15,19 +15,19 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
-from hosts.guard import App, Message, Receive, Scope, Send
-from hosts.servers import BACKLOG, GRACE_SECONDS, IDLE_SECONDS, LINGER_SECONDS
+from hosts.request_smuggling import App, Message, Receive, Scope, Send
+from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
 
-_REQUESTS_PER_CONNECTION: Final = 1_000_000
-_TAKING_SECONDS: Final = 0.05
+_MAX_REQUESTS_PER_CONNECTION: Final = 1_000_000
+_ACCEPT_SECONDS: Final = 0.05
 """How long the event loop may need for what the kernel has just given it."""
 _log: Final = logging.getLogger("touchpoint.server")
 
 
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
     """Serve until ``shutdown`` is set, then drain."""
-    config, context, loop = _config(), WorkerContext(None), asyncio.get_running_loop()
-    wrapped = ASGIWrapper(cast(Any, _parting(app, shutdown)))
+    config, context, loop = _build_config(), WorkerContext(None), asyncio.get_running_loop()
+    wrapped = ASGIWrapper(cast(Any, _close_connections_after_shutdown(app, shutdown)))
     connections: set[asyncio.Task[Any]] = set()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -39,10 +39,10 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
     server = await asyncio.start_server(take, sock=listener, backlog=BACKLOG)
     await shutdown.wait()
     server.close()
-    await asyncio.sleep(_TAKING_SECONDS)
-    await _ended(connections, LINGER_SECONDS)
+    await asyncio.sleep(_ACCEPT_SECONDS)
+    await _wait_for_connections(connections, LINGER_SECONDS)
     await context.terminated.set()
-    await _ended(connections, GRACE_SECONDS)
+    await _wait_for_connections(connections, DRAIN_TIMEOUT_SECONDS)
 
 
 class _Connection(TCPServer):
@@ -53,17 +53,17 @@ class _Connection(TCPServer):
         await self.idle_task.stop()
 
 
-def _config() -> Config:
+def _build_config() -> Config:
     config = Config()
-    config.keep_alive_timeout = IDLE_SECONDS
-    config.keep_alive_max_requests = _REQUESTS_PER_CONNECTION
+    config.keep_alive_timeout = IDLE_TIMEOUT_SECONDS
+    config.keep_alive_max_requests = _MAX_REQUESTS_PER_CONNECTION
     config.include_server_header = False
     config.errorlog = _log
     config.loglevel = "WARNING"
     return config
 
 
-def _parting(app: App, shutdown: asyncio.Event) -> App:
+def _close_connections_after_shutdown(app: App, shutdown: asyncio.Event) -> App:
     """``app``; what it answers after ``shutdown`` ends the connection, so nobody asks again on it."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,6 +77,6 @@ def _parting(app: App, shutdown: asyncio.Event) -> App:
     return application
 
 
-async def _ended(connections: set[asyncio.Task[Any]], seconds: float) -> None:
+async def _wait_for_connections(connections: set[asyncio.Task[Any]], seconds: float) -> None:
     if connections:
         await asyncio.wait(tuple(connections), timeout=seconds)

@@ -11,8 +11,8 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from hosts.guard import App
-from hosts.servers import BACKLOG, GRACE_SECONDS, IDLE_SECONDS, LINGER_SECONDS
+from hosts.request_smuggling import App
+from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
 
 
 class _Connection(HttpToolsProtocol):
@@ -26,7 +26,7 @@ class _Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
         super().connection_made(transport)
-        self._late = self.loop.call_later(IDLE_SECONDS, self._let_go)
+        self._late = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._close_if_idle)
         if self._ended.is_set():
             self.shutdown()
 
@@ -34,9 +34,9 @@ class _Connection(HttpToolsProtocol):
         super().data_received(data)
         asked: Mapping[str, Any] = self.scope
         if "method" in asked:  # the header is there as a whole
-            self._in_time()
+            self._cancel_header_timeout()
         elif self._late is None:
-            self._late = self.loop.call_later(IDLE_SECONDS, self._let_go)
+            self._late = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._close_if_idle)
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
@@ -45,30 +45,30 @@ class _Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close the connection, unless a request comes that is answered first."""
-        if self._asks_nothing():
+        if self._is_idle():
             self.loop.call_later(LINGER_SECONDS, super().shutdown)
         else:
             super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._in_time()
+        self._cancel_header_timeout()
         super().connection_lost(exc)
 
-    def _asks_nothing(self) -> bool:
+    def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
-    def _in_time(self) -> None:
+    def _cancel_header_timeout(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None
 
-    def _let_go(self) -> None:
+    def _close_if_idle(self) -> None:
         self._late = None
-        if self._asks_nothing():
+        if self._is_idle():
             self.transport.close()
 
 
-class _Embedded(uvicorn.Server):
+class _ServerWithoutSignals(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the process: it stops more than this server."""
@@ -88,10 +88,10 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=IDLE_TIMEOUT_SECONDS,
+        timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
     )
-    server = _Embedded(config)
+    server = _ServerWithoutSignals(config)
 
     async def stop() -> None:
         await shutdown.wait()

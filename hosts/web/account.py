@@ -4,81 +4,81 @@ from typing import Final
 
 from quart import Response, current_app
 
-from hosts.web.forms import id_of
-from hosts.web.frame import Frame, Page
-from service_core.access.mail import MailDown
-from service_core.access.members.letters import send_passkey_notice
-from service_core.access.members.model import Account
+from hosts.web.forms import parse_id
+from hosts.web.page_context import Page, PageContext
+from service_core.access.email_sender import EmailSenderUnavailable
+from service_core.access.members.emails import send_passkey_notice
+from service_core.access.members.models import Account
 from service_core.access.members.sign_in import SignIn
 from service_core.access.passkeys.ceremonies import PasskeySignIn
-from service_core.access.passkeys.model import Attested
-from service_core.kernel.errors import BadRequest, Conflict, Refusal, TooMany, Unauthorized
+from service_core.access.passkeys.models import RegistrationResponse
+from service_core.kernel.errors import ApiError, BadRequest, Conflict, TooManyRequests, Unauthorized
 
 
-async def shown(frame: Frame) -> Response:
+async def show_account(frame: PageContext) -> Response:
     """The account, and its passkeys where the deployment has them."""
-    return await _page(frame)
+    return await _account_page(frame)
 
 
-async def asked(frame: Frame) -> Response:
+async def passkey_options(frame: PageContext) -> Response:
     """What to ask the browser for a new passkey, for its script."""
     try:
-        options = await frame.part(PasskeySignIn).ask_to_make(
+        options = await frame.component(PasskeySignIn).registration_options(
             frame.account, frame.form.raw("password"), frame.browser
         )
-    except (Unauthorized, TooMany) as refusal:
-        return frame.refused(refusal)
-    return frame.data(options)
+    except (Unauthorized, TooManyRequests) as refusal:
+        return frame.json_error(refusal)
+    return frame.json_response(options)
 
 
-async def added(frame: Frame) -> Response:
+async def add_passkey(frame: PageContext) -> Response:
     """Keep the passkey that the browser has made, and tell its owner by mail."""
     form, account = frame.form, frame.account
-    attested = Attested(
-        form.octets("client_data"), form.octets("attestation"), frozenset(form.all("transport"))
+    attested = RegistrationResponse(
+        form.decode_base64("client_data"), form.decode_base64("attestation"), frozenset(form.all("transport"))
     )
     try:
-        await frame.part(PasskeySignIn).make(
+        await frame.component(PasskeySignIn).register_passkey(
             account, form.text("name"), form.text("challenge"), attested, frame.browser
         )
     except (BadRequest, Unauthorized, Conflict) as refusal:
-        return await _page(frame, refusal)
-    current_app.add_background_task(_notify, frame, account)
-    return frame.to("/account", done="passkey-added")
+        return await _account_page(frame, refusal)
+    current_app.add_background_task(_send_passkey_mail, frame, account)
+    return frame.redirect_to("/account", done="passkey-added")
 
 
-async def removed(frame: Frame, passkey_id: str) -> Response:
+async def remove_passkey(frame: PageContext, passkey_id: str) -> Response:
     """Drop a passkey; whoever it let in elsewhere is out."""
-    await frame.part(PasskeySignIn).remove(frame.account, id_of(passkey_id), frame.browser)
-    return frame.to("/account", done="passkey-removed")
+    await frame.component(PasskeySignIn).remove_passkey(frame.account, parse_id(passkey_id), frame.browser)
+    return frame.redirect_to("/account", done="passkey-removed")
 
 
-async def signed_out_elsewhere(frame: Frame) -> Response:
+async def end_other_sessions(frame: PageContext) -> Response:
     """End every session but this one."""
-    await frame.part(SignIn).sign_out_elsewhere(frame.account, frame.visitor.secret)
-    return frame.to("/account", done="elsewhere-out")
+    await frame.component(SignIn).end_other_sessions(frame.account, frame.visitor.secret)
+    return frame.redirect_to("/account", done="elsewhere-out")
 
 
-async def _page(frame: Frame, refusal: Refusal | None = None) -> Response:
-    return await frame.page(
+async def _account_page(frame: PageContext, refusal: ApiError | None = None) -> Response:
+    return await frame.render_page(
         "account.html",
         refusal=refusal,
-        passkeys=await frame.store.passkeys(frame.account.id),
-        offered=frame.part(PasskeySignIn).is_open,
+        passkeys=await frame.store.list_passkeys(frame.account.id),
+        offered=frame.component(PasskeySignIn).is_available,
     )
 
 
-async def _notify(frame: Frame, account: Account) -> None:
+async def _send_passkey_mail(frame: PageContext, account: Account) -> None:
     try:
         await send_passkey_notice(frame.service.ports.mail, account, web_url=frame.web_url)
-    except MailDown:
+    except EmailSenderUnavailable:
         return
 
 
 PAGES: Final = (
-    Page("GET /account", shown),
-    Page("POST /account/passkeys/options", asked),
-    Page("POST /account/passkeys", added),
-    Page("POST /account/passkeys/<passkey_id>", removed),
-    Page("POST /account/sign-out-elsewhere", signed_out_elsewhere),
+    Page("GET /account", show_account),
+    Page("POST /account/passkeys/options", passkey_options),
+    Page("POST /account/passkeys", add_passkey),
+    Page("POST /account/passkeys/<passkey_id>", remove_passkey),
+    Page("POST /account/sign-out-elsewhere", end_other_sessions),
 )

@@ -4,46 +4,46 @@ from typing import Final
 
 from quart import Response, request
 
-from hosts.web.forms import id_of
-from hosts.web.frame import Frame, Page
-from service_core.access.members.model import Member
-from service_core.access.model import Caller, Workspace
-from service_core.changes.entry import AuditEntry
+from hosts.web.forms import parse_id
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import Caller, Workspace
+from service_core.changes.audit_log import AuditEntry
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.operations import AuditQuery, list_audit
-from service_core.changes.undo import undo
-from service_core.changes.write import Writes
-from service_core.kernel.errors import BadRequest, Conflict, NotFound, Refusal
+from service_core.changes.undo import plan_undo
+from service_core.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 
-SHOWN: Final = 30
+MAX_ENTRIES: Final = 30
 
 
-async def listed(frame: Frame, public_id: str) -> Response:
+async def list_audit_entries(frame: PageContext, public_id: str) -> Response:
     """Applied writes, newest first."""
     workspace, member = await frame.workspace(public_id)
-    return await _page(frame, workspace, member)
+    return await _audit_page(frame, workspace, member)
 
 
-async def undone(frame: Frame, public_id: str, entry_id: str) -> Response:
+async def undo_entry(frame: PageContext, public_id: str, entry_id: str) -> Response:
     """Take one back."""
     workspace, member = await frame.workspace(public_id)
-    who, writes = frame.caller(workspace, member), frame.part(Writes)
+    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
     try:
-        await writes.run(who, undo(who, writes.kinds, id_of(entry_id)), dry_run=False)
+        await writes.execute(who, plan_undo(who, writes.resource_types, parse_id(entry_id)), dry_run=False)
     except Conflict as refusal:
-        return await _page(frame, workspace, member, refusal)
-    return frame.to(f"/w/{public_id}/audit", done="undone")
+        return await _audit_page(frame, workspace, member, refusal)
+    return frame.redirect_to(f"/w/{public_id}/audit", done="undone")
 
 
-async def _page(
-    frame: Frame, workspace: Workspace, member: Member, refusal: Refusal | None = None
+async def _audit_page(
+    frame: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
-    who, writes = frame.caller(workspace, member), frame.part(Writes)
-    query = AuditQuery(limit=SHOWN, cursor=request.args.get("cursor"))
+    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
+    query = AuditQuery(limit=MAX_ENTRIES, cursor=request.args.get("cursor"))
     try:
         page = await list_audit.handler(query, who=who, writes=writes)
     except BadRequest:
         raise NotFound from None
-    return await frame.page(
+    return await frame.render_page(
         "audit.html",
         refusal=refusal,
         workspace=workspace,
@@ -53,12 +53,12 @@ async def _page(
     )
 
 
-def _may_undo(entry: AuditEntry, who: Caller, writes: Writes) -> bool:
-    kind = writes.kinds.get(entry.resource.type)
-    return entry.undoable and kind is not None and kind.scope in who.credential.scopes
+def _may_undo(entry: AuditEntry, caller: Caller, writes: ChangeExecutor) -> bool:
+    kind = writes.resource_types.get(entry.resource.type)
+    return entry.undoable and kind is not None and kind.scope in caller.credential.scopes
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/audit", listed),
-    Page("POST /w/<public_id>/audit/<entry_id>", undone),
+    Page("GET /w/<public_id>/audit", list_audit_entries),
+    Page("POST /w/<public_id>/audit/<entry_id>", undo_entry),
 )

@@ -5,74 +5,78 @@ from urllib.parse import parse_qsl, urlencode
 
 from quart import Response, request
 
-from hosts.web.forms import clean_pairs
-from hosts.web.frame import Frame, Page
-from hosts.web.wording import scope_lines
-from service_core.access.members.model import Member
-from service_core.access.model import Workspace
-from service_core.access.oauth.consent import Asked, Consents
-from service_core.access.oauth.model import OAuthFault, SentBack, host_of
-from service_core.access.oauth.redirects import LOOPBACK, source_of
+from hosts.web.forms import drop_unstorable_characters
+from hosts.web.labels import label_scopes
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import Workspace
+from service_core.access.oauth.authorization import AuthorizationEndpoint, AuthorizationRequest
+from service_core.access.oauth.models import ErrorRedirect, OAuthError, redirect_host
+from service_core.access.oauth.redirect_uris import LOOPBACK_HOSTS, csp_source
 
 
-async def ask(frame: Frame) -> Response:
+async def show_consent(frame: PageContext) -> Response:
     """Which program asks for what; with several workspaces, first for which."""
     query = request.query_string.decode("ascii", "ignore")
-    return await _with(frame, query, request.args.get("workspace", ""), None)
+    return await _answer_page(frame, query, request.args.get("workspace", ""), None)
 
 
-async def answer(frame: Frame) -> Response:
+async def answer_consent(frame: PageContext) -> Response:
     """Carry the person's answer back to the program."""
     form = frame.form
-    return await _with(frame, form.text("query"), form.text("workspace"), form.text("decision"))
+    return await _answer_page(frame, form.text("query"), form.text("workspace"), form.text("decision"))
 
 
-async def _with(frame: Frame, query: str, public_id: str, decision: str | None) -> Response:
-    account, consents = frame.account, frame.part(Consents)
-    sent = clean_pairs(parse_qsl(query, keep_blank_values=True))
+async def _answer_page(frame: PageContext, query: str, public_id: str, decision: str | None) -> Response:
+    account, consents = frame.account, frame.component(AuthorizationEndpoint)
+    sent = drop_unstorable_characters(parse_qsl(query, keep_blank_values=True))
     pairs = [pair for pair in sent if pair[0] != "workspace"]
     try:
-        asked = await consents.read(pairs)
+        asked = await consents.parse_request(pairs)
         if decision == "deny":
-            raise consents.refusal(asked.redirect_uri, asked.state, "access_denied", "The person said no")
-        known = await frame.store.memberships(account.id)
-        chosen = _chosen(known, public_id)
+            raise consents.error_redirect(
+                asked.redirect_uri, asked.state, "access_denied", "The person said no"
+            )
+        known = await frame.store.list_memberships(account.id)
+        chosen = _chosen_workspace(known, public_id)
         if decision == "allow" and chosen is not None:
-            return frame.away(await consents.approve(asked, chosen[1]))
-    except OAuthFault as fault:
-        return await frame.page("refusal.html", fault.status, message=fault.description, hint=None)
-    except SentBack as back:
-        return frame.away(back.url)
-    return await _page(frame, asked, known, chosen, urlencode(pairs))
+            return frame.redirect_external(await consents.approve_request(asked, chosen[1]))
+    except OAuthError as fault:
+        return await frame.render_page("refusal.html", fault.status, message=fault.description, hint=None)
+    except ErrorRedirect as back:
+        return frame.redirect_external(back.url)
+    return await _consent_page(frame, asked, known, chosen, urlencode(pairs))
 
 
-async def _page(
-    frame: Frame,
-    asked: Asked,
+async def _consent_page(
+    frame: PageContext,
+    asked: AuthorizationRequest,
     known: list[tuple[Workspace, Member]],
     chosen: tuple[Workspace, Member] | None,
     query: str,
 ) -> Response:
-    granted = frozenset() if chosen is None else asked.grantable(chosen[1])
-    return await frame.page(
+    granted = frozenset() if chosen is None else asked.grantable_scopes(chosen[1])
+    return await frame.render_page(
         "consent.html",
-        form_target=source_of(asked.redirect_uri),
+        form_target=csp_source(asked.redirect_uri),
         client=asked.client,
-        host=host_of(asked.redirect_uri),
-        local=host_of(asked.redirect_uri) in LOOPBACK,
+        host=redirect_host(asked.redirect_uri),
+        local=redirect_host(asked.redirect_uri) in LOOPBACK_HOSTS,
         known=known,
         chosen=chosen,
-        lines=scope_lines(granted),
-        left_out=scope_lines(asked.scopes - granted),
+        lines=label_scopes(granted),
+        left_out=label_scopes(asked.scopes - granted),
         query=query,
     )
 
 
-def _chosen(known: list[tuple[Workspace, Member]], public_id: str) -> tuple[Workspace, Member] | None:
+def _chosen_workspace(
+    known: list[tuple[Workspace, Member]], public_id: str
+) -> tuple[Workspace, Member] | None:
     """The workspace meant; without a choice to make, the only one."""
     if len(known) == 1 and not public_id:
         return known[0]
     return next((pair for pair in known if pair[0].public_id == public_id), None)
 
 
-PAGES: Final = (Page("GET /consent", ask), Page("POST /consent", answer))
+PAGES: Final = (Page("GET /consent", show_consent), Page("POST /consent", answer_consent))

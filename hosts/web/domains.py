@@ -4,71 +4,88 @@ from typing import Final
 
 from quart import Response
 
-from hosts.web.forms import id_of
-from hosts.web.frame import Frame, Page
-from service_core.access.members.model import Member
-from service_core.access.model import Workspace
-from service_core.access.roles import Ability
-from service_core.changes.write import Writes
-from service_core.kernel.errors import Conflict, NotFound, Refusal, TooMany, Unavailable503, Unprocessable
-from service_core.workspace.links.domains.model import GRACE, DomainClaim
-from service_core.workspace.links.domains.plan import claim, prove, removal
-from service_core.workspace.links.resource import domain_of
+from hosts.web.forms import parse_id
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import Workspace
+from service_core.access.roles import Permission
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.kernel.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    ServiceUnavailable,
+    TooManyRequests,
+    Unprocessable,
+)
+from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, LinkDomainClaim
+from service_core.workspace.links.domains.verification import (
+    plan_domain_claim,
+    plan_domain_removal,
+    verify_domain,
+)
+from service_core.workspace.links.resource import shared_link_domain
 
 
-async def listed(frame: Frame, public_id: str) -> Response:
+async def list_domains(frame: PageContext, public_id: str) -> Response:
     """Every domain, with what is left to do for it."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
-    return await _page(frame, workspace, member)
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    return await _domains_page(frame, workspace, member)
 
 
-async def claimed(frame: Frame, public_id: str) -> Response:
+async def claim_domain(frame: PageContext, public_id: str) -> Response:
     """Claim a host."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
-    who, shared = frame.caller(workspace, member), domain_of(frame.service.settings)
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    who, shared = frame.caller(workspace, member), shared_link_domain(frame.service.settings)
     try:
-        await frame.part(Writes).run(who, claim(who, frame.form.text("host"), shared), dry_run=False)
+        await frame.component(ChangeExecutor).execute(
+            who, plan_domain_claim(who, frame.form.text("host"), shared), dry_run=False
+        )
     except (Conflict, Unprocessable) as refusal:
-        return await _page(frame, workspace, member, refusal)
-    return frame.to(f"/w/{public_id}/domains", done="claimed")
+        return await _domains_page(frame, workspace, member, refusal)
+    return frame.redirect_to(f"/w/{public_id}/domains", done="claimed")
 
 
-async def changed(frame: Frame, public_id: str, claim_id: str) -> Response:
+async def change_domain(frame: PageContext, public_id: str, claim_id: str) -> Response:
     """Look for the proof of a claim, or let a domain go."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
-    who, writes, action = frame.caller(workspace, member), frame.part(Writes), frame.form.text("action")
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    who, writes, action = (
+        frame.caller(workspace, member),
+        frame.component(ChangeExecutor),
+        frame.form.text("action"),
+    )
     try:
         match action:
             case "verify":
                 ports = frame.service.ports
-                await prove(who, id_of(claim_id), writes, ports.dns, ports.limits)
+                await verify_domain(who, parse_id(claim_id), writes, ports.dns, ports.limits)
             case "remove":
-                await writes.run(who, removal(id_of(claim_id)), dry_run=False)
+                await writes.execute(who, plan_domain_removal(parse_id(claim_id)), dry_run=False)
             case _:
                 raise NotFound
-    except (Conflict, TooMany, Unprocessable, Unavailable503) as refusal:
-        return await _page(frame, workspace, member, refusal)
-    return frame.to(f"/w/{public_id}/domains", done="verified" if action == "verify" else "let-go")
+    except (Conflict, TooManyRequests, Unprocessable, ServiceUnavailable) as refusal:
+        return await _domains_page(frame, workspace, member, refusal)
+    return frame.redirect_to(f"/w/{public_id}/domains", done="verified" if action == "verify" else "let-go")
 
 
-async def _page(
-    frame: Frame, workspace: Workspace, member: Member, refusal: Refusal | None = None
+async def _domains_page(
+    frame: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
-    async with frame.part(Writes).units.look(workspace.id) as unit:
-        found = await unit.resources.every(DomainClaim)
-    return await frame.page(
+    async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+        found = await unit.resources.list_all(LinkDomainClaim)
+    return await frame.render_page(
         "domains.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        shared=domain_of(frame.service.settings),
+        shared=shared_link_domain(frame.service.settings),
         claims=sorted(found, key=lambda one: one.name),
-        grace=GRACE,
+        grace=MISSING_RECORD_GRACE,
     )
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/domains", listed),
-    Page("POST /w/<public_id>/domains", claimed),
-    Page("POST /w/<public_id>/domains/<claim_id>", changed),
+    Page("GET /w/<public_id>/domains", list_domains),
+    Page("POST /w/<public_id>/domains", claim_domain),
+    Page("POST /w/<public_id>/domains/<claim_id>", change_domain),
 )

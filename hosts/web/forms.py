@@ -10,59 +10,59 @@ from uuid import UUID
 
 from quart import Request
 
-from service_core.intake.poison import clean_text
-from service_core.kernel.errors import BadRequest, NotFound, TooLarge
+from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.kernel.errors import BadRequest, NotFound, PayloadTooLarge
 
-LARGEST: Final = 100_000
-MOST_FIELDS: Final = 200
-PATIENCE_SECONDS: Final = 10.0
+MAX_BODY_BYTES: Final = 100_000
+MAX_FIELDS: Final = 200
+BODY_TIMEOUT_SECONDS: Final = 10.0
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 
-async def body_of(request: Request) -> bytes:
+async def read_small_body(request: Request) -> bytes:
     """The body of a small request.
 
     Raises:
-        TooLarge: over 100,000 bytes; the rest is not read.
+        PayloadTooLarge: over 100,000 bytes; the rest is not read.
         BadRequest: nothing came for 10 seconds.
     """
     kept = bytearray()
     chunks = aiter(request.body)
     while True:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
                 chunk = await anext(chunks, None)
         except TimeoutError:
             raise BadRequest("The request took too long") from None
         if chunk is None:
             return bytes(kept)
         kept += chunk
-        if len(kept) > LARGEST:
-            raise TooLarge("The request is too large", "payload_too_large")
+        if len(kept) > MAX_BODY_BYTES:
+            raise PayloadTooLarge("The request is too large", "payload_too_large")
 
 
-async def pairs_of(request: Request) -> list[tuple[str, str]]:
+async def read_form_pairs(request: Request) -> list[tuple[str, str]]:
     """Fields of a form in their order, empty ones included; none when the body is no form.
 
     Raises:
-        TooLarge, BadRequest: as `body_of`; too many fields.
+        PayloadTooLarge, BadRequest: as `body_of`; too many fields.
     """
-    body = await body_of(request)
+    body = await read_small_body(request)
     if (request.mimetype or "") != FORM_TYPE:
         return []
     try:
-        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise BadRequest("The form has too many fields") from None
-    return clean_pairs(pairs)
+    return drop_unstorable_characters(pairs)
 
 
-def clean_pairs(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def drop_unstorable_characters(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Names and values without what no store keeps: NUL and lone surrogates."""
-    return [(clean_text(name), clean_text(value)) for name, value in pairs]
+    return [(sanitize_text(name), sanitize_text(value)) for name, value in pairs]
 
 
-class Fields:
+class FormFields:
     """Fields of a form by name."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
@@ -80,12 +80,12 @@ class Fields:
         """Every value of a field."""
         return [value for key, value in self._pairs if key == name]
 
-    def number(self, name: str) -> int | None:
+    def integer(self, name: str) -> int | None:
         """A whole number of at most nine digits; None for anything else."""
         text = self.text(name)
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None  # noqa: PLR2004
 
-    def octets(self, name: str) -> bytes:
+    def decode_base64(self, name: str) -> bytes:
         """What the last value of a field is the base64url of; nothing when it is none."""
         text = self.text(name)
         try:
@@ -94,7 +94,7 @@ class Fields:
             return b""
 
 
-def id_of(text: str) -> UUID:
+def parse_id(text: str) -> UUID:
     """The id that a part of an address is.
 
     Raises:

@@ -4,68 +4,77 @@ from typing import Final
 
 from quart import Response, request
 
-from hosts.web.frame import Frame, Page
-from service_core.access.members.model import Member
-from service_core.access.model import Workspace
-from service_core.access.roles import Ability
-from service_core.changes.write import Writes
-from service_core.insight.people.ports import Contested
-from service_core.intake.poison import clean_text
-from service_core.kernel.errors import Conflict, Refusal, Unavailable503
-from service_core.workspace.identity.revoke import Said, event_of, revoke, revoked_of
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import Workspace
+from service_core.access.roles import Permission
+from service_core.analytics.people.ports import ExternalIdConflict
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.kernel.errors import ApiError, Conflict, ServiceUnavailable
+from service_core.workspace.identity.revocation import (
+    IdentityFacts,
+    find_event,
+    find_revocation,
+    revoke_identity_links,
+)
 
-LISTED: Final = 20
+MAX_LISTED: Final = 20
 """Contested external ids that are shown; the others come up once these are settled."""
 
 
-async def looked(frame: Frame, public_id: str) -> Response:
+async def show_identity(frame: PageContext, public_id: str) -> Response:
     """The form, what the event says that was asked for, and the external ids that link nobody."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
-    return await _page(frame, workspace, member, clean_text(request.args.get("event", "")).strip())
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    return await _identity_page(
+        frame, workspace, member, sanitize_text(request.args.get("event", "")).strip()
+    )
 
 
-async def unlinked(frame: Frame, public_id: str) -> Response:
+async def revoke_links(frame: PageContext, public_id: str) -> Response:
     """Take the links of an event back."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
     event_id, events = frame.form.text("event"), frame.service.ports.events
-    who, writes = frame.caller(workspace, member), frame.part(Writes)
+    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
     try:
-        await revoke(who, event_id, writes=writes, log=events, store=events)
+        await revoke_identity_links(who, event_id, writes=writes, log=events, store=events)
     except Conflict as refusal:
-        return await _page(frame, workspace, member, event_id, refusal)
-    return frame.to(f"/w/{public_id}/identity", event=event_id, done="unlinked")
+        return await _identity_page(frame, workspace, member, event_id, refusal)
+    return frame.redirect_to(f"/w/{public_id}/identity", event=event_id, done="unlinked")
 
 
-async def _page(
-    frame: Frame, workspace: Workspace, member: Member, event_id: str, refusal: Refusal | None = None
+async def _identity_page(
+    frame: PageContext, workspace: Workspace, member: Member, event_id: str, refusal: ApiError | None = None
 ) -> Response:
     who = frame.caller(workspace, member)
-    event = await event_of(who, event_id, frame.service.ports.events) if event_id else None
-    async with frame.part(Writes).units.look(workspace.id) as unit:
-        revoked = await revoked_of(unit.resources, event_id) if event else None
-    contested = await _contested(frame, workspace)
-    return await frame.page(
+    event = await find_event(who, event_id, frame.service.ports.events) if event_id else None
+    async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+        revoked = await find_revocation(unit.resources, event_id) if event else None
+    contested = await _load_id_conflicts(frame, workspace)
+    return await frame.render_page(
         "identity.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
         asked=event_id,
         event=event,
-        said=event and Said.by(event),
+        said=event and IdentityFacts.from_event(event),
         revoked=revoked,
         contested=contested,
     )
 
 
-async def _contested(frame: Frame, workspace: Workspace) -> tuple[list[Contested], int] | None:
+async def _load_id_conflicts(
+    frame: PageContext, workspace: Workspace
+) -> tuple[list[ExternalIdConflict], int] | None:
     """The external ids that several people carry, and the number of all; None while nobody can tell."""
     try:
-        return await frame.service.ports.events.contested(workspace.id, LISTED)
-    except Unavailable503:
+        return await frame.service.ports.events.external_id_conflicts(workspace.id, MAX_LISTED)
+    except ServiceUnavailable:
         return None
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/identity", looked),
-    Page("POST /w/<public_id>/identity", unlinked),
+    Page("GET /w/<public_id>/identity", show_identity),
+    Page("POST /w/<public_id>/identity", revoke_links),
 )

@@ -5,109 +5,109 @@ from typing import Final
 
 from quart import Response
 
-from hosts.web.forms import id_of
-from hosts.web.frame import Frame, Page
-from hosts.web.wording import scope_lines
-from service_core.access.key_settings import KeySettings
-from service_core.access.keys import Minted
-from service_core.access.members.model import Member
-from service_core.access.model import CredentialKind, Workspace
-from service_core.access.plans import PLANS, UNLIMITED
-from service_core.access.roles import ABILITIES, KEY_SCOPES, Ability
+from hosts.web.forms import parse_id
+from hosts.web.labels import label_scopes
+from hosts.web.page_context import Page, PageContext
+from service_core.access.api_keys import KeyWithSecret
+from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
+from service_core.access.key_management import KeyManagement
+from service_core.access.members.models import Member
+from service_core.access.models import CredentialKind, Workspace
+from service_core.access.roles import GRANTABLE_KEY_SCOPES, ROLE_PERMISSIONS, Permission
 from service_core.access.scopes import parse_scopes
-from service_core.kernel.errors import BadRequest, NotFound, Refusal
+from service_core.kernel.errors import ApiError, BadRequest, NotFound
 
-Work = Callable[[KeySettings, Workspace, Member], Awaitable[Minted | None]]
+KeyAction = Callable[[KeyManagement, Workspace, Member], Awaitable[KeyWithSecret | None]]
 
 
-async def listed(frame: Frame, public_id: str) -> Response:
+async def list_keys(frame: PageContext, public_id: str) -> Response:
     """Every live key, with what can be done to it."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
-    return await _page(frame, workspace, member)
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    return await _keys_page(frame, workspace, member)
 
 
-async def create(frame: Frame, public_id: str) -> Response:
+async def create_key(frame: PageContext, public_id: str) -> Response:
     """Make a named key and show it once."""
     form = frame.form
-    return await _done(
+    return await _run_key_action(
         frame,
         public_id,
-        lambda settings, workspace, by: settings.create(
+        lambda settings, workspace, by: settings.create_key(
             workspace, by, form.text("name"), parse_scopes(form.all("scope"))
         ),
     )
 
 
-async def change(frame: Frame, public_id: str, key_id: str) -> Response:
+async def change_key(frame: PageContext, public_id: str, key_id: str) -> Response:
     """Rename, limit or revoke a named key."""
-    form, key = frame.form, id_of(key_id)
+    form, key = frame.form, parse_id(key_id)
 
-    async def work(settings: KeySettings, workspace: Workspace, by: Member) -> None:
+    async def work(settings: KeyManagement, workspace: Workspace, by: Member) -> None:
         match form.text("action"):
             case "rename":
-                await settings.rename(workspace, by, key, form.text("name"))
+                await settings.rename_key(workspace, by, key, form.text("name"))
             case "limit":
-                await settings.limit(workspace, by, key, form.number("rate_limit") or 1)
+                await settings.set_rate_limit(workspace, by, key, form.integer("rate_limit") or 1)
             case "revoke":
-                await settings.revoke(workspace, by, key)
+                await settings.revoke_named_key(workspace, by, key)
             case _:
                 raise NotFound
 
-    return await _done(frame, public_id, work)
+    return await _run_key_action(frame, public_id, work)
 
 
-async def regenerate(frame: Frame, public_id: str, kind: str) -> Response:
+async def replace_key(frame: PageContext, public_id: str, kind: str) -> Response:
     """Replace the Agent key or the write key and show the new one once."""
     kinds = {"agent": CredentialKind.AGENT, "write": CredentialKind.WRITE}
     if kind not in kinds:
         raise NotFound
-    return await _done(
-        frame, public_id, lambda settings, workspace, by: settings.regenerate(workspace, by, kinds[kind])
+    return await _run_key_action(
+        frame, public_id, lambda settings, workspace, by: settings.regenerate_key(workspace, by, kinds[kind])
     )
 
 
-async def _done(frame: Frame, public_id: str, work: Work) -> Response:
+async def _run_key_action(frame: PageContext, public_id: str, action: KeyAction) -> Response:
     """Do what a form asks; a new key is shown in the answer itself and nowhere again."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
     try:
-        minted = await work(_settings(frame), workspace, member)
+        minted = await action(_key_settings(frame), workspace, member)
     except BadRequest as refusal:
-        return await _page(frame, workspace, member, refusal=refusal)
+        return await _keys_page(frame, workspace, member, refusal=refusal)
     if minted is not None:
-        return await _page(frame, workspace, member, minted=minted)
+        return await _keys_page(frame, workspace, member, minted=minted)
     done = "revoked" if frame.form.text("action") == "revoke" else "saved"
-    return frame.to(f"/w/{workspace.public_id}/keys", done=done)
+    return frame.redirect_to(f"/w/{workspace.public_id}/keys", done=done)
 
 
-async def _page(
-    frame: Frame,
+async def _keys_page(
+    frame: PageContext,
     workspace: Workspace,
     member: Member,
     *,
-    minted: Minted | None = None,
-    refusal: Refusal | None = None,
+    minted: KeyWithSecret | None = None,
+    refusal: ApiError | None = None,
 ) -> Response:
-    found = await _settings(frame).listed(workspace, member)
-    return await frame.page(
+    found = await _key_settings(frame).list_keys(workspace, member)
+    return await frame.render_page(
         "keys.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        keys=[(key, scope_lines(key.scopes)) for key in found],
-        may_limit=Ability.GRANT_WRITES in ABILITIES[member.role],
-        cap=PLANS.get(workspace.plan, UNLIMITED).key_cap,
-        grantable=scope_lines(KEY_SCOPES[member.role]),
+        keys=[(key, label_scopes(key.scopes)) for key in found],
+        may_limit=Permission.GRANT_WRITES in ROLE_PERMISSIONS[member.role],
+        cap=BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).max_key_rate_limit,
+        grantable=label_scopes(GRANTABLE_KEY_SCOPES[member.role]),
         minted=minted,
     )
 
 
-def _settings(frame: Frame) -> KeySettings:
-    return KeySettings(frame.store, frame.clock)
+def _key_settings(frame: PageContext) -> KeyManagement:
+    return KeyManagement(frame.store, frame.clock)
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/keys", listed),
-    Page("POST /w/<public_id>/keys", create),
-    Page("POST /w/<public_id>/keys/<key_id>", change),
-    Page("POST /w/<public_id>/keys/<kind>/regenerate", regenerate),
+    Page("GET /w/<public_id>/keys", list_keys),
+    Page("POST /w/<public_id>/keys", create_key),
+    Page("POST /w/<public_id>/keys/<key_id>", change_key),
+    Page("POST /w/<public_id>/keys/<kind>/regenerate", replace_key),
 )

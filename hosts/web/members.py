@@ -5,97 +5,98 @@ from typing import Final
 
 from quart import Response
 
-from hosts.web.forms import id_of
-from hosts.web.frame import Frame, Page
-from hosts.web.wording import ROLE_WORDS
-from service_core.access.mail import MailDown
-from service_core.access.members.invite import change_role, invite, remove_member
-from service_core.access.members.model import Account, Member
-from service_core.access.model import Workspace
-from service_core.access.roles import ABILITIES, Ability, Role
-from service_core.kernel.errors import BadRequest, Conflict, Refusal, Unavailable503
+from hosts.web.forms import parse_id
+from hosts.web.labels import ROLE_LABELS
+from hosts.web.page_context import Page, PageContext
+from service_core.access.email_sender import EmailSenderUnavailable
+from service_core.access.members.invitations import change_role, remove_member
+from service_core.access.members.invitations import invite_member as send_invitation
+from service_core.access.members.models import Account, Member
+from service_core.access.models import Workspace
+from service_core.access.roles import ROLE_PERMISSIONS, Permission, Role
+from service_core.kernel.errors import ApiError, BadRequest, Conflict, ServiceUnavailable
 
 
-async def listed(frame: Frame, public_id: str) -> Response:
+async def list_members(frame: PageContext, public_id: str) -> Response:
     """Everybody, and open invitations for whoever may invite."""
     workspace, member = await frame.workspace(public_id)
-    return await _page(frame, workspace, member)
+    return await _members_page(frame, workspace, member)
 
 
-async def invited(frame: Frame, public_id: str) -> Response:
+async def invite_member(frame: PageContext, public_id: str) -> Response:
     """Mail an invitation."""
-    workspace, member = await frame.workspace(public_id, Ability.INVITE)
+    workspace, member = await frame.workspace(public_id, Permission.INVITE)
     form = frame.form
     try:
-        await invite(
+        await send_invitation(
             frame.store,
             frame.service.ports.mail,
             workspace,
             member,
             email=form.text("email"),
-            role=_role(form.text("role")),
+            role=_parse_role(form.text("role")),
             web_url=frame.web_url,
             now=frame.clock(),
         )
     except BadRequest as refusal:
-        return await _page(frame, workspace, member, refusal)
-    except MailDown:
-        raise Unavailable503("The mail cannot be sent now", "mail_unavailable") from None
-    return frame.to(f"/w/{public_id}/members", done="invited")
+        return await _members_page(frame, workspace, member, refusal)
+    except EmailSenderUnavailable:
+        raise ServiceUnavailable("The mail cannot be sent now", "mail_unavailable") from None
+    return frame.redirect_to(f"/w/{public_id}/members", done="invited")
 
 
-async def withdrawn(frame: Frame, public_id: str, invitation_id: str) -> Response:
+async def withdraw_invitation(frame: PageContext, public_id: str, invitation_id: str) -> Response:
     """Drop an open invitation."""
-    workspace, _ = await frame.workspace(public_id, Ability.INVITE)
-    await frame.store.withdraw(workspace.id, id_of(invitation_id))
-    return frame.to(f"/w/{public_id}/members", done="withdrawn")
+    workspace, _ = await frame.workspace(public_id, Permission.INVITE)
+    await frame.store.withdraw_invitation(workspace.id, parse_id(invitation_id))
+    return frame.redirect_to(f"/w/{public_id}/members", done="withdrawn")
 
 
-async def changed(frame: Frame, public_id: str, account_id: str) -> Response:
+async def change_member(frame: PageContext, public_id: str, account_id: str) -> Response:
     """Give somebody another role, or end a membership."""
     workspace, by = await frame.workspace(public_id)
-    form, account = frame.form, id_of(account_id)
+    form, account = frame.form, parse_id(account_id)
     try:
         if form.text("action") == "remove":
             await remove_member(frame.store, by, account)
         else:
-            await change_role(frame.store, by, account, _role(form.text("role")))
+            await change_role(frame.store, by, account, _parse_role(form.text("role")))
     except Conflict as refusal:
-        return await _page(frame, workspace, by, refusal)
+        return await _members_page(frame, workspace, by, refusal)
     if account == by.account_id and form.text("action") == "remove":
-        return frame.to("/workspaces", done="removed")
+        return frame.redirect_to("/workspaces", done="removed")
     done = "removed" if form.text("action") == "remove" else "saved"
-    return frame.to(f"/w/{public_id}/members", done=done)
+    return frame.redirect_to(f"/w/{public_id}/members", done=done)
 
 
-async def _page(
-    frame: Frame, workspace: Workspace, member: Member, refusal: Refusal | None = None
+async def _members_page(
+    frame: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
-    able = ABILITIES[member.role]
-    offers = await frame.store.invitations(workspace.id) if Ability.INVITE in able else []
-    return await frame.page(
+    able = ROLE_PERMISSIONS[member.role]
+    offers = await frame.store.list_open_invitations(workspace.id) if Permission.INVITE in able else []
+    return await frame.render_page(
         "members.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        people=await _people(frame, workspace),
+        people=await _load_members(frame, workspace),
         invitations=[offer for offer in offers if offer.expires_at > frame.clock()],
-        may_invite=Ability.INVITE in able,
-        may_change=Ability.OWN in able,
-        roles=[(role, ROLE_WORDS[role]) for role in Role],
+        may_invite=Permission.INVITE in able,
+        may_change=Permission.OWN in able,
+        roles=[(role, ROLE_LABELS[role]) for role in Role],
     )
 
 
-async def _people(frame: Frame, workspace: Workspace) -> list[tuple[Account, Member]]:
+async def _load_members(frame: PageContext, workspace: Workspace) -> list[tuple[Account, Member]]:
     found = []
-    for member in await frame.store.members(workspace.id):
-        account = await frame.store.account(member.account_id)
+    for member in await frame.store.list_members(workspace.id):
+        account = await frame.store.get_account(member.account_id)
         if account is not None:
             found.append((replace(account, password=None), member))
     return found
 
 
-def _role(text: str) -> Role:
+def _parse_role(text: str) -> Role:
     try:
         return Role(text)
     except ValueError:
@@ -103,8 +104,8 @@ def _role(text: str) -> Role:
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/members", listed),
-    Page("POST /w/<public_id>/members", invited),
-    Page("POST /w/<public_id>/invitations/<invitation_id>", withdrawn),
-    Page("POST /w/<public_id>/members/<account_id>", changed),
+    Page("GET /w/<public_id>/members", list_members),
+    Page("POST /w/<public_id>/members", invite_member),
+    Page("POST /w/<public_id>/invitations/<invitation_id>", withdraw_invitation),
+    Page("POST /w/<public_id>/members/<account_id>", change_member),
 )

@@ -9,17 +9,17 @@ from zoneinfo import ZoneInfo
 
 from quart import Response, render_template, request
 
-from hosts.composition.codec import CODEC
-from hosts.web.cards.card import Answer, Card, Setting
-from hosts.web.cards.overview import overview_card
-from hosts.web.cards.reports import breakdown_card
-from hosts.web.cards.wire import labels_of, on_wire, setting_of
-from hosts.web.frame import Frame, Page
-from hosts.web.safety import headers
-from service_core.access.model import Caller
-from service_core.gateway.exchange import Request
-from service_core.gateway.exchange import Response as Answered
-from service_core.insight.breakdowns import (
+from hosts.composition.json_codec import CODEC
+from hosts.web.cards.card import Answer, Card, DisplayContext
+from hosts.web.cards.json_values import build_display_context, collect_labels, to_json_values
+from hosts.web.cards.overview import build_overview_card
+from hosts.web.cards.reports import build_breakdown_card
+from hosts.web.page_context import Page, PageContext
+from hosts.web.page_security import page_headers
+from service_core.access.models import Caller
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.breakdowns import (
     DevicesQuery,
     LocationsQuery,
     TrafficQuery,
@@ -27,18 +27,18 @@ from service_core.insight.breakdowns import (
     get_locations,
     get_traffic,
 )
-from service_core.insight.catalog import Catalog
-from service_core.insight.overview import OverviewQuery, get_overview
-from service_core.insight.query.questions import Questions
+from service_core.analytics.reads.overview import OverviewQuery, get_overview
+from service_core.api.http_messages import ApiRequest
+from service_core.api.http_messages import ApiResponse as Answered
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.date_range import DateRange
-from service_core.kernel.instants import wire
-from service_core.kernel.together import together
+from service_core.kernel.timestamps import format_timestamp
 
-RANGES: Final = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
-USUAL: Final = "30"
-_PRESETS: Final = {"1": "today", "7": "last_7_days", "30": "last_30_days", "90": "last_90_days"}
-_ROWS: Final = 8
-_LISTS: Final = (
+RANGE_LABELS: Final = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
+DEFAULT_RANGE: Final = "30"
+_RANGE_PRESETS: Final = {"1": "today", "7": "last_7_days", "30": "last_30_days", "90": "last_90_days"}
+_MAX_ROWS: Final = 8
+_BREAKDOWNS: Final = (
     ("Referrers", "/traffic", TrafficQuery, get_traffic, "referrer"),
     ("Pages", "/traffic", TrafficQuery, get_traffic, "page"),
     ("Campaigns", "/traffic", TrafficQuery, get_traffic, "campaign"),
@@ -48,85 +48,96 @@ _LISTS: Final = (
 )
 
 
-async def front(frame: Frame) -> Response:
+async def landing(frame: PageContext) -> Response:
     """Whoever is signed in goes on to a workspace; anybody else may look with a key, in the browser alone."""
     if frame.visitor.account is None:
-        return await frame.page("overview.html")
-    known = await frame.store.memberships(frame.account.id)
-    return frame.to(f"/w/{known[0][0].public_id}" if len(known) == 1 else "/workspaces")
+        return await frame.render_page("overview.html")
+    known = await frame.store.list_memberships(frame.account.id)
+    return frame.redirect_to(f"/w/{known[0][0].public_id}" if len(known) == 1 else "/workspaces")
 
 
-async def glance(frame: Frame, public_id: str) -> Response:
+async def workspace_overview(frame: PageContext, public_id: str) -> Response:
     """Totals, their course, and where people come from."""
     workspace, member = await frame.workspace(public_id)
-    days = _days()
+    days = _chosen_range()
     who = frame.caller(workspace, member)
-    answers = await _found(frame, who, _dates(workspace.zone, who.now, days))
-    return await frame.page(
+    answers = await _load_answers(frame, who, _date_parameters(workspace.zone, who.now, days))
+    return await frame.render_page(
         "glance.html",
         workspace=workspace,
         member=member,
-        ranges=RANGES,
+        ranges=RANGE_LABELS,
         days=days,
-        cards=_cards(answers, setting_of(frame.part(Catalog), workspace)),
+        cards=_build_cards(answers, build_display_context(frame.component(Catalog), workspace)),
     )
 
 
-async def look(frame: Frame) -> Response:
+async def key_overview(frame: PageContext) -> Response:
     """The same for whoever holds a key: asked of the API with it, within its budget, as any program asks."""
-    workspace = await _asked(frame, "/workspace")
+    workspace = await _request_with_key(frame, "/workspace")
     if workspace.status != HTTPStatus.OK:
-        return frame.data(workspace.body.decode(), workspace.status)
-    known, days = CODEC.loads(workspace.body), _days()
-    setting = Setting(ZoneInfo(known["timezone"]), known["currency"], labels_of(frame.part(Catalog)))
-    dates = _dates(setting.zone, frame.clock(), days)
-    answers = await together(
-        _asked(frame, "/overview", **dates),
-        *(_asked(frame, path, **dates, type=type_, limit=str(_ROWS)) for _, path, *_, type_ in _LISTS),
+        return frame.json_response(workspace.body.decode(), workspace.status)
+    known, days = CODEC.loads(workspace.body), _chosen_range()
+    setting = DisplayContext(
+        ZoneInfo(known["timezone"]), known["currency"], collect_labels(frame.component(Catalog))
+    )
+    dates = _date_parameters(setting.zone, frame.clock(), days)
+    answers = await gather_or_cancel(
+        _request_with_key(frame, "/overview", **dates),
+        *(
+            _request_with_key(frame, path, **dates, type=type_, limit=str(_MAX_ROWS))
+            for _, path, *_, type_ in _BREAKDOWNS
+        ),
     )
     for answer in answers:
         if answer.status != HTTPStatus.OK:
-            return frame.data(answer.body.decode(), answer.status)
-    cards = _cards([CODEC.loads(answer.body) for answer in answers], setting)
-    body = await render_template("look.html", name=known["name"], ranges=RANGES, days=days, cards=cards)
-    return Response(body, 200, headers(), mimetype="text/html")
+            return frame.json_response(answer.body.decode(), answer.status)
+    cards = _build_cards([CODEC.loads(answer.body) for answer in answers], setting)
+    body = await render_template("look.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards)
+    return Response(body, 200, page_headers(), mimetype="text/html")
 
 
-def _days() -> str:
-    chosen = request.args.get("days", USUAL)
-    return chosen if chosen in RANGES else USUAL
+def _chosen_range() -> str:
+    chosen = request.args.get("days", DEFAULT_RANGE)
+    return chosen if chosen in RANGE_LABELS else DEFAULT_RANGE
 
 
-def _dates(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]:
-    asked = DateRange(preset=_PRESETS[days]).resolve(zone, now)
-    return {"start_date": wire(asked.span.start), "end_date": wire(asked.last)}
+def _date_parameters(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]:
+    asked = DateRange(preset=_RANGE_PRESETS[days]).resolve(zone, now)
+    return {
+        "start_date": format_timestamp(asked.span.start),
+        "end_date": format_timestamp(asked.inclusive_end),
+    }
 
 
-async def _found(frame: Frame, who: Caller, dates: dict[str, str]) -> Sequence[Answer]:
-    known = {"who": who, "questions": frame.part(Questions)}
-    found = await together(
+async def _load_answers(frame: PageContext, caller: Caller, dates: dict[str, str]) -> Sequence[Answer]:
+    known = {"who": caller, "questions": frame.component(MetricQueries)}
+    found = await gather_or_cancel(
         get_overview(OverviewQuery.model_validate(dates), **known),
-        *(read(model(**dates, type=type_, limit=_ROWS), **known) for *_, model, read, type_ in _LISTS),
+        *(
+            read(model(**dates, type=type_, limit=_MAX_ROWS), **known)
+            for *_, model, read, type_ in _BREAKDOWNS
+        ),
     )
-    return [on_wire(answer) for answer in found]
+    return [to_json_values(answer) for answer in found]
 
 
-async def _asked(frame: Frame, path: str, **parameters: str) -> Answered:
+async def _request_with_key(frame: PageContext, path: str, **parameters: str) -> Answered:
     sent = {"authorization": request.headers.get("Authorization", "")}
-    return await frame.service.dispatch(Request("GET", f"/v1{path}", urlencode(parameters), sent))
+    return await frame.service.dispatch(ApiRequest("GET", f"/v1{path}", urlencode(parameters), sent))
 
 
-def _cards(answers: Sequence[Answer], setting: Setting) -> list[Card]:
+def _build_cards(answers: Sequence[Answer], setting: DisplayContext) -> list[Card]:
     total, *lists = answers
-    titled = zip(_LISTS, lists, strict=True)
+    titled = zip(_BREAKDOWNS, lists, strict=True)
     return [
-        overview_card(total, setting),
-        *(breakdown_card(title, answer, setting) for (title, *_), answer in titled),
+        build_overview_card(total, setting),
+        *(build_breakdown_card(title, answer, setting) for (title, *_), answer in titled),
     ]
 
 
 PAGES: Final = (
-    Page("GET /", front),
-    Page("GET /look", look, for_anybody=True),
-    Page("GET /w/<public_id>", glance),
+    Page("GET /", landing),
+    Page("GET /look", key_overview, is_public=True),
+    Page("GET /w/<public_id>", workspace_overview),
 )

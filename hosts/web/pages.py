@@ -16,27 +16,27 @@ from hosts.web import (
     account,
     approve,
     audit,
-    connections,
+    connected_apps,
     consent,
     domains,
     identity,
     keys,
     members,
+    my_workspaces,
     overview,
-    people,
+    public_pages,
     scripts,
-    share,
-    sharing,
+    share_links,
     sign_in,
     signup,
     tracking,
 )
-from hosts.web.frame import Frame, Page, SignInNeeded
-from hosts.web.safety import HEADERS
-from service_core.kernel.errors import NotFound, Refusal
+from hosts.web.page_context import Page, PageContext, SignInRequired
+from hosts.web.page_security import HEADERS
+from service_core.kernel.errors import ApiError, NotFound
 from service_core.kernel.ids import new_id
 
-_TYPES: Final = {"css": "text/css", "js": "text/javascript"}
+_ASSET_TYPES: Final = {"css": "text/css", "js": "text/javascript"}
 
 _log: Final = logging.getLogger("touchpoint.web")
 
@@ -44,7 +44,7 @@ _log: Final = logging.getLogger("touchpoint.web")
 PAGES: Final[tuple[Page, ...]] = (
     *overview.PAGES,
     *sign_in.PAGES,
-    *people.PAGES,
+    *my_workspaces.PAGES,
     *account.PAGES,
     *approve.PAGES,
     *consent.PAGES,
@@ -53,31 +53,31 @@ PAGES: Final[tuple[Page, ...]] = (
     *tracking.PAGES,
     *domains.PAGES,
     *identity.PAGES,
-    *connections.PAGES,
+    *connected_apps.PAGES,
     *scripts.PAGES,
     *audit.PAGES,
     *signup.PAGES,
-    *share.PAGES,
-    *sharing.PAGES,
+    *public_pages.PAGES,
+    *share_links.PAGES,
 )
 
 
-def pages(service: Service, addresses: ClientAddress) -> Blueprint:
+def create_web_blueprint(service: Service, addresses: ClientAddress) -> Blueprint:
     """The blueprint of the web application.
 
     Args:
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
     """
-    frame = Frame(service, addresses)
+    frame = PageContext(service, addresses)
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
     _add_assets(blueprint)
     _add_pages(blueprint, frame, PAGES)
-    _add_refusals(blueprint, frame)
+    _add_error_handlers(blueprint, frame)
     return blueprint
 
 
-def entrance(service: Service) -> Blueprint:
+def create_entrance_blueprint(service: Service) -> Blueprint:
     """What a person finds who opens the bare address of the API: the way to the web application."""
     blueprint = Blueprint("entrance", __name__)
     there = f"{service.settings.http.app_url.rstrip('/') or '/app'}/"
@@ -93,7 +93,7 @@ def _add_assets(blueprint: Blueprint) -> None:
     static = {
         asset.name: asset.read_bytes()
         for asset in (files("hosts.web") / "static").iterdir()
-        if asset.name.rpartition(".")[2] in _TYPES
+        if asset.name.rpartition(".")[2] in _ASSET_TYPES
     }
 
     @blueprint.get("/static/<name>")
@@ -101,37 +101,39 @@ def _add_assets(blueprint: Blueprint) -> None:
         body, known = static.get(name), HEADERS | {"Cache-Control": "no-cache"}
         if body is None:
             return Response("Not found", 404, known, mimetype="text/plain")
-        return Response(body, 200, known, mimetype=_TYPES[name.rpartition(".")[2]])
+        return Response(body, 200, known, mimetype=_ASSET_TYPES[name.rpartition(".")[2]])
 
 
-def _add_pages(blueprint: Blueprint, frame: Frame, shown: Sequence[Page]) -> None:
-    nameless = {"web.asset", *(f"web.{page.route}" for page in shown if page.for_anybody)}
+def _add_pages(blueprint: Blueprint, frame: PageContext, shown: Sequence[Page]) -> None:
+    nameless = {"web.asset", *(f"web.{page.route}" for page in shown if page.is_public)}
 
     @blueprint.before_request
     async def receive() -> None:
         if request.endpoint not in nameless:
-            await frame.receive()
+            await frame.load_visitor()
 
     for page in shown:
         method, _, path = page.route.partition(" ")
-        view = update_wrapper(partial(page.show, frame), page.show)
+        view = update_wrapper(partial(page.handler, frame), page.handler)
         blueprint.add_url_rule(
             path, f"{method} {path}", view, methods=[method], provide_automatic_options=False
         )
 
 
-def _add_refusals(blueprint: Blueprint, frame: Frame) -> None:
+def _add_error_handlers(blueprint: Blueprint, frame: PageContext) -> None:
     @blueprint.get("/<path:_>")
     async def miss(_: str) -> Response:
         raise NotFound
 
-    @blueprint.errorhandler(SignInNeeded)
-    async def lead_to_sign_in(_: SignInNeeded) -> Response:
-        return frame.to("/sign-in", next=frame.here())
+    @blueprint.errorhandler(SignInRequired)
+    async def lead_to_sign_in(_: SignInRequired) -> Response:
+        return frame.redirect_to("/sign-in", next=frame.current_path())
 
-    @blueprint.errorhandler(Refusal)
-    async def refuse(refusal: Refusal) -> Response:
-        answer = await frame.page("refusal.html", refusal.status, message=refusal.message, hint=refusal.hint)
+    @blueprint.errorhandler(ApiError)
+    async def refuse(refusal: ApiError) -> Response:
+        answer = await frame.render_page(
+            "refusal.html", refusal.status, message=refusal.message, hint=refusal.hint
+        )
         answer.headers.update(refusal.headers)
         return answer
 
@@ -142,7 +144,7 @@ def _add_refusals(blueprint: Blueprint, frame: Frame) -> None:
         error_id = str(new_id())
         place = "".join(traceback.format_tb(fault.__traceback__))
         _log.error("fault %s in %s: %s\n%s", error_id, request.endpoint, type(fault).__name__, place)
-        return await frame.page(
+        return await frame.render_page(
             "refusal.html",
             500,
             message="Something went wrong on our side",

@@ -4,82 +4,84 @@ from typing import Final, cast
 
 from quart import Response
 
-from hosts.web.forms import id_of
-from hosts.web.frame import Frame, Page
-from service_core.access.members.model import Member
-from service_core.access.model import Workspace
-from service_core.access.roles import ABILITIES, Ability
-from service_core.changes.write import Writes
-from service_core.kernel.errors import Conflict, NotFound, Refusal, Unprocessable
-from service_core.workspace.scripts.model import Proposal, Verdict
-from service_core.workspace.scripts.review import review
+from hosts.web.forms import parse_id
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import Workspace
+from service_core.access.roles import ROLE_PERMISSIONS, Permission
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.kernel.errors import ApiError, Conflict, NotFound, Unprocessable
+from service_core.workspace.scripts.models import ReviewDecision, ScriptProposal
+from service_core.workspace.scripts.review_proposal import plan_review
 
 VERDICTS: Final = {"approve": "approved", "reject": "rejected"}
 
 
-async def listed(frame: Frame, public_id: str) -> Response:
+async def list_proposals(frame: PageContext, public_id: str) -> Response:
     """Every proposal, newest first."""
     workspace, member = await frame.workspace(public_id)
-    async with frame.part(Writes).units.look(workspace.id) as unit:
-        found = await unit.resources.every(Proposal)
-    return await frame.page("scripts.html", workspace=workspace, member=member, proposals=found)
+    async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+        found = await unit.resources.list_all(ScriptProposal)
+    return await frame.render_page("scripts.html", workspace=workspace, member=member, proposals=found)
 
 
-async def viewed(frame: Frame, proposal_id: str) -> Response:
+async def show_proposal(frame: PageContext, proposal_id: str) -> Response:
     """One proposal with its whole script."""
-    return await _page(frame, *await _found(frame, proposal_id))
+    return await _proposal_page(frame, *await _load_proposal(frame, proposal_id))
 
 
-async def decided(frame: Frame, proposal_id: str) -> Response:
+async def decide_proposal(frame: PageContext, proposal_id: str) -> Response:
     """Approve or reject it, once."""
-    workspace, member, proposal = await _found(frame, proposal_id)
+    workspace, member, proposal = await _load_proposal(frame, proposal_id)
     form = frame.form
     if form.text("decision") not in VERDICTS:
         raise NotFound
     who = frame.caller(workspace, member)
-    verdict = cast(Verdict, VERDICTS[form.text("decision")])
+    verdict = cast(ReviewDecision, VERDICTS[form.text("decision")])
     try:
-        await frame.part(Writes).run(who, review(who, proposal.id, verdict, form.text("note")), dry_run=False)
+        await frame.component(ChangeExecutor).execute(
+            who, plan_review(who, proposal.id, verdict, form.text("note")), dry_run=False
+        )
     except (Conflict, Unprocessable) as refusal:
-        found = await _found(frame, proposal_id)
-        return await _page(frame, *found, refusal)
-    return frame.to(f"/container/proposals/{proposal.id}", done="saved")
+        found = await _load_proposal(frame, proposal_id)
+        return await _proposal_page(frame, *found, refusal)
+    return frame.redirect_to(f"/container/proposals/{proposal.id}", done="saved")
 
 
-async def _found(frame: Frame, proposal_id: str) -> tuple[Workspace, Member, Proposal]:
+async def _load_proposal(frame: PageContext, proposal_id: str) -> tuple[Workspace, Member, ScriptProposal]:
     """A proposal in one of the workspaces of whoever is signed in.
 
     Raises:
         NotFound: there is none.
     """
-    sought = id_of(proposal_id)
-    for workspace, member in await frame.store.memberships(frame.account.id):
-        async with frame.part(Writes).units.look(workspace.id) as unit:
-            proposal = await unit.resources.get(Proposal, sought)
+    sought = parse_id(proposal_id)
+    for workspace, member in await frame.store.list_memberships(frame.account.id):
+        async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+            proposal = await unit.resources.get(ScriptProposal, sought)
         if proposal is not None:
             return workspace, member, proposal
     raise NotFound
 
 
-async def _page(
-    frame: Frame,
+async def _proposal_page(
+    frame: PageContext,
     workspace: Workspace,
     member: Member,
-    proposal: Proposal,
-    refusal: Refusal | None = None,
+    proposal: ScriptProposal,
+    refusal: ApiError | None = None,
 ) -> Response:
-    return await frame.page(
+    return await frame.render_page(
         "script.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
         proposal=proposal,
-        may_decide=Ability.MANAGE in ABILITIES[member.role],
+        may_decide=Permission.MANAGE in ROLE_PERMISSIONS[member.role],
     )
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/scripts", listed),
-    Page("GET /container/proposals/<proposal_id>", viewed),
-    Page("POST /container/proposals/<proposal_id>", decided),
+    Page("GET /w/<public_id>/scripts", list_proposals),
+    Page("GET /container/proposals/<proposal_id>", show_proposal),
+    Page("POST /container/proposals/<proposal_id>", decide_proposal),
 )

@@ -4,122 +4,130 @@ from typing import Final
 
 from quart import Response, current_app, request
 
-from hosts.web.frame import Frame, Page
-from hosts.web.safety import inside
-from service_core.access.mail import MailDown
-from service_core.access.members.enrol import mail_new_link
-from service_core.access.members.sign_in import SignedIn, SignIn
+from hosts.web.page_context import Page, PageContext
+from hosts.web.page_security import safe_redirect_path
+from service_core.access.email_sender import EmailSenderUnavailable
+from service_core.access.members.membership import send_password_reset
+from service_core.access.members.sign_in import NewSession, SignIn
 from service_core.access.passkeys.ceremonies import PasskeySignIn
-from service_core.access.passkeys.model import Asserted
-from service_core.kernel.errors import BadRequest, Refusal, TooMany, Unauthorized
+from service_core.access.passkeys.models import AuthenticationResponse
+from service_core.kernel.errors import ApiError, BadRequest, TooManyRequests, Unauthorized
 
 
-async def ask(frame: Frame) -> Response:
+async def show_sign_in(frame: PageContext) -> Response:
     """The form to sign in; whoever is signed in already goes on."""
-    target = inside(request.args.get("next"))
+    target = safe_redirect_path(request.args.get("next"))
     if frame.visitor.account is not None:
-        return _onward(frame, target)
-    return await _form(frame, target)
+        return _redirect_after_sign_in(frame, target)
+    return await _sign_in_page(frame, target)
 
 
-async def sign_in(frame: Frame) -> Response:
+async def sign_in_with_password(frame: PageContext) -> Response:
     """Open a session for a password."""
-    target, email = inside(frame.form.text("next")), frame.form.text("email")
+    target, email = safe_redirect_path(frame.form.text("next")), frame.form.text("email")
     try:
-        opened = await frame.part(SignIn).sign_in(email, frame.form.raw("password"), client=frame.network)
-    except (Unauthorized, TooMany) as refusal:
-        return await _form(frame, target, email, refusal)
-    return _admitted(frame, target, opened)
+        opened = await frame.component(SignIn).sign_in(
+            email, frame.form.raw("password"), client=frame.network
+        )
+    except (Unauthorized, TooManyRequests) as refusal:
+        return await _sign_in_page(frame, target, email, refusal)
+    return _open_session_response(frame, target, opened)
 
 
-async def ask_passkey(frame: Frame) -> Response:
+async def passkey_sign_in_options(frame: PageContext) -> Response:
     """What to ask the browser for, for its script."""
     try:
-        return frame.data(await frame.part(PasskeySignIn).ask_to_sign(frame.browser))
-    except TooMany as refusal:
-        return frame.refused(refusal)
+        return frame.json_response(await frame.component(PasskeySignIn).authentication_options(frame.browser))
+    except TooManyRequests as refusal:
+        return frame.json_error(refusal)
 
 
-async def sign_in_by_passkey(frame: Frame) -> Response:
+async def sign_in_with_passkey(frame: PageContext) -> Response:
     """Open a session for a passkey."""
-    form, target = frame.form, inside(frame.form.text("next"))
-    asserted = Asserted(
-        credential_id=form.octets("credential_id"),
-        user=form.octets("user"),
-        client_data=form.octets("client_data"),
-        authenticator_data=form.octets("authenticator_data"),
-        signature=form.octets("signature"),
+    form, target = frame.form, safe_redirect_path(frame.form.text("next"))
+    asserted = AuthenticationResponse(
+        credential_id=form.decode_base64("credential_id"),
+        user_handle=form.decode_base64("user"),
+        client_data=form.decode_base64("client_data"),
+        authenticator_data=form.decode_base64("authenticator_data"),
+        signature=form.decode_base64("signature"),
     )
     try:
-        opened = await frame.part(PasskeySignIn).sign_in(form.text("challenge"), asserted, frame.browser)
-    except (Unauthorized, TooMany) as refusal:
-        return await _form(frame, target, refusal=refusal)
-    return _admitted(frame, target, opened)
+        opened = await frame.component(PasskeySignIn).sign_in_with_passkey(
+            form.text("challenge"), asserted, frame.browser
+        )
+    except (Unauthorized, TooManyRequests) as refusal:
+        return await _sign_in_page(frame, target, refusal=refusal)
+    return _open_session_response(frame, target, opened)
 
 
-async def sign_out(frame: Frame) -> Response:
+async def sign_out(frame: PageContext) -> Response:
     """End the session."""
-    await frame.part(SignIn).sign_out(frame.visitor.secret)
-    return frame.forgotten(frame.to("/sign-in", done="signed-out"))
+    await frame.component(SignIn).sign_out(frame.visitor.secret)
+    return frame.without_session_cookie(frame.redirect_to("/sign-in", done="signed-out"))
 
 
-async def lost(frame: Frame) -> Response:
+async def show_forgot_password(frame: PageContext) -> Response:
     """The form to ask for another password."""
-    return await frame.page("lost.html", sent=False)
+    return await frame.render_page("lost.html", sent=False)
 
 
-async def send_link(frame: Frame) -> Response:
+async def send_password_link(frame: PageContext) -> Response:
     """Mail a link if the address has an account; the answer comes first, so it tells nothing."""
     ports, email = frame.service.ports, frame.form.text("email")
 
     async def send() -> None:
         try:
-            await mail_new_link(
+            await send_password_reset(
                 ports.workspace, ports.mail, ports.limits, email, web_url=frame.web_url, now=ports.clock()
             )
-        except MailDown:
+        except EmailSenderUnavailable:
             return
 
     current_app.add_background_task(send)
-    return await frame.page("lost.html", sent=True)
+    return await frame.render_page("lost.html", sent=True)
 
 
-async def choose(frame: Frame) -> Response:
+async def show_choose_password(frame: PageContext) -> Response:
     """The form behind a mailed link."""
-    return await frame.page("password.html", token=request.args.get("token", ""))
+    return await frame.render_page("password.html", token=request.args.get("token", ""))
 
 
-async def choose_password(frame: Frame) -> Response:
+async def choose_password(frame: PageContext) -> Response:
     """Set the password and sign in."""
     token = frame.form.text("token")
     try:
-        opened = await frame.part(SignIn).choose_password(token, frame.form.raw("password"))
+        opened = await frame.component(SignIn).set_password_by_link(token, frame.form.raw("password"))
     except (BadRequest, Unauthorized) as refusal:
-        return await frame.page("password.html", refusal=refusal, token=token)
-    return _admitted(frame, "/", opened)
+        return await frame.render_page("password.html", refusal=refusal, token=token)
+    return _open_session_response(frame, "/", opened)
 
 
-async def _form(frame: Frame, target: str, email: str = "", refusal: Refusal | None = None) -> Response:
-    offered = frame.part(PasskeySignIn).is_open
-    return await frame.page("sign_in.html", refusal=refusal, target=target, email=email, passkeys=offered)
+async def _sign_in_page(
+    frame: PageContext, target: str, email: str = "", refusal: ApiError | None = None
+) -> Response:
+    offered = frame.component(PasskeySignIn).is_available
+    return await frame.render_page(
+        "sign_in.html", refusal=refusal, target=target, email=email, passkeys=offered
+    )
 
 
-def _admitted(frame: Frame, target: str, opened: SignedIn) -> Response:
-    return frame.admitted(_onward(frame, target), opened)
+def _open_session_response(frame: PageContext, target: str, opened: NewSession) -> Response:
+    return frame.with_session_cookie(_redirect_after_sign_in(frame, target), opened)
 
 
-def _onward(frame: Frame, target: str) -> Response:
-    return frame.to("/workspaces") if target == "/" else frame.away(frame.base + target)
+def _redirect_after_sign_in(frame: PageContext, target: str) -> Response:
+    return frame.redirect_to("/workspaces") if target == "/" else frame.redirect_external(frame.base + target)
 
 
 PAGES: Final = (
-    Page("GET /sign-in", ask),
-    Page("POST /sign-in", sign_in),
-    Page("POST /sign-in/passkey/options", ask_passkey),
-    Page("POST /sign-in/passkey", sign_in_by_passkey),
+    Page("GET /sign-in", show_sign_in),
+    Page("POST /sign-in", sign_in_with_password),
+    Page("POST /sign-in/passkey/options", passkey_sign_in_options),
+    Page("POST /sign-in/passkey", sign_in_with_passkey),
     Page("POST /sign-out", sign_out),
-    Page("GET /lost-password", lost),
-    Page("POST /lost-password", send_link),
-    Page("GET /password", choose),
+    Page("GET /lost-password", show_forgot_password),
+    Page("POST /lost-password", send_password_link),
+    Page("GET /password", show_choose_password),
     Page("POST /password", choose_password),
 )

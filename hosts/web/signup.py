@@ -4,72 +4,76 @@ from typing import Final, cast
 
 from quart import Response, request
 
-from hosts.web.forms import id_of
-from hosts.web.frame import Frame, Page
-from hosts.web.wording import scope_lines
-from service_core.access.signup.apply import Applications
-from service_core.access.signup.model import Signup, SignupStatus
-from service_core.access.signup.ports import By, Simulated
-from service_core.access.signup.settle import Settlement
-from service_core.access.signup.welcome import Welcome
-from service_core.kernel.errors import Conflict, NotFound, Refusal
+from hosts.web.forms import parse_id
+from hosts.web.labels import label_scopes
+from hosts.web.page_context import Page, PageContext
+from service_core.access.signup.create import SignupCreator
+from service_core.access.signup.models import Signup, SignupStatus
+from service_core.access.signup.payment_page import PaymentPage
+from service_core.access.signup.payments import SignupPayments
+from service_core.access.signup.ports import SandboxCheckout, SignupLookup
+from service_core.kernel.errors import ApiError, Conflict, NotFound
 
 
-async def confirm_address(frame: Frame) -> Response:
+async def confirm_address(frame: PageContext) -> Response:
     """Go on from a mailed link to the checkout."""
-    return frame.away(await frame.part(Applications).verify(request.args.get("token", "")))
+    return frame.redirect_external(
+        await frame.component(SignupCreator).verify_email(request.args.get("token", ""))
+    )
 
 
-async def checkout(frame: Frame, signup_id: str) -> Response:
+async def show_checkout(frame: PageContext, signup_id: str) -> Response:
     """What a person would pay for; nothing is charged."""
-    _simulated(frame)
-    signup = await _signup(frame, signup_id)
+    _simulated_checkout(frame)
+    signup = await _find_signup(frame, signup_id)
     status = signup.status_at(frame.clock())
-    return await frame.page("checkout.html", signup=signup, open=status is SignupStatus.PENDING)
+    return await frame.render_page("checkout.html", signup=signup, open=status is SignupStatus.PENDING)
 
 
-async def pay(frame: Frame, signup_id: str) -> Response:
+async def answer_checkout(frame: PageContext, signup_id: str) -> Response:
     """Pay or cancel in test mode."""
-    simulated, signup = _simulated(frame), await _signup(frame, signup_id)
+    simulated, signup = _simulated_checkout(frame), await _find_signup(frame, signup_id)
     if signup.status_at(frame.clock()) is not SignupStatus.PENDING:
-        return frame.to(f"/checkout/{signup_id}")
-    settlement = frame.part(Settlement)
+        return frame.redirect_to(f"/checkout/{signup_id}")
+    settlement = frame.component(SignupPayments)
     if frame.form.text("decision") != "pay":
-        await settlement.receive(simulated.refuse(signup.id, frame.clock()))
-        return frame.to("/checkout/canceled")
-    if not await settlement.receive(simulated.confirm(signup.id, frame.clock())):
-        return frame.to(f"/checkout/{signup_id}")
-    token = await frame.part(Welcome).renew(signup.id)
-    return frame.to("/welcome", token=token)
+        await settlement.receive_webhook(simulated.cancel_payment(signup.id, frame.clock()))
+        return frame.redirect_to("/checkout/canceled")
+    if not await settlement.receive_webhook(simulated.confirm_payment(signup.id, frame.clock())):
+        return frame.redirect_to(f"/checkout/{signup_id}")
+    token = await frame.component(PaymentPage).create_link(signup.id)
+    return frame.redirect_to("/welcome", token=token)
 
 
-async def canceled(frame: Frame) -> Response:
+async def show_canceled(frame: PageContext) -> Response:
     """What a person sees who did not pay."""
-    return await frame.page("canceled.html")
+    return await frame.render_page("canceled.html")
 
 
-async def welcome(frame: Frame) -> Response:
+async def show_welcome(frame: PageContext) -> Response:
     """The new workspace, and the key that a program asked for along the way."""
-    return await _card(frame, request.args.get("token", ""))
+    return await _welcome_page(frame, request.args.get("token", ""))
 
 
-async def decide(frame: Frame) -> Response:
+async def decide_first_key(frame: PageContext) -> Response:
     """Approve or deny that key, once."""
     token = frame.form.text("token")
     try:
-        await frame.part(Welcome).decide(token, approve=frame.form.text("decision") == "approve")
+        await frame.component(PaymentPage).decide_key_request(
+            token, approve=frame.form.text("decision") == "approve"
+        )
     except Conflict as refusal:
-        return await _card(frame, token, refusal)
-    return await _card(frame, token)
+        return await _welcome_page(frame, token, refusal)
+    return await _welcome_page(frame, token)
 
 
-async def _card(frame: Frame, token: str, refusal: Refusal | None = None) -> Response:
-    card = await frame.part(Welcome).view(token)
-    lines = scope_lines(card.request.scopes) if card.request else []
-    return await frame.page("welcome.html", refusal=refusal, card=card, lines=lines, token=token)
+async def _welcome_page(frame: PageContext, token: str, refusal: ApiError | None = None) -> Response:
+    card = await frame.component(PaymentPage).view_page(token)
+    lines = label_scopes(card.request.scopes) if card.request else []
+    return await frame.render_page("welcome.html", refusal=refusal, card=card, lines=lines, token=token)
 
 
-def _simulated(frame: Frame) -> Simulated:
+def _simulated_checkout(frame: PageContext) -> SandboxCheckout:
     """The checkout, where it is one without money.
 
     Raises:
@@ -78,11 +82,11 @@ def _simulated(frame: Frame) -> Simulated:
     checkout = frame.service.ports.checkout
     if not hasattr(checkout, "confirm"):
         raise NotFound
-    return cast(Simulated, checkout)
+    return cast(SandboxCheckout, checkout)
 
 
-async def _signup(frame: Frame, signup_id: str) -> Signup:
-    found = await frame.store.find_signup(By.ID, id_of(signup_id).hex)
+async def _find_signup(frame: PageContext, signup_id: str) -> Signup:
+    found = await frame.store.find_signup(SignupLookup.ID, parse_id(signup_id).hex)
     if found is None:
         raise NotFound
     return found
@@ -90,9 +94,9 @@ async def _signup(frame: Frame, signup_id: str) -> Signup:
 
 PAGES: Final = (
     Page("GET /signup/verify", confirm_address),
-    Page("GET /checkout/canceled", canceled),
-    Page("GET /checkout/<signup_id>", checkout),
-    Page("POST /checkout/<signup_id>", pay),
-    Page("GET /welcome", welcome),
-    Page("POST /welcome", decide),
+    Page("GET /checkout/canceled", show_canceled),
+    Page("GET /checkout/<signup_id>", show_checkout),
+    Page("POST /checkout/<signup_id>", answer_checkout),
+    Page("GET /welcome", show_welcome),
+    Page("POST /welcome", decide_first_key),
 )

@@ -5,48 +5,48 @@ from typing import Final
 
 from quart import Response
 
-from hosts.web.frame import Frame, Page
-from service_core.access.members.model import Member
-from service_core.access.model import Workspace
-from service_core.access.roles import ABILITIES, Ability
-from service_core.intake.origins import read_origins
-from service_core.kernel.errors import Refusal, Unprocessable
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import Workspace
+from service_core.access.roles import ROLE_PERMISSIONS, Permission
+from service_core.ingestion.cors import parse_origins
+from service_core.kernel.errors import ApiError, Unprocessable
 
 
-async def shown(frame: Frame, public_id: str) -> Response:
+async def show_tracking(frame: PageContext, public_id: str) -> Response:
     """What to put on a page, and the origins that may send."""
     workspace, member = await frame.workspace(public_id)
-    return await _page(frame, workspace, member)
+    return await _tracking_page(frame, workspace, member)
 
 
-async def saved(frame: Frame, public_id: str) -> Response:
+async def save_origins(frame: PageContext, public_id: str) -> Response:
     """Change the origins."""
-    workspace, member = await frame.workspace(public_id, Ability.MANAGE)
+    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
     try:
-        origins = read_origins(frame.form.text("origins"))
+        origins = parse_origins(frame.form.text("origins"))
     except Unprocessable as refusal:
-        return await _page(frame, workspace, member, refusal)
+        return await _tracking_page(frame, workspace, member, refusal)
     await frame.store.save_workspace(replace(workspace, allowed_origins=origins))
-    return frame.to(f"/w/{public_id}/tracking", done="saved")
+    return frame.redirect_to(f"/w/{public_id}/tracking", done="saved")
 
 
-async def _page(
-    frame: Frame, workspace: Workspace, member: Member, refusal: Refusal | None = None
+async def _tracking_page(
+    frame: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
     http = frame.service.settings.http
-    return await frame.page(
+    return await frame.render_page(
         "tracking.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        ingest=http.events_url,
+        ingest=http.effective_ingest_url,
         is_public=bool(http.ingest_url),
         origins=frame.form.text("origins") if refusal else "\n".join(workspace.allowed_origins),
-        manages=Ability.MANAGE in ABILITIES[member.role],
+        manages=Permission.MANAGE in ROLE_PERMISSIONS[member.role],
     )
 
 
 PAGES: Final = (
-    Page("GET /w/<public_id>/tracking", shown),
-    Page("POST /w/<public_id>/tracking", saved),
+    Page("GET /w/<public_id>/tracking", show_tracking),
+    Page("POST /w/<public_id>/tracking", save_origins),
 )

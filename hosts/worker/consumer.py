@@ -9,81 +9,85 @@ from uuid import UUID
 import orjson
 
 from hosts.composition.ports import Ports
-from hosts.composition.postbacks import matching_of
+from hosts.composition.postbacks import build_postback_matching
 from hosts.monitoring import canary
-from hosts.waiting import waited
-from service_core.access.model import Workspace
-from service_core.access.workspaces import Workspaces
-from service_core.intake.classify import Classifier
-from service_core.intake.enrich import Enricher
-from service_core.intake.pipeline import Pipeline
-from service_core.intake.transport import AgentTokens
+from hosts.shutdown_sleep import sleep_unless_stopped
+from service_core.access.models import Workspace
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.ingestion.enrichment import Enricher
+from service_core.ingestion.event_source import SdkUserAgents
+from service_core.ingestion.pipeline import IngestPipeline
+from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.kernel.settings import IngestSettings
 
-GATHER_SECONDS: Final = 0.2
+BATCH_WAIT_SECONDS: Final = 0.2
 """Rest after the queue was found empty: what arrives meanwhile shares one append."""
 
-FIRST_PAUSE_SECONDS: Final = 0.1
-LONGEST_PAUSE_SECONDS: Final = 5.0
+INITIAL_BACKOFF_SECONDS: Final = 0.1
+MAX_BACKOFF_SECONDS: Final = 5.0
 
 _log = logging.getLogger("touchpoint.consumer")
 
 
-def pipeline_of(ports: Ports, settings: IngestSettings) -> Pipeline:
+def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
     """The pipeline over the ports of a deployment."""
     enricher = Enricher(
         ports.devices,
         ports.geo,
-        Classifier(ports.domains),
-        AgentTokens(mobile=settings.mobile_sdks, server=settings.server_sdks),
+        TrafficClassifier(ports.domains),
+        SdkUserAgents(mobile=settings.mobile_sdks, server=settings.server_sdks),
     )
-    known = Workspaces(ports.workspace)
+    known = WorkspaceCache(ports.workspace)
 
     async def find(workspace_id: UUID) -> Workspace | None:
-        return canary.WORKSPACE if workspace_id == canary.WORKSPACE.id else await known.find(workspace_id)
+        return (
+            canary.CANARY_WORKSPACE
+            if workspace_id == canary.CANARY_WORKSPACE.id
+            else await known.find_by_id(workspace_id)
+        )
 
-    matching = matching_of(ports)
-    return Pipeline(
+    matching = build_postback_matching(ports)
+    return IngestPipeline(
         ports.queue,
         ports.events,
         find,
         enricher,
         orjson.loads,
         links=ports.workspace,
-        triggered=matching.match if matching else None,
+        on_stored=matching.enqueue_postbacks if matching else None,
     )
 
 
-async def consume(pipeline: Pipeline, stop: asyncio.Event) -> None:
+async def consume_queue(pipeline: IngestPipeline, stop: asyncio.Event) -> None:
     """Move batches until ``stop`` is set; the batch in hand is finished.
 
     A failing store is tried again, each time after a longer pause: nothing leaves the queue before
     it is durable, so nothing is lost by waiting. Where it failed is told once; that it still does, with
     every try.
     """
-    pause = FIRST_PAUSE_SECONDS
+    pause = INITIAL_BACKOFF_SECONDS
     while not stop.is_set():
         try:
-            moved = await pipeline.drain_once()
+            moved = await pipeline.process_batch()
         except Exception as fault:  # noqa: BLE001 - whatever the store raised, the next try may succeed
             _log.error(
                 "batch not stored; it stays in the queue",
-                exc_info=fault if pause == FIRST_PAUSE_SECONDS else None,
+                exc_info=fault if pause == INITIAL_BACKOFF_SECONDS else None,
                 extra={"fault": type(fault).__name__, "pause": pause},
             )
-            await waited(stop, pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            await sleep_unless_stopped(stop, pause)
+            pause = min(2 * pause, MAX_BACKOFF_SECONDS)
             continue
-        pause = FIRST_PAUSE_SECONDS
+        pause = INITIAL_BACKOFF_SECONDS
         if moved == 0:
-            await waited(stop, GATHER_SECONDS)
+            await sleep_unless_stopped(stop, BATCH_WAIT_SECONDS)
 
 
-async def drain(pipeline: Pipeline, moved: Callable[[int], None]) -> None:
+async def drain_queue(pipeline: IngestPipeline, on_batch: Callable[[int], None]) -> None:
     """Empty the queue; ``moved`` is told the size of each batch.
 
     Raises:
         Exception: whatever the store raised; what was not stored stays in the queue.
     """
-    while count := await pipeline.drain_once():
-        moved(count)
+    while count := await pipeline.process_batch():
+        on_batch(count)

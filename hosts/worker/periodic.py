@@ -4,14 +4,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from hosts.waiting import waited
+from hosts.shutdown_sleep import sleep_unless_stopped
 
 _log = logging.getLogger("touchpoint.periodic")
 
 
-async def every(seconds: float, task: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+async def run_periodically(seconds: float, task: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
     """Run a task again and again until ``stop`` is set; a failure is logged and the next turn comes."""
-    while await waited(stop, seconds):
+    while await sleep_unless_stopped(stop, seconds):
         try:
             await task()
         except Exception:  # noqa: BLE001 - one failed turn must not end the others

@@ -5,54 +5,54 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from hosts.waiting import waited
+from hosts.shutdown_sleep import sleep_unless_stopped
 
 if TYPE_CHECKING:
-    from service_core.delivery.postbacks.delivering import PostbackDelivery
+    from service_core.delivery.postbacks.delivery_worker import DeliveryWorker
     from service_core.delivery.postbacks.postback import PostbackQueue
 
-LOOK_SECONDS: Final = 5
-TOGETHER: Final = 32
+POLL_SECONDS: Final = 5
+MAX_CONCURRENT: Final = 32
 """Accounts that are sent to at the same time."""
-DRAIN_SECONDS: Final = 20
+DRAIN_TIMEOUT_SECONDS: Final = 20
 """How long calls that are under way may take to end when the process is told to stop."""
 
 _log: Final = logging.getLogger("touchpoint.postbacks")
 
 
-async def send_postbacks(delivery: "PostbackDelivery", stop: asyncio.Event) -> None:
+async def send_postbacks(delivery: "DeliveryWorker", stop: asyncio.Event) -> None:
     """Look again and again which accounts have something to be sent, and send it, until ``stop`` is set."""
     busy: dict[PostbackQueue, asyncio.Task[None]] = {}
-    free = asyncio.Semaphore(TOGETHER)
+    free = asyncio.Semaphore(MAX_CONCURRENT)
     try:
-        while await waited(stop, LOOK_SECONDS):
+        while await sleep_unless_stopped(stop, POLL_SECONDS):
             busy = {queue: task for queue, task in busy.items() if not task.done()}
-            for queue in await _due(delivery):
+            for queue in await _due_queues(delivery):
                 if queue not in busy:
-                    busy[queue] = asyncio.create_task(_deliver(delivery, queue, free, stop))
+                    busy[queue] = asyncio.create_task(_deliver_queue(delivery, queue, free, stop))
         if busy:
-            await asyncio.wait(busy.values(), timeout=DRAIN_SECONDS)
+            await asyncio.wait(busy.values(), timeout=DRAIN_TIMEOUT_SECONDS)
     finally:
         for task in busy.values():
             task.cancel()
         await asyncio.gather(*busy.values(), return_exceptions=True)
 
 
-async def _due(delivery: "PostbackDelivery") -> "Sequence[PostbackQueue]":
+async def _due_queues(delivery: "DeliveryWorker") -> "Sequence[PostbackQueue]":
     try:
-        return await delivery.due()
+        return await delivery.due_queues()
     except Exception:  # noqa: BLE001 - the next look comes
         _log.exception("it is not known which conversions to send")
         return ()
 
 
-async def _deliver(
-    delivery: "PostbackDelivery", queue: "PostbackQueue", free: asyncio.Semaphore, stop: asyncio.Event
+async def _deliver_queue(
+    delivery: "DeliveryWorker", queue: "PostbackQueue", free: asyncio.Semaphore, stop: asyncio.Event
 ) -> None:
     """Send to one account; what goes wrong is logged, and the next look comes."""
     async with free:
         try:
             if not stop.is_set():
-                await delivery.deliver(queue, stop.is_set)
+                await delivery.deliver_queue(queue, stop.is_set)
         except Exception:  # noqa: BLE001 - what ails one account ends no other
             _log.exception("conversions of workspace %s to %s were not sent", *queue[:2])

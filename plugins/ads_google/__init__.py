@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.ads_google.adapter import GoogleAds
-from plugins.ads_google.conversions import CONVERSIONS
+from plugins.ads_google.conversions import CONVERSION_SENDER
 from service_core.plugin import AdPlatform, ConversionSender, hook
 
 
@@ -16,4 +16,4 @@ def ad_platforms() -> Iterable[AdPlatform]:
 @hook
 def conversion_senders() -> Iterable[ConversionSender]:
     """Conversions to Google."""
-    return (CONVERSIONS,)
+    return (CONVERSION_SENDER,)

@@ -4,14 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from plugins.ads_google.client import API, MANAGER, TOKENS, digits, opened
-from plugins.ads_google.mapping import CLIENTS, OWN, account_of, report, row_of
+from plugins.ads_google.client import API_URL, MANAGER, TOKEN_URL, open_client, strip_dashes
+from plugins.ads_google.mapping import (
+    ACCOUNT_QUERY,
+    CLIENT_ACCOUNTS_QUERY,
+    map_account,
+    map_spend_row,
+    spend_query,
+)
 from service_core.plugin import (
     AdAccount,
+    AdLevel,
     Clock,
-    Level,
     SpendRow,
-    ad_figures,
+    platform_numbers,
     system_clock,
 )
 
@@ -26,8 +32,8 @@ class GoogleAds:
         clock: the present.
     """
 
-    api: str = API
-    tokens: str = TOKENS
+    api: str = API_URL
+    token_url: str = TOKEN_URL
     clock: Clock = system_clock
 
     @property
@@ -35,38 +41,41 @@ class GoogleAds:
         """``google``."""
         return "google"
 
-    def at(self, address: str) -> "GoogleAds":
+    def with_base_url(self, base_url: str) -> "GoogleAds":
         """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
+        return replace(self, api=base_url)
 
     async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
         """The accounts below the manager account, or those the person may open; managers have no ads.
 
         Raises:
-            PlatformDown: Google cannot be read now.
-            PlatformRefused: the credentials are not good.
+            PlatformUnavailable: Google cannot be read now.
+            CredentialsRejected: the credentials are not good.
         """
-        manager = digits(secrets.get(MANAGER))
-        with ad_figures.of_known_shape("Google Ads"):
-            async with opened(self.api, self.tokens, secrets, self.clock) as client:
+        manager = strip_dashes(secrets.get(MANAGER))
+        with platform_numbers.raise_if_malformed("Google Ads"):
+            async with open_client(self.api, self.token_url, secrets, self.clock) as client:
                 if manager:
-                    below = await client.search(manager, CLIENTS)
-                    return [account_of(one["customerClient"]) for one in below]
-                found = [await client.search_open(own, OWN) for own in await client.accessible()]
+                    below = await client.search(manager, CLIENT_ACCOUNTS_QUERY)
+                    return [map_account(one["customerClient"]) for one in below]
+                found = [
+                    await client.search_if_open(own, ACCOUNT_QUERY)
+                    for own in await client.list_accessible_customers()
+                ]
                 told = [one["customer"] for rows in found for one in rows]
-                return [account_of(one) for one in told if not one.get("manager")]
+                return [map_account(one) for one in told if not one.get("manager")]
 
     async def spend(
-        self, account: AdAccount, level: Level, first: date, last: date, secrets: Mapping[str, str]
+        self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
     ) -> list[SpendRow]:
         """Every row of a level, a row a day.
 
         Raises:
-            PlatformDown: Google cannot be read now.
-            PlatformRefused: the credentials are not good, or not for this account.
+            PlatformUnavailable: Google cannot be read now.
+            CredentialsRejected: the credentials are not good, or not for this account.
         """
         now, version = self.clock(), self.api.rpartition("/")[2]
-        with ad_figures.of_known_shape("Google Ads"):
-            async with opened(self.api, self.tokens, secrets, self.clock) as client:
-                told = await client.search(account.id, report(level, first, last))
-            return [row_of(one, account, level, now, version) for one in told]
+        with platform_numbers.raise_if_malformed("Google Ads"):
+            async with open_client(self.api, self.token_url, secrets, self.clock) as client:
+                told = await client.search(account.id, spend_query(level, first, last))
+            return [map_spend_row(one, account, level, now, version) for one in told]

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NoReturn
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, platform_calls
+from service_core.plugin import Clock, CredentialsRejected, PlatformUnavailable, platform_http
 
-API: Final = "https://googleads.googleapis.com/v26"
-TOKENS: Final = "https://oauth2.googleapis.com/token"
+API_URL: Final = "https://googleads.googleapis.com/v26"
+TOKEN_URL: Final = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
 MANAGER: Final = "login_customer_id"
 """Id of a manager account; with it, the accounts below that one are read."""
-SECONDS: Final = 120.0
-_NEEDED: Final = ("developer_token", "client_id", "client_secret", "refresh_token")
-_CLOSED: Final = frozenset({"CUSTOMER_NOT_ENABLED"})
+TIMEOUT_SECONDS: Final = 120.0
+_CREDENTIAL_NAMES: Final = ("developer_token", "client_id", "client_secret", "refresh_token")
+_CLOSED_ACCOUNT_CODES: Final = frozenset({"CUSTOMER_NOT_ENABLED"})
 """Accounts that were cancelled, or never finished: they are no fault of the credentials."""
-_DENIED: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
+_REJECTED_TOKEN_ERRORS: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
 """What the address of tokens says of credentials that are not good."""
 
 
-class _AccountClosed(PlatformRefused):
+class _AccountClosed(CredentialsRejected):
     """The account is not open, whoever asks."""
 
 
 @asynccontextmanager
-async def opened(
+async def open_client(
     api: str, tokens: str, secrets: Mapping[str, str], clock: Clock
 ) -> AsyncIterator["GoogleClient"]:
     """A few calls with one access token.
@@ -38,42 +38,42 @@ async def opened(
         clock: the present.
 
     Raises:
-        PlatformDown: there is nothing to call with, or no access token now.
-        PlatformRefused: the credentials are missing, or not good.
+        PlatformUnavailable: there is nothing to call with, or no access token now.
+        CredentialsRejected: the credentials are missing, or not good.
     """
-    platform_calls.require(secrets, _NEEDED)
-    with platform_calls.http_client("Google Ads"):
+    platform_http.require_credentials(secrets, _CREDENTIAL_NAMES)
+    with platform_http.require_http_client("Google Ads"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
-    async with httpx2.AsyncClient(timeout=SECONDS, verify=_trust()) as http:
-        calls = platform_calls.JsonCalls("Google", http.request, httpx2.HTTPError, clock)
-        http.headers.update(await _headers(calls, tokens, secrets))
+    async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, verify=_ssl_context()) as http:
+        calls = platform_http.JsonHttpClient("Google", http.request, httpx2.HTTPError, clock)
+        http.headers.update(await _fetch_headers(calls, tokens, secrets))
         yield GoogleClient(api, calls)
 
 
-def digits(text: str | None) -> str:
+def strip_dashes(text: str | None) -> str:
     """An id without the dashes it is shown with."""
     return (text or "").replace("-", "").strip()
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """Whom to trust, read once: it takes longer than a question."""
     import httpx2  # noqa: PLC0415 - as above
 
     return httpx2.create_ssl_context()
 
 
-async def _headers(
-    calls: platform_calls.JsonCalls, tokens: str, secrets: Mapping[str, str]
+async def _fetch_headers(
+    calls: platform_http.JsonHttpClient, tokens: str, secrets: Mapping[str, str]
 ) -> dict[str, str]:
     """What every call carries: an access token above all."""
     asked = {name: secrets[name] for name in ("client_id", "client_secret", "refresh_token")}
-    answer = await calls.ask("POST", tokens, data={"grant_type": "refresh_token", **asked})
+    answer = await calls.request_json("POST", tokens, data={"grant_type": "refresh_token", **asked})
     headers = {
-        "Authorization": f"Bearer {_good(answer)['access_token']}",
+        "Authorization": f"Bearer {_require_success(answer)['access_token']}",
         "developer-token": secrets["developer_token"],
     }
-    manager = digits(secrets.get(MANAGER))
+    manager = strip_dashes(secrets.get(MANAGER))
     return headers | ({"login-customer-id": manager} if manager else {})
 
 
@@ -82,86 +82,94 @@ class GoogleClient:
     """What can be asked of the Google Ads API."""
 
     api: str
-    calls: platform_calls.JsonCalls
+    calls: platform_http.JsonHttpClient
 
-    async def accessible(self) -> list[str]:
+    async def list_accessible_customers(self) -> list[str]:
         """Ids of the accounts the person may open directly."""
-        told = _good(await self.calls.ask("GET", f"{self.api}/customers:listAccessibleCustomers"))
+        told = _require_success(
+            await self.calls.request_json("GET", f"{self.api}/customers:listAccessibleCustomers")
+        )
         return [name.rpartition("/")[2] for name in told.get("resourceNames") or ()]
 
     async def search(self, customer: str, query: str) -> list[Mapping[str, Any]]:
         """The rows that answer a query.
 
         Raises:
-            PlatformDown: Google cannot be read now.
-            PlatformRefused: the credentials are not good for it.
+            PlatformUnavailable: Google cannot be read now.
+            CredentialsRejected: the credentials are not good for it.
         """
-        pieces = _good(await self.post(f"customers/{customer}/googleAds:searchStream", {"query": query}))
+        pieces = _require_success(
+            await self.post(f"customers/{customer}/googleAds:searchStream", {"query": query})
+        )
         return [row for piece in pieces for row in piece.get("results") or ()]
 
-    async def search_open(self, customer: str, query: str) -> list[Mapping[str, Any]]:
+    async def search_if_open(self, customer: str, query: str) -> list[Mapping[str, Any]]:
         """As `search`; nothing, where the account is closed."""
         try:
             return await self.search(customer, query)
         except _AccountClosed:
             return []
 
-    async def post(self, path: str, body: Any) -> platform_calls.JsonAnswer:
+    async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
         """Send something; the answer is not judged.
 
         Raises:
-            PlatformDown: there was no answer.
+            PlatformUnavailable: there was no answer.
         """
-        return await self.calls.post(f"{self.api}/{path}", body)
+        return await self.calls.post_json(f"{self.api}/{path}", body)
 
 
-def failures(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def error_details(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What is wrong in detail, as the failures of the Google Ads API list it."""
     return [fault for detail in status.get("details") or () for fault in detail.get("errors") or ()]
 
 
-def codes_of(faults: list[Mapping[str, Any]]) -> dict[str, str]:
+def codes_by_kind(faults: list[Mapping[str, Any]]) -> dict[str, str]:
     """Codes of failures by their kind, such as ``quotaError``."""
     return {kind: code for fault in faults for kind, code in (fault.get("errorCode") or {}).items()}
 
 
-def wait_of(answer: platform_calls.JsonAnswer, faults: list[Mapping[str, Any]]) -> float | None:
+def retry_delay(answer: platform_http.JsonResponse, faults: list[Mapping[str, Any]]) -> float | None:
     """Seconds that an answer asks to wait for, in whichever way."""
-    return answer.retry_after or _delay(faults)
+    return answer.retry_after or _quota_delay(faults)
 
 
-def error_of(answer: platform_calls.JsonAnswer) -> Any:
+def response_error(answer: platform_http.JsonResponse) -> Any:
     """What an answer says is wrong: an object, a word of the address of tokens, or None."""
-    first = answer.told[0] if isinstance(answer.told, list) and answer.told else answer.told
+    first = answer.payload[0] if isinstance(answer.payload, list) and answer.payload else answer.payload
     return first.get("error") if isinstance(first, dict) else None
 
 
-def _good(answer: platform_calls.JsonAnswer) -> Any:
+def _require_success(answer: platform_http.JsonResponse) -> Any:
     """What an answer tells, unless it refuses."""
-    told = answer.content()
-    if not answer.is_good:
-        _refuse(answer)
+    told = answer.require_json()
+    if not answer.is_success:
+        _raise_api_error(answer)
     return told
 
 
-def _refuse(answer: platform_calls.JsonAnswer) -> NoReturn:
+def _raise_api_error(answer: platform_http.JsonResponse) -> NoReturn:
     """Say what a refusal means: whose turn it is to do something."""
-    error = error_of(answer)
+    error = response_error(answer)
     if isinstance(error, str):
         reason = f"Google gives no access token ({error})."
-        raise PlatformRefused(reason) if error in _DENIED else PlatformDown(reason, answer.retry_after)
-    faults = failures(error or {})
-    codes = codes_of(faults)
+        raise (
+            CredentialsRejected(reason)
+            if error in _REJECTED_TOKEN_ERRORS
+            else PlatformUnavailable(reason, answer.retry_after)
+        )
+    faults = error_details(error or {})
+    codes = codes_by_kind(faults)
     said = next((fault["message"] for fault in faults if fault.get("message")), None)
     reason = f"Google says: {said or (error or {}).get('message') or f'status {answer.status}'}"
-    if _CLOSED & set(codes.values()):
+    if _CLOSED_ACCOUNT_CODES & set(codes.values()):
         raise _AccountClosed(reason)
     if answer.status in {401, 403} and "quotaError" not in codes:
-        raise PlatformRefused(reason)
-    raise PlatformDown(reason, wait_of(answer, faults), answer.status)
+        raise CredentialsRejected(reason)
+    raise PlatformUnavailable(reason, retry_delay(answer, faults), answer.status)
 
 
-def _delay(faults: list[Mapping[str, Any]]) -> float | None:
+def _quota_delay(faults: list[Mapping[str, Any]]) -> float | None:
     """Seconds that a quota asks to wait for, as in ``"30s"``."""
     asked = ((fault.get("details") or {}).get("quotaErrorDetails") or {} for fault in faults)
     texts = [str(one.get("retryDelay", "")).removesuffix("s") for one in asked]

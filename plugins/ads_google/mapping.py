@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, Final
 
-from service_core.plugin import AdAccount, Entity, Level, SpendRow, ad_figures
+from service_core.plugin import AdAccount, AdEntity, AdLevel, SpendRow, platform_numbers
 
 _ACCOUNT: Final = ("id", "descriptive_name", "currency_code", "time_zone", "manager")
 
@@ -14,9 +14,9 @@ def _account_query(resource: str, where: str = "") -> str:
     return f"SELECT {fields} FROM {resource}{where}"  # noqa: S608 - words of ours alone
 
 
-OWN: Final = _account_query("customer")
+ACCOUNT_QUERY: Final = _account_query("customer")
 """Asks an account what it is."""
-CLIENTS: Final = _account_query(
+CLIENT_ACCOUNTS_QUERY: Final = _account_query(
     "customer_client", " WHERE customer_client.manager = FALSE AND customer_client.status = 'ENABLED'"
 )
 """Asks a manager account which accounts are below it, at any depth."""
@@ -29,65 +29,67 @@ _FIGURES: Final = (
     "metrics.conversions_value",
 )  # fmt: skip
 _REPORTS: Final = {
-    Level.CAMPAIGN: ("campaign", _CAMPAIGN),
-    Level.GROUP: ("ad_group", (*_CAMPAIGN, *_GROUP)),
-    Level.AD: ("ad_group_ad", (*_CAMPAIGN, *_GROUP, *_AD)),
+    AdLevel.CAMPAIGN: ("campaign", _CAMPAIGN),
+    AdLevel.GROUP: ("ad_group", (*_CAMPAIGN, *_GROUP)),
+    AdLevel.AD: ("ad_group_ad", (*_CAMPAIGN, *_GROUP, *_AD)),
 }
 
 
-def report(level: Level, first: date, last: date) -> str:
+def spend_query(level: AdLevel, first: date, last: date) -> str:
     """Asks for every row of a level, a row a day; rows without delivery are left out by Google."""
     resource, named = _REPORTS[level]
     days = f"segments.date BETWEEN '{first}' AND '{last}'"
     return f"SELECT {', '.join((*named, *_FIGURES))} FROM {resource} WHERE {days}"  # noqa: S608 - words of ours alone
 
 
-def account_of(told: Mapping[str, Any]) -> AdAccount:
+def map_account(payload: Mapping[str, Any]) -> AdAccount:
     """An ad account.
 
     Raises:
         KeyError: it has no id, currency or time zone.
     """
-    return AdAccount(str(told["id"]), told.get("descriptiveName"), told["currencyCode"], told["timeZone"])
+    return AdAccount(
+        str(payload["id"]), payload.get("descriptiveName"), payload["currencyCode"], payload["timeZone"]
+    )
 
 
-def row_of(
-    told: Mapping[str, Any], account: AdAccount, level: Level, now: datetime, version: str
+def map_spend_row(
+    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, now: datetime, version: str
 ) -> SpendRow:
     """A row of one day; what it leaves out is None.
 
     Raises:
         LookupError, TypeError, ValueError: it is not what Google documents.
     """
-    metrics = told.get("metrics") or {}
+    metrics = payload.get("metrics") or {}
     return SpendRow(
         platform="google",
         account_id=account.id,
-        entity=_entity_of(told, level),
-        day=date.fromisoformat(told["segments"]["date"]),
+        entity=_map_entity(payload, level),
+        day=date.fromisoformat(payload["segments"]["date"]),
         currency=account.currency,
         account_zone=account.timezone,
         fetched_at=now,
-        spend=ad_figures.micros(metrics.get("costMicros"), account.currency),
-        impressions=ad_figures.count(metrics.get("impressions")),
-        clicks=ad_figures.count(metrics.get("clicks")),
-        conversions=ad_figures.fraction(metrics.get("conversions")),
-        conversion_value=ad_figures.money(metrics.get("conversionsValue"), account.currency),
+        spend=platform_numbers.parse_micros(metrics.get("costMicros"), account.currency),
+        impressions=platform_numbers.parse_count(metrics.get("impressions")),
+        clicks=platform_numbers.parse_count(metrics.get("clicks")),
+        conversions=platform_numbers.parse_float(metrics.get("conversions")),
+        conversion_value=platform_numbers.parse_amount(metrics.get("conversionsValue"), account.currency),
         report_version=version,
     )
 
 
-def _entity_of(told: Mapping[str, Any], level: Level) -> Entity:
-    campaign = told["campaign"]
+def _map_entity(payload: Mapping[str, Any], level: AdLevel) -> AdEntity:
+    campaign = payload["campaign"]
     named: dict[str, Any] = {"campaign_name": campaign.get("name"), "status": campaign.get("status")}
-    if level is not Level.CAMPAIGN:
-        group = told["adGroup"]
+    if level is not AdLevel.CAMPAIGN:
+        group = payload["adGroup"]
         named |= {
             "group_id": str(group["id"]),
             "group_name": group.get("name"),
             "status": group.get("status"),
         }
-    if level is Level.AD:
-        held, ad = told["adGroupAd"], told["adGroupAd"]["ad"]
+    if level is AdLevel.AD:
+        held, ad = payload["adGroupAd"], payload["adGroupAd"]["ad"]
         named |= {"ad_id": str(ad["id"]), "ad_name": ad.get("name") or None, "status": held.get("status")}
-    return Entity(level, str(campaign["id"]), **named)
+    return AdEntity(level, str(campaign["id"]), **named)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any, Final
 
-from plugins.ads_google.client import digits, failures
+from plugins.ads_google.client import error_details, strip_dashes
 from service_core.plugin import (
     Accepted,
     Conversion,
@@ -13,51 +13,51 @@ from service_core.plugin import (
     Destination,
     Rejected,
     SendOutcome,
-    ad_figures,
     hashing,
-    platform_calls,
+    platform_http,
+    platform_numbers,
 )
 
-_HAD: Final = frozenset({"ORDER_ID_ALREADY_IN_USE", "CLICK_CONVERSION_ALREADY_EXISTS"})
+_ALREADY_RECEIVED: Final = frozenset({"ORDER_ID_ALREADY_IN_USE", "CLICK_CONVERSION_ALREADY_EXISTS"})
 """Codes of a conversion that Google has from an earlier call."""
 _TOO_RECENT: Final = frozenset({"TOO_RECENT_EVENT", "TOO_RECENT_CONVERSION_ACTION"})
 """Codes of a click or a conversion action that Google does not know yet."""
 _RECENT_SECONDS: Final = 6 * 3600.0
 """How long Google asks to wait then."""
-_THEIRS: Final = frozenset({"internalError", "databaseError", "quotaError"})
+_TRANSIENT_KINDS: Final = frozenset({"internalError", "databaseError", "quotaError"})
 """Kinds of codes that are no fault of a conversion."""
 
 
-def body_of(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
+def upload_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
     """What is uploaded: of several with one order id only the first, since Google refuses all of them otherwise."""
     first = {one.event_id: one for one in reversed(conversions)}
-    rows = [conversion_of(destination, first[id_]) for id_ in event_ids(conversions)]
+    rows = [conversion_body(destination, first[id_]) for id_ in distinct_event_ids(conversions)]
     return {"conversions": rows, "partialFailure": True, "validateOnly": destination.test}
 
 
-def event_ids(conversions: Sequence[Conversion]) -> list[str]:
+def distinct_event_ids(conversions: Sequence[Conversion]) -> list[str]:
     """The order ids, each once, as they stand in the body."""
     return list(dict.fromkeys(one.event_id for one in conversions))
 
 
-def conversion_of(destination: Destination, conversion: Conversion) -> dict[str, Any]:
+def conversion_body(destination: Destination, conversion: Conversion) -> dict[str, Any]:
     """One conversion."""
     customer = conversion.customer
-    account = digits(destination.account_id)
+    account = strip_dashes(destination.account_id)
     click = {customer.click.type: customer.click.value} if customer.click else {}
-    return platform_calls.known(
+    return platform_http.drop_empty(
         **click,
         conversionAction=f"customers/{account}/conversionActions/{destination.asset_id}",
         conversionDateTime=conversion.occurred_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S+00:00"),
-        conversionValue=ad_figures.number(conversion.value, conversion.currency),
+        conversionValue=platform_numbers.to_platform_amount(conversion.value, conversion.currency),
         currencyCode=conversion.currency,
         orderId=conversion.event_id,
-        userIdentifiers=_identifiers(customer),
-        consent={"adUserData": "GRANTED"} if conversion.granted else None,
+        userIdentifiers=_user_identifiers(customer),
+        consent={"adUserData": "GRANTED"} if conversion.consent_granted else None,
     )
 
 
-def outcomes_of(told: Mapping[str, Any], status: int, ids: Sequence[str]) -> dict[str, SendOutcome]:
+def parse_outcomes(payload: Mapping[str, Any], status: int, ids: Sequence[str]) -> dict[str, SendOutcome]:
     """What became of each order id; a failure that names none of the rows is that of all.
 
     Args:
@@ -66,32 +66,32 @@ def outcomes_of(told: Mapping[str, Any], status: int, ids: Sequence[str]) -> dic
         ids: in the order of the rows.
     """
     found: dict[str, SendOutcome] = {}
-    for fault in failures(told.get("partialFailureError") or {}):
-        row = _row_of(fault)
+    for fault in error_details(payload.get("partialFailureError") or {}):
+        row = _failed_row(fault)
         hit = ids if row is None or row >= len(ids) else (ids[row],)
         for id_ in hit:
-            found.setdefault(id_, _outcome(fault, status))
+            found.setdefault(id_, _failure_outcome(fault, status))
     return {id_: found.get(id_, Accepted(status)) for id_ in ids}
 
 
-def _identifiers(customer: Customer) -> list[dict[str, str]]:
-    hashed = platform_calls.known(
-        hashedEmail=hashing.email(customer.email),
-        hashedPhoneNumber=hashing.phone(customer.phone, plus=True),
+def _user_identifiers(customer: Customer) -> list[dict[str, str]]:
+    hashed = platform_http.drop_empty(
+        hashedEmail=hashing.hash_email(customer.email),
+        hashedPhoneNumber=hashing.hash_phone(customer.phone, plus=True),
     )
     return [{name: value} for name, value in hashed.items()]
 
 
-def _row_of(fault: Mapping[str, Any]) -> int | None:
+def _failed_row(fault: Mapping[str, Any]) -> int | None:
     path = (fault.get("location") or {}).get("fieldPathElements") or ()
     named = [element.get("index") for element in path if element.get("fieldName") == "conversions"]
     return int(named[0]) if named and named[0] is not None else None
 
 
-def _outcome(fault: Mapping[str, Any], status: int) -> SendOutcome:
+def _failure_outcome(fault: Mapping[str, Any], status: int) -> SendOutcome:
     kind, code = next(iter((fault.get("errorCode") or {}).items()), ("", "UNKNOWN"))
-    if code in _HAD:
+    if code in _ALREADY_RECEIVED:
         return Accepted(status)
     if code in _TOO_RECENT:
         return Deferred(code, status, _RECENT_SECONDS)
-    return Deferred(code, status) if kind in _THEIRS else Rejected(code, status)
+    return Deferred(code, status) if kind in _TRANSIENT_KINDS else Rejected(code, status)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.ads_meta.adapter import MetaAds
-from plugins.ads_meta.conversions import CONVERSIONS
+from plugins.ads_meta.conversions import CONVERSION_SENDER
 from service_core.plugin import AdPlatform, ConversionSender, hook
 
 
@@ -16,4 +16,4 @@ def ad_platforms() -> Iterable[AdPlatform]:
 @hook
 def conversion_senders() -> Iterable[ConversionSender]:
     """Conversions to Meta."""
-    return (CONVERSIONS,)
+    return (CONVERSION_SENDER,)

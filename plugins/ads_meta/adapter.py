@@ -6,26 +6,26 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
-from plugins.ads_meta.client import API, MetaClient, opened
+from plugins.ads_meta.client import API_URL, MetaClient, open_client
 from plugins.ads_meta.mapping import (
     STATUS_FIELDS,
-    account_of,
-    edge_of,
-    fields_of,
-    level_of,
-    row_of,
+    entity_edge,
+    map_account,
+    map_spend_row,
+    platform_level,
+    report_fields,
     with_status,
 )
 from service_core.plugin import (
     AdAccount,
+    AdLevel,
     Clock,
-    Level,
     SpendRow,
-    ad_figures,
+    platform_numbers,
     system_clock,
 )
 
-_PAGE: Final = 500
+_PAGE_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class MetaAds:
         clock: the present.
     """
 
-    api: str = API
+    api: str = API_URL
     clock: Clock = system_clock
 
     @property
@@ -45,60 +45,63 @@ class MetaAds:
         """``meta``."""
         return "meta"
 
-    def at(self, address: str) -> "MetaAds":
+    def with_base_url(self, base_url: str) -> "MetaAds":
         """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
+        return replace(self, api=base_url)
 
     async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
         """The ad accounts of whoever the token is of.
 
         Raises:
-            PlatformDown: Meta cannot be read now.
-            PlatformRefused: the token is not good.
+            PlatformUnavailable: Meta cannot be read now.
+            CredentialsRejected: the token is not good.
         """
         fields = "id,name,currency,timezone_name"
-        with ad_figures.of_known_shape("Meta"):
-            async with opened(self.api, secrets, self.clock) as client:
+        with platform_numbers.raise_if_malformed("Meta"):
+            async with open_client(self.api, secrets, self.clock) as client:
                 return [
-                    account_of(told) async for told in _pages(client, "me/adaccounts", {"fields": fields})
+                    map_account(told)
+                    async for told in _iterate_pages(client, "me/adaccounts", {"fields": fields})
                 ]
 
     async def spend(
-        self, account: AdAccount, level: Level, first: date, last: date, secrets: Mapping[str, str]
+        self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
     ) -> list[SpendRow]:
         """Every row of a level, a row a day.
 
         Raises:
-            PlatformDown: Meta cannot be read now.
-            PlatformRefused: the token is not good, or not for this account.
+            PlatformUnavailable: Meta cannot be read now.
+            CredentialsRejected: the token is not good, or not for this account.
         """
         question = {
-            "level": level_of(level),
+            "level": platform_level(level),
             "time_increment": "1",
             "time_range": json.dumps({"since": f"{first}", "until": f"{last}"}),
-            "fields": ",".join(fields_of(level)),
+            "fields": ",".join(report_fields(level)),
             "use_unified_attribution_setting": "true",
         }
         now, version = self.clock(), self.api.rpartition("/")[2]
-        with ad_figures.of_known_shape("Meta"):
-            async with opened(self.api, secrets, self.clock) as client:
-                pages = _pages(client, f"{account.id}/insights", question)
-                rows = [row_of(told, account, level, now, version) async for told in pages]
+        with platform_numbers.raise_if_malformed("Meta"):
+            async with open_client(self.api, secrets, self.clock) as client:
+                pages = _iterate_pages(client, f"{account.id}/insights", question)
+                rows = [map_spend_row(told, account, level, now, version) async for told in pages]
                 if not rows:
                     return []
-                entities = _pages(client, f"{account.id}/{edge_of(level)}", {"fields": STATUS_FIELDS})
+                entities = _iterate_pages(
+                    client, f"{account.id}/{entity_edge(level)}", {"fields": STATUS_FIELDS}
+                )
                 listed = {told["id"]: told async for told in entities}
         return [with_status(row, listed) for row in rows]
 
 
-async def _pages(
-    client: MetaClient, path: str, question: Mapping[str, str]
+async def _iterate_pages(
+    client: MetaClient, path: str, params: Mapping[str, str]
 ) -> AsyncIterator[Mapping[str, Any]]:
     """Everything an edge holds, page after page."""
     after: str | None = None
     while True:
-        turned = {**question, "after": after} if after else question
-        answer = await client.page(path, turned, _PAGE)
+        turned = {**params, "after": after} if after else params
+        answer = await client.get_page(path, turned, _PAGE_SIZE)
         for told in answer.get("data") or ():
             yield told
         paging = answer.get("paging") or {}

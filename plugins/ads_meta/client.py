@@ -8,44 +8,44 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NoReturn
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, platform_calls
+from service_core.plugin import Clock, CredentialsRejected, PlatformUnavailable, platform_http
 
-API: Final = "https://graph.facebook.com/v26.0"
-SECONDS: Final = 60.0
-CREDENTIALS: Final = frozenset({10, 102, 104, 190, 294, *range(200, 300)})
+API_URL: Final = "https://graph.facebook.com/v26.0"
+TIMEOUT_SECONDS: Final = 60.0
+CREDENTIAL_CODES: Final = frozenset({10, 102, 104, 190, 294, *range(200, 300)})
 """Codes of a token that is missing, over, or lacks a permission."""
-LATER: Final = frozenset({1, 2, 4, 17, 32, 341, 368, 613, *range(80000, 80015)})
+RETRYABLE_CODES: Final = frozenset({1, 2, 4, 17, 32, 341, 368, 613, *range(80000, 80015)})
 """Codes of too many calls, and of faults of theirs."""
 
 
-_TOO_MUCH: Final = "reduce the amount of data"
+_TOO_MUCH_DATA: Final = "reduce the amount of data"
 """Said with code 1, which means anything else, too."""
-_LEAST: Final = 25
+_MIN_PAGE_SIZE: Final = 25
 """Rows of a page below which nothing smaller is asked for."""
 
 
-class _TooMuch(PlatformDown):
+class _TooMuchData(PlatformUnavailable):
     """The page is too large."""
 
 
 @asynccontextmanager
-async def opened(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["MetaClient"]:
+async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["MetaClient"]:
     """A few calls on one connection.
 
     Raises:
-        PlatformDown: there is nothing to call with.
-        PlatformRefused: the token is missing.
+        PlatformUnavailable: there is nothing to call with.
+        CredentialsRejected: the token is missing.
     """
-    platform_calls.require(secrets, ("access_token",))
-    with platform_calls.http_client("Meta"):
+    platform_http.require_credentials(secrets, ("access_token",))
+    with platform_http.require_http_client("Meta"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Authorization": f"Bearer {secrets['access_token']}", "Accept": "application/json"}
-    async with httpx2.AsyncClient(headers=headers, timeout=SECONDS, verify=_trust()) as http:
-        yield MetaClient(api, platform_calls.JsonCalls("Meta", http.request, httpx2.HTTPError, clock))
+    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS, verify=_ssl_context()) as http:
+        yield MetaClient(api, platform_http.JsonHttpClient("Meta", http.request, httpx2.HTTPError, clock))
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """Whom to trust, read once: it takes longer than a question."""
     import httpx2  # noqa: PLC0415 - as above
 
@@ -57,57 +57,57 @@ class MetaClient:
     """What can be asked of the Graph API."""
 
     api: str
-    calls: platform_calls.JsonCalls
+    calls: platform_http.JsonHttpClient
 
-    async def page(self, path: str, question: Mapping[str, str], size: int) -> Mapping[str, Any]:
+    async def get_page(self, path: str, params: Mapping[str, str], size: int) -> Mapping[str, Any]:
         """A page of what an edge holds; a smaller one, where Meta finds it too much at once.
 
         Raises:
-            PlatformDown: Meta cannot be read now.
-            PlatformRefused: the token is not good for it.
+            PlatformUnavailable: Meta cannot be read now.
+            CredentialsRejected: the token is not good for it.
         """
         while True:
             try:
-                return await self._get(path, {**question, "limit": str(size)})
-            except _TooMuch:
-                if size <= _LEAST:
+                return await self._get(path, {**params, "limit": str(size)})
+            except _TooMuchData:
+                if size <= _MIN_PAGE_SIZE:
                     raise
                 size //= 2
 
-    async def post(self, path: str, body: Any) -> platform_calls.JsonAnswer:
+    async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
         """Add something to an edge; the answer is not judged.
 
         Raises:
-            PlatformDown: there was no answer.
+            PlatformUnavailable: there was no answer.
         """
-        return await self.calls.post(f"{self.api}/{path}", body)
+        return await self.calls.post_json(f"{self.api}/{path}", body)
 
-    async def _get(self, path: str, question: Mapping[str, str]) -> Mapping[str, Any]:
-        answer = await self.calls.ask("GET", f"{self.api}/{path}", params=question)
-        told: Mapping[str, Any] = answer.content()
-        if "error" in told or not answer.is_good:
-            _refuse(answer, told.get("error") or {})
+    async def _get(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+        answer = await self.calls.request_json("GET", f"{self.api}/{path}", params=params)
+        told: Mapping[str, Any] = answer.require_json()
+        if "error" in told or not answer.is_success:
+            _raise_api_error(answer, told.get("error") or {})
         return told
 
 
-def wait_of(answer: platform_calls.JsonAnswer) -> float | None:
+def retry_delay(answer: platform_http.JsonResponse) -> float | None:
     """Seconds that an answer asks to wait for, in whichever way."""
-    return answer.retry_after or _regained(answer.headers.get("x-business-use-case-usage"))
+    return answer.retry_after or _usage_delay(answer.headers.get("x-business-use-case-usage"))
 
 
-def _refuse(answer: platform_calls.JsonAnswer, error: Mapping[str, Any]) -> NoReturn:
+def _raise_api_error(answer: platform_http.JsonResponse, error: Mapping[str, Any]) -> NoReturn:
     """Say what an error means: whose turn it is to do something."""
     code = error.get("code")
     reason = f"Meta says: {error.get('message') or f'status {answer.status}'}"
-    known = code in LATER or code in CREDENTIALS
-    if code in CREDENTIALS or (not known and answer.status in {401, 403}):
-        raise PlatformRefused(reason)
-    if code == 1 and _TOO_MUCH in reason:
-        raise _TooMuch(reason)
-    raise PlatformDown(reason, wait_of(answer), answer.status)
+    known = code in RETRYABLE_CODES or code in CREDENTIAL_CODES
+    if code in CREDENTIAL_CODES or (not known and answer.status in {401, 403}):
+        raise CredentialsRejected(reason)
+    if code == 1 and _TOO_MUCH_DATA in reason:
+        raise _TooMuchData(reason)
+    raise PlatformUnavailable(reason, retry_delay(answer), answer.status)
 
 
-def _regained(usage: str | None) -> float | None:
+def _usage_delay(usage: str | None) -> float | None:
     """Seconds until a business may ask again: the longest of what the header tells in minutes."""
     try:
         told = json.loads(usage or "{}")

@@ -5,25 +5,25 @@ from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
-from plugins.ads_meta.client import API, CREDENTIALS, LATER, opened, wait_of
-from plugins.ads_meta.payload import body_of
+from plugins.ads_meta.client import API_URL, CREDENTIAL_CODES, RETRYABLE_CODES, open_client, retry_delay
+from plugins.ads_meta.payload import batch_body
 from service_core.plugin import (
-    CUSTOM,
+    CUSTOM_EVENT,
     Accepted,
-    Platform,
-    PlatformDown,
-    PlatformRefused,
+    CredentialsRejected,
+    FunctionSender,
+    PlatformUnavailable,
+    PostbackPlatform,
     Rejected,
     SendCall,
-    Sender,
+    SendLimits,
     SendOutcome,
-    Terms,
     Throttle,
-    check_answer,
-    platform_calls,
+    platform_http,
+    raise_for_status,
 )
 
-META: Final = Platform(
+META: Final = PostbackPlatform(
     "meta",
     "Meta",
     "pixel_id",
@@ -32,54 +32,56 @@ META: Final = Platform(
     (
         "Purchase", "AddToCart", "InitiateCheckout", "Lead", "CompleteRegistration", "Subscribe", "StartTrial",
         "ViewContent", "Search", "AddPaymentInfo", "PageView", "AddToWishlist", "Contact", "Schedule",
-        "CustomizeProduct", "Donate", "FindLocation", "SubmitApplication", CUSTOM,
+        "CustomizeProduct", "Donate", "FindLocation", "SubmitApplication", CUSTOM_EVENT,
     ),
 )  # fmt: skip
-TERMS: Final = Terms(
+SEND_LIMITS: Final = SendLimits(
     age_limit=timedelta(days=7),
-    batch=1_000,
+    batch_size=1_000,
     throttle=Throttle(200, timedelta(hours=1)),
     click_types=("fbclid",),
     click_window=timedelta(days=90),
     match_keys=frozenset({"email", "phone", "fbclid", "fbc", "fbp", "user_id", "visitor_id", "anonymous_id"}),
-    valued=frozenset({"Purchase"}),
+    value_required=frozenset({"Purchase"}),
 )
 _NO_PIXEL: Final = 33
 """Subcode of an object that is not there, or not for whoever asks: no conversion is at fault."""
 
 
-async def send(call: SendCall) -> list[SendOutcome]:
+async def send_conversions(call: SendCall) -> list[SendOutcome]:
     """Post the conversions to the pixel.
 
     Raises:
-        PlatformDown: Meta takes none now.
-        PlatformRefused: the token is not good, or not for this pixel.
+        PlatformUnavailable: Meta takes none now.
+        CredentialsRejected: the token is not good, or not for this pixel.
         BatchRejected: Meta takes none, because of some.
     """
     path = f"{quote(call.destination.asset_id, safe='')}/events"
-    async with opened(call.api, call.secrets, call.clock) as client:
-        answer = await client.post(path, body_of(call.destination, call.conversions))
-    return [_outcome(answer)] * len(call.conversions)
+    async with open_client(call.base_url, call.secrets, call.clock) as client:
+        answer = await client.post(path, batch_body(call.destination, call.conversions))
+    return [_batch_outcome(answer)] * len(call.conversions)
 
 
-CONVERSIONS: Final = Sender(META, TERMS, API, send, tests_by_code=True)
+CONVERSION_SENDER: Final = FunctionSender(
+    META, SEND_LIMITS, API_URL, send_conversions, requires_test_code=True
+)
 
 
-def _outcome(answer: platform_calls.JsonAnswer) -> SendOutcome:
-    error = _error(answer)
+def _batch_outcome(answer: platform_http.JsonResponse) -> SendOutcome:
+    error = _response_error(answer)
     code, subcode = error.get("code"), error.get("error_subcode")
     known = "/".join(str(one) for one in (code, subcode) if isinstance(one, int)) or None
-    if code in CREDENTIALS:
-        raise PlatformRefused(f"Meta refuses the access token ({known}).")
-    if code in LATER:
-        raise PlatformDown(f"Meta takes nothing now ({known}).", wait_of(answer), answer.status)
+    if code in CREDENTIAL_CODES:
+        raise CredentialsRejected(f"Meta refuses the access token ({known}).")
+    if code in RETRYABLE_CODES:
+        raise PlatformUnavailable(f"Meta takes nothing now ({known}).", retry_delay(answer), answer.status)
     if subcode == _NO_PIXEL:
         return Rejected(f"{known}", answer.status)
-    check_answer(answer.status, known, wait_of(answer))
-    answer.content()
+    raise_for_status(answer.status, known, retry_delay(answer))
+    answer.require_json()
     return Accepted(answer.status)
 
 
-def _error(answer: platform_calls.JsonAnswer) -> Mapping[str, Any]:
-    told = answer.told.get("error") if isinstance(answer.told, dict) else None
+def _response_error(answer: platform_http.JsonResponse) -> Mapping[str, Any]:
+    told = answer.payload.get("error") if isinstance(answer.payload, dict) else None
     return told if isinstance(told, dict) else {}

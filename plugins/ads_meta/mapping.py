@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final
 
-from service_core.plugin import AdAccount, Entity, Level, SpendRow, ad_figures
+from service_core.plugin import AdAccount, AdEntity, AdLevel, SpendRow, platform_numbers
 
-_LEVELS: Final = {Level.CAMPAIGN: "campaign", Level.GROUP: "adset", Level.AD: "ad"}
+_LEVELS: Final = {AdLevel.CAMPAIGN: "campaign", AdLevel.GROUP: "adset", AdLevel.AD: "ad"}
 _STATUS: Final = "effective_status"
 STATUS_FIELDS: Final = f"id,{_STATUS}"
 """The fields that tell how an entity stands: reports do not."""
@@ -18,55 +18,57 @@ _PURCHASES: Final = ("omni_purchase", "purchase")
 """Kinds of action that count as conversions, the first there is: of every channel, or of the pixel."""
 
 
-def level_of(level: Level) -> str:
+def platform_level(level: AdLevel) -> str:
     """What Meta calls a level."""
     return _LEVELS[level]
 
 
-def edge_of(level: Level) -> str:
+def entity_edge(level: AdLevel) -> str:
     """Where Meta lists the entities of a level."""
     return f"{_LEVELS[level]}s"
 
 
-def fields_of(level: Level) -> list[str]:
+def report_fields(level: AdLevel) -> list[str]:
     """The fields to ask for: ids and names down to the level, and figures."""
-    named = list(_LEVELS.values())[: list(Level).index(level) + 1]
+    named = list(_LEVELS.values())[: list(AdLevel).index(level) + 1]
     return [*(f"{name}_{part}" for name in named for part in ("id", "name")), *_FIGURES]
 
 
-def account_of(told: Mapping[str, Any]) -> AdAccount:
+def map_account(payload: Mapping[str, Any]) -> AdAccount:
     """An ad account.
 
     Raises:
         KeyError: it has no id, currency or time zone.
     """
-    return AdAccount(told["id"], told.get("name"), told["currency"], told["timezone_name"])
+    return AdAccount(payload["id"], payload.get("name"), payload["currency"], payload["timezone_name"])
 
 
-def row_of(
-    told: Mapping[str, Any], account: AdAccount, level: Level, now: datetime, version: str
+def map_spend_row(
+    payload: Mapping[str, Any], account: AdAccount, level: AdLevel, now: datetime, version: str
 ) -> SpendRow:
     """A row of one day; what it leaves out is None.
 
     Raises:
         LookupError, TypeError, ValueError: it is not what Meta documents.
     """
-    purchases, value = told.get("actions"), told.get("action_values")
+    purchases, value = payload.get("actions"), payload.get("action_values")
     return SpendRow(
         platform="meta",
         account_id=account.id,
-        entity=_entity_of(told, level),
-        day=date.fromisoformat(told["date_start"]),
+        entity=_map_entity(payload, level),
+        day=date.fromisoformat(payload["date_start"]),
         currency=account.currency,
         account_zone=account.timezone,
         fetched_at=now,
-        spend=ad_figures.money(told.get("spend"), account.currency),
-        impressions=ad_figures.count(told.get("impressions")),
-        clicks=ad_figures.count(told.get("clicks")),
-        reach=ad_figures.count(told.get("reach")),
-        conversions=None if purchases is None else ad_figures.fraction(_purchases(purchases)),
-        conversion_value=None if value is None else ad_figures.money(_purchases(value), account.currency),
-        attribution_setting=told.get("attribution_setting") or "",
+        spend=platform_numbers.parse_amount(payload.get("spend"), account.currency),
+        impressions=platform_numbers.parse_count(payload.get("impressions")),
+        clicks=platform_numbers.parse_count(payload.get("clicks")),
+        reach=platform_numbers.parse_count(payload.get("reach")),
+        conversions=None if purchases is None else platform_numbers.parse_float(_purchase_value(purchases)),
+        conversion_value=None
+        if value is None
+        else platform_numbers.parse_amount(_purchase_value(value), account.currency),
+        attribution_setting=payload.get("attribution_setting") or "",
         report_version=version,
     )
 
@@ -77,10 +79,10 @@ def with_status(row: SpendRow, listed: Mapping[str, Mapping[str, Any]]) -> Spend
     return replace(row, entity=replace(row.entity, status=status))
 
 
-def _entity_of(told: Mapping[str, Any], level: Level) -> Entity:
-    own = fields_of(level)
+def _map_entity(payload: Mapping[str, Any], level: AdLevel) -> AdEntity:
+    own = report_fields(level)
     names = {
-        ours: told.get(theirs)
+        ours: payload.get(theirs)
         for ours, theirs in (
             ("campaign_name", "campaign_name"),
             ("group_id", "adset_id"),
@@ -90,12 +92,12 @@ def _entity_of(told: Mapping[str, Any], level: Level) -> Entity:
         )
         if theirs in own
     }
-    if told.get(f"{_LEVELS[level]}_id") is None:
+    if payload.get(f"{_LEVELS[level]}_id") is None:
         raise KeyError(f"{_LEVELS[level]}_id")
-    return Entity(level, told["campaign_id"], **names)
+    return AdEntity(level, payload["campaign_id"], **names)
 
 
-def _purchases(actions: Sequence[Mapping[str, Any]]) -> Any:
+def _purchase_value(actions: Sequence[Mapping[str, Any]]) -> Any:
     """What a list of actions says of purchases; a list without any says there was none."""
     by_kind = {one["action_type"]: one["value"] for one in actions}
     return next((by_kind[kind] for kind in _PURCHASES if kind in by_kind), "0")

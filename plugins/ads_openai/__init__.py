@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from plugins.ads_openai.conversions import CONVERSIONS
+from plugins.ads_openai.conversions import CONVERSION_SENDER
 from service_core.plugin import ConversionSender, hook
 
 
 @hook
 def conversion_senders() -> Iterable[ConversionSender]:
     """Conversions to OpenAI."""
-    return (CONVERSIONS,)
+    return (CONVERSION_SENDER,)

@@ -3,58 +3,63 @@
 from datetime import timedelta
 from typing import Final
 
-from plugins.ads_openai.client import API, opened
-from plugins.ads_openai.payload import SHAPES, body_of
+from plugins.ads_openai.client import API_URL, open_client
+from plugins.ads_openai.payload import EVENT_DATA_TYPES, batch_body
 from service_core.plugin import (
     Accepted,
-    Platform,
+    FunctionSender,
+    PostbackPlatform,
     SendCall,
-    Sender,
+    SendLimits,
     SendOutcome,
-    Terms,
     Throttle,
-    check_answer,
-    platform_calls,
+    platform_http,
+    raise_for_status,
 )
 
-OPENAI: Final = Platform(
-    "openai", "OpenAI", "pixel_id", "pixel", "https://bzr.openai.com/…/events?pid={asset}", tuple(SHAPES)
+OPENAI: Final = PostbackPlatform(
+    "openai",
+    "OpenAI",
+    "pixel_id",
+    "pixel",
+    "https://bzr.openai.com/…/events?pid={asset}",
+    tuple(EVENT_DATA_TYPES),
 )
-TERMS: Final = Terms(
+SEND_LIMITS: Final = SendLimits(
     age_limit=timedelta(days=7),
-    batch=1_000,
+    batch_size=1_000,
     throttle=Throttle(1_000, timedelta(hours=1)),
     click_types=("oppref",),
     click_window=timedelta(days=30),
     match_keys=frozenset({"oppref", "email", "user_id", "visitor_id", "anonymous_id"}),
-    valued=frozenset({"order_created"}),
+    value_required=frozenset({"order_created"}),
 )
 
 
-async def send(call: SendCall) -> list[SendOutcome]:
+async def send_conversions(call: SendCall) -> list[SendOutcome]:
     """Post the conversions of a pixel.
 
     Raises:
-        PlatformDown: OpenAI takes none now.
-        PlatformRefused: the key is not good, or not for this pixel.
+        PlatformUnavailable: OpenAI takes none now.
+        CredentialsRejected: the key is not good, or not for this pixel.
         BatchRejected: OpenAI takes none, because of some.
     """
-    async with opened(call.secrets, call.clock) as calls:
-        answer = await calls.post(
-            f"{call.api}/events",
-            body_of(call.destination, call.conversions),
+    async with open_client(call.secrets, call.clock) as calls:
+        answer = await calls.post_json(
+            f"{call.base_url}/events",
+            batch_body(call.destination, call.conversions),
             params={"pid": call.destination.asset_id},
         )
-    check_answer(answer.status, _code(answer), answer.retry_after)
-    answer.content()
+    raise_for_status(answer.status, _error_code(answer), answer.retry_after)
+    answer.require_json()
     return [Accepted(answer.status)] * len(call.conversions)
 
 
-CONVERSIONS: Final = Sender(OPENAI, TERMS, API, send)
+CONVERSION_SENDER: Final = FunctionSender(OPENAI, SEND_LIMITS, API_URL, send_conversions)
 
 
-def _code(answer: platform_calls.JsonAnswer) -> str | None:
+def _error_code(answer: platform_http.JsonResponse) -> str | None:
     """The code of an error, else its type; its message may repeat what was sent."""
-    error = answer.told.get("error") if isinstance(answer.told, dict) else None
+    error = answer.payload.get("error") if isinstance(answer.payload, dict) else None
     known = error if isinstance(error, dict) else {}
     return next((text for text in (known.get("code"), known.get("type")) if isinstance(text, str)), None)

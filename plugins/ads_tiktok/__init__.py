@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.ads_tiktok.adapter import TikTokAds
-from plugins.ads_tiktok.conversions import CONVERSIONS
+from plugins.ads_tiktok.conversions import CONVERSION_SENDER
 from service_core.plugin import AdPlatform, ConversionSender, hook
 
 
@@ -16,4 +16,4 @@ def ad_platforms() -> Iterable[AdPlatform]:
 @hook
 def conversion_senders() -> Iterable[ConversionSender]:
     """Conversions to TikTok."""
-    return (CONVERSIONS,)
+    return (CONVERSION_SENDER,)

@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
-from plugins.ads_tiktok.client import API, TikTokClient, opened
-from plugins.ads_tiktok.mapping import account_of, listing, report, row_of, with_status
+from plugins.ads_tiktok.client import API_URL, TikTokClient, open_client
+from plugins.ads_tiktok.mapping import entity_listing, map_account, map_spend_row, report_params, with_status
 from service_core.plugin import (
     AdAccount,
+    AdLevel,
     Clock,
-    Level,
     SpendRow,
-    ad_figures,
-    platform_calls,
+    platform_http,
+    platform_numbers,
     system_clock,
 )
 
-_NEEDED: Final = ("access_token", "app_id", "secret")
-_PAGE: Final = 1_000
-_ADVERTISERS: Final = 100
+_CREDENTIAL_NAMES: Final = ("access_token", "app_id", "secret")
+_PAGE_SIZE: Final = 1_000
+_ADVERTISERS_PER_REQUEST: Final = 100
 """Advertisers that one question may describe."""
 
 
@@ -33,7 +33,7 @@ class TikTokAds:
         clock: the present.
     """
 
-    api: str = API
+    api: str = API_URL
     clock: Clock = system_clock
 
     @property
@@ -41,64 +41,66 @@ class TikTokAds:
         """``tiktok``."""
         return "tiktok"
 
-    def at(self, address: str) -> "TikTokAds":
+    def with_base_url(self, base_url: str) -> "TikTokAds":
         """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
+        return replace(self, api=base_url)
 
     async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
         """The advertisers that gave the app access.
 
         Raises:
-            PlatformDown: TikTok cannot be read now.
-            PlatformRefused: the credentials are not good.
+            PlatformUnavailable: TikTok cannot be read now.
+            CredentialsRejected: the credentials are not good.
         """
-        platform_calls.require(secrets, _NEEDED)
+        platform_http.require_credentials(secrets, _CREDENTIAL_NAMES)
         app = {name: secrets[name] for name in ("app_id", "secret")}
-        with ad_figures.of_known_shape("TikTok"):
-            async with opened(self.api, secrets, self.clock) as client:
+        with platform_numbers.raise_if_malformed("TikTok"):
+            async with open_client(self.api, secrets, self.clock) as client:
                 listed = (await client.get("oauth2/advertiser/get/", app))["list"]
                 ids = [str(one["advertiser_id"]) for one in listed]
-                return [account_of(told) async for told in _described(client, ids)]
+                return [map_account(told) async for told in _describe_advertisers(client, ids)]
 
     async def spend(
-        self, account: AdAccount, level: Level, first: date, last: date, secrets: Mapping[str, str]
+        self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
     ) -> list[SpendRow]:
         """Every row of a level, a row a day.
 
         Raises:
-            PlatformDown: TikTok cannot be read now.
-            PlatformRefused: the credentials are not good, or not for this advertiser.
+            PlatformUnavailable: TikTok cannot be read now.
+            CredentialsRejected: the credentials are not good, or not for this advertiser.
         """
-        platform_calls.require(secrets, _NEEDED)
-        own, (path, id_name, fields) = {"advertiser_id": account.id}, listing(level)
+        platform_http.require_credentials(secrets, _CREDENTIAL_NAMES)
+        own, (path, id_name, fields) = {"advertiser_id": account.id}, entity_listing(level)
         now, version = self.clock(), self.api.rpartition("/")[2]
-        with ad_figures.of_known_shape("TikTok"):
-            async with opened(self.api, secrets, self.clock) as client:
-                pages = _pages(client, "report/integrated/get/", own | report(level, first, last))
-                rows = [row_of(told, account, level, now, version) async for told in pages]
+        with platform_numbers.raise_if_malformed("TikTok"):
+            async with open_client(self.api, secrets, self.clock) as client:
+                pages = _iterate_pages(
+                    client, "report/integrated/get/", own | report_params(level, first, last)
+                )
+                rows = [map_spend_row(told, account, level, now, version) async for told in pages]
                 if not rows:
                     return []
-                entities = _pages(client, path, own | fields)
+                entities = _iterate_pages(client, path, own | fields)
                 listed = {str(told[id_name]): told async for told in entities}
         return [with_status(row, listed) for row in rows]
 
 
-async def _described(client: TikTokClient, ids: list[str]) -> AsyncIterator[Mapping[str, Any]]:
+async def _describe_advertisers(client: TikTokClient, ids: list[str]) -> AsyncIterator[Mapping[str, Any]]:
     fields = json.dumps(["advertiser_id", "name", "currency", "timezone", "display_timezone"])
-    for start in range(0, len(ids), _ADVERTISERS):
-        some = json.dumps(ids[start : start + _ADVERTISERS])
+    for start in range(0, len(ids), _ADVERTISERS_PER_REQUEST):
+        some = json.dumps(ids[start : start + _ADVERTISERS_PER_REQUEST])
         answer = await client.get("advertiser/info/", {"advertiser_ids": some, "fields": fields})
         for told in answer["list"]:
             yield told
 
 
-async def _pages(
-    client: TikTokClient, path: str, question: Mapping[str, str]
+async def _iterate_pages(
+    client: TikTokClient, path: str, params: Mapping[str, str]
 ) -> AsyncIterator[Mapping[str, Any]]:
     """Everything a report or a list holds, page after page."""
     page, pages = 1, 1
     while page <= pages:
-        turned = {**question, "page": str(page), "page_size": str(_PAGE)}
+        turned = {**params, "page": str(page), "page_size": str(_PAGE_SIZE)}
         answer = await client.get(path, turned)
         for told in answer["list"]:
             yield told

@@ -7,32 +7,32 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, platform_calls
+from service_core.plugin import Clock, CredentialsRejected, PlatformUnavailable, platform_http
 
-API: Final = "https://business-api.tiktok.com/open_api/v1.3"
-SECONDS: Final = 60.0
-CREDENTIALS: Final = frozenset({40001, *range(40101, 40120)})
+API_URL: Final = "https://business-api.tiktok.com/open_api/v1.3"
+TIMEOUT_SECONDS: Final = 60.0
+CREDENTIAL_CODES: Final = frozenset({40001, *range(40101, 40120)})
 """Codes of an app or a token that is not good, or not for this advertiser; 40100 is too many calls."""
 
 
 @asynccontextmanager
-async def opened(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["TikTokClient"]:
+async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["TikTokClient"]:
     """A few calls on one connection.
 
     Raises:
-        PlatformDown: there is nothing to call with.
-        PlatformRefused: the token is missing.
+        PlatformUnavailable: there is nothing to call with.
+        CredentialsRejected: the token is missing.
     """
-    platform_calls.require(secrets, ("access_token",))
-    with platform_calls.http_client("TikTok"):
+    platform_http.require_credentials(secrets, ("access_token",))
+    with platform_http.require_http_client("TikTok"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Access-Token": secrets["access_token"], "Accept": "application/json"}
-    async with httpx2.AsyncClient(headers=headers, timeout=SECONDS, verify=_trust()) as http:
-        yield TikTokClient(api, platform_calls.JsonCalls("TikTok", http.request, httpx2.HTTPError, clock))
+    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS, verify=_ssl_context()) as http:
+        yield TikTokClient(api, platform_http.JsonHttpClient("TikTok", http.request, httpx2.HTTPError, clock))
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """Whom to trust, read once: it takes longer than a question."""
     import httpx2  # noqa: PLC0415 - as above
 
@@ -44,30 +44,30 @@ class TikTokClient:
     """What can be asked of the Business API."""
 
     api: str
-    calls: platform_calls.JsonCalls
+    calls: platform_http.JsonHttpClient
 
-    async def get(self, path: str, question: Mapping[str, str]) -> Mapping[str, Any]:
+    async def get(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
         """What an answer holds.
 
         Raises:
-            PlatformDown: TikTok cannot be read now.
-            PlatformRefused: the credentials are not good for it.
+            PlatformUnavailable: TikTok cannot be read now.
+            CredentialsRejected: the credentials are not good for it.
         """
-        answer = await self.calls.ask("GET", f"{self.api}/{path}", params=question)
-        told = answer.content()
+        answer = await self.calls.request_json("GET", f"{self.api}/{path}", params=params)
+        told = answer.require_json()
         code = told.get("code")
-        if code == 0 and answer.is_good:
+        if code == 0 and answer.is_success:
             held: Mapping[str, Any] = told["data"]
             return held
         reason = f"TikTok says: {told.get('message') or f'status {answer.status}'}"
-        if code in CREDENTIALS or answer.status in {401, 403}:
-            raise PlatformRefused(reason)
-        raise PlatformDown(reason, answer.retry_after, answer.status)
+        if code in CREDENTIAL_CODES or answer.status in {401, 403}:
+            raise CredentialsRejected(reason)
+        raise PlatformUnavailable(reason, answer.retry_after, answer.status)
 
-    async def post(self, path: str, body: Any) -> platform_calls.JsonAnswer:
+    async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
         """Send something; the answer is not judged.
 
         Raises:
-            PlatformDown: there was no answer.
+            PlatformUnavailable: there was no answer.
         """
-        return await self.calls.post(f"{self.api}/{path}", body)
+        return await self.calls.post_json(f"{self.api}/{path}", body)

@@ -3,25 +3,25 @@
 from datetime import timedelta
 from typing import Final
 
-from plugins.ads_tiktok.client import API, CREDENTIALS, opened
-from plugins.ads_tiktok.payload import body_of
+from plugins.ads_tiktok.client import API_URL, CREDENTIAL_CODES, open_client
+from plugins.ads_tiktok.payload import batch_body
 from service_core.plugin import (
-    CUSTOM,
+    CUSTOM_EVENT,
     Accepted,
     BatchRejected,
-    Platform,
-    PlatformDown,
-    PlatformRefused,
+    CredentialsRejected,
+    FunctionSender,
+    PlatformUnavailable,
+    PostbackPlatform,
     SendCall,
-    Sender,
+    SendLimits,
     SendOutcome,
-    Terms,
     Throttle,
-    check_answer,
-    platform_calls,
+    platform_http,
+    raise_for_status,
 )
 
-TIKTOK: Final = Platform(
+TIKTOK: Final = PostbackPlatform(
     "tiktok",
     "TikTok",
     "pixel_id",
@@ -29,49 +29,51 @@ TIKTOK: Final = Platform(
     "https://business-api.tiktok.com/open_api/…/event/track/",
     (
         "CompletePayment", "AddToCart", "InitiateCheckout", "SubmitForm", "CompleteRegistration", "ViewContent", "Search",
-        "AddPaymentInfo", "AddToWishlist", "PlaceAnOrder", "Contact", "Download", "Subscribe", CUSTOM,
+        "AddPaymentInfo", "AddToWishlist", "PlaceAnOrder", "Contact", "Download", "Subscribe", CUSTOM_EVENT,
     ),
 )  # fmt: skip
-TERMS: Final = Terms(
+SEND_LIMITS: Final = SendLimits(
     age_limit=timedelta(days=7),
-    batch=1_000,
+    batch_size=1_000,
     throttle=Throttle(1_000, timedelta(hours=1)),
     click_types=("ttclid",),
     click_window=timedelta(days=28),
     match_keys=frozenset({"ttclid", "ttp", "email", "phone"}),
-    valued=frozenset({"CompletePayment"}),
+    value_required=frozenset({"CompletePayment"}),
 )
-_BUSY: Final = frozenset({40100, 40700})
+_RETRYABLE_CODES: Final = frozenset({40100, 40700})
 """Codes of too many calls, and of a fault of theirs; so are all from `_THEIRS`."""
-_THEIRS: Final = 50_000
+_FIRST_SERVER_ERROR_CODE: Final = 50_000
 
 
-async def send(call: SendCall) -> list[SendOutcome]:
+async def send_conversions(call: SendCall) -> list[SendOutcome]:
     """Post the conversions of a pixel.
 
     Raises:
-        PlatformDown: TikTok takes none now.
-        PlatformRefused: the token is not good, or not for this pixel.
+        PlatformUnavailable: TikTok takes none now.
+        CredentialsRejected: the token is not good, or not for this pixel.
         BatchRejected: TikTok takes none, because of some.
     """
-    async with opened(call.api, call.secrets, call.clock) as client:
-        answer = await client.post("event/track/", body_of(call.destination, call.conversions))
-    _check(answer)
+    async with open_client(call.base_url, call.secrets, call.clock) as client:
+        answer = await client.post("event/track/", batch_body(call.destination, call.conversions))
+    _raise_for_code(answer)
     return [Accepted(answer.status)] * len(call.conversions)
 
 
-CONVERSIONS: Final = Sender(TIKTOK, TERMS, API, send, tests_by_code=True)
+CONVERSION_SENDER: Final = FunctionSender(
+    TIKTOK, SEND_LIMITS, API_URL, send_conversions, requires_test_code=True
+)
 
 
-def _check(answer: platform_calls.JsonAnswer) -> None:
+def _raise_for_code(answer: platform_http.JsonResponse) -> None:
     """Judge an answer: TikTok says with status 200 that something is wrong, by a code."""
-    code = answer.told.get("code") if isinstance(answer.told, dict) else None
+    code = answer.payload.get("code") if isinstance(answer.payload, dict) else None
     known = code if isinstance(code, int) else None
-    if known in CREDENTIALS:
-        raise PlatformRefused(f"TikTok refuses the access token ({known}).")
-    if known in _BUSY or (known or 0) >= _THEIRS:
-        raise PlatformDown(f"TikTok takes nothing now ({known}).", answer.retry_after, answer.status)
-    check_answer(answer.status, f"{known}" if known else None, answer.retry_after)
-    answer.content()
+    if known in CREDENTIAL_CODES:
+        raise CredentialsRejected(f"TikTok refuses the access token ({known}).")
+    if known in _RETRYABLE_CODES or (known or 0) >= _FIRST_SERVER_ERROR_CODE:
+        raise PlatformUnavailable(f"TikTok takes nothing now ({known}).", answer.retry_after, answer.status)
+    raise_for_status(answer.status, f"{known}" if known else None, answer.retry_after)
+    answer.require_json()
     if known != 0:
         raise BatchRejected(f"{known}" if known else "no_code", answer.status)

@@ -3,36 +3,36 @@
 from collections.abc import Sequence
 from typing import Any
 
-from service_core.plugin import Conversion, Customer, Destination, ad_figures, hashing, platform_calls
+from service_core.plugin import Conversion, Customer, Destination, hashing, platform_http, platform_numbers
 
 
-def body_of(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
+def batch_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
     """What is posted; ``event_source_id`` is the pixel."""
-    return platform_calls.known(
+    return platform_http.drop_empty(
         event_source="web",
         event_source_id=destination.asset_id,
-        data=[event_of(one) for one in conversions],
+        data=[event_body(one) for one in conversions],
         test_event_code=destination.test_code if destination.test else None,
     )
 
 
-def event_of(conversion: Conversion) -> dict[str, Any]:
+def event_body(conversion: Conversion) -> dict[str, Any]:
     """One conversion."""
-    return platform_calls.known(
+    return platform_http.drop_empty(
         event=conversion.event,
         event_time=int(conversion.occurred_at.timestamp()),
         event_id=conversion.event_id,
-        user=_user_of(conversion.customer),
-        page=platform_calls.known(url=conversion.source_url),
-        properties=_money_of(conversion),
+        user=_user_data(conversion.customer),
+        page=platform_http.drop_empty(url=conversion.source_url),
+        properties=_order_properties(conversion),
     )
 
 
-def _user_of(customer: Customer) -> dict[str, Any]:
-    return platform_calls.known(
-        email=hashing.email(customer.email),
-        phone=hashing.phone(customer.phone, plus=True),
-        external_id=hashing.sha256(customer.user_id or customer.visitor_id or customer.anonymous_id),
+def _user_data(customer: Customer) -> dict[str, Any]:
+    return platform_http.drop_empty(
+        email=hashing.hash_email(customer.email),
+        phone=hashing.hash_phone(customer.phone, plus=True),
+        external_id=hashing.hash_id(customer.user_id or customer.visitor_id or customer.anonymous_id),
         ttclid=customer.click.value if customer.click else None,
         ttp=customer.ttp,
         ip=customer.ip,
@@ -40,18 +40,18 @@ def _user_of(customer: Customer) -> dict[str, Any]:
     )
 
 
-def _money_of(conversion: Conversion) -> dict[str, Any]:
+def _order_properties(conversion: Conversion) -> dict[str, Any]:
     currency = conversion.currency
-    return platform_calls.known(
-        value=ad_figures.number(conversion.value, currency),
+    return platform_http.drop_empty(
+        value=platform_numbers.to_platform_amount(conversion.value, currency),
         currency=currency,
         contents=[
-            platform_calls.known(
+            platform_http.drop_empty(
                 content_id=one.id,
                 content_name=one.name,
                 quantity=one.quantity,
-                price=ad_figures.number(one.price, currency),
+                price=platform_numbers.to_platform_amount(one.price, currency),
             )
-            for one in conversion.contents
+            for one in conversion.line_items
         ],
     )

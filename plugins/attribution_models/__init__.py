@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from plugins.attribution_models.catalog import MODELS
+from plugins.attribution_models.models import MODELS
 from service_core.plugin import AttributionModel, hook
 
 

@@ -10,26 +10,30 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from plugins.attribution_models.matrix import invert
-from service_core.plugin import Key, Path
+from plugins.attribution_models.matrix import invert_absorbing_chain
+from service_core.plugin import TouchKey, TouchPath
 
-START: Final = 0
+START_STATE: Final = 0
 """State of a path before its first touch; the keys follow it."""
 
 
-def removal_effects(paths: Sequence[Path]) -> Mapping[Key, float]:
+def compute_removal_effects(paths: Sequence[TouchPath]) -> Mapping[TouchKey, float]:
     """Removal effect per key: ``1 - P(without the key) / P`` (semantics 9)."""
     keys = sorted({key for path in paths for key in path.keys}, key=repr)
-    steps, wins = _chain(paths, {key: state for state, key in enumerate(keys, start=1)})
-    visits = invert([[float(a == b) - step for b, step in enumerate(row)] for a, row in enumerate(steps)])
+    steps, wins = _transition_probabilities(paths, {key: state for state, key in enumerate(keys, start=1)})
+    visits = invert_absorbing_chain(
+        [[float(a == b) - step for b, step in enumerate(row)] for a, row in enumerate(steps)]
+    )
     chances = [sum(n * win for n, win in zip(row, wins, strict=True)) for row in visits]
     return {
-        key: visits[START][i] / visits[i][i] * chances[i] / chances[START]
+        key: visits[START_STATE][i] / visits[i][i] * chances[i] / chances[START_STATE]
         for i, key in enumerate(keys, start=1)
     }
 
 
-def _chain(paths: Sequence[Path], states: Mapping[Key, int]) -> tuple[list[list[float]], list[float]]:
+def _transition_probabilities(
+    paths: Sequence[TouchPath], states: Mapping[TouchKey, int]
+) -> tuple[list[list[float]], list[float]]:
     """Chances of a step from state to state, and of a step from each state to the conversion."""
     size = len(states) + 1
     steps = [[0.0] * size for _ in range(size)]
@@ -37,7 +41,7 @@ def _chain(paths: Sequence[Path], states: Mapping[Key, int]) -> tuple[list[list[
     leaving = [0] * size
     for path in paths:
         walked = path.converted + path.unconverted
-        walk = [START, *(states[key] for key in path.keys)]
+        walk = [START_STATE, *(states[key] for key in path.keys)]
         for a, b in pairwise(walk):
             steps[a][b] += walked
         wins[walk[-1]] += path.converted

@@ -1,7 +1,7 @@
 """The inverse of the one kind of matrix that absorbing chains need."""
 
 
-def invert(matrix: list[list[float]]) -> list[list[float]]:
+def invert_absorbing_chain(matrix: list[list[float]]) -> list[list[float]]:
     """The inverse of ``I - Q``, where every state of the chain ``Q`` ends in absorption.
 
     Gauss-Jordan elimination in place, without pivoting: the diagonal of such a matrix dominates, so

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from service_core.plugin import Key, Path
+from service_core.plugin import TouchKey, TouchPath
 
 
-def even_shares(paths: Sequence[Path]) -> Mapping[Key, Fraction]:
+def split_conversions_evenly(paths: Sequence[TouchPath]) -> Mapping[TouchKey, Fraction]:
     """Conversions per key: each path's split evenly over its different keys."""
-    worth: dict[Key, Fraction] = defaultdict(Fraction)
+    worth: dict[TouchKey, Fraction] = defaultdict(Fraction)
     for path in paths:
         keys = set(path.keys)
         for key in keys:

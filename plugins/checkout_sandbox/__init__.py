@@ -6,9 +6,9 @@ from service_core.plugin import Adapter, AdapterSettings, Checkout, hook
 
 
 def _open(_settings: AdapterSettings) -> Checkout:
-    from plugins.checkout_sandbox.adapter import Sandbox
+    from plugins.checkout_sandbox.adapter import SandboxCheckoutAdapter
 
-    return Sandbox()
+    return SandboxCheckoutAdapter()
 
 
 @hook

@@ -7,13 +7,20 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from service_core.plugin import Forged, Notice, Order, Payment, PaymentState, Placed
+from service_core.plugin import (
+    CheckoutRequest,
+    CheckoutSession,
+    CheckoutWebhook,
+    InvalidWebhookSignature,
+    SignupPayment,
+    SignupPaymentState,
+)
 
-HEADER: Final = "sandbox-signature"
+SIGNATURE_HEADER: Final = "sandbox-signature"
 TOLERANCE_SECONDS: Final = 300
 
 
-class Sandbox:
+class SandboxCheckoutAdapter:
     """Implements the ports `Checkout` and `Simulated`; nothing is kept.
 
     Notices are signed with a key of this process, so that only its own page can confirm a payment.
@@ -22,45 +29,47 @@ class Sandbox:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
-    async def place(self, order: Order) -> Placed:
+    async def create_session(self, order: CheckoutRequest) -> CheckoutSession:
         """Offer the order on the page of the web application."""
-        return Placed(_order(order.signup_id), order.page_url)
+        return CheckoutSession(_order_id(order.signup_id), order.page_url)
 
-    async def look(self, order: str) -> Payment:
+    async def get_payment(self, order: str) -> SignupPayment:
         """Say that nothing has happened: a payment is known from its notice alone."""
-        return Payment(UUID(order.removeprefix("sandbox_")), order, PaymentState.OPEN)
+        return SignupPayment(UUID(order.removeprefix("sandbox_")), order, SignupPaymentState.OPEN)
 
-    async def receive(self, notice: Notice) -> Payment | None:
+    async def receive_webhook(self, notice: CheckoutWebhook) -> SignupPayment | None:
         """Check the signature of a notice.
 
         Raises:
             Forged: no valid signature, or older than 300 seconds.
         """
-        stamp, _, signature = notice.headers.get(HEADER, "").partition(",")
+        stamp, _, signature = notice.headers.get(SIGNATURE_HEADER, "").partition(",")
         if not hmac.compare_digest(self._signature(stamp, notice.body), signature.encode()):
-            raise Forged
+            raise InvalidWebhookSignature
         if abs(notice.received_at.timestamp() - int(stamp)) > TOLERANCE_SECONDS:
-            raise Forged
+            raise InvalidWebhookSignature
         said = json.loads(notice.body)
         signup_id = UUID(said["signup_id"])
-        return Payment(signup_id, _order(signup_id), PaymentState(said["state"]))
+        return SignupPayment(signup_id, _order_id(signup_id), SignupPaymentState(said["state"]))
 
-    def confirm(self, signup_id: UUID, now: datetime) -> Notice:
+    def confirm_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
         """The notice of a payment."""
-        return self._notice(signup_id, PaymentState.PAID, now)
+        return self._notice(signup_id, SignupPaymentState.PAID, now)
 
-    def refuse(self, signup_id: UUID, now: datetime) -> Notice:
+    def cancel_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
         """The notice of a cancellation."""
-        return self._notice(signup_id, PaymentState.CANCELED, now)
+        return self._notice(signup_id, SignupPaymentState.CANCELED, now)
 
-    def _notice(self, signup_id: UUID, state: PaymentState, now: datetime) -> Notice:
+    def _notice(self, signup_id: UUID, state: SignupPaymentState, now: datetime) -> CheckoutWebhook:
         body = json.dumps({"signup_id": str(signup_id), "state": state.value}).encode()
         stamp = str(int(now.timestamp()))
-        return Notice(body, {HEADER: f"{stamp},{self._signature(stamp, body).decode()}"}, now)
+        return CheckoutWebhook(
+            body, {SIGNATURE_HEADER: f"{stamp},{self._signature(stamp, body).decode()}"}, now
+        )
 
     def _signature(self, stamp: str, body: bytes) -> bytes:
         return hmac.new(self._key, stamp.encode() + b"." + body, "sha256").hexdigest().encode()
 
 
-def _order(signup_id: UUID) -> str:
+def _order_id(signup_id: UUID) -> str:
     return f"sandbox_{signup_id.hex}"

@@ -12,17 +12,17 @@ import stripe
 
 from plugins.checkout_stripe.settings import StripeSettings
 from service_core.plugin import (
-    CheckoutDown,
-    Forged,
-    Notice,
-    Order,
-    Payment,
-    PaymentState,
-    Placed,
+    CheckoutRequest,
+    CheckoutSession,
+    CheckoutUnavailable,
+    CheckoutWebhook,
+    InvalidWebhookSignature,
+    SignupPayment,
+    SignupPaymentState,
 )
 
 TOLERANCE_SECONDS: Final = 300
-EVENTS: Final = frozenset(
+WEBHOOK_EVENTS: Final = frozenset(
     {
         "checkout.session.completed",
         "checkout.session.async_payment_succeeded",
@@ -32,7 +32,7 @@ EVENTS: Final = frozenset(
 )
 """The events to send to the webhook endpoint."""
 
-_PAID: Final = frozenset({"paid", "no_payment_required"})
+_PAID_STATUSES: Final = frozenset({"paid", "no_payment_required"})
 _Answer = TypeVar("_Answer")
 _log: Final = logging.getLogger("touchpoint.checkout")
 
@@ -49,17 +49,17 @@ class StripeCheckout:
             max_network_retries=1,
         )
 
-    async def place(self, order: Order) -> Placed:
+    async def create_session(self, order: CheckoutRequest) -> CheckoutSession:
         """Create a session; the same order twice, within a day, is one session.
 
         Raises:
-            CheckoutDown: the plan has no price, or Stripe does not answer.
+            CheckoutUnavailable: the plan has no price, or Stripe does not answer.
         """
         price = self._settings.prices.get(order.plan)
         if price is None:
-            raise CheckoutDown(f"the plan {order.plan} has no price")
+            raise CheckoutUnavailable(f"the plan {order.plan} has no price")
         page = hashlib.sha256(order.return_url.encode()).hexdigest()[:16]
-        session = await self._ask(
+        session = await self._call_api(
             lambda: self._client.v1.checkout.sessions.create(
                 {
                     "mode": "subscription",
@@ -74,37 +74,37 @@ class StripeCheckout:
             )
         )
         if not session.url:
-            raise CheckoutDown("Stripe gave no page")
-        return Placed(session.id, session.url)
+            raise CheckoutUnavailable("Stripe gave no page")
+        return CheckoutSession(session.id, session.url)
 
-    async def look(self, order: str) -> Payment:
+    async def get_payment(self, order: str) -> SignupPayment:
         """Read a session with what it sold.
 
         Raises:
-            CheckoutDown: Stripe does not answer, or the session is not one of ours.
+            CheckoutUnavailable: Stripe does not answer, or the session is not one of ours.
         """
-        session = await self._ask(
+        session = await self._call_api(
             lambda: self._client.v1.checkout.sessions.retrieve(order, {"expand": ["line_items"]})
         )
-        signup_id = _signup_id(getattr(session, "client_reference_id", None))
+        signup_id = _parse_signup_id(getattr(session, "client_reference_id", None))
         if signup_id is None:
-            raise CheckoutDown("the session names no signup")
-        return Payment(signup_id, order, self._state(session))
+            raise CheckoutUnavailable("the session names no signup")
+        return SignupPayment(signup_id, order, self._payment_state(session))
 
-    async def receive(self, notice: Notice) -> Payment | None:
+    async def receive_webhook(self, notice: CheckoutWebhook) -> SignupPayment | None:
         """Check a webhook, then read its session from the API.
 
         Raises:
             Forged: no valid signature, or older than 300 seconds.
-            CheckoutDown: Stripe does not answer; it sends the webhook again.
+            CheckoutUnavailable: Stripe does not answer; it sends the webhook again.
         """
-        event = self._verified(notice)
-        session = event.get("data", {}).get("object", {}) if event.get("type") in EVENTS else {}
-        if event.get("account") or _signup_id(session.get("client_reference_id")) is None:
+        event = self._verify_event(notice)
+        session = event.get("data", {}).get("object", {}) if event.get("type") in WEBHOOK_EVENTS else {}
+        if event.get("account") or _parse_signup_id(session.get("client_reference_id")) is None:
             return None
-        return await self.look(str(session.get("id")))
+        return await self.get_payment(str(session.get("id")))
 
-    def _verified(self, notice: Notice) -> dict[str, Any]:
+    def _verify_event(self, notice: CheckoutWebhook) -> dict[str, Any]:
         header = notice.headers.get("stripe-signature", "")
         try:
             stripe.WebhookSignature.verify_header(
@@ -112,34 +112,34 @@ class StripeCheckout:
             )
             stamps = [part.partition("=")[2] for part in header.split(",") if part.strip().startswith("t=")]
             if abs(notice.received_at.timestamp() - int(stamps[0])) > TOLERANCE_SECONDS:
-                raise Forged
+                raise InvalidWebhookSignature
             event = json.loads(notice.body)
         except (stripe.SignatureVerificationError, ValueError):
-            raise Forged from None
+            raise InvalidWebhookSignature from None
         return event if isinstance(event, dict) else {}
 
-    def _state(self, session: stripe.checkout.Session) -> PaymentState:
+    def _payment_state(self, session: stripe.checkout.Session) -> SignupPaymentState:
         if session.status == "expired":
-            return PaymentState.CANCELED
-        if session.status != "complete" or session.payment_status not in _PAID:
-            return PaymentState.OPEN
+            return SignupPaymentState.CANCELED
+        if session.status != "complete" or session.payment_status not in _PAID_STATUSES:
+            return SignupPaymentState.OPEN
         named: Any = session.metadata
         price = self._settings.prices.get(named["plan"]) if named and "plan" in named else None
         sold = [item.price and item.price.id for item in (session.line_items or [])]
         if price is None or sold != [price]:
             _log.warning("a paid session sold something else than its plan; no workspace was made")
-            return PaymentState.OPEN
-        return PaymentState.PAID
+            return SignupPaymentState.OPEN
+        return SignupPaymentState.PAID
 
-    async def _ask(self, call: Callable[[], _Answer]) -> _Answer:
+    async def _call_api(self, call: Callable[[], _Answer]) -> _Answer:
         try:
             return await asyncio.to_thread(call)
         except stripe.StripeError as fault:
             # The text of a fault may repeat a key or an address.
-            raise CheckoutDown(type(fault).__name__) from None
+            raise CheckoutUnavailable(type(fault).__name__) from None
 
 
-def _signup_id(reference: object) -> UUID | None:
+def _parse_signup_id(reference: object) -> UUID | None:
     try:
         return UUID(str(reference))
     except ValueError:

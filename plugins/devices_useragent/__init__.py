@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from plugins.devices_useragent.settings import UserAgentSettings
-from service_core.plugin import Adapter, Devices, hook
+from service_core.plugin import Adapter, UserAgentParser, hook
 
 
-def _open(settings: UserAgentSettings) -> Devices:
-    from plugins.devices_useragent.adapter import UserAgents
+def _open(settings: UserAgentSettings) -> UserAgentParser:
+    from plugins.devices_useragent.adapter import UaParserAdapter
 
-    return UserAgents(remembered=settings.remembered)
+    return UaParserAdapter(cache_size=settings.cache_size)
 
 
 @hook

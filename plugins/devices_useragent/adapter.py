@@ -11,24 +11,24 @@ from ua_parser import Parser, Result
 from ua_parser.loaders import load_lazy_builtins
 from ua_parser.regex import Resolver
 
-from plugins.devices_useragent.crawlers import Crawlers
-from plugins.devices_useragent.form import device_type
-from plugins.devices_useragent.spelling import browser_name, system_name
+from plugins.devices_useragent.crawlers import CrawlerDetector
+from plugins.devices_useragent.device_type import classify_device_type
+from plugins.devices_useragent.product_names import normalize_browser_name, normalize_os_name
 from service_core.plugin import Device
 
-MAX_AGENT: Final = 512
+MAX_USER_AGENT_LENGTH: Final = 512
 """Characters that are looked at; an agent's marks stand in the first few hundred."""
 
 
-class UserAgents:
+class UaParserAdapter:
     """Describes user agents and remembers the ones used last.
 
     Args:
         remembered: how many descriptions are kept.
     """
 
-    def __init__(self, remembered: int) -> None:
-        self._describe = lru_cache(remembered)(self._read)
+    def __init__(self, cache_size: int) -> None:
+        self._parse_cached = lru_cache(cache_size)(self._parse_uncached)
 
     @cached_property
     def _parser(self) -> Parser:
@@ -36,34 +36,34 @@ class UserAgents:
         return Parser(Resolver(load_lazy_builtins()))
 
     @cached_property
-    def _crawlers(self) -> Crawlers:
-        return Crawlers()
+    def _crawlers(self) -> CrawlerDetector:
+        return CrawlerDetector()
 
-    def describe(self, user_agent: str) -> Device:
+    def parse(self, user_agent: str) -> Device:
         """Device and bot signs of a user agent; never fails, whatever was sent."""
-        return self._describe(user_agent[:MAX_AGENT])
+        return self._parse_cached(user_agent[:MAX_USER_AGENT_LENGTH])
 
-    def _read(self, user_agent: str) -> Device:
+    def _parse_uncached(self, user_agent: str) -> Device:
         found = self._parser.parse(user_agent)
-        system = system_name(found.os.family) if found.os else None
+        system = normalize_os_name(found.os.family) if found.os else None
         spider = found.device is not None and found.device.family == "Spider"
         return Device(
-            device_type=device_type(user_agent, system, known=_is_known(found)),
-            browser=browser_name(found.user_agent.family) if found.user_agent else None,
-            browser_version=_version(found.user_agent.major, found.user_agent.minor)
+            device_type=classify_device_type(user_agent, system, recognized=_is_recognized(found)),
+            browser=normalize_browser_name(found.user_agent.family) if found.user_agent else None,
+            browser_version=_format_version(found.user_agent.major, found.user_agent.minor)
             if found.user_agent
             else None,
             os=system,
-            os_version=_version(found.os.major, found.os.minor) if found.os else None,
+            os_version=_format_version(found.os.major, found.os.minor) if found.os else None,
             crawler=spider or self._crawlers.is_crawler(user_agent),
             headless=self._crawlers.is_headless(user_agent),
         )
 
 
-def _is_known(found: Result) -> bool:
+def _is_recognized(found: Result) -> bool:
     return any(part is not None for part in (found.user_agent, found.os, found.device))
 
 
-def _version(major: str | None, minor: str | None) -> str | None:
+def _format_version(major: str | None, minor: str | None) -> str | None:
     """``major.minor``, as far as the agent says it."""
     return ".".join(part for part in (major, minor) if part) or None

@@ -5,16 +5,16 @@ from typing import Final
 
 from ua_parser_rs import UserAgentExtractor
 
-_HEADLESS: Final = re.compile(
+_HEADLESS_PATTERN: Final = re.compile(
     r"headless|phantomjs|slimerjs|puppeteer|playwright|selenium|jsdom", re.IGNORECASE
 )
-_PROGRAM: Final = re.compile(
+_BOT_PATTERN: Final = re.compile(
     r"(?<!cu)bots?\b|crawler|spider|slurp|scraper|feed(?:parser|fetcher| fetcher)|\+https?://", re.IGNORECASE
 )
 """An agent that names itself so, or gives the page of its owner; Cubot makes phones."""
 
 
-class Crawlers:
+class CrawlerDetector:
     """Knows crawlers and headless browsers.
 
     The list has some 1,500 patterns. As one alternation of `re` a look takes 300 microseconds; the
@@ -28,12 +28,14 @@ class Crawlers:
         )
 
         patterns = [(entry["pattern"], None, None, None, None, None) for entry in CRAWLER_USER_AGENTS_DATA]
-        self._listed = UserAgentExtractor(patterns)
+        self._crawler_list = UserAgentExtractor(patterns)
 
     def is_crawler(self, user_agent: str) -> bool:
         """Whether the agent stands in the list, or names itself a program."""
-        return self._listed.extract(user_agent) is not None or _PROGRAM.search(user_agent) is not None
+        return (
+            self._crawler_list.extract(user_agent) is not None or _BOT_PATTERN.search(user_agent) is not None
+        )
 
     def is_headless(self, user_agent: str) -> bool:
         """Whether the agent is a browser without a person before it."""
-        return _HEADLESS.search(user_agent) is not None
+        return _HEADLESS_PATTERN.search(user_agent) is not None

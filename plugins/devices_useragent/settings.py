@@ -8,6 +8,6 @@ from service_core.plugin import AdapterSettings
 class UserAgentSettings(AdapterSettings):
     """Settings of the user agent parser."""
 
-    remembered: int = Field(
+    cache_size: int = Field(
         10_000, ge=0, description="Different user agents whose description is remembered."
     )

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from plugins.dns_resolver.settings import ResolverSettings
-from service_core.plugin import Adapter, TextRecords, hook
+from service_core.plugin import Adapter, TxtRecords, hook
 
 
-def _open(settings: ResolverSettings) -> TextRecords:
+def _open(settings: ResolverSettings) -> TxtRecords:
     from plugins.dns_resolver.adapter import NameServers
 
     return NameServers(settings)

@@ -1,4 +1,4 @@
-"""The port `TextRecords` on name servers."""
+"""The port `TxtRecords` on name servers."""
 
 import asyncio
 from collections.abc import Collection
@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import Final
 
 from plugins.dns_resolver.settings import ResolverSettings
-from service_core.plugin import RecordsDown, StartupError
+from service_core.plugin import DnsUnavailable, StartupError
 
-_ASKING: Final = "plugins.dns_resolver.asking"
-_ANYBODYS: Final = "example.com"
+_LOOKUP_MODULE: Final = "plugins.dns_resolver.txt_lookup"
+_PROBE_NAME: Final = "example.com"
 
 
 class NameServers:
@@ -28,8 +28,8 @@ class NameServers:
             StartupError: none does.
         """
         try:
-            await self.texts(_ANYBODYS)
-        except RecordsDown as fault:
+            await self.query_txt(_PROBE_NAME)
+        except DnsUnavailable as fault:
             asked = (
                 f"The name server {self._settings.host}"
                 if self._settings.host
@@ -40,8 +40,8 @@ class NameServers:
                 "dns://9.9.9.9."
             ) from None
 
-    async def texts(self, name: str) -> Collection[str]:
-        """What the records of a name say; see `TextRecords.texts`."""
-        asking = await asyncio.to_thread(import_module, _ASKING)
-        found: Collection[str] = await asking.texts_of(name, self._settings)
+    async def query_txt(self, name: str) -> Collection[str]:
+        """What the records of a name say; see `TxtRecords.texts`."""
+        asking = await asyncio.to_thread(import_module, _LOOKUP_MODULE)
+        found: Collection[str] = await asking.resolve_txt(name, self._settings)
         return found

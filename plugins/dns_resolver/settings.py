@@ -11,10 +11,10 @@ from service_core.plugin import AdapterSettings
 class ResolverSettings(AdapterSettings):
     """The name servers to ask; without a host those of the machine."""
 
-    patience_seconds: float = Field(5, gt=0, le=30, description="How long one look-up may take.")
+    timeout_seconds: float = Field(5, gt=0, le=30, description="How long one look-up may take.")
 
     @model_validator(mode="after")
-    def _names_an_address(self) -> Self:
+    def _require_ip_address(self) -> Self:
         if self.host is not None:
             try:
                 ip_address(self.host)

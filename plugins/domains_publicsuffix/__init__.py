@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from service_core.plugin import Adapter, AdapterSettings, Domains, hook
+from service_core.plugin import Adapter, AdapterSettings, PublicSuffixList, hook
 
 
-def _open(_: AdapterSettings) -> Domains:
-    from plugins.domains_publicsuffix.adapter import PublicSuffixes
+def _open(_: AdapterSettings) -> PublicSuffixList:
+    from plugins.domains_publicsuffix.adapter import PackagedSuffixList
 
-    return PublicSuffixes()
+    return PackagedSuffixList()
 
 
 @hook

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from plugins.edge_redis.settings import EdgeRedisSettings
-from service_core.plugin import Adapter, EdgeMemory, hook
+from service_core.plugin import Adapter, RedirectCache, hook
 
 
-def _open(settings: EdgeRedisSettings) -> EdgeMemory:
-    from plugins.edge_redis.adapter import RedisEdge
+def _open(settings: EdgeRedisSettings) -> RedirectCache:
+    from plugins.edge_redis.adapter import RedisRedirectCache
 
-    return RedisEdge(settings)
+    return RedisRedirectCache(settings)
 
 
 @hook

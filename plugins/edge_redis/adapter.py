@@ -1,4 +1,4 @@
-"""The port `EdgeMemory` on Redis: one short-lived value per slug."""
+"""The port `RedirectCache` on Redis: one short-lived value per slug."""
 
 import asyncio
 import time
@@ -13,21 +13,21 @@ from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from plugins.edge_redis.settings import EdgeRedisSettings
-from service_core.plugin import EdgeDown, Recalled, Route, Shared, StartupError
+from service_core.plugin import CachedRedirect, CallBatcher, Redirect, RedirectCacheUnavailable, StartupError
 
-AT_ONCE: Final = 256
+MAX_CONNECTIONS: Final = 256
 """Questions of one round trip at most."""
 
 PROBE_SECONDS: Final = 1.0
 """After a failure nobody waits for the server for so long: the store answers meanwhile."""
 
-_NOWHERE: Final = b""
+_NO_ROUTE: Final = b""
 
 Command = tuple[Any, ...]
 """The words of a command."""
 
 
-class RedisEdge:
+class RedisRedirectCache:
     """Remembers for every machine that names the same server and prefix.
 
     Reads are tried once a second while the server is away; a rewrite is tried every time, since a
@@ -36,10 +36,12 @@ class RedisEdge:
 
     def __init__(self, settings: EdgeRedisSettings) -> None:
         self._prefix = settings.prefix
-        self._patience = settings.patience_seconds
-        self._kept = settings.keep_seconds
-        self._redis = Redis.from_pool(_pool(settings))
-        self._shared: Shared[Command, Any] = Shared(self._sent, lambda _: EdgeDown(), AT_ONCE)
+        self._patience = settings.timeout_seconds
+        self._kept = settings.max_age_seconds
+        self._redis = Redis.from_pool(_create_pool(settings))
+        self._shared: CallBatcher[Command, Any] = CallBatcher(
+            self._send_pipeline, lambda _: RedirectCacheUnavailable(), MAX_CONNECTIONS
+        )
         self._away_until = 0.0
 
     async def check(self) -> None:
@@ -60,37 +62,37 @@ class RedisEdge:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._shared.settled()
+        await self._shared.wait_idle()
         await self._redis.aclose()
 
-    async def recall(self, key: str) -> Recalled | None:
-        """What is remembered of a key; see `EdgeMemory.recall`."""
+    async def get(self, key: str) -> CachedRedirect | None:
+        """What is remembered of a key; see `RedirectCache.recall`."""
         if time.monotonic() < self._away_until:
-            raise EdgeDown
-        kept = await self._shared.ask(("GET", self._name(key)))
+            raise RedirectCacheUnavailable
+        kept = await self._shared.submit(("GET", self._key_name(key)))
         if kept is None:
             return None
         try:
-            return Recalled(None if kept == _NOWHERE else Route.model_validate_json(kept))
+            return CachedRedirect(None if kept == _NO_ROUTE else Redirect.model_validate_json(kept))
         except ValidationError:  # of another version of this program
             return None
 
-    async def learn(self, key: str, route: Route | None) -> None:
+    async def add(self, key: str, route: Redirect | None) -> None:
         """Remember what was read, unless something is remembered."""
-        await self._shared.ask((*self._setting(key, route), "NX"))
+        await self._shared.submit((*self._set_command(key, route), "NX"))
 
-    async def rewrite(self, key: str, route: Route | None) -> None:
+    async def set(self, key: str, route: Redirect | None) -> None:
         """Remember this, whatever was remembered before."""
-        await self._shared.ask(self._setting(key, route))
+        await self._shared.submit(self._set_command(key, route))
 
-    def _setting(self, key: str, route: Route | None) -> Command:
-        value = _NOWHERE if route is None else route.model_dump_json().encode()
-        return "SET", self._name(key), value, "EX", self._kept
+    def _set_command(self, key: str, route: Redirect | None) -> Command:
+        value = _NO_ROUTE if route is None else route.model_dump_json().encode()
+        return "SET", self._key_name(key), value, "EX", self._kept
 
-    def _name(self, key: str) -> str:
+    def _key_name(self, key: str) -> str:
         return f"{self._prefix}:edge:{key}"
 
-    async def _sent(self, commands: Sequence[Command]) -> list[Any]:
+    async def _send_pipeline(self, commands: Sequence[Command]) -> list[Any]:
         """Many commands in one round trip."""
         try:
             async with asyncio.timeout(self._patience), self._redis.pipeline(transaction=False) as pipe:
@@ -104,7 +106,7 @@ class RedisEdge:
         return answers
 
 
-def _pool(settings: EdgeRedisSettings) -> ConnectionPool:
+def _create_pool(settings: EdgeRedisSettings) -> ConnectionPool:
     """Connections without the library's own retries: ten of them would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,
@@ -112,8 +114,8 @@ def _pool(settings: EdgeRedisSettings) -> ConnectionPool:
         "db": settings.database,
         "username": settings.user,
         "password": settings.password,
-        "socket_timeout": settings.patience_seconds,
-        "socket_connect_timeout": settings.patience_seconds,
+        "socket_timeout": settings.timeout_seconds,
+        "socket_connect_timeout": settings.timeout_seconds,
         "retry": Retry(NoBackoff(), 0),
         # With them the library would not look whether an idle connection was closed meanwhile.
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),

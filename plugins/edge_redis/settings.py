@@ -9,9 +9,9 @@ class EdgeRedisSettings(ServerSettings):
     """Settings of the memory in Redis; ``rediss`` is TLS."""
 
     prefix: str = Field("touchpoint", min_length=1, description="First part of the name of every key.")
-    patience_seconds: float = Field(
+    timeout_seconds: float = Field(
         0.25, gt=0, le=5, description="How long one answer may take before the store is asked instead."
     )
-    keep_seconds: int = Field(
+    max_age_seconds: int = Field(
         60, ge=10, le=3600, description="How long a redirect is remembered before the store is asked again."
     )

@@ -10,10 +10,10 @@ from service_core.plugin import Adapter, hook
 def adapters() -> Iterable[Adapter]:
     """``memory://``: nothing is kept when the process ends."""
     summary = "Events in memory; for tests and trials."
-    return [Adapter("events", "memory", _open, summary=summary, shared=False)]
+    return [Adapter("events", "memory", _open, summary=summary, multi_process=False)]
 
 
 def _open(_: Any) -> object:
-    from plugins.events_memory.adapter import MemoryEvents
+    from plugins.events_memory.adapter import MemoryEventStore
 
-    return MemoryEvents()
+    return MemoryEventStore()

@@ -6,180 +6,206 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from plugins.events_memory import cohorts, funnel, grid, items, journey, log, paths, people, streams
-from plugins.events_memory.history import History
+from plugins.events_memory import (
+    aggregate,
+    cohorts,
+    event_queries,
+    export_batches,
+    funnel,
+    items,
+    path_counts,
+    people,
+    person_journey,
+)
+from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
-    MOST_OF_A_PERSON,
-    Aggregate,
-    Batch,
-    CohortPlan,
-    CohortTable,
-    Contested,
+    MAX_ITEMS_PER_PERSON,
+    ActiveVisitor,
+    AggregateQuery,
+    AggregateResult,
+    CohortReaderQuery,
+    CohortResult,
     ConversionSet,
+    CustomPropertySummary,
     Event,
-    EventName,
-    EventPage,
-    Events,
-    FunnelPlan,
-    FunnelTable,
-    Grid,
-    ItemPlan,
-    ItemSum,
-    Journey,
-    JourneyPlan,
-    LiveVisitor,
-    Origin,
-    Path,
-    PathPlan,
-    PeoplePage,
+    EventNameSummary,
+    EventPageQuery,
+    EventPageResult,
+    ExternalIdConflict,
+    FunnelReaderQuery,
+    FunnelResult,
+    LineItemQuery,
+    LineItemSum,
+    PeoplePageQuery,
     Person,
-    PropertyKey,
-    Scan,
+    PersonActivity,
+    PersonActivityQuery,
+    PersonFirstTouch,
+    QueryScope,
+    RowBatch,
     SessionKey,
     SessionState,
     Touch,
-    moment,
+    TouchPath,
+    TouchPathQuery,
+    event_time_key,
 )
 
-_REPEAT: Final = timedelta(days=7)
+_REPEAT_WINDOW: Final = timedelta(days=7)
 
 
-class MemoryEvents:
+class MemoryEventStore:
     """Events in memory, every port of the event store on them."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
-        self._received: defaultdict[tuple[UUID, str], list[datetime]] = defaultdict(list)
-        self._revoked: set[tuple[UUID, str]] = set()
+        self._received_at: defaultdict[tuple[UUID, str], list[datetime]] = defaultdict(list)
+        self._revoked_links: set[tuple[UUID, str]] = set()
 
     async def append(self, events: Sequence[Event]) -> int:
         """Store a batch; an event id received less than 7 days apart is stored once."""
         before = len(self._events)
         for event in events:
-            received = self._received[event.workspace_id, event.event_id]
-            if all(abs(event.received_at - at) >= _REPEAT for at in received):
+            received = self._received_at[event.workspace_id, event.event_id]
+            if all(abs(event.received_at - at) >= _REPEAT_WINDOW for at in received):
                 received.append(event.received_at)
                 self._events.append(event)
         return len(self._events) - before
 
-    async def sessions(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
+    async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """What is stored of these sessions."""
         people = [e for e in self._events if not e.is_bot]
-        found = {key: [e for e in people if _session(e) == key] for key in keys}
-        return {key: _state(sorted(events, key=moment)) for key, events in found.items() if events}
+        found = {key: [e for e in people if _session_key(e) == key] for key in keys}
+        return {
+            key: _session_state(sorted(events, key=event_time_key)) for key, events in found.items() if events
+        }
 
     async def maintain(self) -> None:
         """Nothing to tidy in a list."""
 
-    async def aggregate(self, plan: Aggregate) -> Grid:
+    async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluate measures by dimensions and buckets."""
-        return grid.aggregate(plan, self._history(plan.scan))
+        return aggregate.evaluate_aggregate(query, self._scan_events(query.scope))
 
-    async def page(self, plan: EventPage) -> Events:
+    async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Raw event rows."""
-        return log.page(plan, self._history(plan.scan))
+        return event_queries.list_events(query, self._scan_events(query.scope))
 
-    async def event_batches(self, scan: Scan, limit: int) -> AsyncGenerator[Batch, None]:
+    async def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
         """Event rows for a file, newest first."""
-        found = log.page(EventPage(scan, limit, total=False), self._history(scan)).events
-        for batch in streams.batches(found):
+        found = event_queries.list_events(
+            EventPageQuery(scope, limit, count_total=False), self._scan_events(scope)
+        ).events
+        for batch in export_batches.event_batches(found):
             yield batch
 
-    async def person_batches(self, plan: PeoplePage) -> AsyncGenerator[Sequence[Person], None]:
+    async def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Persons for a file."""
-        found, _ = people.page(plan, self._history(plan.scan))
-        for start in range(0, len(found), streams.BATCH):
-            yield found[start : start + streams.BATCH]
+        found, _ = people.list_people(query, self._scan_events(query.scope))
+        for start in range(0, len(found), export_batches.BATCH_SIZE):
+            yield found[start : start + export_batches.BATCH_SIZE]
 
-    async def names(self, scan: Scan) -> list[EventName]:
+    async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Event names in the span."""
-        return log.names(scan, self._history(scan))
+        return event_queries.list_event_names(scope, self._scan_events(scope))
 
-    async def properties(self, scan: Scan, limit: int) -> list[PropertyKey]:
+    async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
         """Custom keys by event name."""
-        return log.properties(scan, limit, self._history(scan))
+        return event_queries.list_property_keys(scope, limit, self._scan_events(scope))
 
-    async def live(self, scan: Scan, received_since: datetime, limit: int) -> list[LiveVisitor]:
+    async def list_active_visitors(
+        self, scope: QueryScope, received_since: datetime, limit: int
+    ) -> list[ActiveVisitor]:
         """Visitors of the last minutes."""
-        return log.live(scan, received_since, limit, self._history(scan))
+        return event_queries.current_visitors(scope, received_since, limit, self._scan_events(scope))
 
-    async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+    async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Timestamps of the first and last event, bots included."""
         times = [e.timestamp for e in self._events if e.workspace_id == workspace_id]
         return (min(times), max(times)) if times else None
 
-    async def people(self, plan: PeoplePage) -> tuple[list[Person], int]:
+    async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """A page of persons and the number of all."""
-        return people.page(plan, self._history(plan.scan))
+        return people.list_people(query, self._scan_events(query.scope))
 
-    async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
+    async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person an id belongs to."""
-        return people.resolve(any_id, self._lasting(workspace_id, include_bots=True))
+        return people.resolve_person(any_id, self._all_time_events(workspace_id, include_bots=True))
 
-    async def origins(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, Origin]:
+    async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
         """Where the persons of some ids came from."""
-        return people.origins(ids, self._lasting(workspace_id, include_bots=True))
+        return people.first_touch_by_id(ids, self._all_time_events(workspace_id, include_bots=True))
 
-    async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
+    async def external_id_conflicts(
+        self, workspace_id: UUID, limit: int
+    ) -> tuple[list[ExternalIdConflict], int]:
         """External ids that link nobody because several persons carry them, and the number of all."""
-        return people.contested(limit, self._lasting(workspace_id))
+        return people.list_id_conflicts(limit, self._all_time_events(workspace_id))
 
-    async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
+    async def list_person_events(
+        self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
+    ) -> list[Event]:
         """The latest events of a person in the span."""
-        return people.events_of(person, scan, self._history(scan))[-limit:]
+        return people.person_events(person, scope, self._scan_events(scope))[-limit:]
 
-    async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
+    async def list_person_touches(
+        self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
+    ) -> list[Touch]:
         """The person's latest touches in the span."""
-        return people.touches(person, scan, self._history(scan))[-limit:]
+        return people.person_touches(person, scope, self._scan_events(scope))[-limit:]
 
-    async def journey(self, plan: JourneyPlan) -> Journey:
+    async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
         """Who a person is, and what they did."""
-        return journey.journey(plan, self._history(plan.scan), self._lasting(plan.scan.workspace_id))
+        return person_journey.read_journey(
+            query, self._scan_events(query.scope), self._all_time_events(query.scope.workspace_id)
+        )
 
-    async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
+    async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""
-        self._revoked.add((workspace_id, event_id))
+        self._revoked_links.add((workspace_id, event_id))
 
-    async def cohorts(self, plan: CohortPlan) -> CohortTable:
+    async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Cohort sizes and activity."""
-        return cohorts.cohorts(plan, self._history(plan.scan))
+        return cohorts.evaluate_cohorts(query, self._scan_events(query.scope))
 
-    async def funnel(self, plan: FunnelPlan) -> FunnelTable:
+    async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Walk the units through the steps."""
-        return funnel.funnel(plan, self._history(plan.scan))
+        return funnel.evaluate_funnel(query, self._scan_events(query.scope))
 
-    async def paths(self, plan: PathPlan) -> list[Path]:
+    async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
         """Every different touch path."""
-        return paths.paths(plan, self._history(plan.scan))
+        return path_counts.count_touch_paths(query, self._scan_events(query.scope))
 
-    async def items(self, plan: ItemPlan) -> list[ItemSum]:
+    async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Every kind of item that was sold or came back."""
-        return items.items(plan, self._history(plan.scan))
+        return items.aggregate_items(query, self._scan_events(query.scope))
 
-    def _history(self, scan: Scan) -> History:
-        return self._seen(scan.workspace_id, scan.conversions, include_bots=scan.include_bots)
+    def _scan_events(self, scan: QueryScope) -> WorkspaceEvents:
+        return self._workspace_events(scan.workspace_id, scan.conversions, include_bots=scan.include_bots)
 
-    def _lasting(self, workspace_id: UUID, *, include_bots: bool = False) -> History:
+    def _all_time_events(self, workspace_id: UUID, *, include_bots: bool = False) -> WorkspaceEvents:
         """The history for questions that have no scan, where nothing converts."""
-        return self._seen(
+        return self._workspace_events(
             workspace_id, ConversionSet(frozenset(), any_revenue=False), include_bots=include_bots
         )
 
-    def _seen(self, workspace_id: UUID, conversions: ConversionSet, *, include_bots: bool) -> History:
-        return History(
+    def _workspace_events(
+        self, workspace_id: UUID, conversions: ConversionSet, *, include_bots: bool
+    ) -> WorkspaceEvents:
+        return WorkspaceEvents(
             (event for event in self._events if event.workspace_id == workspace_id),
-            {event_id for workspace, event_id in self._revoked if workspace == workspace_id},
+            {event_id for workspace, event_id in self._revoked_links if workspace == workspace_id},
             conversions,
             include_bots=include_bots,
         )
 
 
-def _session(event: Event) -> SessionKey:
+def _session_key(event: Event) -> SessionKey:
     return event.workspace_id, event.visitor_id, event.session_id
 
 
-def _state(events: list[Event]) -> SessionState:
+def _session_state(events: list[Event]) -> SessionState:
     """The entry page, the values of the latest event, which inherits them, and the latest campaign."""
     campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in events]
     latest = events[-1]

@@ -4,94 +4,109 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from datetime import datetime
 
-from plugins.events_memory.history import History
-from plugins.events_memory.rows import first_set, within
-from plugins.events_memory.worth import worth_of
-from service_core.plugin import CHARGE, Buckets, CohortCell, CohortPlan, CohortTable, Span, meets
+from plugins.events_memory.currency_conversion import converted_amount
+from plugins.events_memory.relation_rows import first_set_value, is_in_span
+from plugins.events_memory.workspace_events import WorkspaceEvents
+from service_core.plugin import (
+    CHARGE,
+    Buckets,
+    CohortActivity,
+    CohortReaderQuery,
+    CohortResult,
+    TimeRange,
+    value_matches,
+)
 
 
-def cohorts(plan: CohortPlan, history: History) -> CohortTable:
+def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> CohortResult:
     """Cohort sizes, and activity and money by cohort and bucket."""
-    member = _members(plan, history)
-    table = _Table(plan, member)
+    member = _cohort_by_person(plan, history)
+    table = _CohortCounts(plan, member)
     for event in history.events:
         if plan.event_names is None or event.event_name in plan.event_names:
-            table.active(history.person(event), event.timestamp)
-    for fact in history.movements:
-        worth = worth_of(plan.scan, fact)
+            table.add_activity(history.person_of(event), event.timestamp)
+    for fact in history.payments:
+        worth = converted_amount(plan.scope, fact)
         net = worth if worth is None or fact.kind == CHARGE else -worth
-        booked = fact.booked(order_refunds=plan.scan.order_refunds)
-        table.paid(history.person(fact.event), booked, net if fact.amount else 0)
-    return CohortTable(Counter(member.values()), table.cells())
+        booked = fact.booked_at(order_refunds=plan.scope.order_refunds)
+        table.add_payment(history.person_of(fact.event), booked, net if fact.amount else 0)
+    return CohortResult(Counter(member.values()), table.cells())
 
 
-def _members(plan: CohortPlan, history: History) -> dict[str, int]:
+def _cohort_by_person(plan: CohortReaderQuery, history: WorkspaceEvents) -> dict[str, int]:
     """Person -> its cohort, by the first event or conversion ever."""
-    acquiring = history.conversions if plan.by_conversion else history.events
+    acquiring = history.conversion_events if plan.by_conversion else history.events
     first: dict[str, datetime] = {}
     for event in acquiring:
-        first.setdefault(history.person(event), event.timestamp)
+        first.setdefault(history.person_of(event), event.timestamp)
     return {
-        person: _bucket(plan.acquisition, at)
+        person: _bucket_index(plan.acquisition, at)
         for person, at in first.items()
-        if within(plan.scan.span, at) and _came_by(person, plan, history)
+        if is_in_span(plan.scope.span, at) and _matches_first_touch(person, plan, history)
     }
 
 
-def _came_by(person: str, plan: CohortPlan, history: History) -> bool:
-    visits = history.visits.get(person, [])
+def _matches_first_touch(person: str, plan: CohortReaderQuery, history: WorkspaceEvents) -> bool:
+    visits = history.touches_by_person.get(person, [])
     return all(
-        meets(first_set(p.column, visits[0].value) if visits else None, p.op, p.value)
-        for p in plan.first_touch
+        value_matches(first_set_value(p.column, visits[0].value) if visits else None, p.op, p.value)
+        for p in plan.first_touch_filters
     )
 
 
-def _bucket(buckets: Buckets, at: datetime) -> int:
+def _bucket_index(buckets: Buckets, at: datetime) -> int:
     return bisect_right(buckets.starts, at) - 1
 
 
-class _Table:
+class _CohortCounts:
     """What happened in each cohort and bucket; what is before a person's cohort stands in no cell."""
 
-    def __init__(self, plan: CohortPlan, member: dict[str, int]) -> None:
-        self._plan, self._member = plan, member
-        self._active: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
+    def __init__(self, plan: CohortReaderQuery, member: dict[str, int]) -> None:
+        self._plan, self._cohort_by_person = plan, member
+        self._active_persons: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
         self._revenue: Counter[tuple[int, int]] = Counter()
-        self._foreign: set[tuple[int, int]] = set()
+        self._cells_with_foreign_money: set[tuple[int, int]] = set()
 
-    def active(self, person: str, at: datetime) -> None:
+    def add_activity(self, person: str, at: datetime) -> None:
         """Count a person's activity."""
-        if cell := self._cell(person, at):
-            self._active[cell].add(person)
+        if cell := self._cell_of(person, at):
+            self._active_persons[cell].add(person)
 
-    def paid(self, person: str, at: datetime, net: int | None) -> None:
+    def add_payment(self, person: str, at: datetime, net: int | None) -> None:
         """Count a person's money; None is what has no rate."""
-        cell = self._cell(person, at)
+        cell = self._cell_of(person, at)
         if cell and net is not None:
             self._revenue[cell] += net
         elif cell:
-            self._foreign.add(cell)
+            self._cells_with_foreign_money.add(cell)
 
-    def cells(self) -> list[CohortCell]:
+    def cells(self) -> list[CohortActivity]:
         """The cells that are not empty, cohort by cohort."""
         found = []
-        for cohort in sorted(set(self._member.values())):
+        for cohort in sorted(set(self._cohort_by_person.values())):
             returned: set[str] = set()
             row = []
             for bucket in reversed(range(cohort, len(self._plan.activity.starts))):
                 key = cohort, bucket
-                active = self._active.get(key, set())
+                active = self._active_persons.get(key, set())
                 returned |= active
                 row.append(
-                    CohortCell(
-                        cohort, bucket, len(active), len(returned), self._revenue[key], key in self._foreign
+                    CohortActivity(
+                        cohort,
+                        bucket,
+                        len(active),
+                        len(returned),
+                        self._revenue[key],
+                        key in self._cells_with_foreign_money,
                     )
                 )
             found += [c for c in reversed(row) if c.returned or c.revenue or c.foreign_money]
         return found
 
-    def _cell(self, person: str, at: datetime) -> tuple[int, int] | None:
+    def _cell_of(self, person: str, at: datetime) -> tuple[int, int] | None:
         activity = self._plan.activity
-        if person not in self._member or not within(Span(activity.starts[0], activity.end), at):
+        if person not in self._cohort_by_person or not is_in_span(
+            TimeRange(activity.starts[0], activity.end), at
+        ):
             return None
-        return self._member[person], _bucket(activity, at)
+        return self._cohort_by_person[person], _bucket_index(activity, at)

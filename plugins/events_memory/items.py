@@ -6,68 +6,84 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from plugins.events_memory.history import History
-from plugins.events_memory.rows import within
-from service_core.plugin import Event, ItemPlan, ItemSum, item_lists, listing, provider, returning
+from plugins.events_memory.relation_rows import is_in_span
+from plugins.events_memory.workspace_events import WorkspaceEvents
+from service_core.plugin import (
+    Event,
+    LineItemQuery,
+    LineItemSum,
+    find_event_with_line_items,
+    line_item_lists,
+    provider_of_payment,
+    select_return_events,
+)
 
 
-class _Line(NamedTuple):
+class _ItemLine(NamedTuple):
     """An item of an order, when it was sold and when it is booked."""
 
     sold: datetime
     booked: datetime
-    told_by: Event
-    item: item_lists.Item
+    reported_by: Event
+    item: line_item_lists.LineItem
     is_listed: bool
     sign: int
     worth: int | None
 
 
-def items(plan: ItemPlan, history: History) -> list[ItemSum]:
+def aggregate_items(plan: LineItemQuery, history: WorkspaceEvents) -> list[LineItemSum]:
     """Every kind of item that was sold or came back in the span."""
-    groups: defaultdict[tuple[Any, ...], list[_Line]] = defaultdict(list)
-    for line in (*_sold(history), *_returned(plan, history)):
-        if within(plan.scan.span, line.booked):
-            groups[_group(line, plan)].append(line)
-    return [_sum(group, lines) for group, lines in groups.items()]
+    groups: defaultdict[tuple[Any, ...], list[_ItemLine]] = defaultdict(list)
+    for line in (*_sold_lines(history), *_returned_lines(plan, history)):
+        if is_in_span(plan.scope.span, line.booked):
+            groups[_group_key(line, plan)].append(line)
+    return [_to_item_sum(group, lines) for group, lines in groups.items()]
 
 
-def _sold(history: History) -> Iterator[_Line]:
+def _sold_lines(history: WorkspaceEvents) -> Iterator[_ItemLine]:
     for charge in history.charges:
-        lines = item_lists.listed(listing(charge, history.reports).event_data)
+        lines = line_item_lists.get_raw_line_items(
+            find_event_with_line_items(charge, history.charge_reports).event_data
+        )
         for sent in lines or (charge.event_data,):
-            item = item_lists.item_of(sent)
-            worth = item.worth if lines else charge.revenue
-            yield _Line(charge.timestamp, charge.timestamp, charge, item, bool(lines), 1, worth)
+            item = line_item_lists.parse_line_item(sent)
+            worth = item.amount if lines else charge.revenue
+            yield _ItemLine(charge.timestamp, charge.timestamp, charge, item, bool(lines), 1, worth)
 
 
-def _returned(plan: ItemPlan, history: History) -> Iterator[_Line]:
-    for refund in returning(history.everything):
-        order = history.order_of(refund) or refund
-        booked = order.timestamp if plan.scan.order_refunds else refund.timestamp
-        for sent in item_lists.listed(refund.event_data):
-            yield _Line(
-                order.timestamp, booked, order, item_lists.item_of(sent), is_listed=True, sign=-1, worth=0
+def _returned_lines(plan: LineItemQuery, history: WorkspaceEvents) -> Iterator[_ItemLine]:
+    for refund in select_return_events(history.all_events):
+        order = history.order_of_refund(refund) or refund
+        booked = order.timestamp if plan.scope.order_refunds else refund.timestamp
+        for sent in line_item_lists.get_raw_line_items(refund.event_data):
+            yield _ItemLine(
+                order.timestamp,
+                booked,
+                order,
+                line_item_lists.parse_line_item(sent),
+                is_listed=True,
+                sign=-1,
+                worth=0,
             )
 
 
-def _group(line: _Line, plan: ItemPlan) -> tuple[Any, ...]:
+def _group_key(line: _ItemLine, plan: LineItemQuery) -> tuple[Any, ...]:
     buckets, item = plan.buckets, line.item
     return (
         None if buckets is None else buckets.starts[bisect_right(buckets.starts, line.booked) - 1],
-        bisect_right(plan.edges, line.sold),
+        bisect_right(plan.period_starts, line.sold),
         item.sku,
         item.variant_id,
-        provider(line.told_by),
-        line.told_by.currency,
+        provider_of_payment(line.reported_by),
+        line.reported_by.currency,
         line.is_listed,
         line.sign,
     )
 
 
-def _sum(group: tuple[Any, ...], lines: list[_Line]) -> ItemSum:
+def _to_item_sum(group: tuple[Any, ...], lines: list[_ItemLine]) -> LineItemSum:
     *named, sign = group
     quantity = sum(sign * line.item.quantity for line in lines)
     worth = sum(line.worth or 0 for line in lines)
     unpriced = sum(line.worth is None for line in lines)
-    return ItemSum(*(*named, quantity, worth, unpriced))
+    return LineItemSum(*(*named, quantity, worth, unpriced))

@@ -7,83 +7,84 @@ from importlib import import_module
 from typing import Final
 from uuid import UUID
 
-from plugins.events_sql import log, persona, streams, visits
-from plugins.events_sql.aggregate import aggregate
-from plugins.events_sql.cohorts import cohorts
-from plugins.events_sql.contested import contested
-from plugins.events_sql.engine import Backend, Engine
-from plugins.events_sql.funnel import funnel
-from plugins.events_sql.items import items
-from plugins.events_sql.journey import journey
-from plugins.events_sql.origins import origins
-from plugins.events_sql.paths import paths
-from plugins.events_sql.people import people
-from plugins.events_sql.settings import ClickHouseSettings, DuckSettings, PostgresSettings, SqlSettings
-from plugins.events_sql.usual import prepare
+from plugins.events_sql.attribution.path_counts import count_touch_paths
+from plugins.events_sql.execution.query_executor import Backend, QueryExecutor
+from plugins.events_sql.reads import event_queries, export_batches, session_states
+from plugins.events_sql.reads.aggregate import evaluate_aggregate
+from plugins.events_sql.reads.cohorts import evaluate_cohorts
+from plugins.events_sql.reads.funnels.funnel import evaluate_funnel
+from plugins.events_sql.reads.items import aggregate_items
+from plugins.events_sql.reads.people import person_profile
+from plugins.events_sql.reads.people.first_touches import first_touch_by_id
+from plugins.events_sql.reads.people.id_conflicts import list_id_conflicts
+from plugins.events_sql.reads.people.people_list import list_people
+from plugins.events_sql.reads.people.person_journey import read_journey
+from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings, SqlSettings
+from plugins.events_sql.statement_warm_up import warm_up
 from service_core.plugin import (
-    MOST_OF_A_PERSON,
-    Aggregate,
-    Batch,
-    CohortPlan,
-    CohortTable,
-    Contested,
+    MAX_ITEMS_PER_PERSON,
+    ActiveVisitor,
+    AggregateQuery,
+    AggregateResult,
+    CohortReaderQuery,
+    CohortResult,
+    CustomPropertySummary,
     Event,
-    EventName,
-    EventPage,
-    Events,
-    FunnelPlan,
-    FunnelTable,
-    Grid,
-    ItemPlan,
-    ItemSum,
-    Journey,
-    JourneyPlan,
-    LiveVisitor,
-    Origin,
-    Path,
-    PathPlan,
-    PeoplePage,
+    EventNameSummary,
+    EventPageQuery,
+    EventPageResult,
+    ExternalIdConflict,
+    FunnelReaderQuery,
+    FunnelResult,
+    LineItemQuery,
+    LineItemSum,
+    PeoplePageQuery,
     Person,
-    PropertyKey,
-    Scan,
+    PersonActivity,
+    PersonActivityQuery,
+    PersonFirstTouch,
+    QueryScope,
+    RowBatch,
     SessionKey,
     SessionState,
     StartupError,
     StoreUnavailable,
     Touch,
+    TouchPath,
+    TouchPathQuery,
 )
 
-_BACKENDS: Final[Mapping[type[SqlSettings], tuple[str, str]]] = {
-    DuckSettings: ("duckdb", "DuckDb"),
-    PostgresSettings: ("postgresql", "Postgres"),
-    ClickHouseSettings: ("clickhouse", "ClickHouse"),
+_BACKEND_CLASSES: Final[Mapping[type[SqlSettings], tuple[str, str]]] = {
+    DuckDbSettings: ("duckdb", "DuckDbBackend"),
+    PostgreSqlSettings: ("postgresql", "Postgres"),
+    ClickHouseSettings: ("clickhouse", "ClickHouseBackend"),
 }
 """The package of every engine and its class; the driver is loaded with it."""
 
-_EXTRAS: Final[Mapping[str, str]] = {"psycopg": "postgres", "clickhouse_connect": "clickhouse"}
+_DRIVER_EXTRAS: Final[Mapping[str, str]] = {"psycopg": "postgres", "clickhouse_connect": "clickhouse"}
 """Module of a driver -> the extra that installs it."""
 
 
-def opened(settings: SqlSettings) -> "SqlEvents":
+def open_store(settings: SqlSettings) -> "SqlEventStore":
     """The store that some settings name.
 
     Raises:
         StartupError: its driver is not installed.
     """
-    package, name = _BACKENDS[type(settings)]
+    package, name = _BACKEND_CLASSES[type(settings)]
     try:
         backend = import_module(f"plugins.events_sql.dialects.{package}.backend")
     except ModuleNotFoundError as missing:
-        extra = _EXTRAS.get(missing.name or "")
+        extra = _DRIVER_EXTRAS.get(missing.name or "")
         if extra is None:
             raise
         raise StartupError(
             f"{package}:// needs {missing.name}. Install it with `pip install touchpoint[{extra}]`."
         ) from None
-    return SqlEvents(getattr(backend, name)(settings))
+    return SqlEventStore(getattr(backend, name)(settings))
 
 
-class SqlEvents:
+class SqlEventStore:
     """Events in an engine that speaks SQL.
 
     Args:
@@ -92,7 +93,7 @@ class SqlEvents:
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
-        self._engine = Engine(backend)
+        self._engine = QueryExecutor(backend)
 
     async def check(self) -> None:
         """Look whether the engine answers; changes nothing.
@@ -100,7 +101,7 @@ class SqlEvents:
         Raises:
             StartupError: it does not.
         """
-        await asyncio.to_thread(self.backend.reach)
+        await asyncio.to_thread(self.backend.check_connection)
 
     async def start(self) -> None:
         """Reach the engine, create what is missing, and compute anew what another version computed.
@@ -113,7 +114,7 @@ class SqlEvents:
             await self._engine.write(self.backend.renew)
         except StoreUnavailable as fault:
             raise StartupError("The event store went away while it was opened. Try again.") from fault
-        self._engine.prepare(prepare)
+        self._engine.run_in_background(warm_up)
 
     async def aclose(self) -> None:
         """Finish the running batch and let go of the engine."""
@@ -123,94 +124,118 @@ class SqlEvents:
         """Store a batch atomically; the number of new events."""
         return await self._engine.write(lambda writer: self.backend.append(writer, events)) if events else 0
 
-    async def sessions(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
+    async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """What is stored of these sessions."""
-        return await self._engine.read(lambda reader: visits.states(keys, reader)) if keys else {}
+        return (
+            await self._engine.read(lambda reader: session_states.read_session_states(keys, reader))
+            if keys
+            else {}
+        )
 
     async def maintain(self) -> None:
         """Compact and tidy."""
-        await self._engine.write(self.backend.maintain)
+        await self._engine.write(self.backend.run_maintenance)
 
     async def rebuild(self) -> None:
         """Compute every derived table anew from the events."""
-        await self._engine.write(self.backend.rebuild)
+        await self._engine.write(self.backend.rebuild_derived_tables)
 
-    async def aggregate(self, plan: Aggregate) -> Grid:
+    async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluate measures by dimensions and buckets."""
-        return await self._engine.read(lambda reader: aggregate(plan, reader))
+        return await self._engine.read(lambda reader: evaluate_aggregate(query, reader))
 
-    async def page(self, plan: EventPage) -> Events:
+    async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Raw event rows."""
-        return await self._engine.read(lambda reader: log.page(plan, reader))
+        return await self._engine.read(lambda reader: event_queries.list_events(query, reader))
 
-    def event_batches(self, scan: Scan, limit: int) -> AsyncGenerator[Batch, None]:
+    def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
         """Event rows for a file, newest first."""
-        return self._engine.stream(lambda reader: streams.events(scan, limit, reader))
+        return self._engine.stream(lambda reader: export_batches.stream_events(scope, limit, reader))
 
-    def person_batches(self, plan: PeoplePage) -> AsyncGenerator[Sequence[Person], None]:
+    def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Persons for a file."""
-        return self._engine.stream(lambda reader: streams.persons(plan, reader))
+        return self._engine.stream(lambda reader: export_batches.stream_persons(query, reader))
 
-    async def names(self, scan: Scan) -> list[EventName]:
+    async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Event names in the span."""
-        return await self._engine.read(lambda reader: log.names(scan, reader))
+        return await self._engine.read(lambda reader: event_queries.list_event_names(scope, reader))
 
-    async def properties(self, scan: Scan, limit: int) -> list[PropertyKey]:
+    async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
         """Custom keys by event name."""
-        return await self._engine.read(lambda reader: log.properties(scan, limit, reader))
+        return await self._engine.read(lambda reader: event_queries.list_property_keys(scope, limit, reader))
 
-    async def live(self, scan: Scan, received_since: datetime, limit: int) -> list[LiveVisitor]:
+    async def list_active_visitors(
+        self, scope: QueryScope, received_since: datetime, limit: int
+    ) -> list[ActiveVisitor]:
         """Visitors of the last minutes."""
-        return await self._engine.read(lambda reader: log.live(scan, received_since, limit, reader))
+        return await self._engine.read(
+            lambda reader: event_queries.current_visitors(scope, received_since, limit, reader)
+        )
 
-    async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+    async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Timestamps of the first and last event."""
-        return await self._engine.read(lambda reader: log.bounds(workspace_id, reader))
+        return await self._engine.read(lambda reader: event_queries.event_time_bounds(workspace_id, reader))
 
-    async def people(self, plan: PeoplePage) -> tuple[list[Person], int]:
+    async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """A page of persons and the number of all."""
-        return await self._engine.read(lambda reader: people(plan, reader))
+        return await self._engine.read(lambda reader: list_people(query, reader))
 
-    async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
+    async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person an id belongs to."""
-        return await self._engine.read(lambda reader: persona.resolve(workspace_id, any_id, reader))
+        return await self._engine.read(
+            lambda reader: person_profile.resolve_person(workspace_id, any_id, reader)
+        )
 
-    async def origins(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, Origin]:
+    async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
         """Where the persons of some ids came from."""
-        return await self._engine.read(lambda reader: origins(workspace_id, ids, reader)) if ids else {}
+        return (
+            await self._engine.read(lambda reader: first_touch_by_id(workspace_id, ids, reader))
+            if ids
+            else {}
+        )
 
-    async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
+    async def external_id_conflicts(
+        self, workspace_id: UUID, limit: int
+    ) -> tuple[list[ExternalIdConflict], int]:
         """External ids that link nobody because several persons carry them, and the number of all."""
-        return await self._engine.read(lambda reader: contested(workspace_id, limit, reader))
+        return await self._engine.read(lambda reader: list_id_conflicts(workspace_id, limit, reader))
 
-    async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
+    async def list_person_events(
+        self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
+    ) -> list[Event]:
         """The latest events of a person in the span."""
-        return await self._engine.read(lambda reader: persona.history(scan, person, limit, reader))
+        return await self._engine.read(
+            lambda reader: person_profile.person_events(scope, person, limit, reader)
+        )
 
-    async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
+    async def list_person_touches(
+        self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
+    ) -> list[Touch]:
         """The person's latest touches in the span."""
-        return await self._engine.read(lambda reader: persona.person_touches(scan, person, limit, reader))
+        return await self._engine.read(
+            lambda reader: person_profile.person_touches(scope, person, limit, reader)
+        )
 
-    async def journey(self, plan: JourneyPlan) -> Journey:
+    async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
         """Who a person is, and what they did."""
-        return await self._engine.read(lambda reader: journey(plan, reader))
+        return await self._engine.read(lambda reader: read_journey(query, reader))
 
-    async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
+    async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""
-        await self._engine.write(lambda writer: self.backend.revoke(writer, workspace_id, event_id))
+        await self._engine.write(lambda writer: self.backend.revoke_links(writer, workspace_id, event_id))
 
-    async def cohorts(self, plan: CohortPlan) -> CohortTable:
+    async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Cohort sizes and activity."""
-        return await self._engine.read(lambda reader: cohorts(plan, reader))
+        return await self._engine.read(lambda reader: evaluate_cohorts(query, reader))
 
-    async def funnel(self, plan: FunnelPlan) -> FunnelTable:
+    async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Walk the units through the steps."""
-        return await self._engine.read(lambda reader: funnel(plan, reader))
+        return await self._engine.read(lambda reader: evaluate_funnel(query, reader))
 
-    async def paths(self, plan: PathPlan) -> list[Path]:
+    async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
         """Every different touch path."""
-        return await self._engine.read(lambda reader: paths(plan, reader))
+        return await self._engine.read(lambda reader: count_touch_paths(query, reader))
 
-    async def items(self, plan: ItemPlan) -> list[ItemSum]:
+    async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Every kind of item that was sold or came back."""
-        return await self._engine.read(lambda reader: items(plan, reader))
+        return await self._engine.read(lambda reader: aggregate_items(query, reader))

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from service_core.plugin import AdapterSettings
 
-_REFUSED: Final = re.compile(r"\[Errno -?\d+\] ([^\"')]+)")
+_SYSTEM_ERROR: Final = re.compile(r"\[Errno -?\d+\] ([^\"')]+)")
 """What the system said, inside of what a driver wraps around it."""
 
 
@@ -23,7 +23,7 @@ class SqlSettings(AdapterSettings):
     timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
 
 
-class DuckSettings(SqlSettings):
+class DuckDbSettings(SqlSettings):
     """Where the file lies and what the engine may use.
 
     Attributes:
@@ -41,7 +41,7 @@ class _ServerSettings(SqlSettings):
     """A server and the database on it."""
 
     @model_validator(mode="after")
-    def _names_a_database(self) -> Self:
+    def _require_host_and_database(self) -> Self:
         if self.host is None or not self.database:
             raise ValueError("name a server and a database, as in scheme://user:password@host:port/database")
         return self
@@ -51,10 +51,10 @@ class _ServerSettings(SqlSettings):
         """Name of the database."""
         return self.path.name if self.path else ""
 
-    def complaint(self, fault: Exception) -> str:
+    def connection_error_message(self, fault: Exception) -> str:
         """Why the server cannot be used and what to do, in one sentence each and without its password."""
         lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
-        system = _REFUSED.search(str(fault))
+        system = _SYSTEM_ERROR.search(str(fault))
         reason = (system[1] if system else lines[0] if lines else type(fault).__name__).rstrip(".")
         port = f":{self.port}" if self.port else ""
         return (
@@ -63,7 +63,7 @@ class _ServerSettings(SqlSettings):
         )
 
 
-class PostgresSettings(_ServerSettings):
+class PostgreSqlSettings(_ServerSettings):
     """Which server, and how it is reached.
 
     Attributes:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from service_core.plugin import AdapterSettings
 
-PUBLISHED_AT: Final = "https://www.ecb.europa.eu/stats/eurofxref"
+ECB_URL: Final = "https://www.ecb.europa.eu/stats/eurofxref"
 
 
 class EcbSettings(AdapterSettings):
@@ -19,5 +19,5 @@ class EcbSettings(AdapterSettings):
         description="The first day whose rates are kept; the bank has them from 1999 on.",
     )
     address: str = Field(
-        PUBLISHED_AT, pattern=r"^https?://[^\s]+$", description="Where the files lie, such as at a mirror."
+        ECB_URL, pattern=r"^https?://[^\s]+$", description="Where the files lie, such as at a mirror."
     )

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from plugins.geo_mmdb.settings import MmdbSettings
-from service_core.plugin import Adapter, Geo, hook
+from service_core.plugin import Adapter, GeoLocator, hook
 
 
-def _open(settings: MmdbSettings) -> Geo:
-    from plugins.geo_mmdb.adapter import MmdbPlaces
+def _open(settings: MmdbSettings) -> GeoLocator:
+    from plugins.geo_mmdb.adapter import MmdbGeoLocator
 
-    return MmdbPlaces(settings.path, settings.language)
+    return MmdbGeoLocator(settings.path, settings.language)
 
 
 @hook

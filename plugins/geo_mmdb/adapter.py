@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import maxminddb
 
-from service_core.plugin import Place, StartupError
+from service_core.plugin import GeoLocation, StartupError
 
-_REMEMBERED: Final = 10_000
+_CACHE_SIZE: Final = 10_000
 
 
-class MmdbPlaces:
+class MmdbGeoLocator:
     """Places of addresses.
 
     Args:
@@ -34,43 +34,45 @@ class MmdbPlaces:
         except (maxminddb.InvalidDatabaseError, OSError) as fault:
             raise StartupError(f"The place database {path} cannot be read: {fault}") from fault
         self._language = language
-        self._locate = lru_cache(_REMEMBERED)(self._look_up)
+        self._locate_cached = lru_cache(_CACHE_SIZE)(self._locate_uncached)
 
-    def locate(self, address: str) -> Place | None:
+    def locate(self, ip: str) -> GeoLocation | None:
         """The place of an IP address; None when the database does not know it."""
-        return self._locate(address)
+        return self._locate_cached(ip)
 
     async def aclose(self) -> None:
         """Let the file go."""
         self._reader.close()
 
-    def _look_up(self, address: str) -> Place | None:
+    def _locate_uncached(self, ip: str) -> GeoLocation | None:
         try:
-            record = self._reader.get(address)
+            record = self._reader.get(ip)
         except (ValueError, maxminddb.InvalidDatabaseError):
             return None
-        return self._place(record) if isinstance(record, dict) else None
+        return self._to_location(record) if isinstance(record, dict) else None
 
-    def _place(self, record: Mapping[str, Any]) -> Place | None:
-        country = _group(record, "country") or _group(record, "registered_country")
+    def _to_location(self, record: Mapping[str, Any]) -> GeoLocation | None:
+        country = _sub_record(record, "country") or _sub_record(record, "registered_country")
         region = next(iter(record.get("subdivisions") or ()), None)
-        place = Place(
-            country=_text(country.get("iso_code")) or _text(record.get("country_code")),
-            region=self._name(region if isinstance(region, dict) else {}) or _text(record.get("state1")),
-            city=self._name(_group(record, "city")) or _text(record.get("city")),
-            timezone=_text(_group(record, "location").get("time_zone")) or _text(record.get("timezone")),
+        place = GeoLocation(
+            country=_non_empty_text(country.get("iso_code")) or _non_empty_text(record.get("country_code")),
+            region=self._localized_name(region if isinstance(region, dict) else {})
+            or _non_empty_text(record.get("state1")),
+            city=self._localized_name(_sub_record(record, "city")) or _non_empty_text(record.get("city")),
+            timezone=_non_empty_text(_sub_record(record, "location").get("time_zone"))
+            or _non_empty_text(record.get("timezone")),
         )
-        return None if place == Place() else place
+        return None if place == GeoLocation() else place
 
-    def _name(self, group: Mapping[str, Any]) -> str | None:
-        names = _group(group, "names")
-        return _text(names.get(self._language)) or _text(names.get("en"))
+    def _localized_name(self, group: Mapping[str, Any]) -> str | None:
+        names = _sub_record(group, "names")
+        return _non_empty_text(names.get(self._language)) or _non_empty_text(names.get("en"))
 
 
-def _group(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _sub_record(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = record.get(name)
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: object) -> str | None:
+def _non_empty_text(value: object) -> str | None:
     return value or None if isinstance(value, str) else None

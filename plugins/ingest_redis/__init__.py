@@ -7,9 +7,9 @@ from service_core.plugin import Adapter, IngestQueue, hook
 
 
 def _open(settings: IngestRedisSettings) -> IngestQueue:
-    from plugins.ingest_redis.adapter import RedisQueue
+    from plugins.ingest_redis.adapter import RedisIngestQueue
 
-    return RedisQueue(settings)
+    return RedisIngestQueue(settings)
 
 
 @hook

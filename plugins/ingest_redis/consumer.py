@@ -10,21 +10,21 @@ from uuid import UUID, uuid4
 
 from redis.asyncio import Redis
 
-from plugins.ingest_redis.entries import Keys, micros, queued, received_of
-from plugins.ingest_redis.server import script
+from plugins.ingest_redis.server import load_script
 from plugins.ingest_redis.settings import IngestRedisSettings
-from service_core.plugin import Event, Quarantined, Queued
+from plugins.ingest_redis.stream_entries import KeyNames, read_received_at, to_microseconds, to_queued
+from service_core.plugin import Event, QuarantinedEvent, QueuedEvent
 
-GROUP: Final = "store"
-PATIENCE_SECONDS: Final = 5.0
+CONSUMER_GROUP: Final = "store"
+TIMEOUT_SECONDS: Final = 5.0
 """A batch may be large, and nobody waits for it."""
 
 _LATE: Final = timedelta(hours=24)
-_FORGOTTEN_MILLISECONDS: Final = 24 * 3_600_000
-_REPLAYED_AT_ONCE: Final = 100
+_IDLE_CONSUMER_MILLISECONDS: Final = 24 * 3_600_000
+_REPLAY_BATCH_SIZE: Final = 100
 
 
-class Consumer:
+class GroupConsumer:
     """One member of the group that moves events into the store.
 
     What it takes is its own until it settles it, or is silent for too long: then another member
@@ -32,23 +32,23 @@ class Consumer:
     and the first that settles an event counts it.
     """
 
-    def __init__(self, redis: Redis, keys: Keys, settings: IngestRedisSettings) -> None:
+    def __init__(self, redis: Redis, keys: KeyNames, settings: IngestRedisSettings) -> None:
         self._redis = redis
         self._keys = keys
         self._silent = int(settings.reclaim_seconds * 1000)
         self._name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self._take = script(redis, "take")
-        self._settle = script(redis, "settle")
-        self._replay = script(redis, "replay")
-        self._leave = script(redis, "leave")
+        self._take = load_script(redis, "take")
+        self._settle = load_script(redis, "settle")
+        self._replay = load_script(redis, "replay")
+        self._leave = load_script(redis, "leave")
 
-    async def take(self, limit: int) -> list[Queued]:
+    async def lease(self, limit: int) -> list[QueuedEvent]:
         """The oldest events nobody else has in hand, in order of sequence."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            entries = await self._take([self._keys.stream], [GROUP, self._name, limit, self._silent])
-        return sorted(map(queued, entries), key=lambda taken: taken.seq)
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            entries = await self._take([self._keys.stream], [CONSUMER_GROUP, self._name, limit, self._silent])
+        return sorted(map(to_queued, entries), key=lambda taken: taken.seq)
 
-    async def settle(self, stored: Sequence[Event], quarantined: Sequence[Quarantined]) -> None:
+    async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
         """Remove and count, in one step."""
         fates: list[str | int] = []
         for event in stored:
@@ -57,39 +57,39 @@ class Consumer:
         for aside in quarantined:
             fates += (aside.queued.seq, 0, 0, aside.reason or "unknown")
         keys = [self._keys.stream, self._keys.moved]
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await self._settle(keys, [GROUP, self._keys.ledger, self._keys.quarantine, *fates])
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *fates])
 
-    async def replay(self, workspace_id: UUID) -> int:
+    async def replay_quarantined(self, workspace_id: UUID) -> int:
         """Put the quarantined events of a workspace back in the queue; returns how many."""
         quarantine = self._keys.quarantine + workspace_id.hex
         keys = [self._keys.stream, self._keys.sequence, self._keys.moved, quarantine]
         moved = 0
-        while some := await self._replay(keys, [self._keys.ledger, _REPLAYED_AT_ONCE]):
+        while some := await self._replay(keys, [self._keys.ledger, _REPLAY_BATCH_SIZE]):
             moved += some
         return moved
 
-    async def forget(self, before: datetime) -> dict[UUID, int]:
+    async def delete_quarantined(self, before: datetime) -> dict[UUID, int]:
         """Let go of what is quarantined since before a time; returns how many of each workspace."""
         prefix, gone = self._keys.quarantine, dict[UUID, int]()
         async for key in self._redis.scan_iter(match=f"{prefix}*"):
-            if dropped := await self._forget_in(key, micros(before)):
+            if dropped := await self._delete_quarantined_of_workspace(key, to_microseconds(before)):
                 gone[UUID(hex=key.decode().removeprefix(prefix))] = dropped
         return gone
 
-    async def _forget_in(self, key: bytes, before: int) -> int:
+    async def _delete_quarantined_of_workspace(self, key: bytes, before: int) -> int:
         """They may lie in any order: what was put back in the queue may have been set aside again."""
         dropped, start = 0, "-"
         while True:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                page: Any = await self._redis.xrange(key, min=start, count=_REPLAYED_AT_ONCE)
-                old = [name for name, fields in page if received_of(fields) < before]
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                page: Any = await self._redis.xrange(key, min=start, count=_REPLAY_BATCH_SIZE)
+                old = [name for name, fields in page if read_received_at(fields) < before]
                 dropped += await self._redis.xdel(key, *old) if old else 0
-            if len(page) < _REPLAYED_AT_ONCE:
+            if len(page) < _REPLAY_BATCH_SIZE:
                 return dropped
             start = f"({page[-1][0].decode()}"
 
-    async def leave(self) -> None:
+    async def remove_from_group(self) -> None:
         """Take the name off the group."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await self._leave([self._keys.stream], [GROUP, self._name, _FORGOTTEN_MILLISECONDS])
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            await self._leave([self._keys.stream], [CONSUMER_GROUP, self._name, _IDLE_CONSUMER_MILLISECONDS])

@@ -16,12 +16,12 @@ from redis.maint_notifications import MaintNotificationsConfig
 from plugins.ingest_redis.settings import IngestRedisSettings
 from service_core.plugin import StartupError
 
-FAULTS: Final = (RedisError, OSError)
+CONNECTION_ERRORS: Final = (RedisError, OSError)
 """Everything a call may raise when the server does not do it; a timeout is an `OSError`."""
 
 OLDEST_VERSION: Final = 7
-_SLOWEST_SECONDS: Final = 5.0
-_AS_DURABLE: Final = {"always": ("always",), "everysec": ("always", "everysec")}
+_CONNECT_TIMEOUT_SECONDS: Final = 5.0
+_SUFFICIENT_FSYNC: Final = {"always": ("always",), "everysec": ("always", "everysec")}
 
 _log = logging.getLogger("touchpoint.ingest_redis")
 
@@ -34,8 +34,8 @@ def connect(settings: IngestRedisSettings) -> Redis:
         "db": settings.database,
         "username": settings.user,
         "password": settings.password,
-        "socket_timeout": _SLOWEST_SECONDS,
-        "socket_connect_timeout": settings.patience_seconds,
+        "socket_timeout": _CONNECT_TIMEOUT_SECONDS,
+        "socket_connect_timeout": settings.timeout_seconds,
         "retry": Retry(NoBackoff(), 0),
         # With them the library would not look whether an idle connection was closed meanwhile.
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
@@ -44,36 +44,36 @@ def connect(settings: IngestRedisSettings) -> Redis:
     return Redis.from_pool(ConnectionPool(connection_class=SSLConnection if tls else Connection, **options))
 
 
-def script(redis: Redis, name: str) -> AsyncScript:
+def load_script(redis: Redis, name: str) -> AsyncScript:
     """A script of the folder ``scripts``; a server that does not know it is told when it says so."""
     return redis.register_script((Path(__file__).parent / "scripts" / f"{name}.lua").read_text())
 
 
-async def start(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
+async def check_durability_if_reachable(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
     """Refuse a server that may forget acknowledged events. One that cannot be reached is checked by nobody.
 
     Raises:
         StartupError: as `check`.
     """
     try:
-        await check(redis, fsync)
+        await check_durability(redis, fsync)
     except (Unreachable, Silent):
         _log.warning("the ingest queue cannot be reached; events are refused until it can")
 
 
-async def check(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
+async def check_durability(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
     """Refuse a server that may forget acknowledged events.
 
     Raises:
         StartupError: it is too old, evicts keys, or writes no log, or writes it too seldom.
         RedisError, OSError: it cannot be reached.
     """
-    problem = _problem(await redis.info()) or await _seldom(redis, fsync)
+    problem = _durability_problem(await redis.info()) or await _unsafe_fsync(redis, fsync)
     if problem:
         raise StartupError(f"The Redis server of ingest.queue {problem}.")
 
 
-def _problem(facts: dict[str, Any]) -> str | None:
+def _durability_problem(facts: dict[str, Any]) -> str | None:
     if int(str(facts["redis_version"]).partition(".")[0]) < OLDEST_VERSION:
         return f"is version {facts['redis_version']}: install {OLDEST_VERSION} or newer, or Valkey"
     if facts["maxmemory"] and facts["maxmemory_policy"] != "noeviction":
@@ -83,12 +83,12 @@ def _problem(facts: dict[str, Any]) -> str | None:
     return None
 
 
-async def _seldom(redis: Redis, fsync: Literal["always", "everysec"]) -> str | None:
+async def _unsafe_fsync(redis: Redis, fsync: Literal["always", "everysec"]) -> str | None:
     try:
         found = (await redis.config_get("appendfsync"))["appendfsync"]
     except ResponseError:
         return None  # hosted servers hide their configuration: their operator answers for it
-    if found in _AS_DURABLE[fsync]:
+    if found in _SUFFICIENT_FSYNC[fsync]:
         return None
     return (
         f"may lose acknowledged events (`appendfsync {found}`): set `appendfsync {fsync}`, or accept the "

@@ -11,16 +11,16 @@ class IngestRedisSettings(ServerSettings):
     """Settings of the queue in Redis; ``rediss`` is TLS."""
 
     prefix: str = Field("touchpoint", min_length=1, description="First part of the name of every key.")
-    bound: int = Field(
+    max_queued: int = Field(
         1_000_000, ge=1, description="Events that may wait in the stream; beyond it an event is refused."
     )
-    gather: int = Field(
+    max_pending: int = Field(
         4_096, ge=1, description="Events one process may hold undecided; beyond it one is refused at once."
     )
-    patience_seconds: float = Field(
+    timeout_seconds: float = Field(
         1.5, gt=0, le=5, description="How long an offer may take before it is refused."
     )
-    glance_seconds: float = Field(
+    state_timeout_seconds: float = Field(
         0.1, gt=0, le=2, description="How long a read waits to hear how far the queue is behind."
     )
     reclaim_seconds: float = Field(

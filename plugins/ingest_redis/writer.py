@@ -8,43 +8,43 @@ from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 
-from plugins.ingest_redis.entries import Entry, Keys
-from plugins.ingest_redis.server import script
+from plugins.ingest_redis.server import load_script
 from plugins.ingest_redis.settings import IngestRedisSettings
-from service_core.plugin import Offer, QueueFailed, Shared, outcomes
+from plugins.ingest_redis.stream_entries import KeyNames, StreamEntry
+from service_core.plugin import CallBatcher, EnqueueFailed, EnqueueResult, gather_results
 
-WINDOW: Final = 7 * 24 * 3_600_000_000
+CLAIM_WINDOW: Final = 7 * 24 * 3_600_000_000
 """Microseconds a claim holds; a repeat later than that is a new event (contract 10.1)."""
 
 LEDGER_SECONDS: Final = 400 * 24 * 3_600
 """How long the ledger of an hour is kept after its last receipt."""
 
-_CLAIM_MILLISECONDS: Final = WINDOW // 1000 + 3_600_000
+_CLAIM_MILLISECONDS: Final = CLAIM_WINDOW // 1000 + 3_600_000
 """An hour more than the window, which is measured between receipts and not by the server's clock."""
 
-_AT_ONCE: Final = 256
-_COUNTS_WAIT: Final = 0.5
+_BATCH_SIZE: Final = 256
+_COUNTS_DELAY_SECONDS: Final = 0.5
 """Seconds a rejected event may wait for a call to share before it gets one of its own."""
 
-_OUTCOMES: Final = (Offer.DUPLICATE, Offer.QUEUED, None)
+_OUTCOMES: Final = (EnqueueResult.DUPLICATE, EnqueueResult.QUEUED, None)
 
 
-class Claimed(NamedTuple):
+class OfferedEntry(NamedTuple):
     """What is offered: an entry, and the key of its claim."""
 
     claim: bytes
-    entry: Entry
+    entry: StreamEntry
 
 
-class Rejected(NamedTuple):
+class RejectedCount(NamedTuple):
     """What a rejected event counts for; without a reason it is a duplicate."""
 
-    hash: str
-    lane: str
+    ledger_hash: str
+    ledger_field: str
     reason: str
 
 
-class Writer:
+class StreamWriter:
     """Puts events in the stream, on one event loop.
 
     A call that is not answered in time takes no effect later either: it names a deadline by the
@@ -52,81 +52,83 @@ class Writer:
     again, also after a server hung with the first one in its socket.
     """
 
-    def __init__(self, redis: Redis, keys: Keys, settings: IngestRedisSettings) -> None:
+    def __init__(self, redis: Redis, keys: KeyNames, settings: IngestRedisSettings) -> None:
         self._keys = keys
         self._settings = settings
-        self._script = script(redis, "offer")
-        self._shared: Shared[Claimed | None, Offer | None] = Shared(
-            self._commit, lambda fault: QueueFailed("queue", fault), _AT_ONCE
+        self._script = load_script(redis, "offer")
+        self._shared: CallBatcher[OfferedEntry | None, EnqueueResult | None] = CallBatcher(
+            self._commit_batch, lambda fault: EnqueueFailed("queue", fault), _BATCH_SIZE
         )
-        self._rejected: Counter[Rejected] = Counter()
+        self._rejected: Counter[RejectedCount] = Counter()
         self._counting: asyncio.Task[None] | None = None
         self._server_ahead = 0.0
 
-    async def offer(self, offered: Sequence[Claimed]) -> list[Offer | QueueFailed]:
+    async def offer(self, offered: Sequence[OfferedEntry]) -> list[EnqueueResult | EnqueueFailed]:
         """The outcome of each, once it is durable: a failure where the stream is full or the server does not answer.
 
         Raises:
-            QueueFailed: too many wait.
+            EnqueueFailed: too many wait.
         """
-        if len(self._shared) >= self._settings.gather:
-            raise QueueFailed("queue")
-        found = await outcomes([self._shared.ask(each) for each in offered], QueueFailed)
-        return [QueueFailed("queue") if each is None else each for each in found]
+        if len(self._shared) >= self._settings.max_pending:
+            raise EnqueueFailed("queue")
+        found = await gather_results([self._shared.submit(each) for each in offered], EnqueueFailed)
+        return [EnqueueFailed("queue") if each is None else each for each in found]
 
-    def reject(self, rejected: Rejected, events: int) -> None:
+    def count_rejected(self, rejected: RejectedCount, events: int) -> None:
         """Count rejected events with the next call, or soon when there is none."""
         self._rejected[rejected] += events
         if self._counting is None:
-            self._counting = asyncio.create_task(self._count())
+            self._counting = asyncio.create_task(self._flush_counts())
 
     async def aclose(self) -> None:
         """Make durable what is pending, as far as the server answers."""
         if self._counting is not None:
             self._counting.cancel()
-        await self._shared.settled()
+        await self._shared.wait_idle()
         if self._rejected:
-            with suppress(QueueFailed):
-                await self._shared.ask(None)
+            with suppress(EnqueueFailed):
+                await self._shared.submit(None)
 
-    async def _count(self) -> None:
+    async def _flush_counts(self) -> None:
         """Ask for a call of their own until the rejected events are counted."""
         while self._rejected:
-            await asyncio.sleep(_COUNTS_WAIT)
+            await asyncio.sleep(_COUNTS_DELAY_SECONDS)
             if self._rejected:
-                with suppress(QueueFailed):
-                    await self._shared.ask(None)
+                with suppress(EnqueueFailed):
+                    await self._shared.submit(None)
         self._counting = None
 
-    async def _commit(self, offered: Sequence[Claimed | None]) -> list[Offer | None]:
+    async def _commit_batch(self, offered: Sequence[OfferedEntry | None]) -> list[EnqueueResult | None]:
         """One script call; a place that offers nothing gets None."""
         events = [each for each in offered if each is not None]
         rejected, self._rejected = self._rejected, Counter()
         try:
-            outcomes = iter(await self._decided(events, rejected))
+            outcomes = iter(await self._run_offer_script(events, rejected))
         except BaseException:
             self._rejected.update(rejected)
             raise
         return [None if each is None else _OUTCOMES[next(outcomes)] for each in offered]
 
-    async def _decided(self, events: Sequence[Claimed], rejected: Counter[Rejected]) -> list[int]:
+    async def _run_offer_script(
+        self, events: Sequence[OfferedEntry], rejected: Counter[RejectedCount]
+    ) -> list[int]:
         """Call until the script met its deadline: at first, and after a clock was set, it may not."""
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._settings.patience_seconds
+        give_up = loop.time() + self._settings.timeout_seconds
         keys: list[bytes | str] = [self._keys.stream, self._keys.sequence, *(event.claim for event in events)]
-        counts = _flat((*key, number) for key, number in rejected.items())
-        work = [len(rejected), *counts, *_flat(event.entry for event in events)]
+        counts = _flatten((*key, number) for key, number in rejected.items())
+        work = [len(rejected), *counts, *_flatten(event.entry for event in events)]
         async with asyncio.timeout_at(give_up):
             while True:
                 deadline = int((give_up + self._server_ahead) * 1000)
-                now, met, *outcomes = await self._script(keys, [deadline, *self._terms(), *work])
+                now, met, *outcomes = await self._script(keys, [deadline, *self._script_limits(), *work])
                 self._server_ahead = now / 1000 - loop.time()
                 if met:
                     return list(outcomes)
 
-    def _terms(self) -> tuple[str | int, ...]:
-        return self._settings.bound, WINDOW, _CLAIM_MILLISECONDS, self._keys.ledger, LEDGER_SECONDS
+    def _script_limits(self) -> tuple[str | int, ...]:
+        return self._settings.max_queued, CLAIM_WINDOW, _CLAIM_MILLISECONDS, self._keys.ledger, LEDGER_SECONDS
 
 
-def _flat(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+def _flatten(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
     return [value for row in rows for value in row]

@@ -1,13 +1,13 @@
 """The embedded ingest queue: one SQLite file, durable before it answers (``spool:///path``)."""
 
 from plugins.ingest_spool.settings import SpoolSettings
-from service_core.plugin import Adapter, Keeps, hook
+from service_core.plugin import Adapter, LocalDataKind, hook
 
 
 def _open(settings: SpoolSettings) -> object:
-    from plugins.ingest_spool.adapter import Spool
+    from plugins.ingest_spool.adapter import SpoolQueue
 
-    return Spool(settings)
+    return SpoolQueue(settings)
 
 
 @hook
@@ -20,6 +20,6 @@ def adapters() -> list[Adapter]:
             open=_open,
             settings=SpoolSettings,
             summary="Durable ingest queue in one SQLite file; many requests share one commit.",
-            keeps=Keeps.SQLITE,
+            local_data=LocalDataKind.SQLITE,
         )
     ]

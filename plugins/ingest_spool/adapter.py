@@ -9,33 +9,33 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from plugins.ingest_spool import settling
-from plugins.ingest_spool.arrivals import Lane, hour_of
-from plugins.ingest_spool.batch import take_offers
-from plugins.ingest_spool.ledger import ledger
-from plugins.ingest_spool.schema import connect, probe
+from plugins.ingest_spool import consumer
+from plugins.ingest_spool.group_commit import create_offer_view
+from plugins.ingest_spool.ledger import read_ledger
+from plugins.ingest_spool.row_format import LedgerKey, hour_number
+from plugins.ingest_spool.schema import check_readable, connect
 from plugins.ingest_spool.settings import SpoolSettings
-from plugins.ingest_spool.writer import REPEATED, Writer
+from plugins.ingest_spool.writer import DUPLICATE, GroupCommitWriter
 from service_core.plugin import (
-    Arrival,
-    Channel,
+    EnqueueFailed,
+    EnqueueResult,
     Event,
+    IngestEndpoint,
     LedgerRow,
-    Offer,
-    Quarantined,
-    Queued,
-    QueueFailed,
+    QuarantinedEvent,
+    QueuedEvent,
     QueueState,
-    Reason,
+    ReceivedEvent,
+    RejectionReason,
     StartupError,
-    outcomes,
-    require_writable,
+    gather_results,
+    require_writable_paths,
 )
 
 T = TypeVar("T")
 
 
-class Spool:
+class SpoolQueue:
     """A durable queue in a file that several processes of one machine may open.
 
     One writes offers, another takes and settles; claims, rows and ledger stay in one transaction.
@@ -44,7 +44,7 @@ class Spool:
     def __init__(self, settings: SpoolSettings) -> None:
         self._path = settings.path
         self._busy_seconds = settings.busy_seconds
-        self._writer = Writer(self._connect_desk, settings.bound)
+        self._writer = GroupCommitWriter(self._connect_for_offers, settings.max_queued)
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-reader")
         self._reading: sqlite3.Connection | None = None
 
@@ -54,9 +54,9 @@ class Spool:
         Raises:
             StartupError: it could not.
         """
-        with self._complaining():
+        with self._storage_errors_as_startup_errors():
             if self._path.exists():
-                await asyncio.to_thread(probe, self._path)
+                await asyncio.to_thread(check_readable, self._path)
 
     async def start(self) -> None:
         """Create or upgrade the file.
@@ -64,7 +64,7 @@ class Spool:
         Raises:
             StartupError: the file cannot be used.
         """
-        with self._complaining():
+        with self._storage_errors_as_startup_errors():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             await self._writer.start()
 
@@ -75,66 +75,78 @@ class Spool:
         if self._reading is not None:
             self._reading.close()
 
-    async def offer(self, arrival: Arrival) -> Offer:
+    async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
         """Claim the event id and enqueue; see `IngestQueue.offer`."""
-        _check(arrival)
+        _check_storable(arrival)
         (decided,) = self._writer.offer((arrival,))
         return await decided
 
-    async def offer_all(self, arrivals: Sequence[Arrival]) -> list[Offer | QueueFailed]:
+    async def offer_all(self, arrivals: Sequence[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
         """The same for several; see `IngestQueue.offer_all`. They wait for one commit, or for two at the most."""
         for arrival in arrivals:
-            _check(arrival)
-        return await outcomes(self._writer.offer(arrivals), QueueFailed)
+            _check_storable(arrival)
+        return await gather_results(self._writer.offer(arrivals), EnqueueFailed)
 
-    async def reject(
+    async def count_rejected(
         self,
         workspace_id: UUID,
         key_id: UUID,
-        channel: Channel,
-        reason: Reason,
+        channel: IngestEndpoint,
+        reason: RejectionReason,
         at: datetime,
         *,
         events: int = 1,
     ) -> None:
         """Count rejected events; durable with the next commit or within a second."""
-        self._writer.reject(Lane(workspace_id, hour_of(at), key_id, channel.value), reason.value, events)
+        self._writer.count_rejected(
+            LedgerKey(workspace_id, hour_number(at), key_id, channel.value), reason.value, events
+        )
 
-    async def repeat(self, workspace_id: UUID, key_id: UUID, channel: Channel, at: datetime) -> None:
+    async def count_duplicate(
+        self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, at: datetime
+    ) -> None:
         """Count a duplicate that is not offered; durable with the next commit or within a second."""
-        self._writer.reject(Lane(workspace_id, hour_of(at), key_id, channel.value), REPEATED, 1)
+        self._writer.count_rejected(
+            LedgerKey(workspace_id, hour_number(at), key_id, channel.value), DUPLICATE, 1
+        )
 
-    async def take(self, limit: int) -> list[Queued]:
+    async def take(self, limit: int) -> list[QueuedEvent]:
         """The oldest waiting events, in order of sequence, without removing them."""
-        return await self._read(lambda connection: settling.take(connection, limit))
+        return await self._read(lambda connection: consumer.lease(connection, limit))
 
-    async def settle(self, stored: Sequence[Event], quarantined: Sequence[Quarantined]) -> None:
+    async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
         """Remove what is durable in the store or set aside, and count it, in one commit."""
-        await self._writer.run(lambda connection: settling.settle(connection, stored, quarantined))
+        await self._writer.run_on_writer_thread(
+            lambda connection: consumer.acknowledge(connection, stored, quarantined)
+        )
 
-    async def ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
+    async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
         """Ledger rows with ``start <= hour < end``, oldest first."""
-        return await self._read(lambda connection: ledger(connection, workspace_id, start, end))
+        return await self._read(lambda connection: read_ledger(connection, workspace_id, start, end))
 
     async def state(self) -> QueueState:
         """How far behind the queue is."""
-        return await self._read(settling.state)
+        return await self._read(consumer.queue_lag)
 
-    async def quarantined(self, workspace_id: UUID, limit: int) -> list[Quarantined]:
+    async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
         """The quarantined events of a workspace, the earliest first."""
-        return await self._read(lambda connection: settling.quarantined(connection, workspace_id, limit))
+        return await self._read(lambda connection: consumer.list_quarantined(connection, workspace_id, limit))
 
     async def replay(self, workspace_id: UUID) -> int:
         """Put the quarantined events of a workspace back in the queue; returns how many."""
-        return await self._writer.run(lambda connection: settling.replay(connection, workspace_id))
+        return await self._writer.run_on_writer_thread(
+            lambda connection: consumer.replay_quarantined(connection, workspace_id)
+        )
 
-    async def forget(self, before: datetime) -> dict[UUID, int]:
+    async def delete_before(self, before: datetime) -> dict[UUID, int]:
         """Let go of what is quarantined since before a time; returns how many of each workspace."""
-        return await self._writer.run(lambda connection: settling.forget(connection, before))
+        return await self._writer.run_on_writer_thread(
+            lambda connection: consumer.delete_quarantined(connection, before)
+        )
 
     @contextmanager
-    def _complaining(self) -> Iterator[None]:
-        require_writable("ingest.queue", self._path.parent, self._path)
+    def _storage_errors_as_startup_errors(self) -> Iterator[None]:
+        require_writable_paths("ingest.queue", self._path.parent, self._path)
         try:
             yield
         except (OSError, sqlite3.Error) as fault:
@@ -146,9 +158,9 @@ class Spool:
     def _connect(self) -> sqlite3.Connection:
         return connect(self._path, self._busy_seconds)
 
-    def _connect_desk(self) -> sqlite3.Connection:
+    def _connect_for_offers(self) -> sqlite3.Connection:
         desk = self._connect()
-        take_offers(desk)
+        create_offer_view(desk)
         return desk
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -160,11 +172,11 @@ class Spool:
         return await asyncio.get_running_loop().run_in_executor(self._reader, reading)
 
 
-def _check(arrival: Arrival) -> None:
+def _check_storable(arrival: ReceivedEvent) -> None:
     """A text that no file can keep must not reach a shared commit."""
     for text in (arrival.event_id, arrival.user_agent, arrival.address, *arrival.headers.values()):
         if text is not None and not text.isascii():
             try:
                 text.encode()
             except UnicodeEncodeError as fault:
-                raise QueueFailed("queue") from fault
+                raise EnqueueFailed("queue") from fault

@@ -6,16 +6,16 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final
 
-from plugins.ingest_spool.arrivals import HOUR, micros
+from plugins.ingest_spool.row_format import HOUR_MICROSECONDS, to_microseconds
 
-WINDOW: Final = 7 * 24 * HOUR
+CLAIM_WINDOW: Final = 7 * 24 * HOUR_MICROSECONDS
 """Microseconds a claim holds; a repeat later than that is a new event (contract 10.1)."""
 
 ID_BYTES: Final = 16
 
-_LAST: Final = b"\xff" * ID_BYTES
-_REACHED: Final = "SELECT id FROM claim WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ?"
-_SWEEP: Final = "DELETE FROM claim WHERE id BETWEEN ? AND ? AND claimed_at < ?"
+_LARGEST_ID: Final = b"\xff" * ID_BYTES
+_SELECT_LAST_SWEPT: Final = "SELECT id FROM claim WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ?"
+_DELETE_EXPIRED: Final = "DELETE FROM claim WHERE id BETWEEN ? AND ? AND claimed_at < ?"
 
 
 def claim_id(workspace_id: bytes, event_id: str) -> bytes:
@@ -23,14 +23,14 @@ def claim_id(workspace_id: bytes, event_id: str) -> bytes:
     return blake2b(workspace_id + event_id.encode(), digest_size=ID_BYTES).digest()
 
 
-def sweep(connection: sqlite3.Connection, now: datetime, claims: int) -> None:
+def delete_some_expired(connection: sqlite3.Connection, now: datetime, max_claims: int) -> None:
     """Look at so many claims that lie side by side, anywhere, and drop those whose window is over.
 
     Claims lie in the order of their digests: dropped by age, each would be on a page of its own.
     """
     start = secrets.token_bytes(ID_BYTES)
-    end = connection.execute(_REACHED, (start, claims)).fetchone()
+    end = connection.execute(_SELECT_LAST_SWEPT, (start, max_claims)).fetchone()
     if end is None:
         start = b""
-        end = connection.execute(_REACHED, (start, claims)).fetchone() or (_LAST,)
-    connection.execute(_SWEEP, (start, *end, micros(now) - WINDOW))
+        end = connection.execute(_SELECT_LAST_SWEPT, (start, max_claims)).fetchone() or (_LARGEST_ID,)
+    connection.execute(_DELETE_EXPIRED, (start, *end, to_microseconds(now) - CLAIM_WINDOW))

@@ -6,8 +6,15 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from plugins.ingest_spool.arrivals import Lane, entries, hour_from, hour_start, lanes, uuid_of
-from service_core.plugin import Channel, LedgerRow
+from plugins.ingest_spool.row_format import (
+    LedgerKey,
+    first_full_hour,
+    hour_start,
+    parse_events,
+    parse_ledger_keys,
+    parse_uuid,
+)
+from service_core.plugin import IngestEndpoint, LedgerRow
 
 _COUNTED: Final = """
     SELECT hour, key, channel, received, stored, duplicate, quarantined, late, bots FROM ledger
@@ -19,43 +26,47 @@ _REJECTED: Final = """
 """
 
 
-def ledger(
+def read_ledger(
     connection: sqlite3.Connection, workspace_id: UUID, start: datetime, end: datetime
 ) -> list[LedgerRow]:
     """Ledger rows with ``start <= hour < end``, oldest first, all read at one moment."""
-    asked = (str(workspace_id), hour_from(start), hour_from(end))
+    asked = (str(workspace_id), first_full_hour(start), first_full_hour(end))
     connection.execute("BEGIN")
     try:
         counted = connection.execute(_COUNTED, asked).fetchall()
         rejected = connection.execute(_REJECTED, asked).fetchall()
-        waiting = _waiting(connection) if counted else Counter()
+        waiting = _count_waiting(connection) if counted else Counter()
     finally:
         connection.execute("COMMIT")
     reasons: dict[tuple[int, str, str], dict[str, int]] = defaultdict(dict)
     for hour, key, channel, reason, events in rejected:
         reasons[hour, key, channel][reason] = events
     return [
-        _row(row, waiting[Lane(workspace_id, row[0], uuid_of(row[1]), row[2])], reasons.get(row[:3], {}))
+        _to_ledger_row(
+            row,
+            waiting[LedgerKey(workspace_id, row[0], parse_uuid(row[1]), row[2])],
+            reasons.get(row[:3], {}),
+        )
         for row in counted
     ]
 
 
-def _waiting(connection: sqlite3.Connection) -> Counter[Lane]:
+def _count_waiting(connection: sqlite3.Connection) -> Counter[LedgerKey]:
     """Arrivals that wait, counted from the batches themselves."""
-    waiting: Counter[Lane] = Counter()
+    waiting: Counter[LedgerKey] = Counter()
     for known, text in connection.execute("SELECT lanes, arrivals FROM batch"):
-        places = Counter(entry.lane for entry in entries(text) if entry is not None)
-        for place, lane in enumerate(lanes(known)):
+        places = Counter(entry.ledger_key for entry in parse_events(text) if entry is not None)
+        for place, lane in enumerate(parse_ledger_keys(known)):
             waiting[lane] += places[place]
     return waiting
 
 
-def _row(counted: tuple[Any, ...], waiting: int, rejected: dict[str, int]) -> LedgerRow:
+def _to_ledger_row(counted: tuple[Any, ...], waiting: int, rejected: dict[str, int]) -> LedgerRow:
     hour, key, channel, received, stored, duplicate, quarantined, late, bots = counted
     return LedgerRow(
         hour=hour_start(hour),
-        key_id=uuid_of(key),
-        channel=Channel(channel),
+        key_id=parse_uuid(key),
+        channel=IngestEndpoint(channel),
         received=received,
         stored=stored,
         duplicate=duplicate,

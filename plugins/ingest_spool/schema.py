@@ -13,7 +13,7 @@ from typing import Final
 
 from plugins.ingest_spool.carrying import carry_over
 
-FORM: Final = 2
+SCHEMA_VERSION: Final = 2
 """``PRAGMA user_version`` of a file of this form; `carrying` brings an older one here."""
 
 TABLES: Final = """
@@ -45,7 +45,7 @@ TABLES: Final = """
     ) WITHOUT ROWID
 """
 
-_UPGRADE_MS: Final = 600_000
+_UPGRADE_TIMEOUT_MS: Final = 600_000
 """How long to wait while another process brings the file to the newest form."""
 
 _WAL_PAGES: Final = 8_000
@@ -75,14 +75,14 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     return connection
 
 
-def probe(path: Path) -> None:
+def check_readable(path: Path) -> None:
     """Read the first page of a file, and leave nothing beside it.
 
     Raises:
         sqlite3.Error: it is no database.
     """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-        _form(connection)
+        _schema_version(connection)
 
 
 @contextmanager
@@ -100,22 +100,22 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _upgrade(connection: sqlite3.Connection) -> None:
     """Bring the file to the newest form; two processes may try at once, one does the work."""
-    if _form(connection) == FORM:
+    if _schema_version(connection) == SCHEMA_VERSION:
         return
-    connection.execute(f"PRAGMA busy_timeout = {_UPGRADE_MS}")
+    connection.execute(f"PRAGMA busy_timeout = {_UPGRADE_TIMEOUT_MS}")
     with transaction(connection):
-        form = _form(connection)
+        form = _schema_version(connection)
         if form == 0:
-            _create(connection)
+            _create_tables(connection)
         elif form == 1:
-            carry_over(connection, _create)
-        connection.execute(f"PRAGMA user_version = {FORM}")
+            carry_over(connection, _create_tables)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _create(connection: sqlite3.Connection) -> None:
+def _create_tables(connection: sqlite3.Connection) -> None:
     for statement in TABLES.split(";"):
         connection.execute(statement)
 
 
-def _form(connection: sqlite3.Connection) -> int:
+def _schema_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -18,5 +18,5 @@ class SpoolSettings(AdapterSettings):
     """
 
     path: Path
-    bound: Annotated[int, Field(ge=1)] = 10_000
+    max_queued: Annotated[int, Field(ge=1)] = 10_000
     busy_seconds: Annotated[float, Field(gt=0, le=30)] = 2.0

@@ -11,20 +11,20 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from plugins.ingest_spool.arrivals import PLACES, Lane
-from plugins.ingest_spool.batch import Batch, commit
-from service_core.plugin import Arrival, Offer, QueueFailed
+from plugins.ingest_spool.group_commit import OfferBatch, commit_batch
+from plugins.ingest_spool.row_format import MAX_EVENTS_PER_BATCH, LedgerKey
+from service_core.plugin import EnqueueFailed, EnqueueResult, ReceivedEvent
 
 T = TypeVar("T")
 
-_COUNTS_WAIT: Final = 0.5
+_COUNTS_DELAY_SECONDS: Final = 0.5
 """Seconds a rejected event may wait for a commit to share before it gets one of its own."""
 
-REPEATED: Final = ""
+DUPLICATE: Final = ""
 """In place of the reason why an event was rejected: it is a duplicate."""
 
 
-class Writer:
+class GroupCommitWriter:
     """The only writer of this process; every method is called on the event loop.
 
     Args:
@@ -32,14 +32,14 @@ class Writer:
         bound: offers that may be undecided at one time.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], bound: int) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], max_queued: int) -> None:
         self._connect = connect
-        self._bound = bound
+        self._bound = max_queued
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-writer")
         self._connection: sqlite3.Connection | None = None
-        self._next = Batch()
-        self._waiting: list[asyncio.Future[Offer]] = []
+        self._next = OfferBatch()
+        self._waiting: list[asyncio.Future[EnqueueResult]] = []
         self._committing = 0
         self._working = False
         self._failures = 0
@@ -52,63 +52,69 @@ class Writer:
             sqlite3.Error: the file cannot be opened.
         """
         self._loop = asyncio.get_running_loop()
-        await self.run(lambda _: None)
+        await self.run_on_writer_thread(lambda _: None)
 
-    def offer(self, arrivals: Sequence[Arrival]) -> list[asyncio.Future[Offer]]:
+    def offer(self, arrivals: Sequence[ReceivedEvent]) -> list[asyncio.Future[EnqueueResult]]:
         """The outcome of each arrival, once it is durable.
 
         Raises:
-            QueueFailed: too many offers wait already.
+            EnqueueFailed: too many offers wait already.
         """
         if len(self._waiting) + self._committing >= self._bound:
-            raise QueueFailed("queue")
+            raise EnqueueFailed("queue")
         loop = self._loop
         assert loop is not None, "start() comes first"
-        futures: list[asyncio.Future[Offer]] = [loop.create_future() for _ in arrivals]
+        futures: list[asyncio.Future[EnqueueResult]] = [loop.create_future() for _ in arrivals]
         self._next.arrivals += arrivals
         self._waiting += futures
         if not self._working:
             self._working = True
             self._stop_timer()
-            loop.call_soon(self._begin)
+            loop.call_soon(self._start_commit)
         return futures
 
-    def reject(self, lane: Lane, reason: str, events: int) -> None:
+    def count_rejected(self, ledger_key: LedgerKey, reason: str, events: int) -> None:
         """Count rejected events with the next commit, or soon when there is none; without a reason, duplicates."""
-        self._next.rejected[lane, reason] += events
+        self._next.rejected[ledger_key, reason] += events
         if not self._working and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
+            self._timer = asyncio.get_running_loop().call_later(_COUNTS_DELAY_SECONDS, self._start_commit)
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_on_writer_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do other work on the writing thread, between two commits."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._worked, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_with_connection, work)
 
     async def aclose(self) -> None:
         """Commit what is left, as far as the file takes it, then close the file."""
         failures = self._failures
         while self._working or (self._next.rejected and self._failures == failures):
             if not self._working:
-                self._begin()
-            await self.run(lambda _: None)
+                self._start_commit()
+            await self.run_on_writer_thread(lambda _: None)
         self._stop_timer()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown()
 
-    def _begin(self) -> None:
+    def _start_commit(self) -> None:
         """Hand what has gathered to the thread, as much as one commit takes."""
         self._stop_timer()
-        batch, futures = Batch(self._next.arrivals[:PLACES], self._next.rejected), self._waiting[:PLACES]
-        self._next, self._waiting = Batch(self._next.arrivals[PLACES:]), self._waiting[PLACES:]
+        batch, futures = (
+            OfferBatch(self._next.arrivals[:MAX_EVENTS_PER_BATCH], self._next.rejected),
+            self._waiting[:MAX_EVENTS_PER_BATCH],
+        )
+        self._next, self._waiting = (
+            OfferBatch(self._next.arrivals[MAX_EVENTS_PER_BATCH:]),
+            self._waiting[MAX_EVENTS_PER_BATCH:],
+        )
         self._working, self._committing = True, len(futures)
         loop = asyncio.get_running_loop()
 
         def decide() -> None:
             try:
-                offers = self._worked(lambda connection: commit(connection, batch))
+                offers = self._run_with_connection(lambda connection: commit_batch(connection, batch))
             except Exception as fault:  # noqa: BLE001 - whatever it was, every offer of the batch must hear of it
-                loop.call_soon_threadsafe(self._failed, batch.rejected, futures, fault)
+                loop.call_soon_threadsafe(self._fail_offers, batch.rejected, futures, fault)
             else:
-                loop.call_soon_threadsafe(self._decided, futures, offers)
+                loop.call_soon_threadsafe(self._resolve_offers, futures, offers)
 
         self._thread.submit(decide)
 
@@ -117,37 +123,39 @@ class Writer:
             self._timer.cancel()
             self._timer = None
 
-    def _decided(self, futures: list[asyncio.Future[Offer]], offers: list[Offer]) -> None:
+    def _resolve_offers(
+        self, futures: list[asyncio.Future[EnqueueResult]], offers: list[EnqueueResult]
+    ) -> None:
         for future, offer in zip(futures, offers, strict=True):
             if not future.done():
                 future.set_result(offer)
-        self._go_on()
+        self._start_next_commit()
 
-    def _failed(
+    def _fail_offers(
         self,
-        rejected: Counter[tuple[Lane, str]],
-        futures: list[asyncio.Future[Offer]],
+        rejected: Counter[tuple[LedgerKey, str]],
+        futures: list[asyncio.Future[EnqueueResult]],
         fault: Exception,
     ) -> None:
         """Tell every offer of the batch; the counts of rejected events wait for the next commit."""
         self._failures += 1
         self._next.rejected.update(rejected)
-        detail = fault.detail if isinstance(fault, QueueFailed) else "queue"
+        detail = fault.detail if isinstance(fault, EnqueueFailed) else "queue"
         for future in futures:
             if not future.done():
-                future.set_exception(QueueFailed(detail, fault))
-        self._go_on()
+                future.set_exception(EnqueueFailed(detail, fault))
+        self._start_next_commit()
 
-    def _go_on(self) -> None:
+    def _start_next_commit(self) -> None:
         self._committing = 0
         self._working = bool(self._waiting)
         if self._working:
             # After the answers that were just decided: what their readers send next shares the commit.
-            asyncio.get_running_loop().call_soon(self._begin)
+            asyncio.get_running_loop().call_soon(self._start_commit)
         elif self._next.rejected:
-            self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
+            self._timer = asyncio.get_running_loop().call_later(_COUNTS_DELAY_SECONDS, self._start_commit)
 
-    def _worked(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run_with_connection(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """On the thread: work with the open connection; after a fault the next work opens a new one."""
         if self._connection is None:
             self._connection = self._connect()

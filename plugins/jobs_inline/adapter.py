@@ -11,7 +11,7 @@ from plugins.jobs_inline.settings import InlineSettings
 
 _log: Final = logging.getLogger("touchpoint.jobs")
 
-Work = Callable[[], Awaitable[bool]]
+ExportWork = Callable[[], Awaitable[bool]]
 
 
 class InlineJobs:
@@ -24,13 +24,13 @@ class InlineJobs:
         self._settings = settings
         self._woken = asyncio.Event()
 
-    async def wake(self, export_id: UUID) -> None:  # noqa: ARG002 - a worker takes the oldest job, whoever woke it
+    async def wake_worker(self, export_id: UUID) -> None:  # noqa: ARG002 - a worker takes the oldest job, whoever woke it
         """Let the workers look for jobs."""
         self._woken.set()
 
-    async def work_here(self, work: Work, stop: asyncio.Event) -> None:
+    async def run_worker(self, run_next: ExportWork, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set; jobs in hand are cancelled then and left to the next start."""
-        workers = [asyncio.create_task(self._work(work)) for _ in range(self._settings.workers)]
+        workers = [asyncio.create_task(self._run_worker(run_next)) for _ in range(self._settings.workers)]
         try:
             await stop.wait()
         finally:
@@ -38,17 +38,17 @@ class InlineJobs:
                 worker.cancel()
             await asyncio.wait(workers)
 
-    async def _work(self, work: Work) -> None:
+    async def _run_worker(self, work: ExportWork) -> None:
         while True:
             self._woken.clear()
-            while await _done(work):
+            while await _run_one_job(work):
                 pass
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.rescan_seconds):
                     await self._woken.wait()
 
 
-async def _done(work: Work) -> bool:
+async def _run_one_job(work: ExportWork) -> bool:
     """One job; a store that is away is asked again at the next turn."""
     try:
         return await work()

@@ -7,15 +7,15 @@ from uuid import UUID
 
 from redis.exceptions import RedisError
 
-from plugins.jobs_rq.job import run
-from plugins.jobs_rq.server import connect, queue
+from plugins.jobs_rq.job import run_named_function
+from plugins.jobs_rq.server import connect, open_queue
 from plugins.jobs_rq.settings import RqSettings
-from service_core.plugin import QueueDown, StartupError
+from service_core.plugin import JobQueueUnavailable, StartupError
 
-STALE_SECONDS: Final = 60
+WAKE_TTL_SECONDS: Final = 60
 """A wake-up nobody heard for so long is dropped: another is sent as long as the job is free."""
 
-LONGEST_SECONDS: Final = 1900
+JOB_TIMEOUT_SECONDS: Final = 1900
 """More than any job may run: its own time limit ends it, in order."""
 
 
@@ -24,7 +24,7 @@ class RqJobs:
 
     def __init__(self, settings: RqSettings) -> None:
         self._settings = settings
-        self._queue = queue(settings, connect(settings, patience=settings.patience_seconds))
+        self._queue = open_queue(settings, connect(settings, timeout=settings.timeout_seconds))
 
     async def check(self) -> None:
         """Look whether the server answers; changes nothing, and lets go of it.
@@ -46,33 +46,33 @@ class RqJobs:
         """Close the connections."""
         await asyncio.to_thread(self._queue.connection.close)
 
-    async def wake(self, export_id: UUID) -> None:
+    async def wake_worker(self, export_id: UUID) -> None:
         """Send a worker the id of the job.
 
         Raises:
-            QueueDown: the server is away, hung, full or read-only.
+            JobQueueUnavailable: the server is away, hung, full or read-only.
         """
         try:
-            await asyncio.to_thread(self._send, str(export_id))
+            await asyncio.to_thread(self._enqueue, str(export_id))
         except (RedisError, OSError) as fault:
-            raise QueueDown from fault
+            raise JobQueueUnavailable from fault
 
-    def _send(self, export_id: str) -> None:
+    def _enqueue(self, export_id: str) -> None:
         self._queue.enqueue_call(
-            run,
+            run_named_function,
             (export_id,),
-            timeout=LONGEST_SECONDS,
-            ttl=STALE_SECONDS,
+            timeout=JOB_TIMEOUT_SECONDS,
+            ttl=WAKE_TTL_SECONDS,
             result_ttl=0,
-            failure_ttl=STALE_SECONDS,
+            failure_ttl=WAKE_TTL_SECONDS,
             description=f"export {export_id}",
         )
 
-    async def work_here(self, work: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
+    async def run_worker(self, run_next: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
         """Nothing: workers are processes of their own."""
 
     def work_apart(self, entry: str) -> None:
         """Work in this process until SIGTERM or SIGINT, which let the job in hand end first."""
-        from plugins.jobs_rq.worker import work  # noqa: PLC0415 - a server that only wakes needs none of it
+        from plugins.jobs_rq.worker import run_worker  # noqa: PLC0415 - a server that only wakes needs none of it
 
-        work(self._settings, entry)
+        run_worker(self._settings, entry)

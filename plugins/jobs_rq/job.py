@@ -7,19 +7,19 @@ from typing import Any, Final
 from rq.job import Job
 from rq.utils import import_attribute
 
-ENTRY: Final = "TOUCHPOINT_WORKER_ENTRY"
+ENTRY_VARIABLE: Final = "TOUCHPOINT_WORKER_ENTRY"
 """Environment variable with the dotted name of the function that does one free job."""
 
 
-class Wake(Job):
+class WakeJob(Job):
     """A job of the queue. It holds the id of an export and no code."""
 
     @property
     def func(self) -> Callable[..., Any]:
         """`run`, also when somebody wrote another name into the queue."""
-        return run
+        return run_named_function
 
 
-def run(export_id: str) -> None:  # noqa: ARG001 - a worker takes the oldest free job, whoever woke it
+def run_named_function(export_id: str) -> None:  # noqa: ARG001 - a worker takes the oldest free job, whoever woke it
     """Do one free job, with the function that the worker named."""
-    import_attribute(os.environ[ENTRY])()
+    import_attribute(os.environ[ENTRY_VARIABLE])()

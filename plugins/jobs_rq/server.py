@@ -7,14 +7,14 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from rq import Queue
 
-from plugins.jobs_rq.job import Wake
+from plugins.jobs_rq.job import WakeJob
 from plugins.jobs_rq.settings import RqSettings
 
 SERIALIZER: Final = "json"
 """What is in the queue is data: a pickled payload does not parse, and is never run."""
 
 
-def connect(settings: RqSettings, *, patience: float | None = None) -> Redis:
+def connect(settings: RqSettings, *, timeout: float | None = None) -> Redis:
     """A client without the library's own retries: ten of them would block for seconds.
 
     Args:
@@ -27,14 +27,14 @@ def connect(settings: RqSettings, *, patience: float | None = None) -> Redis:
         "db": settings.database,
         "username": settings.user,
         "password": settings.password,
-        "socket_timeout": patience,
-        "socket_connect_timeout": patience or 5,
+        "socket_timeout": timeout,
+        "socket_connect_timeout": timeout or 5,
         "retry": Retry(NoBackoff(), 0),
     }
     tls = settings.url.startswith("rediss:")
     return Redis.from_pool(ConnectionPool(connection_class=SSLConnection if tls else Connection, **options))
 
 
-def queue(settings: RqSettings, redis: Redis) -> Queue:
+def open_queue(settings: RqSettings, redis: Redis) -> Queue:
     """The one queue of the deployment."""
-    return Queue(settings.queue, connection=redis, serializer=SERIALIZER, job_class=Wake)
+    return Queue(settings.queue, connection=redis, serializer=SERIALIZER, job_class=WakeJob)

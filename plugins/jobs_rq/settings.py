@@ -13,6 +13,6 @@ class RqSettings(ServerSettings):
         pattern=r"^[A-Za-z0-9_.-]{1,100}$",
         description="Name of the queue; deployments on one server need different ones.",
     )
-    patience_seconds: float = Field(
+    timeout_seconds: float = Field(
         0.25, gt=0, le=5, description="How long one answer may take before the queue counts as away."
     )

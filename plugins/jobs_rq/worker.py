@@ -14,21 +14,21 @@ from rq.job import Job
 from rq.queue import Queue
 from rq.worker import SpawnWorker
 
-from plugins.jobs_rq.job import ENTRY, Wake
-from plugins.jobs_rq.server import SERIALIZER, connect, queue
+from plugins.jobs_rq.job import ENTRY_VARIABLE, WakeJob
+from plugins.jobs_rq.server import SERIALIZER, connect, open_queue
 from plugins.jobs_rq.settings import RqSettings
 
 MAINTENANCE_SECONDS: Final = 15
-ADDRESS: Final = "TOUCHPOINT_WORKER_QUEUE"
+QUEUE_URL_VARIABLE: Final = "TOUCHPOINT_WORKER_QUEUE"
 """Environment variable with the settings of the queue, for the horse."""
 
 _log: Final = logging.getLogger("touchpoint.jobs")
 
 
-class Spawner(SpawnWorker):
+class ExportSpawnWorker(SpawnWorker):
     """RQ's spawning worker with a horse of our own."""
 
-    job_class = Wake
+    job_class = WakeJob
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:  # noqa: ARG002 - RQ's signature
         """Start the horse of a job."""
@@ -60,18 +60,18 @@ class Spawner(SpawnWorker):
         super().handle_job_failure(job, queue, started_job_registry, said)
 
 
-def work(settings: RqSettings, entry: str) -> None:
+def run_worker(settings: RqSettings, entry: str) -> None:
     """Work until told to stop.
 
     Args:
         settings: the queue.
         entry: dotted name of the function that does one free job, in each horse.
     """
-    os.environ[ENTRY] = entry
-    os.environ[ADDRESS] = settings.model_dump_json()
+    os.environ[ENTRY_VARIABLE] = entry
+    os.environ[QUEUE_URL_VARIABLE] = settings.model_dump_json()
     redis = connect(settings)
-    worker = Spawner(
-        [queue(settings, redis)],
+    worker = ExportSpawnWorker(
+        [open_queue(settings, redis)],
         connection=redis,
         serializer=SERIALIZER,
         maintenance_interval=MAINTENANCE_SECONDS,
@@ -81,16 +81,18 @@ def work(settings: RqSettings, entry: str) -> None:
     worker.work(logging_level="WARNING")
 
 
-def horse(worker_key: str, job_id: str) -> None:
+def run_work_horse(worker_key: str, job_id: str) -> None:
     """Do one job, as a process of its own; never returns."""
-    redis = connect(RqSettings.model_validate_json(os.environ[ADDRESS]))
-    worker = Spawner.find_by_key(worker_key, connection=redis, job_class=Wake, serializer=SERIALIZER)
+    redis = connect(RqSettings.model_validate_json(os.environ[QUEUE_URL_VARIABLE]))
+    worker = ExportSpawnWorker.find_by_key(
+        worker_key, connection=redis, job_class=WakeJob, serializer=SERIALIZER
+    )
     if worker is None:
         sys.exit(1)
-    job = Wake.fetch(job_id, connection=redis, serializer=worker.serializer)
+    job = WakeJob.fetch(job_id, connection=redis, serializer=worker.serializer)
     worker.execution = Execution.fetch(os.environ["RQ_EXECUTION_ID"], job_id, connection=redis)
-    worker.main_work_horse(job, Queue(job.origin, connection=redis, serializer=SERIALIZER, job_class=Wake))
+    worker.main_work_horse(job, Queue(job.origin, connection=redis, serializer=SERIALIZER, job_class=WakeJob))
 
 
 if __name__ == "__main__":
-    horse(*sys.argv[1:])
+    run_work_horse(*sys.argv[1:])

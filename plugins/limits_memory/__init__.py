@@ -22,6 +22,6 @@ def adapters() -> Iterable[Adapter]:
             open=_open,
             settings=LimitsMemorySettings,
             summary="Budgets counted in memory, for a deployment of one process.",
-            shared=False,
+            multi_process=False,
         ),
     )

@@ -1,6 +1,6 @@
 """The limiter port over the core's own windows."""
 
-from service_core.plugin import Allowance, Clock, FixedWindows, system_clock
+from service_core.plugin import Clock, FixedWindowCounter, RateLimitResult, system_clock
 
 
 class MemoryLimiter:
@@ -12,8 +12,8 @@ class MemoryLimiter:
     """
 
     def __init__(self, capacity: int, clock: Clock = system_clock) -> None:
-        self._windows = FixedWindows(clock, capacity)
+        self._windows = FixedWindowCounter(clock, capacity)
 
-    async def spend(self, key: str, limit: int, window_seconds: int) -> Allowance:
+    async def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
         """Count one request against ``key`` in the present window."""
-        return self._windows.spend(key, limit, window_seconds)
+        return self._windows.consume(key, limit, window_seconds)

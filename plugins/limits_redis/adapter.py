@@ -10,14 +10,14 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
-from plugins.limits_redis.breaker import Breaker
+from plugins.limits_redis.breaker import CircuitBreaker
 from plugins.limits_redis.settings import LimitsRedisSettings
-from service_core.plugin import Allowance, LimiterDown, Shared, StartupError
+from service_core.plugin import CallBatcher, RateLimiterUnavailable, RateLimitResult, StartupError
 
-AT_ONCE: Final = 256
+MAX_BATCH_SIZE: Final = 256
 """Requests counted in one call at most."""
 
-SPEND: Final = """#!lua
+SPEND_SCRIPT: Final = """#!lua
 -- KEYS: a counter for each request. ARGV: for each its limit and the seconds of its window.
 -- Returns what is left for each, -1 when refused.
 local now = tonumber(redis.call('TIME')[1])
@@ -40,7 +40,7 @@ return answers
 """The window is part of the counter's name: a server clock that is set back locks nobody out."""
 
 
-class _Request(NamedTuple):
+class _SpendRequest(NamedTuple):
     key: str
     limit: int
     seconds: int
@@ -50,17 +50,17 @@ class RedisLimiter:
     """Counts for every process that names the same server and prefix.
 
     Requests that come while a call is on its way share the next one. Whatever keeps the server from
-    an answer (refused, hung, slow, out of memory, read-only) is `LimiterDown` within the patience of
+    an answer (refused, hung, slow, out of memory, read-only) is `RateLimiterUnavailable` within the patience of
     the settings, and at once while the circuit is open.
     """
 
     def __init__(self, settings: LimitsRedisSettings) -> None:
         self._prefix = settings.prefix
-        self._patience = settings.patience_seconds
-        self._redis = Redis.from_pool(_pool(settings))
-        self._script = self._redis.register_script(SPEND)
-        self._breaker = Breaker()
-        self._shared = Shared(self._count, lambda _: LimiterDown(), AT_ONCE)
+        self._patience = settings.timeout_seconds
+        self._redis = Redis.from_pool(_create_pool(settings))
+        self._script = self._redis.register_script(SPEND_SCRIPT)
+        self._breaker = CircuitBreaker()
+        self._shared = CallBatcher(self._count_batch, lambda _: RateLimiterUnavailable(), MAX_BATCH_SIZE)
 
     async def check(self) -> None:
         """Look whether the server answers; changes nothing, and lets go of it.
@@ -80,29 +80,29 @@ class RedisLimiter:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._shared.settled()
+        await self._shared.wait_idle()
         await self._redis.aclose()
 
-    async def spend(self, key: str, limit: int, window_seconds: int) -> Allowance:
+    async def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
         """Count one request against ``key``; see `RateLimiter.spend`."""
         if not self._breaker.may_try():
-            raise LimiterDown
-        left = await self._shared.ask(_Request(f"{self._prefix}:limit:{key}", limit, window_seconds))
-        return Allowance(allowed=left >= 0, limit=limit, remaining=max(left, 0))
+            raise RateLimiterUnavailable
+        left = await self._shared.submit(_SpendRequest(f"{self._prefix}:limit:{key}", limit, window_seconds))
+        return RateLimitResult(allowed=left >= 0, limit=limit, remaining=max(left, 0))
 
-    async def _count(self, requests: Sequence[_Request]) -> list[int]:
+    async def _count_batch(self, requests: Sequence[_SpendRequest]) -> list[int]:
         arguments = [part for request in requests for part in (request.limit, request.seconds)]
         try:
             async with asyncio.timeout(self._patience):
                 left: list[int] = await self._script([request.key for request in requests], arguments)
         except (RedisError, OSError):
-            self._breaker.failed()
+            self._breaker.record_failure()
             raise
-        self._breaker.succeeded()
+        self._breaker.record_success()
         return left
 
 
-def _pool(settings: LimitsRedisSettings) -> ConnectionPool:
+def _create_pool(settings: LimitsRedisSettings) -> ConnectionPool:
     """Connections without the library's own retries: ten of them would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,
@@ -110,8 +110,8 @@ def _pool(settings: LimitsRedisSettings) -> ConnectionPool:
         "db": settings.database,
         "username": settings.user,
         "password": settings.password,
-        "socket_timeout": settings.patience_seconds,
-        "socket_connect_timeout": settings.patience_seconds,
+        "socket_timeout": settings.timeout_seconds,
+        "socket_connect_timeout": settings.timeout_seconds,
         "retry": Retry(NoBackoff(), 0),
         # With them the library would not look whether an idle connection was closed meanwhile.
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),

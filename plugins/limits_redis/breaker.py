@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-FAILURES: Final = 3
+FAILURE_THRESHOLD: Final = 3
 """Failures in a row that open the circuit."""
 
 PROBE_SECONDS: Final = 1.0
 """Time between two tries while it is open."""
 
 
-class Breaker:
+class CircuitBreaker:
     """Tells whether a call may be tried, from how the last ones ended.
 
     Args:
@@ -25,7 +25,7 @@ class Breaker:
 
     def may_try(self) -> bool:
         """Whether to call now. While the circuit is open, the True of each second makes its caller the probe."""
-        if self._failures < FAILURES:
+        if self._failures < FAILURE_THRESHOLD:
             return True
         now = self._clock()
         if now < self._next_try:
@@ -33,12 +33,12 @@ class Breaker:
         self._next_try = now + PROBE_SECONDS
         return True
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """The call was answered: close the circuit."""
         self._failures = 0
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """The call was not answered; with the third in a row the circuit opens."""
         self._failures += 1
-        if self._failures == FAILURES:
+        if self._failures == FAILURE_THRESHOLD:
             self._next_try = self._clock() + PROBE_SECONDS

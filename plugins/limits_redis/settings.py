@@ -9,6 +9,6 @@ class LimitsRedisSettings(ServerSettings):
     """Settings of the counters in Redis; ``rediss`` is TLS."""
 
     prefix: str = Field("touchpoint", min_length=1, description="First part of the name of every key.")
-    patience_seconds: float = Field(
+    timeout_seconds: float = Field(
         0.25, gt=0, le=5, description="How long one answer may take before the store counts as away."
     )

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from service_core.plugin import Adapter, AdapterSettings, Mail, hook
+from service_core.plugin import Adapter, AdapterSettings, EmailSender, hook
 
 
-def _open(_settings: AdapterSettings) -> Mail:
+def _open(_settings: AdapterSettings) -> EmailSender:
     from plugins.mail_console.adapter import ConsoleMail
 
     return ConsoleMail()

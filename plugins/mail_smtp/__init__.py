@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from plugins.mail_smtp.settings import SmtpSettings
-from service_core.plugin import Adapter, Mail, hook
+from service_core.plugin import Adapter, EmailSender, hook
 
 
-def _open(settings: SmtpSettings) -> Mail:
+def _open(settings: SmtpSettings) -> EmailSender:
     from plugins.mail_smtp.adapter import SmtpMail
 
     return SmtpMail(settings)

@@ -5,18 +5,18 @@ import smtplib
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from email.message import EmailMessage
+from email.message import EmailMessage as MimeMessage
 from email.utils import formatdate, make_msgid, parseaddr
 from typing import Final
 from urllib.parse import unquote
 
 from plugins.mail_smtp.settings import SmtpSettings
-from service_core.plugin import MailDown, Message, StartupError
+from service_core.plugin import EmailMessage, EmailSenderUnavailable, StartupError
 
-CHECK_SECONDS: Final = 5.0
+CHECK_TIMEOUT_SECONDS: Final = 5.0
 """How long one answer may take while somebody waits to hear whether the settings are good."""
 
-_TAKEN: Final = 250
+_STATUS_OK: Final = 250
 
 
 class SmtpMail:
@@ -32,27 +32,27 @@ class SmtpMail:
             StartupError: it does not.
         """
         try:
-            await asyncio.to_thread(self._try)
+            await asyncio.to_thread(self._check_sender)
         except smtplib.SMTPResponseException as fault:
             said = fault.smtp_error
             reason = f"{fault.smtp_code} {said.decode(errors='replace') if isinstance(said, bytes) else said}"
-            raise self._complaint(reason) from None
+            raise self._startup_error(reason) from None
         except (OSError, ValueError, smtplib.SMTPException) as fault:
-            raise self._complaint(str(fault) or type(fault).__name__) from None
+            raise self._startup_error(str(fault) or type(fault).__name__) from None
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: EmailMessage) -> None:
         """Hand a message to the server.
 
         Raises:
-            MailDown: the server was not reached, or did not take it; its words are not repeated.
+            EmailSenderUnavailable: the server was not reached, or did not take it; its words are not repeated.
         """
         try:
-            await asyncio.to_thread(self._send, self._letter(message))
+            await asyncio.to_thread(self._send, self._build_message(message))
         except (OSError, ValueError, smtplib.SMTPException) as fault:
-            raise MailDown(type(fault).__name__) from None
+            raise EmailSenderUnavailable(type(fault).__name__) from None
 
-    def _letter(self, message: Message) -> EmailMessage:
-        letter = EmailMessage()
+    def _build_message(self, message: EmailMessage) -> MimeMessage:
+        letter = MimeMessage()
         letter["From"] = self._settings.sender
         letter["To"] = message.to
         letter["Subject"] = " ".join(message.subject.split())
@@ -61,19 +61,19 @@ class SmtpMail:
         letter.set_content(message.text)
         return letter
 
-    def _send(self, letter: EmailMessage) -> None:
-        with self._admitted(self._settings.seconds) as server:
-            server.send_message(letter)
+    def _send(self, email: MimeMessage) -> None:
+        with self._open_connection(self._settings.timeout_seconds) as server:
+            server.send_message(email)
 
-    def _try(self) -> None:
+    def _check_sender(self) -> None:
         sender = parseaddr(self._settings.sender)[1]
-        with self._admitted(min(self._settings.seconds, CHECK_SECONDS)) as server:
+        with self._open_connection(min(self._settings.timeout_seconds, CHECK_TIMEOUT_SECONDS)) as server:
             code, said = server.mail(sender)
-            if code != _TAKEN:
+            if code != _STATUS_OK:
                 raise smtplib.SMTPSenderRefused(code, said, sender)
             server.rset()
 
-    def _complaint(self, reason: str) -> StartupError:
+    def _startup_error(self, reason: str) -> StartupError:
         where = f"{self._settings.host}:{self._settings.port}"
         said = " ".join(reason.split()).rstrip(".")
         return StartupError(
@@ -82,17 +82,17 @@ class SmtpMail:
         )
 
     @contextmanager
-    def _admitted(self, seconds: float) -> Iterator[smtplib.SMTP]:
+    def _open_connection(self, seconds: float) -> Iterator[smtplib.SMTP]:
         """A connection that may send, until the block ends; ``seconds`` is how long one answer may take."""
         settings = self._settings
-        with self._connected(seconds) as server:
+        with self._connect(seconds) as server:
             if settings.security == "starttls":
                 server.starttls(context=ssl.create_default_context())
             if settings.user is not None:
                 server.login(unquote(settings.user), unquote(settings.password or ""))
             yield server
 
-    def _connected(self, seconds: float) -> smtplib.SMTP:
+    def _connect(self, seconds: float) -> smtplib.SMTP:
         settings = self._settings
         if settings.security == "tls":
             return smtplib.SMTP_SSL(

@@ -16,4 +16,4 @@ class SmtpSettings(AdapterSettings):
     port: int = Field(587, description="Its port.")
     sender: str = Field(description="Address the mail comes from.")
     security: Security = Field("starttls", description="`starttls`, `tls` from the start, or `none`.")
-    seconds: float = Field(10, gt=0, le=60, description="How long to wait for the server.")
+    timeout_seconds: float = Field(10, gt=0, le=60, description="How long to wait for the server.")

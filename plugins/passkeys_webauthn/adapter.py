@@ -5,38 +5,47 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from service_core.plugin import Account, Asserted, Attested, NewKey, Passkey, RelyingParty
+from service_core.plugin import (
+    Account,
+    AuthenticationResponse,
+    Passkey,
+    RegistrationResponse,
+    RelyingParty,
+    VerifiedRegistration,
+)
 
 
 class WebAuthnPasskeys:
     """Implements the port `WebAuthn`; what reads and signs runs in a thread."""
 
-    async def ask_to_make(
-        self, party: RelyingParty, challenge: str, account: Account, known: Sequence[Passkey]
+    async def registration_options(
+        self, party: RelyingParty, challenge: str, account: Account, existing_passkeys: Sequence[Passkey]
     ) -> str:
         """Options for ``navigator.credentials.create``."""
-        asked: str = await _done("ask_to_make", party, challenge, account, known)
+        asked: str = await _run_ceremony("ask_to_make", party, challenge, account, existing_passkeys)
         return asked
 
-    async def read_made(self, party: RelyingParty, challenge: str, attested: Attested) -> NewKey:
+    async def verify_registration(
+        self, party: RelyingParty, challenge: str, response: RegistrationResponse
+    ) -> VerifiedRegistration:
         """The passkey that was made."""
-        made: NewKey = await _done("read_made", party, challenge, attested)
+        made: VerifiedRegistration = await _run_ceremony("read_made", party, challenge, response)
         return made
 
-    async def ask_to_sign(self, party: RelyingParty, challenge: str) -> str:
+    async def authentication_options(self, party: RelyingParty, challenge: str) -> str:
         """Options for ``navigator.credentials.get``."""
-        asked: str = await _done("ask_to_sign", party, challenge)
+        asked: str = await _run_ceremony("ask_to_sign", party, challenge)
         return asked
 
-    async def read_signed(
-        self, party: RelyingParty, challenge: str, asserted: Asserted, passkey: Passkey
+    async def verify_authentication(
+        self, party: RelyingParty, challenge: str, response: AuthenticationResponse, passkey: Passkey
     ) -> int:
         """The counter that was signed."""
-        counter: int = await _done("read_signed", party, challenge, asserted, passkey)
+        counter: int = await _run_ceremony("read_signed", party, challenge, response, passkey)
         return counter
 
 
-async def _done(ceremony: str, *given: Any) -> Any:
+async def _run_ceremony(ceremony: str, *given: Any) -> Any:
     def work() -> Any:
         return getattr(import_module("plugins.passkeys_webauthn.ceremonies"), ceremony)(*given)
 

@@ -32,31 +32,31 @@ from webauthn.helpers.structs import (
 from service_core.plugin import (
     CHALLENGE_LIFETIME,
     Account,
-    Asserted,
-    Attested,
-    NewKey,
-    NotProved,
+    AuthenticationResponse,
+    InvalidPasskeyResponse,
     Passkey,
+    RegistrationResponse,
     RelyingParty,
+    VerifiedRegistration,
 )
 
-_NAME: Final = "Touchpoint"
-_LONGEST_ID: Final = 1023
+_RELYING_PARTY_NAME: Final = "Touchpoint"
+_MAX_CREDENTIAL_ID_BYTES: Final = 1023
 """Of a credential, in bytes, by the standard."""
-_PATIENCE: Final = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
+_TIMEOUT_MILLISECONDS: Final = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
 
 _Asked = ParamSpec("_Asked")
 _Read = TypeVar("_Read")
 
 
-def _proving(read: Callable[_Asked, _Read]) -> Callable[_Asked, _Read]:
+def _map_library_errors(read: Callable[_Asked, _Read]) -> Callable[_Asked, _Read]:
     @wraps(read)
     def reading(*given: _Asked.args, **named: _Asked.kwargs) -> _Read:
         try:
             return read(*given, **named)
         except Exception as fault:
             # The library lets through what its parsers raise, and all they read was sent by a browser.
-            raise NotProved(str(fault)) from fault
+            raise InvalidPasskeyResponse(str(fault)) from fault
 
     return reading
 
@@ -65,23 +65,23 @@ def ask_to_make(party: RelyingParty, challenge: str, account: Account, known: Se
     """Options for a passkey that the device finds by itself, after it has verified its owner."""
     options = generate_registration_options(
         rp_id=party.id,
-        rp_name=_NAME,
+        rp_name=_RELYING_PARTY_NAME,
         user_id=account.id.bytes,
         user_name=account.email,
         user_display_name=account.name or account.email,
         challenge=base64url_to_bytes(challenge),
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT_MILLISECONDS,
         authenticator_selection=AuthenticatorSelectionCriteria(
             resident_key=ResidentKeyRequirement.REQUIRED,
             user_verification=UserVerificationRequirement.REQUIRED,
         ),
-        exclude_credentials=[_described(passkey) for passkey in known],
+        exclude_credentials=[_credential_descriptor(passkey) for passkey in known],
     )
     return options_to_json(options)
 
 
-@_proving
-def read_made(party: RelyingParty, challenge: str, attested: Attested) -> NewKey:
+@_map_library_errors
+def read_made(party: RelyingParty, challenge: str, attested: RegistrationResponse) -> VerifiedRegistration:
     """The passkey that was made; who made the device is not asked, so nobody has to vouch for it."""
     response = AuthenticatorAttestationResponse(attested.client_data, attested.attestation)
     # The id that counts is the one in the attestation; the library compares the other two alone.
@@ -92,12 +92,12 @@ def read_made(party: RelyingParty, challenge: str, attested: Attested) -> NewKey
         expected_origin=party.origin,
         require_user_verification=True,
     )
-    if len(made.credential_id) > _LONGEST_ID:
-        raise NotProved("the credential id is too long")
+    if len(made.credential_id) > _MAX_CREDENTIAL_ID_BYTES:
+        raise InvalidPasskeyResponse("the credential id is too long")
     # A key that cannot be read would be found out by its first use alone.
     decoded_public_key_to_cryptography(decode_credential_public_key(made.credential_public_key))
-    ways = frozenset(way.value for way in _transports(attested.transports))
-    return NewKey(made.credential_id, made.credential_public_key, made.sign_count, ways)
+    ways = frozenset(way.value for way in _known_transports(attested.transports))
+    return VerifiedRegistration(made.credential_id, made.credential_public_key, made.sign_count, ways)
 
 
 def ask_to_sign(party: RelyingParty, challenge: str) -> str:
@@ -105,17 +105,19 @@ def ask_to_sign(party: RelyingParty, challenge: str) -> str:
     options = generate_authentication_options(
         rp_id=party.id,
         challenge=base64url_to_bytes(challenge),
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT_MILLISECONDS,
         user_verification=UserVerificationRequirement.REQUIRED,
     )
     return options_to_json(options)
 
 
-@_proving
-def read_signed(party: RelyingParty, challenge: str, asserted: Asserted, passkey: Passkey) -> int:
+@_map_library_errors
+def read_signed(
+    party: RelyingParty, challenge: str, asserted: AuthenticationResponse, passkey: Passkey
+) -> int:
     """The counter that was signed."""
     response = AuthenticatorAssertionResponse(
-        asserted.client_data, asserted.authenticator_data, asserted.signature, asserted.user
+        asserted.client_data, asserted.authenticator_data, asserted.signature, asserted.user_handle
     )
     signed = verify_authentication_response(
         credential=AuthenticationCredential(
@@ -131,10 +133,12 @@ def read_signed(party: RelyingParty, challenge: str, asserted: Asserted, passkey
     return signed.new_sign_count
 
 
-def _described(passkey: Passkey) -> PublicKeyCredentialDescriptor:
-    return PublicKeyCredentialDescriptor(id=passkey.credential_id, transports=_transports(passkey.transports))
+def _credential_descriptor(passkey: Passkey) -> PublicKeyCredentialDescriptor:
+    return PublicKeyCredentialDescriptor(
+        id=passkey.credential_id, transports=_known_transports(passkey.transports)
+    )
 
 
-def _transports(named: Iterable[str]) -> list[AuthenticatorTransport]:
+def _known_transports(named: Iterable[str]) -> list[AuthenticatorTransport]:
     known = {transport.value: transport for transport in AuthenticatorTransport}
     return [known[name] for name in sorted(named) if name in known]

@@ -15,7 +15,7 @@ class Argon2Passwords:
         self._hasher = PasswordHasher(
             time_cost=settings.rounds, memory_cost=settings.memory_kib, parallelism=1
         )
-        self._turn = asyncio.Semaphore(settings.together)
+        self._turn = asyncio.Semaphore(settings.max_concurrent)
 
     async def hash(self, password: str) -> str:
         """The hash of a password with its parameters and salt."""

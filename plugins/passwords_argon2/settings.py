@@ -10,4 +10,4 @@ class Argon2Settings(AdapterSettings):
 
     memory_kib: int = Field(65_536, ge=8, le=4_194_304, description="Memory of one hash in KiB.")
     rounds: int = Field(3, ge=1, le=100, description="Passes over that memory.")
-    together: int = Field(2, ge=1, le=64, description="Hashes at the same time; more wait.")
+    max_concurrent: int = Field(2, ge=1, le=64, description="Hashes at the same time; more wait.")

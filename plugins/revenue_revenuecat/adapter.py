@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plugins.revenue_revenuecat.mapping import PROVIDER, mapped
-from service_core.plugin import Delivery, Mapped, is_same, is_stamped
+from plugins.revenue_revenuecat.mapping import PROVIDER, map_message
+from service_core.plugin import (
+    MappedMessage,
+    WebhookDelivery,
+    constant_time_equals,
+    verify_timestamped_signature,
+)
 
-SECRET: Final = "webhook_secret"  # noqa: S105 - the name of it
+WEBHOOK_SECRET: Final = "webhook_secret"  # noqa: S105 - the name of it
 """The value entered at RevenueCat under "Authorization header value", as it stands there."""
 
-KEY: Final = "signing_secret"
+SIGNING_SECRET: Final = "signing_secret"  # noqa: S105 - the name of it
 """The secret RevenueCat shows where webhooks are let be signed; without it, none has to be."""
 
 
@@ -21,17 +26,24 @@ class RevenueCat:
         """``revenuecat``."""
         return PROVIDER
 
-    def is_genuine(self, delivery: Delivery, secrets: Mapping[str, str]) -> bool:
+    def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether the header has the password; with a key to sign with, whether body and time are signed, too."""
-        headers, key = delivery.headers, secrets.get(KEY, "")
-        if key and not is_stamped(headers.get("x-revenuecat-webhook-signature", ""), key, delivery):
+        headers, key = delivery.headers, secrets.get(SIGNING_SECRET, "")
+        if key and not verify_timestamped_signature(
+            headers.get("x-revenuecat-webhook-signature", ""), key, delivery
+        ):
             return False
-        return is_same(headers.get("authorization", ""), secrets.get(SECRET, ""))
+        return constant_time_equals(headers.get("authorization", ""), secrets.get(WEBHOOK_SECRET, ""))
 
-    def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:  # noqa: ARG002 - all is in the body
+    def map_message(
+        self,
+        message: Mapping[str, Any],
+        delivery: WebhookDelivery,  # noqa: ARG002 - all is in the body
+        account_id: str,
+    ) -> MappedMessage:
         """What a message says.
 
         Raises:
             ValueError: it has no event, or an event without type, id or time.
         """
-        return mapped(message, account_id)
+        return map_message(message, account_id)

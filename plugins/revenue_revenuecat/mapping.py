@@ -5,15 +5,21 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from service_core.plugin import AppStoreKind, AppStoreMessage, Mapped, MessageFields, map_app_store
+from service_core.plugin import (
+    AppStoreNotification,
+    MappedMessage,
+    MessageFields,
+    NotificationKind,
+    map_app_store,
+)
 
 PROVIDER: Final = "revenuecat"
-VISITOR: Final = "touchpoint_id"
+VISITOR_ATTRIBUTE: Final = "touchpoint_id"
 """Attribute of a customer that carries the visitor's id."""
 
-_KINDS: Final = frozenset(AppStoreKind)
-_ANONYMOUS: Final = "$RCAnonymousID:"
-_KEPT: Final = (
+_KINDS: Final = frozenset(NotificationKind)
+_ANONYMOUS_PREFIX: Final = "$RCAnonymousID:"
+_TEXT_PROPERTIES: Final = (
     "store",
     "period_type",
     "country_code",
@@ -21,58 +27,62 @@ _KEPT: Final = (
     "new_product_id",
     "presented_offering_id",
 )
-_SHARES: Final = ("tax_percentage", "commission_percentage", "takehome_percentage")
-_LISTS: Final = ("entitlement_ids", "transferred_from", "transferred_to")
+_NUMBER_PROPERTIES: Final = ("tax_percentage", "commission_percentage", "takehome_percentage")
+_LIST_PROPERTIES: Final = ("entitlement_ids", "transferred_from", "transferred_to")
 
 
-def mapped(message: Mapping[str, Any], account_id: str) -> Mapped:
+def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
     """What the body of a webhook says.
 
     Raises:
         ValueError: it has no event, or an event without type, id or time.
     """
-    event = MessageFields(message).inner("event")
-    id_, kind = event.required("id"), event.required("type").lower()
-    told_at = _told_at(event)
+    event = MessageFields(message).object("event")
+    id_, kind = event.required_text("id"), event.required_text("type").lower()
+    told_at = _notified_at(event)
     if kind not in _KINDS:
-        return Mapped(id_, None, told_at)
-    return map_app_store(_read(event, id_, AppStoreKind(kind), told_at), PROVIDER, account_id)
+        return MappedMessage(id_, None, told_at)
+    return map_app_store(
+        _parse_notification(event, id_, NotificationKind(kind), told_at), PROVIDER, account_id
+    )
 
 
-def _told_at(event: MessageFields) -> datetime:
-    told_at = event.instant("event_timestamp_ms") or event.instant("purchased_at_ms")
+def _notified_at(event: MessageFields) -> datetime:
+    told_at = event.epoch_milliseconds("event_timestamp_ms") or event.epoch_milliseconds("purchased_at_ms")
     if told_at is None:
         raise ValueError("event_timestamp_ms is missing")
     return told_at
 
 
-def _read(event: MessageFields, id_: str, kind: AppStoreKind, told_at: datetime) -> AppStoreMessage:
+def _parse_notification(
+    event: MessageFields, id_: str, kind: NotificationKind, notified_at: datetime
+) -> AppStoreNotification:
     price, currency = _price(event)
-    transfer = kind is AppStoreKind.TRANSFER
-    return AppStoreMessage(
+    transfer = kind is NotificationKind.TRANSFER
+    return AppStoreNotification(
         id=id_,
         kind=kind,
-        told_at=told_at,
-        subscription_id=None if transfer else _subscription(event),
+        notified_at=notified_at,
+        subscription_id=None if transfer else _subscription_id(event),
         transaction_id=event.text("transaction_id"),
         product_id=event.text("product_id"),
-        plan=next(iter(event.texts("entitlement_ids")), None),
+        plan=next(iter(event.query_txt("entitlement_ids")), None),
         trial=event.text("period_type") == "TRIAL",
-        converts_trial=event.flag("is_trial_conversion"),
+        converts_trial=event.is_true("is_trial_conversion"),
         price=price,
         currency=currency,
         commission=event.number("commission_percentage"),
-        purchased_at=event.instant("purchased_at_ms"),
-        expires_at=event.instant("expiration_at_ms"),
+        purchased_at=event.epoch_milliseconds("purchased_at_ms"),
+        expires_at=event.epoch_milliseconds("expiration_at_ms"),
         reason=event.text("cancel_reason") or event.text("expiration_reason"),
         identity=_identity(event),
         external_ids=_external_ids(event),
-        properties=_kept(event),
+        properties=_extra_properties(event),
         test=event.text("environment") == "SANDBOX",
     )
 
 
-def _subscription(event: MessageFields) -> str | None:
+def _subscription_id(event: MessageFields) -> str | None:
     return event.text("original_transaction_id") or event.text("transaction_id")
 
 
@@ -85,33 +95,33 @@ def _price(event: MessageFields) -> tuple[Decimal | None, str | None]:
     return dollars, currency if dollars is None else "USD"
 
 
-def _app_users(event: MessageFields) -> list[str]:
+def _app_user_ids(event: MessageFields) -> list[str]:
     """Every id of the customer, the one seen last before those of earlier days."""
     named = [event.text("app_user_id"), event.text("original_app_user_id")]
-    told = [*named[:1], *event.texts("transferred_to"), *named[1:], *event.texts("aliases")]
+    told = [*named[:1], *event.query_txt("transferred_to"), *named[1:], *event.query_txt("aliases")]
     return [id_ for id_ in told if id_ is not None]
 
 
 def _identity(event: MessageFields) -> dict[str, str]:
-    attributes = event.inner("subscriber_attributes")
+    attributes = event.object("subscriber_attributes")
     known = {
-        "visitor_id": attributes.inner(VISITOR).text("value"),
-        "user_id": next((id_ for id_ in _app_users(event) if not id_.startswith(_ANONYMOUS)), None),
-        "email": attributes.inner("$email").text("value") or attributes.inner("email").text("value"),
+        "visitor_id": attributes.object(VISITOR_ATTRIBUTE).text("value"),
+        "user_id": next((id_ for id_ in _app_user_ids(event) if not id_.startswith(_ANONYMOUS_PREFIX)), None),
+        "email": attributes.object("$email").text("value") or attributes.object("email").text("value"),
     }
     return {name: id_ for name, id_ in known.items() if id_ is not None}
 
 
 def _external_ids(event: MessageFields) -> dict[str, str]:
     """The first id the customer ever had, which stays."""
-    customer = event.text("original_app_user_id") or next(iter(_app_users(event)), None)
+    customer = event.text("original_app_user_id") or next(iter(_app_user_ids(event)), None)
     return {} if customer is None else {PROVIDER: customer}
 
 
-def _kept(event: MessageFields) -> dict[str, Any]:
-    texts = {name: event.text(name) for name in _KEPT}
-    shares = {name: event.number(name) for name in _SHARES}
-    lists = {name: event.texts(name) for name in _LISTS}
+def _extra_properties(event: MessageFields) -> dict[str, Any]:
+    texts = {name: event.text(name) for name in _TEXT_PROPERTIES}
+    shares = {name: event.number(name) for name in _NUMBER_PROPERTIES}
+    lists = {name: event.query_txt(name) for name in _LIST_PROPERTIES}
     return (
         {name: value for name, value in texts.items() if value is not None}
         | {name: f"{share:f}" for name, share in shares.items() if share is not None}

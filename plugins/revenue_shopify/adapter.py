@@ -7,19 +7,19 @@ from typing import Any, Final
 
 from service_core.plugin import (
     Clock,
-    Delivery,
-    Mapped,
-    Poll,
-    ProviderMessage,
+    MappedMessage,
+    PolledMessage,
+    PollRequest,
+    WebhookDelivery,
+    constant_time_equals,
     hmac_sha256,
-    is_same,
     system_clock,
 )
 
-SECRET: Final = "webhook_secret"  # noqa: S105 - the name of a secret
-SIGNATURE: Final = "x-shopify-hmac-sha256"
-TOPIC: Final = "x-shopify-topic"
-API: Final = "https://{shop}/admin/api/2025-10"
+WEBHOOK_SECRET: Final = "webhook_secret"  # noqa: S105 - the name of a secret
+SIGNATURE_HEADER: Final = "x-shopify-hmac-sha256"
+TOPIC_HEADER: Final = "x-shopify-topic"
+API_URL: Final = "https://{shop}/admin/api/2025-10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Shopify:
         clock: the present.
     """
 
-    api: str = API
+    api: str = API_URL
     clock: Clock = system_clock
 
     @property
@@ -39,39 +39,44 @@ class Shopify:
         """``shopify``."""
         return "shopify"
 
-    def is_genuine(self, delivery: Delivery, secrets: Mapping[str, str]) -> bool:
+    def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether the signature is that of the body; Shopify signs nothing else, and no time."""
-        secret = secrets.get(SECRET)
+        secret = secrets.get(WEBHOOK_SECRET)
         if not secret:
             return False
         expected = b64encode(hmac_sha256(secret, delivery.body)).decode()
-        return is_same(delivery.headers.get(SIGNATURE, ""), expected)
+        return constant_time_equals(delivery.headers.get(SIGNATURE_HEADER, ""), expected)
 
-    def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:  # noqa: ARG002 - it tells of no subscription
+    def map_message(
+        self,
+        message: Mapping[str, Any],
+        delivery: WebhookDelivery,
+        account_id: str,  # noqa: ARG002 - it tells of no subscription
+    ) -> MappedMessage:
         """What a message of Shopify says; its topic stands in a header alone.
 
         Raises:
             ValueError: it is not what Shopify documents.
         """
-        from plugins.revenue_shopify.mapping import mapped  # noqa: PLC0415 - needed where webhooks come in
+        from plugins.revenue_shopify.mapping import map_message  # noqa: PLC0415 - needed where webhooks come in
 
-        return mapped(message, delivery)
+        return map_message(message, delivery)
 
-    def is_open(self, secrets: Mapping[str, str]) -> bool:
+    def can_poll(self, secrets: Mapping[str, str]) -> bool:
         """Whether there is a token to ask with."""
         return bool(secrets.get("access_token"))
 
-    def messages(self, poll: Poll) -> AsyncGenerator[Sequence[ProviderMessage], None]:
+    def poll_messages(self, request: PollRequest) -> AsyncGenerator[Sequence[PolledMessage], None]:
         """What became of the orders that changed; of those of the last 60 days, unless the app may read all.
 
         Raises:
-            PlatformDown: the shop cannot be read now.
-            PlatformRefused: the token is not good.
+            PlatformUnavailable: the shop cannot be read now.
+            CredentialsRejected: the token is not good.
         """
-        from plugins.revenue_shopify.polling import orders  # noqa: PLC0415 - needed where a shop is asked
+        from plugins.revenue_shopify.polling import poll_orders  # noqa: PLC0415 - needed where a shop is asked
 
-        return orders(self.api, poll, self.clock)
+        return poll_orders(self.api, request, self.clock)
 
-    def at(self, address: str) -> "Shopify":
+    def with_base_url(self, base_url: str) -> "Shopify":
         """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
+        return replace(self, api=base_url)

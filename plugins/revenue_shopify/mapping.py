@@ -11,141 +11,143 @@ from datetime import UTC
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from plugins.revenue_shopify.adapter import TOPIC
+from plugins.revenue_shopify.adapter import TOPIC_HEADER
 from plugins.revenue_shopify.amounts import order_amounts, refund_amounts
-from plugins.revenue_shopify.lines import ordered, returned
-from service_core.plugin import Delivery, Mapped, MessageFields
+from plugins.revenue_shopify.line_items import order_items, refund_items
+from service_core.plugin import MappedMessage, MessageFields, WebhookDelivery
 
 PROVIDER: Final = "shopify"
-VISITOR: Final = "_touchpoint_visitor_id"
+VISITOR_ATTRIBUTE: Final = "_touchpoint_visitor_id"
 """Attribute of a cart that carries the visitor's id."""
 
-ORDER: Final = "shopify_order"
-CHECKOUT: Final = "shopify_checkout"
+ORDER_NAMESPACE: Final = "shopify_order"
+CHECKOUT_NAMESPACE: Final = "shopify_checkout"
 """Namespaces of ids of orders and checkouts: all that is told of one is of one person."""
 
-PAID: Final = frozenset({"paid", "partially_refunded", "refunded"})
+PAID_STATUSES: Final = frozenset({"paid", "partially_refunded", "refunded"})
 """How the money of an order stands once all of it was paid."""
 
 
-class _Kind(NamedTuple):
+class _EventKind(NamedTuple):
     """What a message is: its id, its event, and the field that says when it happened."""
 
     message_id: str
     event_name: str | None
-    when: str
+    time_field: str
 
 
-def mapped(message: Mapping[str, Any], delivery: Delivery) -> Mapped:
+def map_message(message: Mapping[str, Any], delivery: WebhookDelivery) -> MappedMessage:
     """What a message says.
 
     Raises:
         ValueError: it is not what Shopify documents.
     """
-    topic = delivery.headers.get(TOPIC, "")
-    read = TOPICS.get(topic)
+    topic = delivery.headers.get(TOPIC_HEADER, "")
+    read = MAPPERS_BY_TOPIC.get(topic)
     if read is None:
         digest = hashlib.sha256(delivery.body).hexdigest()
-        return Mapped(f"{topic}_{digest}", None, delivery.received_at.astimezone(UTC))
+        return MappedMessage(f"{topic}_{digest}", None, delivery.received_at.astimezone(UTC))
     return read(MessageFields(message))
 
 
-def order_paid(order: MessageFields) -> Mapped:
+def map_paid_order(order: MessageFields) -> MappedMessage:
     """An order when all of it is paid."""
-    if order.text("financial_status") not in PAID:
+    if order.text("financial_status") not in PAID_STATUSES:
         raise ValueError("the order is not paid")
-    return _of_order(
-        _Kind("orders_paid", "order_paid", "updated_at"),
+    return _map_order(
+        _EventKind("orders_paid", "order_paid", "updated_at"),
         order,
-        _listing(order_amounts(order), ordered(order)),
+        _with_items(order_amounts(order), order_items(order)),
     )
 
 
-def order_cancelled(order: MessageFields) -> Mapped:
+def map_cancelled_order(order: MessageFields) -> MappedMessage:
     """A cancelled order; what is given back for it is told by its refunds."""
     reason = order.text("cancel_reason")
-    return _of_order(_Kind("orders_cancelled", "order_cancelled", "cancelled_at"), order, {"reason": reason})
+    return _map_order(
+        _EventKind("orders_cancelled", "order_cancelled", "cancelled_at"), order, {"reason": reason}
+    )
 
 
-def order_fulfilled(order: MessageFields) -> Mapped:
+def map_fulfilled_order(order: MessageFields) -> MappedMessage:
     """An order of which everything is sent."""
     if order.text("fulfillment_status") != "fulfilled":
         raise ValueError("the order is not fulfilled")
-    return _of_order(_Kind("orders_fulfilled", "order_fulfilled", "updated_at"), order, {})
+    return _map_order(_EventKind("orders_fulfilled", "order_fulfilled", "updated_at"), order, {})
 
 
-def refund_created(refund: MessageFields) -> Mapped:
+def map_refund(refund: MessageFields) -> MappedMessage:
     """What is given back for an order; without money, when things came back alone."""
-    id_, order = refund.required("id"), refund.required("order_id")
-    return _mapped(
-        _Kind(f"refunds_create_{id_}", "refund", "created_at"),
+    id_, order = refund.required_text("id"), refund.required_text("order_id")
+    return _build_message(
+        _EventKind(f"refunds_create_{id_}", "refund", "created_at"),
         refund,
-        {**_listing(refund_amounts(refund), returned(refund)), "order_id": order, "refund_id": id_},
-        {ORDER: order},
-        test=any(each.flag("test") for each in refund.inners("transactions")),
+        {**_with_items(refund_amounts(refund), refund_items(refund)), "order_id": order, "refund_id": id_},
+        {ORDER_NAMESPACE: order},
+        test=any(each.is_true("test") for each in refund.objects("transactions")),
     )
 
 
-def checkout_created(checkout: MessageFields) -> Mapped:
+def map_checkout(checkout: MessageFields) -> MappedMessage:
     """A checkout that somebody began."""
-    token = checkout.text("token") or checkout.required("id")
-    kind = _Kind(f"checkouts_create_{token}", "checkout_started", "created_at")
-    ids = {PROVIDER: checkout.inner("customer").text("id"), CHECKOUT: token}
-    return _mapped(kind, checkout, {"checkout_id": token}, ids)
+    token = checkout.text("token") or checkout.required_text("id")
+    kind = _EventKind(f"checkouts_create_{token}", "checkout_started", "created_at")
+    ids = {PROVIDER: checkout.object("customer").text("id"), CHECKOUT_NAMESPACE: token}
+    return _build_message(kind, checkout, {"checkout_id": token}, ids)
 
 
-def customer_created(customer: MessageFields) -> Mapped:
+def map_customer(customer: MessageFields) -> MappedMessage:
     """A customer, for the ids it brings."""
-    id_ = customer.required("id")
-    kind = _Kind(f"customers_create_{id_}", None, "created_at")
-    return _mapped(kind, customer, {}, {PROVIDER: id_})
+    id_ = customer.required_text("id")
+    kind = _EventKind(f"customers_create_{id_}", None, "created_at")
+    return _build_message(kind, customer, {}, {PROVIDER: id_})
 
 
-TOPICS: Final[Mapping[str, Callable[[MessageFields], Mapped]]] = MappingProxyType(
+MAPPERS_BY_TOPIC: Final[Mapping[str, Callable[[MessageFields], MappedMessage]]] = MappingProxyType(
     {
-        "checkouts/create": checkout_created,
-        "customers/create": customer_created,
-        "orders/cancelled": order_cancelled,
-        "orders/fulfilled": order_fulfilled,
-        "orders/paid": order_paid,
-        "refunds/create": refund_created,
+        "checkouts/create": map_checkout,
+        "customers/create": map_customer,
+        "orders/cancelled": map_cancelled_order,
+        "orders/fulfilled": map_fulfilled_order,
+        "orders/paid": map_paid_order,
+        "refunds/create": map_refund,
     }
 )
 """The topics to subscribe to."""
 
 
-def _listing(properties: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _with_items(properties: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Properties with items, where there are any."""
     return {**properties, "items": items} if items else {**properties}
 
 
-def _of_order(kind: _Kind, order: MessageFields, properties: Mapping[str, Any]) -> Mapped:
-    id_ = order.required("id")
+def _map_order(kind: _EventKind, order: MessageFields, properties: Mapping[str, Any]) -> MappedMessage:
+    id_ = order.required_text("id")
     ids = {
-        PROVIDER: order.inner("customer").text("id"),
-        ORDER: id_,
-        CHECKOUT: order.text("checkout_token"),
+        PROVIDER: order.object("customer").text("id"),
+        ORDER_NAMESPACE: id_,
+        CHECKOUT_NAMESPACE: order.text("checkout_token"),
     }
     named = {"order_id": id_, "order_name": order.text("name")}
     known = kind._replace(message_id=f"{kind.message_id}_{id_}")
-    return _mapped(known, order, {**properties, **named}, ids, test=order.flag("test"))
+    return _build_message(known, order, {**properties, **named}, ids, test=order.is_true("test"))
 
 
-def _mapped(
-    kind: _Kind,
+def _build_message(
+    kind: _EventKind,
     about: MessageFields,
     properties: Mapping[str, Any],
     ids: Mapping[str, str | None],
     *,
     test: bool = False,
-) -> Mapped:
-    at = about.written_instant(kind.when)
+) -> MappedMessage:
+    at = about.iso_datetime(kind.time_field)
     if at is None:
-        raise ValueError(f"{kind.when} is missing")
-    return Mapped(
+        raise ValueError(f"{kind.time_field} is missing")
+    return MappedMessage(
         message_id=kind.message_id,
         event_name=kind.event_name,
-        at=at,
+        occurred_at=at,
         identity=_identity(about),
         properties={name: value for name, value in properties.items() if value is not None},
         external_ids={name: id_ for name, id_ in ids.items() if id_ is not None},
@@ -154,9 +156,13 @@ def _mapped(
 
 
 def _identity(about: MessageFields) -> dict[str, str]:
-    carried = (each.text("value") for each in about.inners("note_attributes") if each.text("name") == VISITOR)
+    carried = (
+        each.text("value")
+        for each in about.objects("note_attributes")
+        if each.text("name") == VISITOR_ATTRIBUTE
+    )
     known = {
         "visitor_id": next((id_ for id_ in carried if id_), None),
-        "email": about.text("email") or about.text("contact_email") or about.inner("customer").text("email"),
+        "email": about.text("email") or about.text("contact_email") or about.object("customer").text("email"),
     }
     return {name: id_ for name, id_ in known.items() if id_ is not None}

@@ -6,17 +6,17 @@ from typing import Any, Final
 
 from service_core.plugin import (
     Clock,
-    Delivery,
-    Mapped,
-    Poll,
-    ProviderMessage,
-    is_stamped,
+    MappedMessage,
+    PolledMessage,
+    PollRequest,
+    WebhookDelivery,
     system_clock,
+    verify_timestamped_signature,
 )
 
-SECRET: Final = "webhook_secret"  # noqa: S105 - the name of a secret
-HEADER: Final = "stripe-signature"
-API: Final = "https://api.stripe.com/v1"
+WEBHOOK_SECRET: Final = "webhook_secret"  # noqa: S105 - the name of a secret
+SIGNATURE_HEADER: Final = "stripe-signature"
+API_URL: Final = "https://api.stripe.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Stripe:
         clock: the present.
     """
 
-    api: str = API
+    api: str = API_URL
     clock: Clock = system_clock
 
     @property
@@ -36,38 +36,45 @@ class Stripe:
         """``stripe``."""
         return "stripe"
 
-    def is_genuine(self, delivery: Delivery, secrets: Mapping[str, str]) -> bool:
+    def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether one of the signatures is that of ``t.body``, and ``t`` is recent.
 
         There are several while a secret is rolled: the old one and the new one sign both.
         """
-        return is_stamped(delivery.headers.get(HEADER, ""), secrets.get(SECRET, ""), delivery)
+        return verify_timestamped_signature(
+            delivery.headers.get(SIGNATURE_HEADER, ""), secrets.get(WEBHOOK_SECRET, ""), delivery
+        )
 
-    def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:  # noqa: ARG002 - the body says all
+    def map_message(
+        self,
+        message: Mapping[str, Any],
+        delivery: WebhookDelivery,  # noqa: ARG002 - the body says all
+        account_id: str,
+    ) -> MappedMessage:
         """What an event of Stripe says.
 
         Raises:
             ValueError: it is no such event.
         """
-        from plugins.revenue_stripe.mapping import mapped  # noqa: PLC0415 - needed where webhooks come in
+        from plugins.revenue_stripe.mapping import map_message  # noqa: PLC0415 - needed where webhooks come in
 
-        return mapped(message, account_id)
+        return map_message(message, account_id)
 
-    def is_open(self, secrets: Mapping[str, str]) -> bool:
+    def can_poll(self, secrets: Mapping[str, str]) -> bool:
         """Whether there is a key to ask with."""
         return bool(secrets.get("api_key"))
 
-    def messages(self, poll: Poll) -> AsyncGenerator[Sequence[ProviderMessage], None]:
+    def poll_messages(self, request: PollRequest) -> AsyncGenerator[Sequence[PolledMessage], None]:
         """The events of the last 30 days, which is as long as Stripe keeps them, or of those since a time.
 
         Raises:
-            PlatformDown: Stripe cannot be read now.
-            PlatformRefused: the key is not good.
+            PlatformUnavailable: Stripe cannot be read now.
+            CredentialsRejected: the key is not good.
         """
-        from plugins.revenue_stripe.polling import events  # noqa: PLC0415 - needed where Stripe is asked
+        from plugins.revenue_stripe.polling import poll_events  # noqa: PLC0415 - needed where Stripe is asked
 
-        return events(self.api, poll, self.clock)
+        return poll_events(self.api, request, self.clock)
 
-    def at(self, address: str) -> "Stripe":
+    def with_base_url(self, base_url: str) -> "Stripe":
         """The same, behind a proxy."""
-        return replace(self, api=address)
+        return replace(self, api=base_url)

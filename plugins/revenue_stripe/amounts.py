@@ -16,16 +16,16 @@ _DECIMALS: Final = {
 """Hundredths elsewhere: also of ISK and UGX, which have none themselves."""
 
 
-def major(amount: Decimal, currency: str) -> Decimal:
+def to_major_units(amount: Decimal, currency: str) -> Decimal:
     """Stripe's units -> major units, exactly."""
     return amount.scaleb(-_DECIMALS.get(currency, 2))
 
 
-def written(amount: Decimal, currency: str) -> str:
+def format_amount(amount: Decimal, currency: str) -> str:
     """Stripe's units -> major units as a decimal text."""
-    return f"{major(amount, currency):f}"
+    return f"{to_major_units(amount, currency):f}"
 
 
-def minor(amount: Decimal, currency: str) -> int:
+def to_minor_units(amount: Decimal, currency: str) -> int:
     """Stripe's units -> minor units of the currency."""
-    return to_minor(major(amount, currency), currency)
+    return to_minor(to_major_units(amount, currency), currency)

@@ -6,13 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from service_core.plugin import Mapped, MessageFields
+from service_core.plugin import MappedMessage, MessageFields
 
 PROVIDER: Final = "stripe"
-PAYMENT: Final = "stripe_payment"
+PAYMENT_NAMESPACE: Final = "stripe_payment"
 """Namespace of ids of payments: all that is told of one is of one person."""
 
-CHECKOUT_SESSION: Final = "stripe_checkout_session"
+CHECKOUT_SESSION_NAMESPACE: Final = "stripe_checkout_session"
 """Namespace of ids of Checkout sessions, which an event ``$stripe_checkout_session`` of the site carries, too."""
 
 
@@ -27,34 +27,34 @@ class StripeEvent:
 
     id: str
     kind: str
-    at: datetime
-    about: MessageFields
-    before: MessageFields
+    occurred_at: datetime
+    object: MessageFields
+    previous_attributes: MessageFields
     account_id: str
     test: bool
 
     @classmethod
-    def of(cls, message: Mapping[str, Any], account_id: str) -> "StripeEvent":
+    def parse(cls, message: Mapping[str, Any], account_id: str) -> "StripeEvent":
         """Read a message.
 
         Raises:
             ValueError: it has no id, type or time.
         """
         fields = MessageFields(message)
-        data, at = fields.inner("data"), fields.seconds("created")
+        data, at = fields.object("data"), fields.epoch_seconds("created")
         if at is None:
             raise ValueError("created is missing")
         return cls(
-            id=fields.required("id"),
-            kind=fields.required("type"),
-            at=at,
-            about=data.inner("object"),
-            before=data.inner("previous_attributes"),
+            id=fields.required_text("id"),
+            kind=fields.required_text("type"),
+            occurred_at=at,
+            object=data.object("object"),
+            previous_attributes=data.object("previous_attributes"),
             account_id=fields.text("account") or account_id,
-            test=not fields.flag("livemode"),
+            test=not fields.is_true("livemode"),
         )
 
-    def mapped(
+    def to_message(
         self,
         event_name: str | None,
         properties: Mapping[str, Any] | None = None,
@@ -62,7 +62,7 @@ class StripeEvent:
         payment: str | None = None,
         session: str | None = None,
         **facts: Any,
-    ) -> Mapped:
+    ) -> MappedMessage:
         """What it says, with everything by which a person may be found.
 
         Args:
@@ -72,11 +72,11 @@ class StripeEvent:
             session: id of the Checkout session it is about.
             facts: states or deeds.
         """
-        ids = {PROVIDER: self.customer, PAYMENT: payment, CHECKOUT_SESSION: session}
-        return Mapped(
+        ids = {PROVIDER: self.customer_id, PAYMENT_NAMESPACE: payment, CHECKOUT_SESSION_NAMESPACE: session}
+        return MappedMessage(
             message_id=self.id,
             event_name=event_name,
-            at=self.at,
+            occurred_at=self.occurred_at,
             identity=self._identity(),
             properties={name: value for name, value in (properties or {}).items() if value is not None},
             external_ids={name: id_ for name, id_ in ids.items() if id_ is not None},
@@ -85,60 +85,64 @@ class StripeEvent:
         )
 
     @property
-    def customer(self) -> str | None:
+    def customer_id(self) -> str | None:
         """Id of the customer."""
-        about = self.about
-        return about.required("id") if about.text("object") == "customer" else reference(about, "customer")
+        about = self.object
+        return (
+            about.required_text("id")
+            if about.text("object") == "customer"
+            else referenced_id(about, "customer")
+        )
 
-    def currency(self) -> str:
+    def required_currency(self) -> str:
         """Of every amount of the object.
 
         Raises:
             ValueError: it names none.
         """
-        code = self.about.currency("currency")
+        code = self.object.currency("currency")
         if code is None:
             raise ValueError("currency is missing")
         return code
 
-    def amount(self, name: str) -> Decimal:
+    def required_amount(self, name: str) -> Decimal:
         """An amount of the object in Stripe's units.
 
         Raises:
             ValueError: it is missing.
         """
-        amount = self.about.number(name)
+        amount = self.object.number(name)
         if amount is None:
             raise ValueError(f"{name} is missing")
         return amount
 
     def _identity(self) -> dict[str, str]:
-        about = self.about
+        about = self.object
         metadata = (
-            about.inner("metadata"),
-            *(inner.inner("metadata") for inner in subscription_details(about)),
+            about.object("metadata"),
+            *(inner.object("metadata") for inner in subscription_details(about)),
         )
         known = {
-            "visitor_id": about.text("client_reference_id") or _first(metadata, "visitor_id"),
-            "user_id": _first(metadata, "user_id"),
+            "visitor_id": about.text("client_reference_id") or _first_text(metadata, "visitor_id"),
+            "user_id": _first_text(metadata, "user_id"),
             "email": about.text("email")
             or about.text("customer_email")
             or about.text("receipt_email")
-            or about.inner("customer_details").text("email")
-            or about.inner("billing_details").text("email"),
+            or about.object("customer_details").text("email")
+            or about.object("billing_details").text("email"),
         }
         return {name: id_ for name, id_ in known.items() if id_ is not None}
 
 
-def reference(fields: MessageFields, name: str) -> str | None:
+def referenced_id(fields: MessageFields, name: str) -> str | None:
     """The id of another object, which stands there alone or is expanded."""
-    return fields.text(name) or fields.inner(name).text("id")
+    return fields.text(name) or fields.object(name).text("id")
 
 
 def subscription_details(invoice: MessageFields) -> tuple[MessageFields, MessageFields]:
     """What an invoice says of its subscription, in versions of the API since 2025-03-31 and before."""
-    return invoice.inner("parent").inner("subscription_details"), invoice.inner("subscription_details")
+    return invoice.object("parent").object("subscription_details"), invoice.object("subscription_details")
 
 
-def _first(places: tuple[MessageFields, ...], name: str) -> str | None:
+def _first_text(places: tuple[MessageFields, ...], name: str) -> str | None:
     return next((found for place in places if (found := place.text(name))), None)

@@ -6,37 +6,37 @@ from typing import Any, Final
 
 from plugins.revenue_stripe import payments, subscriptions
 from plugins.revenue_stripe.event import StripeEvent
-from service_core.plugin import Mapped
+from service_core.plugin import MappedMessage
 
 
-def customer_created(event: StripeEvent) -> Mapped:
+def map_customer(event: StripeEvent) -> MappedMessage:
     """A customer, for the ids it brings."""
-    return event.mapped(None)
+    return event.to_message(None)
 
 
-KINDS: Final[Mapping[str, Callable[[StripeEvent], Mapped]]] = MappingProxyType(
+MAPPERS_BY_TYPE: Final[Mapping[str, Callable[[StripeEvent], MappedMessage]]] = MappingProxyType(
     {
-        "charge.dispute.closed": payments.dispute_closed,
-        "charge.refunded": payments.charge_refunded,
-        "checkout.session.completed": payments.session_completed,
-        "customer.created": customer_created,
-        "customer.subscription.created": subscriptions.subscription_started,
-        "customer.subscription.deleted": subscriptions.subscription_cancelled,
-        "customer.subscription.updated": subscriptions.subscription_changed,
-        "invoice.payment_failed": payments.invoice_failed,
-        "invoice.payment_succeeded": payments.invoice_paid,
-        "payment_intent.succeeded": payments.payment_succeeded,
+        "charge.dispute.closed": payments.map_dispute,
+        "charge.refunded": payments.map_refund,
+        "checkout.session.completed": payments.map_checkout_session,
+        "customer.created": map_customer,
+        "customer.subscription.created": subscriptions.map_started_subscription,
+        "customer.subscription.deleted": subscriptions.map_cancelled_subscription,
+        "customer.subscription.updated": subscriptions.map_changed_subscription,
+        "invoice.payment_failed": payments.map_failed_invoice,
+        "invoice.payment_succeeded": payments.map_paid_invoice,
+        "payment_intent.succeeded": payments.map_payment,
     }
 )
 """The kinds of message to send to the webhook endpoint."""
 
 
-def mapped(message: Mapping[str, Any], account_id: str) -> Mapped:
+def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
     """What an event of Stripe says.
 
     Raises:
         ValueError: it is not what Stripe documents.
     """
-    event = StripeEvent.of(message, account_id)
-    read = KINDS.get(event.kind)
-    return Mapped(event.id, None, event.at) if read is None else read(event)
+    event = StripeEvent.parse(message, account_id)
+    read = MAPPERS_BY_TYPE.get(event.kind)
+    return MappedMessage(event.id, None, event.occurred_at) if read is None else read(event)

@@ -6,66 +6,73 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Final
 
-from plugins.revenue_stripe.mapping import KINDS
+from plugins.revenue_stripe.mapping import MAPPERS_BY_TYPE
 from service_core.plugin import (
     Clock,
-    PlatformDown,
-    PlatformRefused,
-    Poll,
-    ProviderMessage,
-    platform_calls,
+    CredentialsRejected,
+    PlatformUnavailable,
+    PolledMessage,
+    PollRequest,
+    platform_http,
 )
 
-KEY: Final = "api_key"
+API_KEY_NAME: Final = "api_key"
 """Name of the credential: a restricted key that may read events, or a secret key."""
 
-_SECONDS: Final = 60.0
-_PAGE: Final = 100
-_REFUSALS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_TIMEOUT_SECONDS: Final = 60.0
+_PAGE_SIZE: Final = 100
+_REJECTED_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
-async def events(api: str, poll: Poll, clock: Clock) -> AsyncGenerator[Sequence[ProviderMessage], None]:
+async def poll_events(
+    api: str, request: PollRequest, clock: Clock
+) -> AsyncGenerator[Sequence[PolledMessage], None]:
     """The events of every kind that is mapped, the latest first.
 
     Raises:
-        PlatformDown: Stripe cannot be read now.
-        PlatformRefused: the key is not good, or may not read events.
+        PlatformUnavailable: Stripe cannot be read now.
+        CredentialsRejected: the key is not good, or may not read events.
     """
-    question: dict[str, Any] = {"limit": _PAGE, "types[]": sorted(KINDS.keys() - set(poll.left_out))}
-    if poll.since is not None:
-        question["created[gte]"] = int(poll.since.timestamp())
-    async with _opened(poll.secrets, clock) as calls:
+    question: dict[str, Any] = {
+        "limit": _PAGE_SIZE,
+        "types[]": sorted(MAPPERS_BY_TYPE.keys() - set(request.excluded_kinds)),
+    }
+    if request.since is not None:
+        question["created[gte]"] = int(request.since.timestamp())
+    async with _open_client(request.secrets, clock) as calls:
         while True:
-            answer = await calls.ask("GET", f"{api}/events", params=question)
-            found, more = _page(answer)
-            yield [ProviderMessage(json.dumps(event, default=str).encode()) for event in found]
+            answer = await calls.request_json("GET", f"{api}/events", params=question)
+            found, more = _parse_page(answer)
+            yield [PolledMessage(json.dumps(event, default=str).encode()) for event in found]
             if not more or not found:
                 return
             question["starting_after"] = found[-1]["id"]
 
 
 @asynccontextmanager
-async def _opened(secrets: Mapping[str, str], clock: Clock) -> AsyncIterator[platform_calls.JsonCalls]:
-    platform_calls.require(secrets, (KEY,))
-    with platform_calls.http_client("Stripe"):
+async def _open_client(
+    secrets: Mapping[str, str], clock: Clock
+) -> AsyncIterator[platform_http.JsonHttpClient]:
+    platform_http.require_credentials(secrets, (API_KEY_NAME,))
+    with platform_http.require_http_client("Stripe"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
-    headers = {"Authorization": f"Bearer {secrets[KEY]}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=_SECONDS) as http:
-        yield platform_calls.JsonCalls("Stripe", http.request, httpx2.HTTPError, clock)
+    headers = {"Authorization": f"Bearer {secrets[API_KEY_NAME]}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT_SECONDS) as http:
+        yield platform_http.JsonHttpClient("Stripe", http.request, httpx2.HTTPError, clock)
 
 
-def _page(answer: platform_calls.JsonAnswer) -> tuple[Sequence[Mapping[str, Any]], bool]:
+def _parse_page(answer: platform_http.JsonResponse) -> tuple[Sequence[Mapping[str, Any]], bool]:
     """The events of an answer, and whether there are more."""
-    told = answer.content()
-    if answer.is_good:
+    told = answer.require_json()
+    if answer.is_success:
         try:
             found, more = [event for event in told["data"] if event["id"]], told["has_more"] is True
         except (KeyError, TypeError):
-            raise PlatformDown("Stripe answers something else than a list of events.") from None
+            raise PlatformUnavailable("Stripe answers something else than a list of events.") from None
         return found, more
     error = told.get("error") if isinstance(told, dict) else None
     said = error.get("message") if isinstance(error, dict) else None
     reason = f"Stripe says: {said or f'status {answer.status}'}"
-    if answer.status in _REFUSALS:
-        raise PlatformRefused(reason)
-    raise PlatformDown(reason, answer.retry_after, answer.status)
+    if answer.status in _REJECTED_STATUSES:
+        raise CredentialsRejected(reason)
+    raise PlatformUnavailable(reason, answer.retry_after, answer.status)

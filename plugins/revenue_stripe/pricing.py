@@ -8,18 +8,18 @@ from typing import Final
 
 from service_core.plugin import Interval, MessageFields
 
-_MONTHS: Final = {
+_MONTHS_PER_INTERVAL: Final = {
     Interval.DAY: Fraction(12, 365),
     Interval.WEEK: Fraction(12, 52),
     Interval.MONTH: Fraction(1),
     Interval.YEAR: Fraction(12),
 }
-_INTERVALS: Final = {interval.value: interval for interval in _MONTHS}
-_WHOLE: Final = Decimal(100)
+_INTERVALS: Final = {interval.value: interval for interval in _MONTHS_PER_INTERVAL}
+_HUNDRED_PERCENT: Final = Decimal(100)
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class SubscriptionPrice:
     """A price for ``count`` intervals, in Stripe's units; None where it is not said."""
 
     amount: Decimal | None
@@ -29,7 +29,7 @@ class Priced:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _RecurringItem:
     unit: Decimal | None
     interval: Interval
     count: int
@@ -37,30 +37,32 @@ class _Item:
 
     @property
     def months(self) -> Fraction:
-        return _MONTHS[self.interval] * self.count
+        return _MONTHS_PER_INTERVAL[self.interval] * self.count
 
 
-def priced(subscription: MessageFields) -> Priced:
+def price_subscription(subscription: MessageFields) -> SubscriptionPrice:
     """What a subscription costs, discounts for ever taken off and metered prices left out.
 
     Several items are one price for the interval of the first, and so are units of a part of a cent.
     """
-    told = subscription.inner("items").inners("data")
-    items = [item for each in told if (item := _item(each)) is not None]
+    told = subscription.object("items").objects("data")
+    items = [item for each in told if (item := _parse_item(each)) is not None]
     if not items:
-        return Priced(None, None, 1, 1)
+        return SubscriptionPrice(None, None, 1, 1)
     first = items[0]
-    share, off = _discounts(subscription)
+    share, off = _lasting_discounts(subscription)
     units = [item.unit for item in items if item.unit is not None]
     if len(units) < len(items):
-        return Priced(None, first.interval, first.count, 1)
+        return SubscriptionPrice(None, first.interval, first.count, 1)
     one = units[0] * share
     if len(items) == 1 and not off and one == one.to_integral_value():
-        return Priced(one, first.interval, first.count, first.quantity)
-    return Priced(max(_total(items, units) * share - off, Decimal(0)), first.interval, first.count, 1)
+        return SubscriptionPrice(one, first.interval, first.count, first.quantity)
+    return SubscriptionPrice(
+        max(_sum_per_first_interval(items, units) * share - off, Decimal(0)), first.interval, first.count, 1
+    )
 
 
-def _total(items: Sequence[_Item], units: Sequence[Decimal]) -> Decimal:
+def _sum_per_first_interval(items: Sequence[_RecurringItem], units: Sequence[Decimal]) -> Decimal:
     """All together for the interval of the first."""
     shares = [items[0].months / item.months for item in items]
     total = sum(
@@ -73,10 +75,10 @@ def _total(items: Sequence[_Item], units: Sequence[Decimal]) -> Decimal:
     return Decimal(total.numerator) / Decimal(total.denominator)
 
 
-def _item(told: MessageFields) -> _Item | None:
+def _parse_item(told: MessageFields) -> _RecurringItem | None:
     """An item that repeats; None for any other."""
-    price = told.inner("price")
-    recurring = price.inner("recurring")
+    price = told.object("price")
+    recurring = price.object("recurring")
     interval = _INTERVALS.get(recurring.text("interval") or "")
     count, quantity = recurring.number("interval_count"), told.number("quantity")
     if interval is None or (count is not None and count < 1):
@@ -87,7 +89,7 @@ def _item(told: MessageFields) -> _Item | None:
         if price.number("unit_amount") is None
         else price.number("unit_amount")
     )
-    return _Item(
+    return _RecurringItem(
         unit=Decimal(0) if metered else unit,
         interval=interval,
         count=1 if count is None else int(count),
@@ -95,16 +97,16 @@ def _item(told: MessageFields) -> _Item | None:
     )
 
 
-def _discounts(subscription: MessageFields) -> tuple[Decimal, Decimal]:
+def _lasting_discounts(subscription: MessageFields) -> tuple[Decimal, Decimal]:
     """The share that is left by discounts for ever, and the amount they take off."""
     share, off = Decimal(1), Decimal(0)
-    for discount in (subscription.inner("discount"), *subscription.inners("discounts")):
-        coupon = discount.inner("coupon")
+    for discount in (subscription.object("discount"), *subscription.objects("discounts")):
+        coupon = discount.object("coupon")
         if not coupon.values:
-            coupon = discount.inner("source").inner("coupon")
+            coupon = discount.object("source").object("coupon")
         if coupon.text("duration") != "forever":
             continue
         percent = coupon.number("percent_off")
-        share *= 1 - min(max(percent or Decimal(0), Decimal(0)), _WHOLE) / _WHOLE
+        share *= 1 - min(max(percent or Decimal(0), Decimal(0)), _HUNDRED_PERCENT) / _HUNDRED_PERCENT
         off += max(coupon.number("amount_off") or Decimal(0), Decimal(0))
     return share, off

@@ -3,81 +3,81 @@
 from datetime import datetime
 from typing import Any, Final
 
-from plugins.revenue_stripe.amounts import minor
-from plugins.revenue_stripe.event import PROVIDER, StripeEvent, reference
-from plugins.revenue_stripe.pricing import priced
-from service_core.plugin import Mapped, MessageFields, SubscriptionState, SubscriptionStatus
+from plugins.revenue_stripe.amounts import to_minor_units
+from plugins.revenue_stripe.event import PROVIDER, StripeEvent, referenced_id
+from plugins.revenue_stripe.pricing import price_subscription
+from service_core.plugin import MappedMessage, MessageFields, SubscriptionState, SubscriptionStatus
 
-_STATUS: Final = {"incomplete_expired": SubscriptionStatus.EXPIRED} | {
+_STATUS_BY_NAME: Final = {"incomplete_expired": SubscriptionStatus.EXPIRED} | {
     status.value: status for status in SubscriptionStatus if status is not SubscriptionStatus.EXPIRED
 }
 
 
-def subscription_started(event: StripeEvent) -> Mapped:
+def map_started_subscription(event: StripeEvent) -> MappedMessage:
     """A new subscription, or a trial."""
-    state = _state(event)
+    state = _subscription_state(event)
     trial = state.status is SubscriptionStatus.TRIALING
-    return _told(event, state, "trial_started" if trial else "subscription_started")
+    return _message_with_state(event, state, "trial_started" if trial else "subscription_started")
 
 
-def subscription_changed(event: StripeEvent) -> Mapped:
+def map_changed_subscription(event: StripeEvent) -> MappedMessage:
     """Anything about it is another than before."""
-    return _told(event, _state(event), "subscription_changed")
+    return _message_with_state(event, _subscription_state(event), "subscription_changed")
 
 
-def subscription_cancelled(event: StripeEvent) -> Mapped:
+def map_cancelled_subscription(event: StripeEvent) -> MappedMessage:
     """It is over."""
-    return _told(event, _state(event), "subscription_cancelled")
+    return _message_with_state(event, _subscription_state(event), "subscription_cancelled")
 
 
-def _told(event: StripeEvent, state: SubscriptionState, event_name: str) -> Mapped:
+def _message_with_state(event: StripeEvent, state: SubscriptionState, event_name: str) -> MappedMessage:
     properties: dict[str, Any] = {
         "subscription_id": state.subscription_id,
         "status": state.status.value,
-        "previous_status": event.before.text("status"),
+        "previous_status": event.previous_attributes.text("status"),
         "plan": state.plan,
         "product_id": state.product_id,
         "cancel_at_period_end": state.cancel_at_period_end,
-        "cancellation_reason": event.about.inner("cancellation_details").text("reason"),
+        "cancellation_reason": event.object.object("cancellation_details").text("reason"),
     }
-    return event.mapped(event_name, properties, states=(state,))
+    return event.to_message(event_name, properties, states=(state,))
 
 
-def _state(event: StripeEvent) -> SubscriptionState:
-    about, currency = event.about, event.currency()
-    status = _STATUS.get(about.required("status"))
+def _subscription_state(event: StripeEvent) -> SubscriptionState:
+    about, currency = event.object, event.required_currency()
+    status = _STATUS_BY_NAME.get(about.required_text("status"))
     if status is None:
         raise ValueError(f"the status {about.text('status')} is unknown")
-    items, cost = about.inner("items").inners("data"), priced(about)
-    period_end = about.seconds("current_period_end") or max(
-        (end for item in items if (end := item.seconds("current_period_end"))), default=None
+    items, cost = about.object("items").objects("data"), price_subscription(about)
+    period_end = about.epoch_seconds("current_period_end") or max(
+        (end for item in items if (end := item.epoch_seconds("current_period_end"))), default=None
     )
-    price = items[0].inner("price") if items else MessageFields({})
+    price = items[0].object("price") if items else MessageFields({})
     return SubscriptionState(
         provider=PROVIDER,
         account_id=event.account_id,
-        subscription_id=about.required("id"),
+        subscription_id=about.required_text("id"),
         message_id=event.id,
-        at=event.at,
+        at=event.occurred_at,
         status=status,
-        amount=None if cost.amount is None else minor(cost.amount, currency),
+        amount=None if cost.amount is None else to_minor_units(cost.amount, currency),
         currency=currency,
         interval=cost.interval,
         interval_count=cost.count,
         quantity=cost.quantity,
-        started_at=about.seconds("start_date") or about.seconds("created"),
+        started_at=about.epoch_seconds("start_date") or about.epoch_seconds("created"),
         plan=price.text("nickname") or price.text("lookup_key") or price.text("id"),
-        product_id=reference(price, "product"),
-        trial_ends_at=about.seconds("trial_end"),
+        product_id=referenced_id(price, "product"),
+        trial_ends_at=about.epoch_seconds("trial_end"),
         current_period_end=period_end,
         cancel_at_period_end=_ends_with_period(about, period_end),
-        canceled_at=about.seconds("canceled_at"),
-        ended_at=about.seconds("ended_at"),
+        canceled_at=about.epoch_seconds("canceled_at"),
+        ended_at=about.epoch_seconds("ended_at"),
         test=event.test,
     )
 
 
 def _ends_with_period(about: MessageFields, period_end: datetime | None) -> bool:
     """Whether somebody ended it while it is paid for; newer accounts name the day instead of saying so."""
-    cancel_at = about.seconds("cancel_at")
-    return about.flag("cancel_at_period_end") or (cancel_at is not None and cancel_at == period_end)
+    cancel_at = about.epoch_seconds("cancel_at")
+    return about.is_true("cancel_at_period_end") or (cancel_at is not None and cancel_at == period_end)

@@ -5,10 +5,10 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plugins.revenue_superwall.mapping import PROVIDER, mapped
-from service_core.plugin import Delivery, Mapped, is_standard
+from plugins.revenue_superwall.mapping import PROVIDER, map_message
+from service_core.plugin import MappedMessage, WebhookDelivery, verify_standard_webhook
 
-SECRET: Final = "webhook_secret"  # noqa: S105 - the name of it
+WEBHOOK_SECRET: Final = "webhook_secret"  # noqa: S105 - the name of it
 """The signing secret of the webhook, ``whsec_…``."""
 
 _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what every secret begins with
@@ -22,23 +22,28 @@ class Superwall:
         """``superwall``."""
         return PROVIDER
 
-    def is_genuine(self, delivery: Delivery, secrets: Mapping[str, str]) -> bool:
+    def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether one of the signatures is of id, time and body, and the time is near.
 
         There are several while the secret is changed.
         """
-        return is_standard("svix", _key(secrets.get(SECRET, "")), delivery)
+        return verify_standard_webhook("svix", _decode_secret(secrets.get(WEBHOOK_SECRET, "")), delivery)
 
-    def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:  # noqa: ARG002 - all is in the body
+    def map_message(
+        self,
+        message: Mapping[str, Any],
+        delivery: WebhookDelivery,  # noqa: ARG002 - all is in the body
+        account_id: str,
+    ) -> MappedMessage:
         """What a message says.
 
         Raises:
             ValueError: it has no data, or data without name, id or time.
         """
-        return mapped(message, account_id)
+        return map_message(message, account_id)
 
 
-def _key(secret: str) -> bytes:
+def _decode_secret(secret: str) -> bytes:
     """The bytes a secret stands for; none when it is not one of Svix."""
     try:
         return base64.b64decode(secret.removeprefix(_SECRET_PREFIX), validate=True)

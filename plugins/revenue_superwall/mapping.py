@@ -5,19 +5,25 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from service_core.plugin import AppStoreKind, AppStoreMessage, Mapped, MessageFields, map_app_store
+from service_core.plugin import (
+    AppStoreNotification,
+    MappedMessage,
+    MessageFields,
+    NotificationKind,
+    map_app_store,
+)
 
 PROVIDER: Final = "superwall"
-VISITOR: Final = "touchpoint_id"
+VISITOR_ATTRIBUTE: Final = "touchpoint_id"
 """Attribute of a user that carries the visitor's id."""
 
-_ALIAS: Final = "$SuperwallAlias:"
-_KINDS: Final = frozenset(AppStoreKind) - {
-    AppStoreKind.SUBSCRIPTION_EXTENDED,
-    AppStoreKind.TRANSFER,
-    AppStoreKind.REFUND_REVERSED,
+_ALIAS_PREFIX: Final = "$SuperwallAlias:"
+_KINDS: Final = frozenset(NotificationKind) - {
+    NotificationKind.SUBSCRIPTION_EXTENDED,
+    NotificationKind.TRANSFER,
+    NotificationKind.REFUND_REVERSED,
 }
-_KEPT: Final = {
+_TEXT_PROPERTIES: Final = {
     "store": "store",
     "periodType": "period_type",
     "countryCode": "country_code",
@@ -25,7 +31,7 @@ _KEPT: Final = {
     "newProductId": "new_product_id",
     "bundleId": "bundle_id",
 }
-_NUMBERS: Final = {
+_NUMBER_PROPERTIES: Final = {
     "proceeds": "proceeds_usd",
     "taxPercentage": "tax_percentage",
     "commissionPercentage": "commission_percentage",
@@ -33,32 +39,36 @@ _NUMBERS: Final = {
 }
 
 
-def mapped(message: Mapping[str, Any], account_id: str) -> Mapped:
+def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
     """What the body of a webhook says.
 
     Raises:
         ValueError: it has no data, or data without name, id or time.
     """
     outer = MessageFields(message)
-    data = outer.inner("data")
-    id_, kind = data.required("id"), data.text("name") or outer.required("type")
-    told_at = data.instant("ts") or outer.instant("timestamp")
+    data = outer.object("data")
+    id_, kind = data.required_text("id"), data.text("name") or outer.required_text("type")
+    told_at = data.epoch_milliseconds("ts") or outer.epoch_milliseconds("timestamp")
     if told_at is None:
         raise ValueError("ts is missing")
     if kind not in _KINDS:
-        return Mapped(id_, None, told_at)
-    return map_app_store(_read(data, id_, AppStoreKind(kind), told_at), PROVIDER, account_id)
+        return MappedMessage(id_, None, told_at)
+    return map_app_store(
+        _parse_notification(data, id_, NotificationKind(kind), told_at), PROVIDER, account_id
+    )
 
 
-def _read(data: MessageFields, id_: str, kind: AppStoreKind, told_at: datetime) -> AppStoreMessage:
+def _parse_notification(
+    data: MessageFields, id_: str, kind: NotificationKind, notified_at: datetime
+) -> AppStoreNotification:
     price, currency = _price(data)
     in_trial = data.text("periodType") == "TRIAL"
     # The documents take a renewal in a trial for its conversion, with and without the flag.
-    converted = data.flag("isTrialConversion") or (in_trial and kind is AppStoreKind.RENEWAL)
-    return AppStoreMessage(
+    converted = data.is_true("isTrialConversion") or (in_trial and kind is NotificationKind.RENEWAL)
+    return AppStoreNotification(
         id=id_,
         kind=kind,
-        told_at=told_at,
+        notified_at=notified_at,
         subscription_id=data.text("originalTransactionId") or data.text("transactionId"),
         transaction_id=data.text("transactionId"),
         product_id=data.text("productId"),
@@ -67,12 +77,12 @@ def _read(data: MessageFields, id_: str, kind: AppStoreKind, told_at: datetime) 
         price=price,
         currency=currency,
         commission=data.number("commissionPercentage"),
-        purchased_at=data.instant("purchasedAt"),
-        expires_at=data.instant("expirationAt"),
+        purchased_at=data.epoch_milliseconds("purchasedAt"),
+        expires_at=data.epoch_milliseconds("expirationAt"),
         reason=data.text("cancelReason") or data.text("expirationReason"),
         identity=_identity(data),
         external_ids=_external_ids(data),
-        properties=_kept(data),
+        properties=_extra_properties(data),
         test=data.text("environment") == "SANDBOX",
     )
 
@@ -87,10 +97,10 @@ def _price(data: MessageFields) -> tuple[Decimal | None, str | None]:
 
 
 def _identity(data: MessageFields) -> dict[str, str]:
-    attributes, user = data.inner("userAttributes"), data.text("originalAppUserId")
+    attributes, user = data.object("userAttributes"), data.text("originalAppUserId")
     known = {
-        "visitor_id": attributes.text(VISITOR),
-        "user_id": None if user is None or user.startswith(_ALIAS) else user,
+        "visitor_id": attributes.text(VISITOR_ATTRIBUTE),
+        "user_id": None if user is None or user.startswith(_ALIAS_PREFIX) else user,
         "email": attributes.text("email"),
     }
     return {name: id_ for name, id_ in known.items() if id_ is not None}
@@ -101,9 +111,9 @@ def _external_ids(data: MessageFields) -> dict[str, str]:
     return {} if user is None else {PROVIDER: user}
 
 
-def _kept(data: MessageFields) -> dict[str, Any]:
-    texts = {name: data.text(field) for field, name in _KEPT.items()}
-    numbers = {name: data.number(field) for field, name in _NUMBERS.items()}
+def _extra_properties(data: MessageFields) -> dict[str, Any]:
+    texts = {name: data.text(field) for field, name in _TEXT_PROPERTIES.items()}
+    numbers = {name: data.number(field) for field, name in _NUMBER_PROPERTIES.items()}
     return {name: value for name, value in texts.items() if value is not None} | {
         name: f"{value:f}" for name, value in numbers.items() if value is not None
     }

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from plugins.sink_local.settings import LocalSettings
-from service_core.plugin import Adapter, ExportSink, Keeps, hook
+from service_core.plugin import Adapter, ExportStorage, LocalDataKind, hook
 
 
-def _open(settings: LocalSettings) -> ExportSink:
+def _open(settings: LocalSettings) -> ExportStorage:
     from plugins.sink_local.adapter import LocalSink
 
     return LocalSink(settings.folder)
@@ -22,6 +22,6 @@ def adapters() -> Iterable[Adapter]:
             _open,
             LocalSettings,
             "Export files in a folder, served by signed links.",
-            keeps=Keeps.FOLDER,
+            local_data=LocalDataKind.FOLDER,
         ),
     )

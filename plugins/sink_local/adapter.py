@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from service_core.plugin import Chunks, require_writable
+from service_core.plugin import ByteStreamOpener, require_writable_paths
 
-CHUNK: Final = 256 * 1024
-DRAFT: Final = ".part"
+CHUNK_BYTES: Final = 256 * 1024
+DRAFT_SUFFIX: Final = ".part"
 
 
 class LocalSink:
@@ -30,7 +30,7 @@ class LocalSink:
         Raises:
             StartupError: they could not.
         """
-        require_writable("exports.sink", self._folder)
+        require_writable_paths("exports.sink", self._folder)
 
     async def start(self) -> None:
         """Make the folder; only the user of the service may look into it.
@@ -42,37 +42,37 @@ class LocalSink:
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
 
     @asynccontextmanager
-    async def draft(self, name: str, save_as: str) -> AsyncIterator[BinaryIO]:  # noqa: ARG002 - downloads name it
+    async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:  # noqa: ARG002 - downloads name it
         """A file that is there, whole and durable, once the block has ended well."""
-        place = self._place(name)
-        draft = place.with_name(place.name + DRAFT)
-        file = await asyncio.to_thread(_created, draft)
+        place = self._file_path(name)
+        draft = place.with_name(place.name + DRAFT_SUFFIX)
+        file = await asyncio.to_thread(_create_draft, draft)
         try:
             yield file
-            await asyncio.to_thread(_keep, file, draft, place)
+            await asyncio.to_thread(_publish_draft, file, draft, place)
         except BaseException:
-            await asyncio.to_thread(_discard, file, draft)
+            await asyncio.to_thread(_discard_draft, file, draft)
             raise
 
-    async def url(self, name: str, lasts: timedelta) -> None:
+    async def signed_url(self, name: str, lifetime: timedelta) -> None:
         """None: the service gives the files out itself, by links it signs."""
 
-    async def read(self, name: str) -> tuple[int, Chunks] | None:
+    async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
         """Size and content; None when there is no such file."""
-        place = self._place(name)
+        place = self._file_path(name)
         try:
             size = (await asyncio.to_thread(place.stat)).st_size
         except FileNotFoundError:
             return None
-        return size, lambda: _chunks(place)
+        return size, lambda: _read_chunks(place)
 
     async def delete(self, name: str) -> None:
         """Remove the file and its draft."""
-        place = self._place(name)
-        for path in (place, place.with_name(place.name + DRAFT)):
+        place = self._file_path(name)
+        for path in (place, place.with_name(place.name + DRAFT_SUFFIX)):
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
-    def _place(self, name: str) -> Path:
+    def _file_path(self, name: str) -> Path:
         """Where a file lies.
 
         Raises:
@@ -83,24 +83,24 @@ class LocalSink:
         return self._folder / name
 
 
-def _created(draft: Path) -> BinaryIO:
+def _create_draft(draft: Path) -> BinaryIO:
     return os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
 
 
-def _keep(file: BinaryIO, draft: Path, place: Path) -> None:
+def _publish_draft(file: BinaryIO, draft: Path, target: Path) -> None:
     """Nothing is believed to be on disk before it was asked for, neither the bytes nor the name."""
     file.flush()
     os.fsync(file.fileno())
     file.close()
-    draft.rename(place)
-    folder = os.open(place.parent, os.O_RDONLY)
+    draft.rename(target)
+    folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
 
 
-def _discard(file: BinaryIO, draft: Path) -> None:
+def _discard_draft(file: BinaryIO, draft: Path) -> None:
     draft.unlink(missing_ok=True)
     try:
         file.close()
@@ -108,7 +108,7 @@ def _discard(file: BinaryIO, draft: Path) -> None:
         return  # what was left to write could not be written: it is thrown away anyway
 
 
-async def _chunks(place: Path) -> AsyncGenerator[bytes, None]:
-    with await asyncio.to_thread(place.open, "rb") as file:
-        while chunk := await asyncio.to_thread(file.read, CHUNK):
+async def _read_chunks(path: Path) -> AsyncGenerator[bytes, None]:
+    with await asyncio.to_thread(path.open, "rb") as file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
             yield chunk

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from plugins.sink_s3.settings import S3Settings
-from service_core.plugin import Adapter, ExportSink, StartupError, hook
+from service_core.plugin import Adapter, ExportStorage, StartupError, hook
 
 
-def _open(settings: S3Settings) -> ExportSink:
+def _open(settings: S3Settings) -> ExportStorage:
     try:
         from plugins.sink_s3.adapter import S3Sink
     except ImportError:

@@ -12,9 +12,9 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from plugins.sink_s3.reach import reach
+from plugins.sink_s3.bucket_check import check_bucket
 from plugins.sink_s3.settings import S3Settings
-from service_core.plugin import Chunks, SinkDown
+from service_core.plugin import ByteStreamOpener, ExportStorageUnavailable
 
 MEDIA_TYPES: Final = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
@@ -27,7 +27,7 @@ class S3Sink:
 
     def __init__(self, settings: S3Settings) -> None:
         self._settings = settings
-        self._store = S3Store(settings.bucket, **_options(settings))
+        self._store = S3Store(settings.bucket, **_client_options(settings))
 
     async def check(self) -> None:
         """Look whether the bucket can be reached; writes nothing.
@@ -35,40 +35,40 @@ class S3Sink:
         Raises:
             StartupError: it cannot.
         """
-        await reach(self._settings, _options(self._settings))
+        await check_bucket(self._settings, _client_options(self._settings))
 
     @asynccontextmanager
-    async def draft(self, name: str, save_as: str) -> AsyncIterator[BinaryIO]:
+    async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:
         """A file that is sent once the block has ended well; a crash leaves nothing of it anywhere."""
         with tempfile.TemporaryFile() as file:
             yield cast(BinaryIO, file)
             file.flush()
             file.seek(0)
             shown = {
-                "Content-Disposition": f'attachment; filename="{save_as}"',
+                "Content-Disposition": f'attachment; filename="{download_name}"',
                 "Content-Type": MEDIA_TYPES[name.rpartition(".")[2]],
                 "Cache-Control": "no-store",
             }
             await asyncio.to_thread(obstore.put, self._store, name, file, attributes=cast(Any, shown))
 
-    async def url(self, name: str, lasts: timedelta) -> str:
+    async def signed_url(self, name: str, lifetime: timedelta) -> str:
         """A link signed with the credentials of the service; it works until they are changed or it ends.
 
         Raises:
-            SinkDown: there are no credentials to sign with at the moment.
+            ExportStorageUnavailable: there are no credentials to sign with at the moment.
         """
         try:
-            return await obstore.sign_async(self._store, "GET", name, lasts)
+            return await obstore.sign_async(self._store, "GET", name, lifetime)
         except BaseError as fault:
-            raise SinkDown from fault
+            raise ExportStorageUnavailable from fault
 
-    async def read(self, name: str) -> tuple[int, Chunks] | None:
+    async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
         """Size and content; None when there is no such file."""
         try:
             found = await obstore.head_async(self._store, name)
         except FileNotFoundError:
             return None
-        return found["size"], lambda: self._chunks(name)
+        return found["size"], lambda: self._read_chunks(name)
 
     async def delete(self, name: str) -> None:
         """Remove the file."""
@@ -77,13 +77,13 @@ class S3Sink:
         except FileNotFoundError:
             return
 
-    async def _chunks(self, name: str) -> AsyncGenerator[bytes, None]:
+    async def _read_chunks(self, name: str) -> AsyncGenerator[bytes, None]:
         found = await obstore.get_async(self._store, name)
         async for chunk in found.stream():
             yield bytes(chunk)
 
 
-def _options(settings: S3Settings) -> dict[str, Any]:
+def _client_options(settings: S3Settings) -> dict[str, Any]:
     """The settings in the words of the library; key and secret come from the environment when not given."""
     path_style = settings.path_style if settings.path_style is not None else settings.endpoint is not None
     options = {

@@ -32,7 +32,7 @@ class S3Settings(AdapterSettings):
         return str(self.path).strip("/") if self.path is not None else None
 
     @model_validator(mode="after")
-    def _names_a_bucket(self) -> Self:
+    def _require_bucket(self) -> Self:
         if self.host is None or self.port is not None:
             raise ValueError("name a bucket, as in s3://bucket/prefix")
         if (self.user is None) != (self.password is None):

@@ -5,11 +5,11 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from typing import Final
 
-from plugins.vault_keys.making import KEY_BYTES
+from plugins.vault_keys.key_file import KEY_BYTES
 from plugins.vault_keys.settings import KeySettings
-from service_core.plugin import StartupError, VaultShut
+from service_core.plugin import CipherUnavailable, StartupError
 
-_FORM: Final = b"\x01"
+_FORMAT_VERSION: Final = b"\x01"
 """First byte of what is sealed: how it was."""
 _NONCE_BYTES: Final = 12
 
@@ -34,48 +34,48 @@ class KeyVault:
         Raises:
             StartupError: there are none, or one is no key.
         """
-        if not self._settings.is_needed:
+        if not self._settings.must_exist:
             return
         try:
-            keys_of(self._settings.read())
-        except VaultShut as fault:
+            parse_keys(self._settings.read())
+        except CipherUnavailable as fault:
             raise StartupError(fault.reason) from None
 
-    def seal(self, plain: bytes, bound_to: bytes) -> bytes:
+    def encrypt(self, plaintext: bytes, associated_data: bytes) -> bytes:
         """What nobody reads or changes without the key; the first key there is seals.
 
         Raises:
-            VaultShut: there is no key.
+            CipherUnavailable: there is no key.
         """
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 10 MB few processes need
 
-        key, *_ = keys_of(self._settings.read_or_make())
+        key, *_ = parse_keys(self._settings.read_or_create())
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        return _FORM + nonce + AESGCM(key).encrypt(nonce, plain, bound_to)
+        return _FORMAT_VERSION + nonce + AESGCM(key).encrypt(nonce, plaintext, associated_data)
 
-    def unseal(self, sealed: bytes, bound_to: bytes) -> bytes:
+    def decrypt(self, ciphertext: bytes, associated_data: bytes) -> bytes:
         """What was sealed.
 
         Raises:
-            VaultShut: no key opens it.
+            CipherUnavailable: no key opens it.
         """
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - likewise
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
-        nonce, rest = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
-        for key in keys_of(self._settings.read()) if sealed.startswith(_FORM) else ():
+        nonce, rest = ciphertext[1 : 1 + _NONCE_BYTES], ciphertext[1 + _NONCE_BYTES :]
+        for key in parse_keys(self._settings.read()) if ciphertext.startswith(_FORMAT_VERSION) else ():
             try:
-                return AESGCM(key).decrypt(nonce, rest, bound_to)
+                return AESGCM(key).decrypt(nonce, rest, associated_data)
             except InvalidTag:
                 continue
-        raise VaultShut("No key of connections.key opens it. Put its key back, or connect again.")
+        raise CipherUnavailable("No key of connections.key opens it. Put its key back, or connect again.")
 
 
-def keys_of(text: str) -> list[bytes]:
+def parse_keys(text: str) -> list[bytes]:
     """Keys in the order they are written.
 
     Raises:
-        VaultShut: there is none, or something else is written there.
+        CipherUnavailable: there is none, or something else is written there.
     """
     try:
         keys = [
@@ -84,7 +84,7 @@ def keys_of(text: str) -> list[bytes]:
     except NotBase64:
         keys = []
     if not keys or any(len(key) != KEY_BYTES for key in keys):
-        raise VaultShut(
+        raise CipherUnavailable(
             f"What connections.key names holds no key. A key is {KEY_BYTES} random bytes in base64, as "
             f"`openssl rand -base64 {KEY_BYTES}` writes them."
         )

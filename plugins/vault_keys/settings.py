@@ -7,17 +7,17 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from plugins.vault_keys.making import made
-from service_core.plugin import AdapterSettings, VaultShut
+from plugins.vault_keys.key_file import create_key_file
+from service_core.plugin import AdapterSettings, CipherUnavailable
 
 
-class MountSettings(AdapterSettings):
+class MountedKeySettings(AdapterSettings):
     """A file that somebody else keeps, with one key in each line: the first seals, all of them open."""
 
     path: Path = Field(description="The file.")
 
     @property
-    def is_needed(self) -> bool:
+    def must_exist(self) -> bool:
         """Whether a missing key is a mistake."""
         return True
 
@@ -25,46 +25,46 @@ class MountSettings(AdapterSettings):
         """The keys, one in each line.
 
         Raises:
-            VaultShut: the file is missing, or cannot be read.
+            CipherUnavailable: the file is missing, or cannot be read.
         """
         try:
             return self.path.read_text(encoding="ascii")
         except FileNotFoundError:
-            raise VaultShut(
+            raise CipherUnavailable(
                 f"The key file {self.path} is missing. Put it back, or connect again what was connected."
             ) from None
         except (OSError, ValueError) as fault:
-            raise VaultShut(f"The key file {self.path} cannot be read: {fault}.") from None
+            raise CipherUnavailable(f"The key file {self.path} cannot be read: {fault}.") from None
 
-    def read_or_make(self) -> str:
+    def read_or_create(self) -> str:
         """The keys.
 
         Raises:
-            VaultShut: as `read`.
+            CipherUnavailable: as `read`.
         """
         return self.read()
 
 
-class FileSettings(MountSettings):
+class KeyFileSettings(MountedKeySettings):
     """A file that the deployment makes when it seals its first secret."""
 
     @property
-    def is_needed(self) -> bool:
+    def must_exist(self) -> bool:
         """Not before something is sealed."""
         return self.path.exists()
 
-    def read_or_make(self) -> str:
+    def read_or_create(self) -> str:
         """The keys; a file that is missing is made with a fresh one.
 
         Raises:
-            VaultShut: the file cannot be read or made.
+            CipherUnavailable: the file cannot be read or made.
         """
         if not self.path.exists():
-            made(self.path)
+            create_key_file(self.path)
         return self.read()
 
 
-class VariableSettings(AdapterSettings):
+class KeyVariableSettings(AdapterSettings):
     """An environment variable that holds keys, with spaces between them: the first seals, all of them open."""
 
     @property
@@ -73,12 +73,12 @@ class VariableSettings(AdapterSettings):
         return urlsplit(self.url).netloc
 
     @property
-    def is_needed(self) -> bool:
+    def must_exist(self) -> bool:
         """Whoever names a variable sets it."""
         return True
 
     @model_validator(mode="after")
-    def _names_a_variable(self) -> Self:
+    def _require_variable(self) -> Self:
         if not self.variable:
             raise ValueError("name a variable, as in keyenv://SEALING_KEY")
         return self
@@ -87,22 +87,22 @@ class VariableSettings(AdapterSettings):
         """The keys.
 
         Raises:
-            VaultShut: the variable is not set.
+            CipherUnavailable: the variable is not set.
         """
         try:
             return os.environ[self.variable]
         except KeyError:
-            raise VaultShut(
+            raise CipherUnavailable(
                 f"The environment variable {self.variable} is not set. It holds the key that connections.key names."
             ) from None
 
-    def read_or_make(self) -> str:
+    def read_or_create(self) -> str:
         """The keys.
 
         Raises:
-            VaultShut: as `read`.
+            CipherUnavailable: as `read`.
         """
         return self.read()
 
 
-KeySettings = FileSettings | MountSettings | VariableSettings
+KeySettings = KeyFileSettings | MountedKeySettings | KeyVariableSettings

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
-from service_core.plugin import Adapter, Directory, Keeps, hook
+from service_core.plugin import Adapter, CredentialStore, LocalDataKind, hook
 
 
-def _open(settings: SqliteSettings | PostgresSettings) -> Directory:
-    from plugins.workspace_sql.adapter import directory_in
+def _open(settings: SqliteSettings | PostgresSettings) -> CredentialStore:
+    from plugins.workspace_sql.adapter import open_store
 
-    return directory_in(settings)
+    return open_store(settings)
 
 
 @hook
@@ -18,6 +18,6 @@ def adapters() -> Iterable[Adapter]:
     one = "Workspaces and keys in one SQLite file, shared safely by the processes of a machine."
     many = "Workspaces and keys in PostgreSQL, shared by the processes of several machines."
     return (
-        Adapter("workspace", "sqlite", _open, SqliteSettings, one, keeps=Keeps.SQLITE),
+        Adapter("workspace", "sqlite", _open, SqliteSettings, one, local_data=LocalDataKind.SQLITE),
         Adapter("workspace", "postgresql", _open, PostgresSettings, many),
     )

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from plugins.workspace_sql.access_tables import ACCOUNT_LINKS, ACCOUNTS, SESSIONS
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.values import row_of, value_of
-from service_core.plugin import Account, Link, Purpose, Session
+from service_core.plugin import Account, PasswordLink, Purpose, Session
 
 
 class SqlAccounts:
@@ -16,11 +16,11 @@ class SqlAccounts:
 
     _database: Database
 
-    async def account(self, account_id: UUID) -> Account | None:
+    async def get_account(self, account_id: UUID) -> Account | None:
         """The account with this id."""
         return await self._account(ACCOUNTS.c.id == account_id)
 
-    async def account_of(self, email: str) -> Account | None:
+    async def find_account_by_email(self, email: str) -> Account | None:
         """The account of an address."""
         return await self._account(ACCOUNTS.c.email == email)
 
@@ -38,18 +38,20 @@ class SqlAccounts:
                 await connection.execute(sa.insert(ACCOUNTS).values(row))
             return True
 
-    async def save_link(self, link: Link, digest: str) -> None:
+    async def save_password_link(self, link: PasswordLink, digest: str) -> None:
         """Keep a one-time link."""
         async with self._database.write() as connection:
             await connection.execute(sa.insert(ACCOUNT_LINKS).values({**row_of(link), "digest": digest}))
 
-    async def use_link(self, digest: str, purpose: Purpose, now: datetime) -> Link | None:
+    async def consume_password_link(
+        self, digest: str, purpose: Purpose, now: datetime
+    ) -> PasswordLink | None:
         """Use a link up."""
         chosen = ACCOUNT_LINKS.c.digest == digest, ACCOUNT_LINKS.c.purpose == purpose.value
         taken = sa.delete(ACCOUNT_LINKS).where(*chosen).returning(*ACCOUNT_LINKS.columns)
         async with self._database.write() as connection:
             row = (await connection.execute(taken)).mappings().first()
-        link = None if row is None else value_of(Link, row)
+        link = None if row is None else value_of(PasswordLink, row)
         return link if link is not None and now < link.expires_at else None
 
     async def save_session(self, session: Session, digest: str) -> None:
@@ -59,7 +61,7 @@ class SqlAccounts:
             await connection.execute(sa.delete(SESSIONS).where(*stale))
             await connection.execute(sa.insert(SESSIONS).values({**row_of(session), "digest": digest}))
 
-    async def session(self, digest: str) -> Session | None:
+    async def get_session(self, digest: str) -> Session | None:
         """The session with this digest."""
         async with self._database.read() as connection:
             query = sa.select(SESSIONS).where(SESSIONS.c.digest == digest)
@@ -71,11 +73,11 @@ class SqlAccounts:
         async with self._database.write() as connection:
             await connection.execute(sa.delete(SESSIONS).where(SESSIONS.c.digest == digest))
 
-    async def end_sessions(self, account_id: UUID, spare: str | None = None) -> None:
+    async def end_sessions(self, account_id: UUID, except_digest: str | None = None) -> None:
         """End every session of an account, but one."""
         ended = sa.delete(SESSIONS).where(SESSIONS.c.account_id == account_id)
-        if spare is not None:
-            ended = ended.where(SESSIONS.c.digest != spare)
+        if except_digest is not None:
+            ended = ended.where(SESSIONS.c.digest != except_digest)
         async with self._database.write() as connection:
             await connection.execute(ended)
 

@@ -7,37 +7,37 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.accounts import SqlAccounts
-from plugins.workspace_sql.authorizations import SqlAuthorizations
+from plugins.workspace_sql.ad_spend import SqlSpend
+from plugins.workspace_sql.change_counter import request_increment
 from plugins.workspace_sql.clicks import SqlClicks
-from plugins.workspace_sql.columns import Instant
-from plugins.workspace_sql.connection_secrets import SqlSealedSecrets
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.connections import SqlConnections
-from plugins.workspace_sql.costs import SqlCosts
 from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.encrypted_secrets import SqlSealedSecrets
 from plugins.workspace_sql.exchange_rates import SqlExchangeRates
 from plugins.workspace_sql.exports import SqlExports
-from plugins.workspace_sql.generation import advance
-from plugins.workspace_sql.grants import SqlGrants
+from plugins.workspace_sql.item_costs import SqlCosts
 from plugins.workspace_sql.key_requests import SqlKeyRequests
+from plugins.workspace_sql.matched_visits import SqlVisitClaims
 from plugins.workspace_sql.members import SqlMembers
-from plugins.workspace_sql.notices import SqlUsageNotices
+from plugins.workspace_sql.oauth_grants import SqlGrants
+from plugins.workspace_sql.oauth_tokens import SqlAuthorizations
 from plugins.workspace_sql.passkeys import SqlPasskeys
 from plugins.workspace_sql.postbacks import SqlPostbacks
 from plugins.workspace_sql.postgresql import PostgresDatabase
-from plugins.workspace_sql.provider_reads import SqlProviderReads
-from plugins.workspace_sql.reading_turns import SqlReadingTurns
-from plugins.workspace_sql.records import SqlRecords
-from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
 from plugins.workspace_sql.shares import SqlShares
 from plugins.workspace_sql.signups import SqlSignups
-from plugins.workspace_sql.spend import SqlSpend
 from plugins.workspace_sql.sqlite import SqliteDatabase
 from plugins.workspace_sql.subscriptions import SqlSubscriptions
+from plugins.workspace_sql.sync_leases import SqlReadingTurns
+from plugins.workspace_sql.sync_states import SqlProviderReads
 from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
-from plugins.workspace_sql.visit_claims import SqlVisitClaims
-from service_core.plugin import Credential, Identity, Workspace
+from plugins.workspace_sql.transactions import SqlUnits
+from plugins.workspace_sql.transfer import SqlRecords
+from plugins.workspace_sql.usage_alerts import SqlUsageNotices
+from service_core.plugin import AuthContext, Credential, Workspace
 
 _IDENTIFY: Final = (
     sa.select(CREDENTIALS, *(column.label(f"owner_{column.name}") for column in WORKSPACES.columns))
@@ -46,18 +46,18 @@ _IDENTIFY: Final = (
 )
 
 
-def directory_in(settings: SqliteSettings | PostgresSettings) -> "SqlDirectory":
+def open_store(settings: SqliteSettings | PostgresSettings) -> "SqlWorkspaceStore":
     """The directory of the database that a URL names.
 
     Raises:
         StartupError: its driver is not installed.
     """
     if isinstance(settings, SqliteSettings):
-        return SqlDirectory(SqliteDatabase(settings))
-    return SqlDirectory(PostgresDatabase(settings))
+        return SqlWorkspaceStore(SqliteDatabase(settings))
+    return SqlWorkspaceStore(PostgresDatabase(settings))
 
 
-class SqlDirectory(
+class SqlWorkspaceStore(
     SqlAccounts,
     SqlPasskeys,
     SqlMembers,
@@ -99,38 +99,38 @@ class SqlDirectory(
         """Close the database."""
         await self._database.aclose()
 
-    def generation(self) -> int | None:
+    def change_version(self) -> int | None:
         """Changes with every credential and workspace, whichever process changed it; None while not known."""
-        return self._database.generation()
+        return self._database.change_version()
 
-    async def identify(self, digest: str) -> Identity | None:
+    async def find_auth_context(self, digest: str) -> AuthContext | None:
         """The live credential with this digest and its workspace."""
         async with self._database.read() as connection:
             row = (await connection.execute(_IDENTIFY, {"sought": digest})).mappings().first()
         if row is None or not hmac.compare_digest(row["digest"], digest):
             return None
-        return Identity(credential_of(row), workspace_of(row, "owner_"))
+        return AuthContext(credential_of(row), workspace_of(row, "owner_"))
 
     async def create_workspace(self, workspace: Workspace) -> None:
         """Add a workspace."""
         async with self._database.write() as connection:
             await connection.execute(sa.insert(WORKSPACES).values(workspace_row(workspace)))
-            advance(connection)
+            request_increment(connection)
 
     async def save_workspace(self, workspace: Workspace) -> None:
         """Replace the workspace with this id."""
         row = workspace_row(workspace)
         async with self._database.write(workspace.id) as connection:
             await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
-            advance(connection)
+            request_increment(connection)
 
-    async def workspaces(self) -> list[Workspace]:
+    async def list_workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
         query = sa.select(WORKSPACES).order_by(WORKSPACES.c.created_at, WORKSPACES.c.id)
         async with self._database.read() as connection:
             return [workspace_of(row) for row in (await connection.execute(query)).mappings()]
 
-    async def save_key(self, credential: Credential, digest: str | None = None) -> None:
+    async def save_credential(self, credential: Credential, digest: str | None = None) -> None:
         """Add a credential, or replace the one with its id; a revoked one stays revoked."""
         row = credential_row(credential)
         if digest is not None:
@@ -144,9 +144,9 @@ class SqlDirectory(
         async with self._database.write(credential.workspace_id) as connection:
             if (await connection.execute(update)).rowcount == 0:
                 await connection.execute(sa.insert(CREDENTIALS).values(row))
-            advance(connection)
+            request_increment(connection)
 
-    async def keys(self, workspace_id: UUID) -> list[Credential]:
+    async def list_keys(self, workspace_id: UUID) -> list[Credential]:
         """Every credential of a workspace, revoked ones included, oldest first."""
         query = (
             sa.select(CREDENTIALS)

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.tables import METADATA
 
 
@@ -55,7 +55,7 @@ AUDIT: Final = sa.Table(
 )
 """Applied writes. ``entry`` is never changed; that it was undone stands in columns of its own."""
 
-REPLAYS: Final = sa.Table(
+IDEMPOTENCY_RECORDS: Final = sa.Table(
     "replays",
     METADATA,
     sa.Column("ticket", sa.String(64), primary_key=True),

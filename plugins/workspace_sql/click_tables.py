@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.tables import METADATA
 
 
@@ -45,7 +45,7 @@ CLICK_VISITS: Final = sa.Table(
 """Who clicked a link in an hour; rows of hours that are over decide nothing any more."""
 
 CLICK_COUNTS: Final = sa.Table(
-    "click_counts",
+    "count_clicks",
     METADATA,
     sa.Column("link_id", sa.Uuid, primary_key=True),
     _workspace(index=True),

@@ -19,15 +19,15 @@ _COLUMNS: Final = tuple(column.name for column in CLICKS.columns)
 
 
 class SqlClicks:
-    """Implements the ports `Clicks`, `TagClicks` and `LinkTags`."""
+    """Implements the ports `Clicks`, `RecentLinkClicks` and `LinkLookup`."""
 
     _database: Database
 
     async def record_clicks(self, clicks: Sequence[Click]) -> None:
         """Keep clicks and count those of people, in one commit."""
-        await self._database.perform(lambda connection: _record(connection, clicks))
+        await self._database.run_in_transaction(lambda connection: _record(connection, clicks))
 
-    async def click_counts(
+    async def count_clicks(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
     ) -> Mapping[UUID, ClickCount]:
         """Counts of the links of a workspace that were clicked."""
@@ -38,21 +38,23 @@ class SqlClicks:
             rows = (await connection.execute(query)).mappings()
             return {row["link_id"]: ClickCount(row["clicks"], row["unique_clicks"]) for row in rows}
 
-    async def forget_addresses(self, before: datetime) -> None:
+    async def purge_click_ips(self, before: datetime) -> None:
         """Empty old addresses, and let go of visits in hours before the instant."""
         old = sa.update(CLICKS).where(CLICKS.c.ip.is_not(None), CLICKS.c.clicked_at < before)
         hour = int(before.timestamp()) // 3600
-        async with self._database.write(CLICKS.name, unhurried=True) as connection:
+        async with self._database.write(CLICKS.name, no_timeout=True) as connection:
             await connection.execute(old.values(ip=None))
             await connection.execute(sa.delete(CLICK_VISITS).where(CLICK_VISITS.c.hour < hour))
 
-    async def clicked_tags(self, workspace_id: UUID, address: str, since: datetime) -> Mapping[str, datetime]:
+    async def latest_click_by_tag(
+        self, workspace_id: UUID, ip: str, since: datetime
+    ) -> Mapping[str, datetime]:
         """Tags a person at an address clicked since an instant, each with its latest click."""
         latest = sa.func.max(CLICKS.c.clicked_at, type_=CLICKS.c.clicked_at.type).label("latest")
         query = (
             sa.select(CLICKS.c.lyr, latest)
             .where(
-                CLICKS.c.ip == address,
+                CLICKS.c.ip == ip,
                 CLICKS.c.clicked_at >= since,
                 CLICKS.c.workspace_id == workspace_id,
                 CLICKS.c.is_bot.is_(False),
@@ -63,7 +65,7 @@ class SqlClicks:
             rows = await connection.execute(query)
             return {row.lyr: row.latest for row in rows}
 
-    async def tagged(self, workspace_id: UUID, tags: Collection[str]) -> Mapping[str, TaggedLink]:
+    async def links_by_tag(self, workspace_id: UUID, tags: Collection[str]) -> Mapping[str, TaggedLink]:
         """The links of a workspace with these tags; a live one before a deleted one of the same tag."""
         query = (
             sa.select(RESOURCES.c.id, RESOURCES.c.state)
@@ -92,7 +94,7 @@ def _kept(connection: sa.Connection, clicks: Sequence[Click]) -> list[Click]:
 
 def _first_ones(connection: sa.Connection, people: Sequence[Click]) -> Counter[UUID]:
     """Link -> visitors who had not clicked it in their hour."""
-    visits = sorted({(click.hour, click.link_id, click.visitor) for click in people})
+    visits = sorted({(click.hour_since_epoch, click.link_id, click.visitor_hash) for click in people})
     rows = [{"hour": hour, "link_id": link, "visitor": visitor} for hour, link, visitor in visits]
     insert = insert_into(connection, CLICK_VISITS).on_conflict_do_nothing()
     return Counter(connection.execute(insert.returning(CLICK_VISITS.c.link_id), rows).scalars())

@@ -8,8 +8,8 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
-from plugins.workspace_sql import connection_secrets, provider_reads
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql import encrypted_secrets, sync_states
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.tables import METADATA
 from service_core.plugin import (
@@ -42,7 +42,7 @@ class SqlConnections:
 
     _database: Database
 
-    async def connections(self, workspace_id: UUID) -> list[Connection]:
+    async def list_connections(self, workspace_id: UUID) -> list[Connection]:
         """Those of a workspace, oldest first."""
         query = sa.select(CONNECTIONS).where(_ROW.workspace_id == workspace_id)
         async with self._database.read() as connection:
@@ -58,19 +58,19 @@ class SqlConnections:
             if (await transaction.execute(update.values(changed))).rowcount == 0:
                 await transaction.execute(sa.insert(CONNECTIONS).values(row))
 
-    async def tell_synced(self, workspace_id: UUID, provider: str, at: datetime) -> None:
+    async def mark_synced(self, workspace_id: UUID, provider: str, synced_at: datetime) -> None:
         """Move ``last_synced_at`` forward, in one statement: what others say of the connection stays."""
         pending, connected = ConnectionStatus.PENDING.value, ConnectionStatus.CONNECTED.value
-        earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < at)
+        earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < synced_at)
         update = sa.update(CONNECTIONS).where(*_is(workspace_id, provider), earlier)
         status = sa.case((_ROW.status == pending, connected), else_=_ROW.status)
         async with self._database.write(workspace_id) as transaction:
-            await transaction.execute(update.values(last_synced_at=at, status=status))
+            await transaction.execute(update.values(last_synced_at=synced_at, status=status))
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
         """Forget a connection, its credentials, and how far it was read."""
         async with self._database.write() as transaction:
-            for kept in (connection_secrets, provider_reads):
+            for kept in (encrypted_secrets, sync_states):
                 await transaction.execute(kept.forgetting(workspace_id, provider))
             gone = await transaction.execute(sa.delete(CONNECTIONS).where(*_is(workspace_id, provider)))
             return bool(gone.rowcount)

@@ -11,14 +11,14 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
-from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine
-from plugins.workspace_sql.generation import begin, tell
-from plugins.workspace_sql.migrate import SchemaUnknown, upgrade
-from plugins.workspace_sql.reach import reaching
-from plugins.workspace_sql.turns import Name
+from plugins.workspace_sql.change_counter import commit_increment, reset_request
+from plugins.workspace_sql.driver_errors import map_driver_errors
+from plugins.workspace_sql.schema import UnknownSchemaVersion, upgrade
+from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine
+from plugins.workspace_sql.write_locks import LockKey
 from service_core.plugin import StartupError
 
-SCHEMA: Final = "schema"
+SCHEMA_LOCK: Final = "schema"
 """What processes that start together name."""
 
 
@@ -44,19 +44,19 @@ class Database(ABC):
         """
         try:
             await self._open()
-            async with self._write((SCHEMA,), unhurried=True) as connection:
+            async with self._write((SCHEMA_LOCK,), no_timeout=True) as connection:
                 await connection.run_sync(upgrade)
-            await self._watch()
+            await self._start_counter()
         except BaseException as fault:  # a start may be given up, too
             await self.aclose()
-            if isinstance(fault, (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown)):
-                raise StartupError(self._complaint(reason_of(fault))) from fault
+            if isinstance(fault, (OSError, sqlite3.Error, SQLAlchemyError, UnknownSchemaVersion)):
+                raise StartupError(self._startup_message(driver_message(fault))) from fault
             raise
 
     async def aclose(self) -> None:
         """Close every connection; one that is at work, when it comes back."""
         if self._engine is not None:
-            close_returned(self._engine.sync_engine)
+            close_on_return(self._engine.sync_engine)
             await self._engine.dispose()
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def generation(self) -> int | None:
+    def change_version(self) -> int | None:
         """The change counter of the directory; None while it is not known."""
 
     @asynccontextmanager
@@ -78,13 +78,13 @@ class Database(ABC):
         Raises:
             StoreUnavailable: the database is away.
         """
-        with reaching():
+        with map_driver_errors():
             async with self._read() as connection:
                 yield connection
 
     @asynccontextmanager
     async def write(
-        self, *names: Name, ticket: str | None = None, unhurried: bool = False
+        self, *lock_keys: LockKey, idempotency_digest: str | None = None, no_timeout: bool = False
     ) -> AsyncIterator[AsyncConnection]:
         """A transaction that commits at the end of the block, durably, or changes nothing.
 
@@ -97,30 +97,30 @@ class Database(ABC):
             Busy: another process is at work on the ticket.
             StoreUnavailable: the database is away.
         """
-        with reaching():
-            async with self._write(names, ticket, unhurried=unhurried) as connection:
-                begin(connection)
+        with map_driver_errors():
+            async with self._write(lock_keys, idempotency_digest, no_timeout=no_timeout) as connection:
+                reset_request(connection)
                 yield connection
-                generation = await tell(connection)
-            self._told(generation)
+                generation = await commit_increment(connection)
+            self._after_commit(generation)
 
-    async def first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+    async def fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
         """The first row of a query that finds it by a key: asked for every click on a link.
 
         Raises:
             StoreUnavailable: the database is away.
         """
-        with reaching():
-            return await self._first(query, values)
+        with map_driver_errors():
+            return await self._fetch_one(query, values)
 
-    async def perform(self, work: Callable[[sa.Connection], None]) -> None:
+    async def run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
         """A transaction that names nothing and waits for nothing in between: done for every few clicks.
 
         Raises:
             StoreUnavailable: the database is away.
         """
-        with reaching():
-            await self._perform(work)
+        with map_driver_errors():
+            await self._run_in_transaction(work)
 
     @abstractmethod
     def _read(self) -> AbstractAsyncContextManager[AsyncConnection]:
@@ -128,12 +128,12 @@ class Database(ABC):
 
     @abstractmethod
     def _write(
-        self, names: Sequence[Name], ticket: str | None = None, *, unhurried: bool = False
+        self, lock_keys: Sequence[LockKey], idempotency_digest: str | None = None, *, no_timeout: bool = False
     ) -> AbstractAsyncContextManager[AsyncConnection]:
         """As `write`, in the driver's words."""
 
     @abstractmethod
-    def _told(self, generation: int | None) -> None:
+    def _after_commit(self, generation: int | None) -> None:
         """A write of this process is done, and has raised the change counter unless it is None."""
 
     @abstractmethod
@@ -141,20 +141,20 @@ class Database(ABC):
         """Set the engine."""
 
     @abstractmethod
-    async def _watch(self) -> None:
+    async def _start_counter(self) -> None:
         """Start telling the generation; the tables are there."""
 
     @abstractmethod
-    def _complaint(self, reason: str) -> str:
+    def _startup_message(self, reason: str) -> str:
         """Why the database cannot be used, and what to do, without its password."""
 
-    async def _first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+    async def _fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
         """As `first`, in the driver's words."""
         async with self._read() as connection:
             found: sa.RowMapping | None = (await connection.execute(query, values)).mappings().first()
         return found
 
-    async def _perform(self, work: Callable[[sa.Connection], None]) -> None:
+    async def _run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
         """As `perform`, in the driver's words."""
         async with self._write(()) as connection:
             await connection.run_sync(work)
@@ -172,7 +172,7 @@ class Database(ABC):
         return self._engine
 
 
-def close_returned(engine: sa.Engine) -> None:
+def close_on_return(engine: sa.Engine) -> None:
     """From now on close what comes back: a pool that has ended forgets it open."""
     event.listen(engine, "checkin", lambda _connection, entry: entry.close())
 
@@ -182,7 +182,7 @@ def insert_into(connection: sa.Connection, table: sa.Table) -> Any:
     return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
-def reason_of(fault: Exception) -> str:
+def driver_message(fault: Exception) -> str:
     """The fault in its driver's words, without the statement SQLAlchemy repeats below them."""
     own = getattr(fault, "orig", None) or fault
     return str(own).partition("\n")[0].rstrip(".")

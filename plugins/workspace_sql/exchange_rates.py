@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import Database, insert_into
 from plugins.workspace_sql.tables import METADATA
-from service_core.plugin import DayRate, RatesKnown
+from service_core.plugin import DayRate, RateCoverage
 
 FX_RATES: Final = sa.Table(
     "fx_rates",
@@ -33,17 +33,17 @@ _RATE: Final = FX_RATES.c
 
 
 class SqlExchangeRates:
-    """Implements the port `RateStore`."""
+    """Implements the port `ExchangeRateStore`."""
 
     _database: Database
 
-    async def keep_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
+    async def save_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
         """Add rates or replace them, some at a time: others write in between. That all are there is said last."""
         for start in range(0, len(rates), _BATCH):
             rows = [_row_of(source, rate) for rate in rates[start : start + _BATCH]]
-            async with self._database.write(FX_RATES.name, unhurried=True) as connection:
+            async with self._database.write(FX_RATES.name, no_timeout=True) as connection:
                 await connection.run_sync(_upsert, FX_RATES, rows)
-        async with self._database.write(FX_RATES.name, unhurried=True) as connection:
+        async with self._database.write(FX_RATES.name, no_timeout=True) as connection:
             await connection.run_sync(_upsert, FX_SOURCES, [{"source": source, "read_at": read_at}])
 
     async def rates(self, source: str, currencies: Collection[str], first: date, last: date) -> list[DayRate]:
@@ -55,7 +55,7 @@ class SqlExchangeRates:
             rows = await connection.execute(query)
             return [DayRate(day, currency, Decimal(per_euro)) for day, currency, per_euro in rows]
 
-    async def rates_known(self, source: str) -> RatesKnown | None:
+    async def rate_coverage(self, source: str) -> RateCoverage | None:
         """What is kept of a source."""
         days = sa.func.min(_RATE.day), sa.func.max(_RATE.day)
         told = sa.select(*days, sa.func.count(_RATE.currency.distinct())).where(_RATE.source == source)
@@ -65,7 +65,7 @@ class SqlExchangeRates:
             if read_at is None:
                 return None
             first, last, currencies = (await connection.execute(told)).one()
-            return RatesKnown(read_at, first, last, currencies)
+            return RateCoverage(read_at, first, last, currencies)
 
 
 def _row_of(source: str, rate: DayRate) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
-from plugins.workspace_sql.asynchronous import AsyncConnection
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.tables import METADATA
-from service_core.plugin import Export, Format, Status, Subject
+from service_core.plugin import Export, ExportFormat, ExportStatus, ExportType
 
 EXPORTS: Final = sa.Table(
     "exports",
@@ -40,7 +40,7 @@ EXPORTS: Final = sa.Table(
 """One row per job; the files lie elsewhere."""
 
 _ROW: Final = EXPORTS.c
-_ACTIVE: Final = (Status.QUEUED.value, Status.RUNNING.value)
+_ACTIVE: Final = (ExportStatus.QUEUED.value, ExportStatus.RUNNING.value)
 
 
 class SqlExports:
@@ -48,38 +48,38 @@ class SqlExports:
 
     _database: Database
 
-    async def add_export(self, export: Export, most_active: int) -> Export | None:
+    async def add_export(self, export: Export, max_active: int) -> Export | None:
         """Add a job, once for its ticket; looked up and counted while no other is added."""
         async with self._database.write(export.workspace_id) as connection:
             if export.ticket is not None and (earlier := await _kept(connection, export)):
                 return earlier
-            if (await connection.execute(_active(export))).scalar_one() >= most_active:
+            if (await connection.execute(_active(export))).scalar_one() >= max_active:
                 return None
             await connection.execute(sa.insert(EXPORTS).values(_row_of(export)))
             return export
 
-    async def export(self, export_id: UUID) -> Export | None:
+    async def find_export(self, export_id: UUID) -> Export | None:
         """The job with this id."""
         found = await self._exports(sa.select(EXPORTS).where(_ROW.id == export_id))
         return found[0] if found else None
 
-    async def exports(self, workspace_id: UUID, limit: int) -> list[Export]:
+    async def list_exports(self, workspace_id: UUID, limit: int) -> list[Export]:
         """The latest jobs of a workspace, newest first."""
         latest = sa.select(EXPORTS).where(_ROW.workspace_id == workspace_id)
         return await self._exports(latest.order_by(_ROW.created_at.desc(), _ROW.id.desc()).limit(limit))
 
-    async def withdraw_export(self, export_id: UUID) -> None:
+    async def delete_queued_export(self, export_id: UUID) -> None:
         """Remove a job that is still queued."""
-        waiting = sa.and_(_ROW.id == export_id, _ROW.status == Status.QUEUED.value)
+        waiting = sa.and_(_ROW.id == export_id, _ROW.status == ExportStatus.QUEUED.value)
         async with self._database.write() as connection:
             await connection.execute(sa.delete(EXPORTS).where(waiting))
 
-    async def free_exports(self, now: datetime, limit: int) -> list[Export]:
+    async def list_available_exports(self, now: datetime, limit: int) -> list[Export]:
         """Jobs whose ``free_at`` has come, oldest first."""
         free = sa.select(EXPORTS).where(_ROW.free_at <= now)
         return await self._exports(free.order_by(_ROW.created_at, _ROW.id).limit(limit))
 
-    async def replace_export(self, before: Export, after: Export) -> bool:
+    async def replace_export_if_unchanged(self, before: Export, after: Export) -> bool:
         """Save the next state where the row still stands as ``before``."""
         unchanged = (
             _ROW.id == before.id,
@@ -91,15 +91,15 @@ class SqlExports:
         async with self._database.write() as connection:
             return bool((await connection.execute(update)).rowcount)
 
-    async def due_exports(self, now: datetime) -> list[Export]:
+    async def list_due_exports(self, now: datetime) -> list[Export]:
         """Jobs whose ``due_at`` has come."""
         return await self._exports(sa.select(EXPORTS).where(_ROW.due_at <= now).order_by(_ROW.due_at))
 
-    async def export_counts(self) -> dict[Status, int]:
+    async def count_exports_by_status(self) -> dict[ExportStatus, int]:
         """How many jobs stand in each state."""
         counted = sa.select(_ROW.status, sa.func.count()).group_by(_ROW.status)
         async with self._database.read() as connection:
-            return {Status(status): count for status, count in await connection.execute(counted)}
+            return {ExportStatus(status): count for status, count in await connection.execute(counted)}
 
     async def _exports(self, query: sa.Select[Any]) -> list[Export]:
         async with self._database.read() as connection:
@@ -107,7 +107,7 @@ class SqlExports:
 
 
 async def _kept(connection: AsyncConnection, export: Export) -> Export | None:
-    same = (_ROW.ticket == export.ticket, _ROW.created_at > export.repeats_since)
+    same = (_ROW.ticket == export.ticket, _ROW.created_at > export.retry_window_start)
     row = (await connection.execute(sa.select(EXPORTS).where(*same))).mappings().first()
     return _export_of(row) if row else None
 
@@ -124,5 +124,5 @@ def _row_of(export: Export) -> dict[str, Any]:
 
 
 def _export_of(row: RowMapping) -> Export:
-    kinds = {"subject": Subject(row["subject"]), "format": Format(row["format"])}
-    return Export(**{**row, **kinds, "status": Status(row["status"])})
+    kinds = {"subject": ExportType(row["subject"]), "format": ExportFormat(row["format"])}
+    return Export(**{**row, **kinds, "status": ExportStatus(row["status"])})

@@ -5,8 +5,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.access_tables import KEY_REQUESTS
+from plugins.workspace_sql.change_counter import request_increment
 from plugins.workspace_sql.database import Database
-from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.rows import credential_row
 from plugins.workspace_sql.tables import CREDENTIALS
 from plugins.workspace_sql.values import row_of, value_of
@@ -20,30 +20,32 @@ class SqlKeyRequests:
 
     _database: Database
 
-    async def file(self, request: KeyRequest, link: str, once: str | None) -> KeyRequest:
+    async def add_key_request(
+        self, request: KeyRequest, link_digest: str, retry_digest: str | None
+    ) -> KeyRequest:
         """Add a request, or find the one an identical retry of 24 hours repeats."""
-        async with self._database.write(*filter(None, [once])) as connection:
-            if once is not None:
-                stale = _C.once == once, _C.created_at <= request.created_at - REQUEST_LIFETIME
+        async with self._database.write(*filter(None, [retry_digest])) as connection:
+            if retry_digest is not None:
+                stale = _C.once == retry_digest, _C.created_at <= request.created_at - REQUEST_LIFETIME
                 await connection.execute(sa.update(KEY_REQUESTS).where(*stale).values(once=None))
-                query = sa.select(KEY_REQUESTS).where(_C.once == once)
+                query = sa.select(KEY_REQUESTS).where(_C.once == retry_digest)
                 row = (await connection.execute(query)).mappings().first()
                 if row is not None:
                     return value_of(KeyRequest, row)
             await connection.execute(
-                sa.insert(KEY_REQUESTS).values({**row_of(request), "link": link, "once": once})
+                sa.insert(KEY_REQUESTS).values({**row_of(request), "link": link_digest, "once": retry_digest})
             )
             return request
 
-    async def key_request(self, request_id: UUID) -> KeyRequest | None:
+    async def get_key_request(self, request_id: UUID) -> KeyRequest | None:
         """The request with this id."""
         return await self._request(_C.id == request_id)
 
-    async def key_request_of(self, link: str) -> KeyRequest | None:
+    async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
         """The request whose link has this digest."""
-        return await self._request(_C.link == link)
+        return await self._request(_C.link == link_digest)
 
-    async def decide(self, decided: KeyRequest) -> bool:
+    async def save_key_decision(self, decided: KeyRequest) -> bool:
         """Write an approval or a denial of a pending request."""
         update = sa.update(KEY_REQUESTS).where(
             _C.id == decided.id,
@@ -59,7 +61,7 @@ class SqlKeyRequests:
         async with self._database.write() as connection:
             return (await connection.execute(update.values(changes))).rowcount == 1
 
-    async def collect(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
+    async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
         """Move an approved request to ``collected`` and add its key."""
         update = sa.update(KEY_REQUESTS).where(
             _C.id == request.id,
@@ -73,10 +75,10 @@ class SqlKeyRequests:
             await connection.execute(
                 sa.insert(CREDENTIALS).values({**credential_row(credential), "digest": digest})
             )
-            advance(connection)
+            request_increment(connection)
             return True
 
-    async def pending(self, workspace_id: UUID) -> list[KeyRequest]:
+    async def list_pending_requests(self, workspace_id: UUID) -> list[KeyRequest]:
         """Requests of a workspace that wait for a decision, oldest first."""
         query = (
             sa.select(KEY_REQUESTS)

@@ -5,9 +5,9 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.access_tables import INVITATIONS, MEMBERS, OAUTH_GRANTS
-from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.rows import workspace_of
+from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.tables import WORKSPACES
 from plugins.workspace_sql.values import row_of, value_of
 from service_core.plugin import Invitation, Member, Role, Workspace
@@ -20,19 +20,19 @@ class SqlMembers:
 
     _database: Database
 
-    async def role(self, workspace_id: UUID, account_id: UUID) -> Member | None:
+    async def get_member(self, workspace_id: UUID, account_id: UUID) -> Member | None:
         """The membership of an account in a workspace."""
         async with self._database.read() as connection:
             return await member_of(connection, workspace_id, account_id)
 
-    async def members(self, workspace_id: UUID) -> list[Member]:
+    async def list_members(self, workspace_id: UUID) -> list[Member]:
         """Everybody in a workspace, oldest first."""
         query = sa.select(MEMBERS).where(MEMBERS.c.workspace_id == workspace_id)
         ordered = query.order_by(MEMBERS.c.created_at, MEMBERS.c.account_id)
         async with self._database.read() as connection:
             return [value_of(Member, row) for row in (await connection.execute(ordered)).mappings()]
 
-    async def memberships(self, account_id: UUID) -> list[tuple[Workspace, Member]]:
+    async def list_memberships(self, account_id: UUID) -> list[tuple[Workspace, Member]]:
         """The workspaces of an account, oldest first."""
         query = (
             sa.select(WORKSPACES, *(column.label(f"member_{column.name}") for column in MEMBERS.columns))
@@ -76,21 +76,21 @@ class SqlMembers:
             await connection.execute(sa.delete(INVITATIONS).where(*former, _OPEN))
             await connection.execute(sa.insert(INVITATIONS).values({**row_of(invitation), "digest": digest}))
 
-    async def invitation(self, digest: str) -> Invitation | None:
+    async def get_invitation(self, digest: str) -> Invitation | None:
         """The invitation with this digest."""
         async with self._database.read() as connection:
             query = sa.select(INVITATIONS).where(INVITATIONS.c.digest == digest)
             row = (await connection.execute(query)).mappings().first()
         return None if row is None else value_of(Invitation, row)
 
-    async def invitations(self, workspace_id: UUID) -> list[Invitation]:
+    async def list_open_invitations(self, workspace_id: UUID) -> list[Invitation]:
         """Invitations of a workspace that were not accepted, oldest first."""
         query = sa.select(INVITATIONS).where(INVITATIONS.c.workspace_id == workspace_id, _OPEN)
         ordered = query.order_by(INVITATIONS.c.created_at, INVITATIONS.c.id)
         async with self._database.read() as connection:
             return [value_of(Invitation, row) for row in (await connection.execute(ordered)).mappings()]
 
-    async def accept(self, invitation_id: UUID, member: Member) -> bool:
+    async def accept_invitation(self, invitation_id: UUID, member: Member) -> bool:
         """Accept an open invitation and add the member; a present one keeps the role."""
         update = sa.update(INVITATIONS).where(
             INVITATIONS.c.id == invitation_id, _OPEN, INVITATIONS.c.expires_at > member.created_at
@@ -102,7 +102,7 @@ class SqlMembers:
                 await connection.execute(sa.insert(MEMBERS).values(row_of(member)))
             return True
 
-    async def withdraw(self, workspace_id: UUID, invitation_id: UUID) -> bool:
+    async def withdraw_invitation(self, workspace_id: UUID, invitation_id: UUID) -> bool:
         """Drop an open invitation."""
         chosen = INVITATIONS.c.id == invitation_id, INVITATIONS.c.workspace_id == workspace_id, _OPEN
         async with self._database.write() as connection:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.tables import METADATA
 from plugins.workspace_sql.values import row_of, value_of
@@ -43,33 +43,33 @@ class SqlPasskeys:
 
     _database: Database
 
-    async def passkeys(self, account_id: UUID) -> list[Passkey]:
+    async def list_passkeys(self, account_id: UUID) -> list[Passkey]:
         """Those of an account, oldest first."""
         query = sa.select(PASSKEYS).where(_KEY.account_id == account_id)
         async with self._database.read() as connection:
             rows = (await connection.execute(query.order_by(_KEY.created_at, _KEY.id))).mappings()
             return [value_of(Passkey, row) for row in rows]
 
-    async def passkey_of(self, credential_id: bytes) -> Passkey | None:
+    async def find_passkey(self, credential_id: bytes) -> Passkey | None:
         """The one with this credential id."""
         query = sa.select(PASSKEYS).where(_KEY.credential_id == credential_id)
         async with self._database.read() as connection:
             row = (await connection.execute(query)).mappings().first()
         return None if row is None else value_of(Passkey, row)
 
-    async def add_passkey(self, passkey: Passkey, most: int) -> bool:
+    async def add_passkey(self, passkey: Passkey, max_passkeys: int) -> bool:
         """Keep a new one, which is nobody's yet."""
         owner, credential = _KEY.account_id == passkey.account_id, _KEY.credential_id == passkey.credential_id
         near = sa.select(_KEY.account_id, _KEY.credential_id).where(sa.or_(owner, credential))
         async with self._database.write(passkey.account_id, passkey.credential_id.hex()) as connection:
             found = (await connection.execute(near)).all()
             owned = sum(account_id == passkey.account_id for account_id, _ in found)
-            if owned >= most or passkey.credential_id in {known for _, known in found}:
+            if owned >= max_passkeys or passkey.credential_id in {known for _, known in found}:
                 return False
             await connection.execute(sa.insert(PASSKEYS).values(row_of(passkey)))
             return True
 
-    async def use_passkey(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
+    async def record_passkey_use(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
         """Note a use whose counter has risen, or never counted."""
         rises = sa.or_(_KEY.counter < counter, sa.and_(_KEY.counter == 0, sa.literal(counter) == 0))
         update = sa.update(PASSKEYS).where(_KEY.id == passkey_id, rises)
@@ -83,13 +83,13 @@ class SqlPasskeys:
         async with self._database.write() as connection:
             return (await connection.execute(sa.delete(PASSKEYS).where(*chosen))).rowcount == 1
 
-    async def save_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
+    async def add_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
         """Keep a new challenge, and drop those that have expired."""
         async with self._database.write(CHALLENGES.name) as connection:
             await connection.execute(sa.delete(CHALLENGES).where(CHALLENGES.c.expires_at <= now))
             await connection.execute(sa.insert(CHALLENGES).values({**row_of(challenge), "digest": digest}))
 
-    async def use_challenge(self, digest: str, now: datetime) -> Challenge | None:
+    async def take_challenge(self, digest: str, now: datetime) -> Challenge | None:
         """Use a challenge up."""
         taken = sa.delete(CHALLENGES).where(CHALLENGES.c.digest == digest).returning(*CHALLENGES.columns)
         async with self._database.write() as connection:

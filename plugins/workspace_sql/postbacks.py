@@ -9,19 +9,19 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import Database, insert_into
 from plugins.workspace_sql.postback_tables import POSTBACK_QUEUES, POSTBACKS
 from plugins.workspace_sql.values import row_of, value_of
 from service_core.plugin import (
-    AccountState,
-    Delivered,
-    DeliveryCount,
+    AccountHealth,
     Postback,
+    PostbackCount,
     PostbackQueue,
     PostbackStatus,
+    PostbackSummary,
     SkipReason,
-    skipped,
+    mark_skipped,
 )
 
 _ROW: Final = POSTBACKS.c
@@ -43,12 +43,14 @@ class SqlPostbacks:
 
     _database: Database
 
-    async def add_postbacks(self, postbacks: Sequence[Postback], windows: Mapping[UUID, timedelta]) -> None:
+    async def add_postbacks(
+        self, postbacks: Sequence[Postback], deduplication_windows: Mapping[UUID, timedelta]
+    ) -> None:
         """Keep what is new, and say that its queues have something to send."""
         async with self._database.write(_turn(postbacks[0].workspace_id)) as connection:
-            await connection.run_sync(_add, postbacks, windows)
+            await connection.run_sync(_add, postbacks, deduplication_windows)
 
-    async def due_queues(self, now: datetime) -> list[PostbackQueue]:
+    async def list_due_queues(self, now: datetime) -> list[PostbackQueue]:
         """Open queues in nobody's hands, the longest due first."""
         query = (
             sa.select(*(_QUEUE[name] for name in _KEY))
@@ -59,9 +61,9 @@ class SqlPostbacks:
         async with self._database.read() as connection:
             return [PostbackQueue(*row) for row in await connection.execute(query)]
 
-    async def take_queue(
+    async def claim_queue(
         self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
-    ) -> AccountState | None:
+    ) -> AccountHealth | None:
         """Have a queue by one conditional statement, and say how it stands."""
         free = sa.or_(_QUEUE.holder == holder, _is_free(now))
         take = sa.update(POSTBACK_QUEUES).where(*_is(queue), free).values(holder=holder, held_until=until)
@@ -69,9 +71,9 @@ class SqlPostbacks:
             if (await connection.execute(take)).rowcount == 0:
                 return None
             row = (await connection.execute(sa.select(POSTBACK_QUEUES).where(*_is(queue)))).mappings().one()
-            return value_of(AccountState, row)
+            return value_of(AccountHealth, row)
 
-    async def waiting_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> list[Postback]:
+    async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> list[Postback]:
         """What is due, by the time of its event."""
         query = (
             sa.select(POSTBACKS)
@@ -82,7 +84,7 @@ class SqlPostbacks:
         async with self._database.read() as connection:
             return [value_of(Postback, row) for row in (await connection.execute(query)).mappings()]
 
-    async def settle_postbacks(self, postbacks: Sequence[Postback]) -> None:
+    async def save_results(self, postbacks: Sequence[Postback]) -> None:
         """Write down what changed; what was sent is so whatever happened to its rule meanwhile."""
         async with self._database.write() as connection:
             for one in postbacks:
@@ -92,7 +94,7 @@ class SqlPostbacks:
                 changed = {name: row[name] for name in _CHANGING} | ({"reason": None} if is_sent else {})
                 await connection.execute(sa.update(POSTBACKS).where(_ROW.id == one.id, still).values(changed))
 
-    async def latest_postbacks(
+    async def list_latest_postbacks(
         self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
     ) -> list[Postback]:
         """The latest first."""
@@ -103,8 +105,8 @@ class SqlPostbacks:
         async with self._database.read() as connection:
             return [value_of(Postback, row) for row in (await connection.execute(query)).mappings()]
 
-    async def leave_queue(
-        self, queue: PostbackQueue, holder: UUID, state: AccountState, not_before: datetime | None
+    async def release_queue(
+        self, queue: PostbackQueue, holder: UUID, health: AccountHealth, not_before: datetime | None
     ) -> None:
         """Let a queue go, and look when the first of what waits is due."""
         first = sa.select(sa.func.min(_ROW.next_attempt_at)).where(*_of(queue))
@@ -112,11 +114,13 @@ class SqlPostbacks:
             due = await connection.scalar(first)
             if due is not None and not_before is not None:
                 due = max(due, not_before)
-            row = {**row_of(state), "holder": None, "held_until": None, "next_at": due}
+            row = {**row_of(health), "holder": None, "held_until": None, "next_at": due}
             own = (*_is(queue), _QUEUE.holder == holder)
             await connection.execute(sa.update(POSTBACK_QUEUES).where(*own).values(row))
 
-    async def deliveries(self, workspace_id: UUID, event_ids: Collection[str]) -> dict[str, list[Delivered]]:
+    async def list_event_postbacks(
+        self, workspace_id: UUID, event_ids: Collection[str]
+    ) -> dict[str, list[PostbackSummary]]:
         """What became of some events."""
         told = (_ROW.event_id, _ROW.rule_id, _ROW.platform, _ROW.status, _ROW.sent_at)
         query = (
@@ -124,16 +128,20 @@ class SqlPostbacks:
             .where(_ROW.workspace_id == workspace_id, _ROW.event_id.in_(event_ids))
             .order_by(_ROW.created_at, _ROW.id)
         )
-        found: dict[str, list[Delivered]] = defaultdict(list)
+        found: dict[str, list[PostbackSummary]] = defaultdict(list)
         async with self._database.read() as connection:
             for event_id, *rest in await connection.execute(query):
-                found[event_id].append(Delivered(*rest))
+                found[event_id].append(PostbackSummary(*rest))
         return dict(found)
 
-    async def delivery_counts(self, workspace_id: UUID, edges: Sequence[datetime]) -> list[DeliveryCount]:
+    async def count_postbacks(
+        self, workspace_id: UUID, bucket_edges: Sequence[datetime]
+    ) -> list[PostbackCount]:
         """Counts by bucket; each is sought by its instants."""
         async with self._database.read() as connection:
-            return [DeliveryCount(*row) for row in await connection.execute(_counted(workspace_id, edges))]
+            return [
+                PostbackCount(*row) for row in await connection.execute(_counted(workspace_id, bucket_edges))
+            ]
 
 
 def cancel(connection: sa.Connection, rule_id: UUID, now: datetime) -> None:
@@ -210,7 +218,7 @@ def _unlike(twins: _Twins, one: Postback, window: timedelta) -> Postback:
         return one
     others = twins[one.rule_id, one.platform_event_id, one.is_test]
     if any(abs(one.event_at - at) < window for at in others):
-        return skipped(one, SkipReason.DUPLICATE, one.created_at)
+        return mark_skipped(one, SkipReason.DUPLICATE, one.created_at)
     others.append(one.event_at)
     return one
 
@@ -224,7 +232,7 @@ def _rouse(connection: sa.Connection, waiting: Iterable[Postback]) -> None:
     before, after = _QUEUE.next_at, insert.excluded.next_at
     sooner = sa.case((sa.or_(before.is_(None), before > after), after), else_=before)
     rows = [
-        {**dict(zip(_KEY, queue, strict=True)), **row_of(AccountState()), "next_at": at}
+        {**dict(zip(_KEY, queue, strict=True)), **row_of(AccountHealth()), "next_at": at}
         for queue, at in due.items()
     ]
     connection.execute(insert.on_conflict_do_update(index_elements=_KEY, set_={"next_at": sooner}), rows)

@@ -9,17 +9,17 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine, create_async_engine
-from plugins.workspace_sql.database import Database, reason_of
-from plugins.workspace_sql.patience import within
-from plugins.workspace_sql.polled import PolledGeneration
+from plugins.workspace_sql.change_counter_poller import PolledChangeCounter
+from plugins.workspace_sql.database import Database, driver_message
+from plugins.workspace_sql.deadline import deadline
+from plugins.workspace_sql.request_locks import lock_id
 from plugins.workspace_sql.settings import PostgresSettings
-from plugins.workspace_sql.tables import GENERATION
-from plugins.workspace_sql.tickets import place_of
-from plugins.workspace_sql.turns import Name, Turns, places_of
-from service_core.plugin import Busy, StartupError
+from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from plugins.workspace_sql.tables import CHANGE_COUNTER
+from plugins.workspace_sql.write_locks import KeyedLocks, LockKey, lock_ids
+from service_core.plugin import RequestInProgress, StartupError
 
-_COUNTED: Final = sa.select(GENERATION.c.value)
+_COUNTED: Final = sa.select(CHANGE_COUNTER.c.value)
 _READING: Final[dict[str, Any]] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _WRITING: Final[dict[str, Any]] = {"isolation_level": "READ COMMITTED"}
 _UNUSED_SECONDS: Final = 30
@@ -54,9 +54,9 @@ class PostgresDatabase(Database):
             )
         super().__init__()
         self._settings = settings
-        self._turns = Turns()
+        self._turns = KeyedLocks()
         self._watcher: AsyncEngine | None = None
-        self._generation = PolledGeneration(self._ask)
+        self._generation = PolledChangeCounter(self._ask)
 
     async def check(self) -> None:
         """Look whether the database answers; changes nothing.
@@ -66,11 +66,11 @@ class PostgresDatabase(Database):
         """
         engine = _engine(self._settings, 1)
         try:
-            with within(self._settings.timeout_seconds):
+            with deadline(self._settings.timeout_seconds):
                 async with engine.connect() as connection:
                     await connection.execute(sa.select(1))
         except (OSError, SQLAlchemyError) as fault:
-            raise StartupError(self._complaint(reason_of(fault))) from None
+            raise StartupError(self._startup_message(driver_message(fault))) from None
         finally:
             await engine.dispose()
 
@@ -81,59 +81,59 @@ class PostgresDatabase(Database):
             await self._watcher.dispose()
         await super().aclose()
 
-    def generation(self) -> int | None:
+    def change_version(self) -> int | None:
         """The change counter of the directory; None while the server has not told it."""
-        return self._generation.now()
+        return self._generation.current()
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
-        with within(self._settings.timeout_seconds):
+        with deadline(self._settings.timeout_seconds):
             async with self._connected().connect() as plain:
                 yield await plain.execution_options(**_READING)
 
     @asynccontextmanager
     async def _write(
-        self, names: Sequence[Name], ticket: str | None = None, *, unhurried: bool = False
+        self, lock_keys: Sequence[LockKey], idempotency_digest: str | None = None, *, no_timeout: bool = False
     ) -> AsyncIterator[AsyncConnection]:
-        places = places_of(names)
-        with within(None if unhurried else self._settings.timeout_seconds):
-            async with self._turns.take(places), self._transaction(**_WRITING) as connection:
-                if unhurried:
+        places = lock_ids(lock_keys)
+        with deadline(None if no_timeout else self._settings.timeout_seconds):
+            async with self._turns.acquire(places), self._transaction(**_WRITING) as connection:
+                if no_timeout:
                     await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-                if ticket is not None and not await connection.scalar(_try(ticket)):
-                    raise Busy
+                if idempotency_digest is not None and not await connection.scalar(_try(idempotency_digest)):
+                    raise RequestInProgress
                 if places:
                     await connection.execute(_have(places))
                 yield connection
 
-    def _told(self, generation: int | None) -> None:
+    def _after_commit(self, generation: int | None) -> None:
         if generation is not None:
-            self._generation.raised(generation)
+            self._generation.set_at_least(generation)
 
     async def _open(self) -> None:
         self._engine = _engine(self._settings, self._settings.connections)
         self._watcher = _engine(self._settings, 1, isolation_level="AUTOCOMMIT")
 
-    async def _watch(self) -> None:
+    async def _start_counter(self) -> None:
         await self._generation.start()
 
     async def _ask(self) -> int:
         assert self._watcher is not None, "start() comes first"
-        with within(_WATCH_SECONDS):
+        with deadline(_WATCH_SECONDS):
             async with self._watcher.connect() as connection:
                 value: int = (await connection.execute(_COUNTED)).scalar_one()
                 return value
 
-    def _complaint(self, reason: str) -> str:
+    def _startup_message(self, reason: str) -> str:
         return (
-            f"PostgreSQL at {self._settings.place} cannot be used as the workspace store: {reason}. See that the "
+            f"PostgreSQL at {self._settings.location} cannot be used as the workspace store: {reason}. See that the "
             "server runs, that host, database, user and password in storage.workspace are right, and that this "
             "version of Touchpoint is not older than the one that wrote the database."
         )
 
 
 def _try(ticket: str) -> sa.Select[tuple[bool]]:
-    return sa.select(sa.func.pg_try_advisory_xact_lock(place_of(ticket)))
+    return sa.select(sa.func.pg_try_advisory_xact_lock(lock_id(ticket)))
 
 
 def _have(places: Sequence[int]) -> sa.Select[Any]:
@@ -143,7 +143,7 @@ def _have(places: Sequence[int]) -> sa.Select[Any]:
 
 def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngine:
     """An engine of at most ``size`` connections; one that a restart of the server cut is replaced unseen."""
-    from plugins.workspace_sql.bounded import connect  # noqa: PLC0415 - needs the driver
+    from plugins.workspace_sql.deadline_connection import connect  # noqa: PLC0415 - needs the driver
 
     rules = {
         "statement_timeout": int(settings.timeout_seconds * 1000),
@@ -160,7 +160,7 @@ def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngin
         "sslmode": settings.sslmode,
         **({"sslrootcert": str(settings.sslrootcert)} if settings.sslrootcert else {}),
     }
-    user, password = settings.account
+    user, password = settings.credentials
     address = sa.URL.create(
         "postgresql+psycopg", user, password, settings.host, settings.port, settings.database
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from service_core.plugin import Credential, CredentialKind, OwnChannel, Rules, Scope, Workspace
+from service_core.plugin import AnalyticsSettings, Credential, CredentialKind, CustomChannel, Scope, Workspace
 
 
 def workspace_row(workspace: Workspace) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def workspace_of(row: RowMapping, prefix: str = "") -> Workspace:
     )
 
 
-def _written(rules: Rules) -> dict[str, Any]:
+def _written(rules: AnalyticsSettings) -> dict[str, Any]:
     """What is the workspace's own; rules of the house are not written down, so that they may change."""
     values = {
         "conversions": None if rules.conversions is None else sorted(rules.conversions),
@@ -57,12 +57,12 @@ def _written(rules: Rules) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _read(stored: Mapping[str, Any]) -> Rules:
+def _read(stored: Mapping[str, Any]) -> AnalyticsSettings:
     conversions = stored.get("conversions")
-    return Rules(
+    return AnalyticsSettings(
         conversions=None if conversions is None else frozenset(conversions),
         any_revenue=stored.get("any_revenue", True),
-        channels=tuple(OwnChannel(**channel) for channel in stored.get("channels", ())),
+        channels=tuple(CustomChannel(**channel) for channel in stored.get("channels", ())),
         model=stored.get("model"),
         window_days=stored.get("window_days"),
     )

@@ -46,12 +46,12 @@ class PostgresSettings(AdapterSettings):
         return unquote(urlsplit(self.url).path.removeprefix("/"))
 
     @property
-    def account(self) -> tuple[str | None, str | None]:
+    def credentials(self) -> tuple[str | None, str | None]:
         """User and password as they are, not as a URL writes them."""
         return self.user and unquote(self.user), self.password and unquote(self.password)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the database is, without who asks for it."""
         port = f":{self.port}" if self.port else ""
         return f"{self.host or 'the local socket'}{port}/{self.database}"

@@ -8,13 +8,13 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.changes_tables import RESOURCE_KEYS, RESOURCES
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.rows import workspace_of
+from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
 from plugins.workspace_sql.tables import METADATA, WORKSPACES
-from service_core.plugin import Resource, Views, Workspace
+from service_core.plugin import Resource, ViewCount, Workspace
 
 _Record = TypeVar("_Record", bound=Resource)
 
@@ -40,14 +40,14 @@ _HELD: Final = (
 
 
 class SqlShares:
-    """Implements the ports `Holders` and `ShareViews`."""
+    """Implements the ports `Holders` and `ShareLinkViews`."""
 
     _database: Database
 
-    async def holder(self, model: type[_Record], key: str) -> tuple[Workspace, _Record] | None:
+    async def find_by_unique_key(self, model: type[_Record], key: str) -> tuple[Workspace, _Record] | None:
         """The live record of a type that holds a unique key, and its workspace."""
         sought = {"held": key, "of_type": model.resource_type}
-        row = await self._database.first(_HELD, sought)
+        row = await self._database.fetch_one(_HELD, sought)
         return None if row is None else (workspace_of(row, "owner_"), model.model_validate(row["state"]))
 
     async def count_view(self, link_id: UUID, now: datetime) -> None:
@@ -61,7 +61,9 @@ class SqlShares:
                 except IntegrityError:
                     await _one_more(connection, link_id, now)
 
-    async def views(self, workspace_id: UUID, link_ids: Collection[UUID]) -> Mapping[UUID, Views]:
+    async def get_view_counts(
+        self, workspace_id: UUID, link_ids: Collection[UUID]
+    ) -> Mapping[UUID, ViewCount]:
         """Views of these links of a workspace, of those that had any."""
         query = (
             sa.select(SHARE_VIEWS)
@@ -70,7 +72,7 @@ class SqlShares:
         )
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings()
-            return {row["link_id"]: Views(row["views"], row["last_viewed_at"]) for row in rows}
+            return {row["link_id"]: ViewCount(row["views"], row["last_viewed_at"]) for row in rows}
 
 
 async def _one_more(connection: AsyncConnection, link_id: UUID, now: datetime) -> bool:

@@ -10,14 +10,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 
-from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine, create_async_engine
-from plugins.workspace_sql.database import Database, close_returned, reason_of
-from plugins.workspace_sql.generation import Generation
-from plugins.workspace_sql.migrate import prepare, probe
+from plugins.workspace_sql.change_counter import ChangeCounter
+from plugins.workspace_sql.database import Database, close_on_return, driver_message
+from plugins.workspace_sql.request_locks import RequestLocks
+from plugins.workspace_sql.schema import enable_wal, require_database_file
 from plugins.workspace_sql.settings import SqliteSettings
-from plugins.workspace_sql.tickets import FileTickets
-from plugins.workspace_sql.turns import Name
-from service_core.plugin import StartupError, require_writable
+from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from plugins.workspace_sql.write_locks import LockKey
+from service_core.plugin import StartupError, require_writable_paths
 
 
 class SqliteDatabase(Database):
@@ -35,19 +35,19 @@ class SqliteDatabase(Database):
         super().__init__()
         self._settings = settings
         self._writing = asyncio.Lock()
-        self._generation: Generation | None = None
+        self._generation: ChangeCounter | None = None
         self._glancing: Engine | None = None
         self._working: Engine | None = None
-        self._tickets: FileTickets | None = None
+        self._tickets: RequestLocks | None = None
 
     async def check(self) -> None:
         """Look whether the file may be written and is a database, if there is one yet."""
         self._require_writable()
         if self._settings.file.exists():
             try:
-                await asyncio.to_thread(probe, self._settings.file)
+                await asyncio.to_thread(require_database_file, self._settings.file)
             except sqlite3.Error as fault:
-                raise StartupError(self._complaint(reason_of(fault))) from None
+                raise StartupError(self._startup_message(driver_message(fault))) from None
 
     async def aclose(self) -> None:
         """Close every file, and every connection; one that is at work, when it comes back."""
@@ -56,21 +56,21 @@ class SqliteDatabase(Database):
                 held.close()
         for engine in (self._glancing, self._working):
             if engine is not None:
-                close_returned(engine)
+                close_on_return(engine)
                 engine.dispose()
         await super().aclose()
 
-    def generation(self) -> int | None:
+    def change_version(self) -> int | None:
         """The change counter of the directory; None while the file cannot be read."""
         assert self._generation is not None, "start() comes first"
-        return self._generation.now()
+        return self._generation.current()
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
         async with self._connected().connect() as connection:
             yield connection
 
-    async def _first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+    async def _fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
         """The first row, read in place: found by a key it takes less time than handing it to a thread."""
         assert self._glancing is not None, "start() comes first"
         with self._glancing.connect() as connection:
@@ -79,21 +79,21 @@ class SqliteDatabase(Database):
     @asynccontextmanager
     async def _write(
         self,
-        names: Sequence[Name],  # noqa: ARG002 - a file has one writer
-        ticket: str | None = None,
+        lock_keys: Sequence[LockKey],  # noqa: ARG002 - a file has one writer
+        idempotency_digest: str | None = None,
         *,
-        unhurried: bool = False,  # noqa: ARG002 - a file does not hang
+        no_timeout: bool = False,  # noqa: ARG002 - a file does not hang
     ) -> AsyncIterator[AsyncConnection]:
         assert self._tickets is not None, "start() comes first"
-        with self._tickets.hold(ticket):
+        with self._tickets.acquire(idempotency_digest):
             async with self._writing, self._transaction(writes=True) as connection:
                 yield connection
 
-    def _told(self, generation: int | None) -> None:  # noqa: ARG002 - it is read, and in no time
+    def _after_commit(self, generation: int | None) -> None:  # noqa: ARG002 - it is read, and in no time
         if self._generation is not None:
-            self._generation.look_again()
+            self._generation.invalidate()
 
-    async def _perform(self, work: Callable[[Connection], None]) -> None:
+    async def _run_in_transaction(self, work: Callable[[Connection], None]) -> None:
         """A transaction in a thread: handed over once, and not for each of its statements."""
         async with self._writing:
             await asyncio.to_thread(self._performed, work)
@@ -109,20 +109,20 @@ class SqliteDatabase(Database):
         file = self._settings.file
         self._require_writable()
         file.parent.mkdir(parents=True, exist_ok=True)
-        await asyncio.to_thread(prepare, file, self._settings.busy_seconds)
-        self._tickets = FileTickets(_beside(file))
+        await asyncio.to_thread(enable_wal, file, self._settings.busy_seconds)
+        self._tickets = RequestLocks(_beside(file))
         self._engine = _engine(self._settings)
 
-    async def _watch(self) -> None:
-        self._generation = Generation(self._settings.file)
+    async def _start_counter(self) -> None:
+        self._generation = ChangeCounter(self._settings.file)
         self._glancing = _reader(self._settings.file)
         self._working = _worker(self._settings)
 
     def _require_writable(self) -> None:
         """The file, and the folder: SQLite keeps its log beside the file."""
-        require_writable("storage.workspace", self._settings.file.parent, self._settings.file)
+        require_writable_paths("storage.workspace", self._settings.file.parent, self._settings.file)
 
-    def _complaint(self, reason: str) -> str:
+    def _startup_message(self, reason: str) -> str:
         return (
             f"{self._settings.file} cannot be used as the workspace store: {reason}. Restore a "
             "backup, name another file in storage.workspace, or run the version that wrote it."

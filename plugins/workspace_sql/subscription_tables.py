@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.tables import METADATA
 
 _BY_CODE_POINT: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
@@ -31,7 +31,7 @@ def _message() -> tuple[sa.Column[object], ...]:
     )
 
 
-STATES: Final = sa.Table(
+REPORTED_STATES: Final = sa.Table(
     "subscription_states",
     METADATA,
     *_place(),
@@ -54,7 +54,7 @@ STATES: Final = sa.Table(
 )
 """One row per message and subscription, never changed."""
 
-DEEDS: Final = sa.Table(
+SUBSCRIPTION_PAYMENTS: Final = sa.Table(
     "subscription_deeds",
     METADATA,
     *_place(),
@@ -89,7 +89,7 @@ MOVEMENTS: Final = sa.Table(
 Rows lie in the order of time, so a question reads a stretch of them.
 """
 
-PHASES: Final = sa.Table(
+STATUS_INTERVALS: Final = sa.Table(
     "subscription_phases",
     METADATA,
     *_place(),

@@ -11,24 +11,29 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 from plugins.workspace_sql.database import Database, insert_into
-from plugins.workspace_sql.subscription_tables import DEEDS, MOVEMENTS, PHASES, STATES
+from plugins.workspace_sql.subscription_tables import (
+    MOVEMENTS,
+    REPORTED_STATES,
+    STATUS_INTERVALS,
+    SUBSCRIPTION_PAYMENTS,
+)
 from plugins.workspace_sql.values import row_of, value_of
 from service_core.plugin import (
-    Moved,
+    LifecycleState,
+    LifecycleStatus,
     Movement,
     MovementKind,
-    MovementPlan,
-    Phase,
-    Stance,
-    Standing,
-    SubscriptionDeed,
+    MovementQuery,
+    MovementSum,
+    StatusPeriod,
     SubscriptionPage,
+    SubscriptionPayment,
     SubscriptionState,
-    movements,
-    phases,
-    stances,
+    lifecycle_states,
+    status_periods,
+    subscription_movements,
 )
 
 _AT_ONCE: Final = 200
@@ -36,7 +41,7 @@ _AT_ONCE: Final = 200
 
 _EVER: Final = datetime.min.replace(tzinfo=UTC)
 _Row = Mapping[Any, Any]
-_Fact = TypeVar("_Fact", SubscriptionState, SubscriptionDeed)
+_Fact = TypeVar("_Fact", SubscriptionState, SubscriptionPayment)
 
 
 class SqlSubscriptions:
@@ -44,34 +49,40 @@ class SqlSubscriptions:
 
     _database: Database
 
-    async def add_subscription_facts(
-        self, workspace_id: UUID, states: Sequence[SubscriptionState], deeds: Sequence[SubscriptionDeed]
+    async def add_subscription_reports(
+        self, workspace_id: UUID, states: Sequence[SubscriptionState], payments: Sequence[SubscriptionPayment]
     ) -> None:
         """Keep what is new, and what follows from it, in one commit."""
-        async with self._database.write(f"{STATES.name} {workspace_id}", unhurried=True) as connection:
-            await connection.run_sync(_add, workspace_id, states, deeds)
+        async with self._database.write(
+            f"{REPORTED_STATES.name} {workspace_id}", no_timeout=True
+        ) as connection:
+            await connection.run_sync(_add, workspace_id, states, payments)
 
-    async def subscription_movements(self, plan: MovementPlan) -> list[Moved]:
+    async def sum_movements(self, plan: MovementQuery) -> list[MovementSum]:
         """Sums of movements, those of worths of different parts added here."""
         async with self._database.read() as connection:
-            return _added(await connection.execute(_summed(plan)), len(plan.by))
+            return _added(await connection.execute(_summed(plan)), len(plan.group_by))
 
-    async def subscriptions(self, page: SubscriptionPage) -> list[Stance]:
+    async def subscriptions(self, page: SubscriptionPage) -> list[LifecycleState]:
         """A page of subscriptions, each by all that was told of it by the end of the span."""
         async with self._database.read() as connection:
             return await connection.run_sync(_page_of, page)
 
-    async def subscription_standings(
+    async def count_by_lifecycle_status(
         self, workspace_id: UUID, at: datetime, provider: str | None = None
-    ) -> dict[Standing, int]:
+    ) -> dict[LifecycleStatus, int]:
         """How many stood how."""
         held = _held(workspace_id, at, provider)
-        query = sa.select(PHASES.c.standing, sa.func.count()).where(*held).group_by(PHASES.c.standing)
+        query = (
+            sa.select(STATUS_INTERVALS.c.standing, sa.func.count())
+            .where(*held)
+            .group_by(STATUS_INTERVALS.c.standing)
+        )
         async with self._database.read() as connection:
-            return {Standing(standing): count for standing, count in await connection.execute(query)}
+            return {LifecycleStatus(standing): count for standing, count in await connection.execute(query)}
 
 
-def _key(told: SubscriptionState | SubscriptionDeed) -> UUID:
+def _key(told: SubscriptionState | SubscriptionPayment) -> UUID:
     """What a subscription is known by here: one value for provider, account and id."""
     return uuid5(NAMESPACE_URL, f"{told.provider}\n{told.account_id}\n{told.subscription_id}")
 
@@ -80,29 +91,29 @@ def _add(
     connection: sa.Connection,
     workspace_id: UUID,
     states: Sequence[SubscriptionState],
-    deeds: Sequence[SubscriptionDeed],
+    deeds: Sequence[SubscriptionPayment],
 ) -> None:
     changed = {
-        **_kept(connection, STATES, [_row_of(workspace_id, state) for state in states]),
-        **_kept(connection, DEEDS, [_row_of(workspace_id, deed) for deed in deeds]),
+        **_kept(connection, REPORTED_STATES, [_row_of(workspace_id, state) for state in states]),
+        **_kept(connection, SUBSCRIPTION_PAYMENTS, [_row_of(workspace_id, deed) for deed in deeds]),
     }
     every = sorted(changed)
     for start in range(0, len(every), _AT_ONCE):
         some = every[start : start + _AT_ONCE]
         known = _facts(connection, SubscriptionState, workspace_id, some)
-        done = _facts(connection, SubscriptionDeed, workspace_id, some)
-        found = {one: list(stances(known[one])) for one in some}
+        done = _facts(connection, SubscriptionPayment, workspace_id, some)
+        found = {one: list(lifecycle_states(known[one])) for one in some}
         moved = [
             {**_place(workspace_id, one), "position": position, **_moved_row(movement)}
             for one in some
-            for position, movement in enumerate(movements(found[one], done[one]))
+            for position, movement in enumerate(subscription_movements(found[one], done[one]))
         ]
         stood = [
             {**_place(workspace_id, one), **_phase_row(phase, found[one][0].state)}
             for one in some
-            for phase in phases(found[one])
+            for phase in status_periods(found[one])
         ]
-        for table, rows in ((MOVEMENTS, moved), (PHASES, stood)):
+        for table, rows in ((MOVEMENTS, moved), (STATUS_INTERVALS, stood)):
             connection.execute(sa.delete(table).where(*_of(table, workspace_id, some)))
             if rows:
                 connection.execute(sa.insert(table), rows)
@@ -116,7 +127,7 @@ def _kept(connection: sa.Connection, table: sa.Table, rows: Sequence[_Row]) -> d
     return dict.fromkeys(connection.execute(insert.returning(table.c.subscription), rows).scalars())
 
 
-def _row_of(workspace_id: UUID, told: SubscriptionState | SubscriptionDeed) -> dict[str, Any]:
+def _row_of(workspace_id: UUID, told: SubscriptionState | SubscriptionPayment) -> dict[str, Any]:
     return {**_place(workspace_id, _key(told)), **row_of(told)}
 
 
@@ -126,14 +137,14 @@ def _place(workspace_id: UUID, subscription: UUID) -> dict[str, Any]:
 
 def _moved_row(movement: Movement) -> dict[str, Any]:
     row = {name: getattr(movement, name) for name in _MOVED}
-    worth = movement.worth
+    worth = movement.mrr_delta
     return {**row, "kind": movement.kind.value, "worth": worth.numerator, "parts": worth.denominator}
 
 
 _MOVED: Final = tuple(field.name for field in fields(Movement))
 
 
-def _phase_row(phase: Phase, state: SubscriptionState) -> dict[str, Any]:
+def _phase_row(phase: StatusPeriod, state: SubscriptionState) -> dict[str, Any]:
     return {**row_of(phase), "provider": state.provider, "subscription_id": state.subscription_id}
 
 
@@ -149,7 +160,7 @@ def _facts(
     *conditions: sa.ColumnElement[bool],
 ) -> Mapping[UUID, list[_Fact]]:
     """What was told of some subscriptions, tests apart."""
-    table = STATES if kind is SubscriptionState else DEEDS
+    table = REPORTED_STATES if kind is SubscriptionState else SUBSCRIPTION_PAYMENTS
     query = sa.select(table).where(*_of(table, workspace_id, some), table.c.test.is_(False), *conditions)
     found: defaultdict[UUID, list[_Fact]] = defaultdict(list)
     for row in connection.execute(query).mappings():
@@ -163,17 +174,17 @@ def _fact_of(kind: type[_Fact], row: _Row) -> _Fact:
     return value_of(kind, row)
 
 
-def _page_of(connection: sa.Connection, page: SubscriptionPage) -> list[Stance]:
+def _page_of(connection: sa.Connection, page: SubscriptionPage) -> list[LifecycleState]:
     listed: Sequence[UUID] = connection.scalars(_listed(page)).all()
-    known = _facts(connection, SubscriptionState, page.workspace_id, listed, STATES.c.at < page.end)
+    known = _facts(connection, SubscriptionState, page.workspace_id, listed, REPORTED_STATES.c.at < page.end)
     return [_last_before(page.end, known[one]) for one in listed]
 
 
-def _last_before(end: datetime, states: Iterable[SubscriptionState]) -> Stance:
-    return [stance for stance in stances(states) if stance.since < end][-1]
+def _last_before(end: datetime, states: Iterable[SubscriptionState]) -> LifecycleState:
+    return [stance for stance in lifecycle_states(states) if stance.since < end][-1]
 
 
-def _summed(plan: MovementPlan) -> sa.Select[Any]:
+def _summed(plan: MovementQuery) -> sa.Select[Any]:
     """Sums by bucket; each bucket is sought by its instants, so nothing of later ones is read."""
     column = MOVEMENTS.c
     bounds = ((-1, _EVER, plan.edges[0]), *((n, *pair) for n, pair in enumerate(pairwise(plan.edges))))
@@ -182,7 +193,7 @@ def _summed(plan: MovementPlan) -> sa.Select[Any]:
         .data(list(bounds))
         .cte("spans")
     )
-    keys = [column[name] for name in plan.by]
+    keys = [column[name] for name in plan.group_by]
     group = (spans.c.bucket, column.kind, *keys, column.currency, column.parts)
     sums = (sa.func.sum(value) for value in (column.worth, column.live, column.amount))
     return (
@@ -194,18 +205,18 @@ def _summed(plan: MovementPlan) -> sa.Select[Any]:
     )
 
 
-def _added(rows: Iterable[Any], width: int) -> list[Moved]:
+def _added(rows: Iterable[Any], width: int) -> list[MovementSum]:
     found: dict[tuple[Any, ...], list[Any]] = {}
     for bucket, kind, *keys, currency, parts, count, worth, live, amount in rows:
         place = bucket, MovementKind(kind), tuple(keys[:width]), currency
         sums = found.setdefault(place, [0, Fraction(0), 0, 0])
         for at, value in enumerate((count, Fraction(int(worth), parts), int(live), int(amount))):
             sums[at] += value
-    return [Moved(*place, *sums) for place, sums in found.items()]
+    return [MovementSum(*place, *sums) for place, sums in found.items()]
 
 
 def _listed(page: SubscriptionPage) -> sa.Select[Any]:
-    column = PHASES.c
+    column = STATUS_INTERVALS.c
     is_alive = sa.or_(column.dead_since.is_(None), column.dead_since > page.start)
     query = sa.select(column.subscription).where(*_held(page.workspace_id, page.end, page.provider), is_alive)
     if page.status is not None:
@@ -216,7 +227,7 @@ def _listed(page: SubscriptionPage) -> sa.Select[Any]:
 
 def _held(workspace_id: UUID, at: datetime, provider: str | None) -> Iterator[sa.ColumnElement[bool]]:
     """The one phase of each subscription that held just before an instant."""
-    column = PHASES.c
+    column = STATUS_INTERVALS.c
     yield column.workspace_id == workspace_id
     yield column.since < at
     yield sa.or_(column.until.is_(None), column.until >= at)

@@ -4,7 +4,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.column_types import Instant
 
 METADATA: Final = sa.MetaData(
     naming_convention={
@@ -50,7 +50,7 @@ CREDENTIALS: Final = sa.Table(
     sa.Column("revoked_at", Instant),
 )
 
-GENERATION: Final = sa.Table(
+CHANGE_COUNTER: Final = sa.Table(
     "access_generation",
     METADATA,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),

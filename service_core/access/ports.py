@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
-from service_core.access.model import Credential, Identity, Workspace
+from service_core.access.models import AuthContext, Credential, Workspace
 
 
-class Directory(Protocol):
+class CredentialStore(Protocol):
     """Workspaces and credentials, kept durably. Digests are SHA-256 in hex (`kernel.ids.digest`)."""
 
-    async def identify(self, digest: str) -> Identity | None:
+    async def find_auth_context(self, digest: str) -> AuthContext | None:
         """The live credential with this digest and its workspace; None when unknown or revoked."""
 
-    def generation(self) -> int | None:
+    def change_version(self) -> int | None:
         """A number that changes whenever a credential or workspace changes, in any process.
 
         A plain function of a few microseconds: it is asked on every cached look-up, thousands of
@@ -25,36 +25,36 @@ class Directory(Protocol):
     async def create_workspace(self, workspace: Workspace) -> None:
         """Add a workspace; it is visible at once."""
 
-    async def workspaces(self) -> list[Workspace]:
+    async def list_workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
 
-    async def save_key(self, credential: Credential, digest: str | None = None) -> None:
+    async def save_credential(self, credential: Credential, digest: str | None = None) -> None:
         """Add a credential with its digest, or replace the one with its id.
 
         Without ``digest`` the stored one stays. Revoking sets ``revoked_at``, and a revoked
         credential stays revoked whatever is saved later.
         """
 
-    async def keys(self, workspace_id: UUID) -> list[Credential]:
+    async def list_keys(self, workspace_id: UUID) -> list[Credential]:
         """Every credential of a workspace, revoked ones included, oldest first."""
 
 
-Records = tuple[str, Sequence[Mapping[str, Any]]]
+RowPage = tuple[str, Sequence[Mapping[str, Any]]]
 """Some records of one kind, as plain values by name: texts, numbers, instants, ids, bytes, and what JSON has."""
 
 
 @runtime_checkable
-class Portable(Protocol):
+class TransferableStore(Protocol):
     """A workspace store whose content can move into another one of the same version."""
 
-    def records(self) -> AsyncGenerator[Records, None]:
+    def export_rows(self) -> AsyncGenerator[RowPage, None]:
         """All it keeps, in pages; kinds that others refer to come first. Nobody changes anything meanwhile.
 
         Raises:
             StoreUnavailable: it cannot be read.
         """
 
-    async def take(self, pages: AsyncIterator[Records]) -> None:
+    async def import_rows(self, pages: AsyncIterator[RowPage]) -> None:
         """Keep all of it, or nothing.
 
         Raises:
@@ -71,7 +71,7 @@ class WorkspaceSettings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RateLimitResult:
     """Verdict on one request: whether it passed, the limit in force and what is left of it."""
 
     allowed: bool
@@ -80,16 +80,16 @@ class Allowance:
     degraded: bool = False
 
 
-class LimiterDown(Exception):
+class RateLimiterUnavailable(Exception):
     """The limit store cannot be reached; reads fall to the standby limit, writes fail closed."""
 
 
 class RateLimiter(Protocol):
     """Counters in fixed windows."""
 
-    async def spend(self, key: str, limit: int, window_seconds: int) -> Allowance:
+    async def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
         """Count one request against ``key`` in the present window.
 
         Raises:
-            LimiterDown: the store cannot be reached.
+            RateLimiterUnavailable: the store cannot be reached.
         """

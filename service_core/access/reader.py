@@ -3,11 +3,13 @@
 from datetime import datetime
 from uuid import UUID
 
-from service_core.access.model import Caller, Credential, CredentialKind, Workspace
+from service_core.access.models import Caller, Credential, CredentialKind, Workspace
 from service_core.access.scopes import AGENT_SCOPES
 
 
-def reader_of(workspace: Workspace, now: datetime, name: str, *, credential_id: UUID | None = None) -> Caller:
+def read_only_caller(
+    workspace: Workspace, now: datetime, name: str, *, credential_id: UUID | None = None
+) -> Caller:
     """Whoever reads a workspace without a request of its own; no budget stands behind it.
 
     Args:

@@ -18,7 +18,7 @@ class Role(StrEnum):
     VIEWER = "viewer"
 
 
-class Ability(StrEnum):
+class Permission(StrEnum):
     """A line of the table of roles.
 
     ``MANAGE`` is: approve read key requests, regenerate keys, review scripts, connect platforms and
@@ -34,58 +34,67 @@ class Ability(StrEnum):
     OWN = "own"
 
 
-_VIEWER: Final = frozenset({Ability.READ})
-_MEMBER: Final = _VIEWER | {Ability.REPORTS}
-_ADMIN: Final = _MEMBER | {Ability.MANAGE, Ability.RULES_AND_LINKS, Ability.INVITE}
+_VIEWER_PERMISSIONS: Final = frozenset({Permission.READ})
+_MEMBER_PERMISSIONS: Final = _VIEWER_PERMISSIONS | {Permission.REPORTS}
+_ADMIN_PERMISSIONS: Final = _MEMBER_PERMISSIONS | {
+    Permission.MANAGE,
+    Permission.RULES_AND_LINKS,
+    Permission.INVITE,
+}
 
-ABILITIES: Final[Mapping[Role, frozenset[Ability]]] = MappingProxyType(
+ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = MappingProxyType(
     {
-        Role.OWNER: frozenset(Ability),
-        Role.ADMIN: _ADMIN,
-        Role.MEMBER: _MEMBER,
-        Role.VIEWER: _VIEWER,
+        Role.OWNER: frozenset(Permission),
+        Role.ADMIN: _ADMIN_PERMISSIONS,
+        Role.MEMBER: _MEMBER_PERMISSIONS,
+        Role.VIEWER: _VIEWER_PERMISSIONS,
     }
 )
 """Role -> what it may do."""
 
-_READS: Final = frozenset({Scope.READ})
+_READ_SCOPES: Final = frozenset({Scope.READ})
 
-KEY_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
-    {Role.OWNER: frozenset(Scope), Role.ADMIN: _READS, Role.MEMBER: frozenset(), Role.VIEWER: frozenset()}
+GRANTABLE_KEY_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
+    {
+        Role.OWNER: frozenset(Scope),
+        Role.ADMIN: _READ_SCOPES,
+        Role.MEMBER: frozenset(),
+        Role.VIEWER: frozenset(),
+    }
 )
 """Role -> scopes it can grant on a named key."""
 
-OAUTH_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
+ROLE_OAUTH_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
     {
         Role.OWNER: frozenset(Scope),
-        Role.ADMIN: _READS | {Scope.WRITE_REPORTS},
-        Role.MEMBER: _READS | {Scope.WRITE_REPORTS},
-        Role.VIEWER: _READS,
+        Role.ADMIN: _READ_SCOPES | {Scope.WRITE_REPORTS},
+        Role.MEMBER: _READ_SCOPES | {Scope.WRITE_REPORTS},
+        Role.VIEWER: _READ_SCOPES,
     }
 )
 """Role -> scopes it can hold over OAuth; a grant is cut down to them whenever it is used."""
 
 
-def require_ability(role: Role | None, ability: Ability) -> None:
+def require_permission(role: Role | None, permission: Permission) -> None:
     """Refuse a member whose role lacks ``ability``, and who is no member.
 
     Raises:
         Forbidden: ``owner_required`` when only an owner may, else ``role_required``.
     """
-    if role is not None and ability in ABILITIES[role]:
+    if role is not None and permission in ROLE_PERMISSIONS[role]:
         return
-    able = [known.value for known in Role if ability in ABILITIES[known]]
+    able = [known.value for known in Role if permission in ROLE_PERMISSIONS[known]]
     code = "owner_required" if able == [Role.OWNER] else "role_required"
     raise Forbidden(f"This needs the role {' or '.join(able)}", code)
 
 
-def require_grantor(role: Role | None, scopes: Iterable[Scope]) -> None:
+def require_can_grant(role: Role | None, scopes: Iterable[Scope]) -> None:
     """Refuse a member who may not put these scopes on a named key.
 
     Raises:
         Forbidden: ``role_required`` for members and viewers, ``owner_required`` for an admin and a
             write scope.
     """
-    require_ability(role, Ability.MANAGE)
-    if role is not None and not frozenset(scopes) <= KEY_SCOPES[role]:
+    require_permission(role, Permission.MANAGE)
+    if role is not None and not frozenset(scopes) <= GRANTABLE_KEY_SCOPES[role]:
         raise Forbidden("Only the owner can grant a write scope", "owner_required")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from service_core.access.model import Caller, Identity
+from service_core.access.models import AuthContext, Caller
 from service_core.kernel.errors import BadRequest, Forbidden
 from service_core.kernel.operations import Scope
 
@@ -11,7 +11,7 @@ AGENT_SCOPES: Final = frozenset({Scope.READ})
 """The Agent key holds these for ever, and nothing else."""
 
 
-def require_scope(identity: Identity | Caller, scope: Scope) -> None:
+def require_scope(identity: AuthContext | Caller, scope: Scope) -> None:
     """Refuse a credential that lacks ``scope``.
 
     Raises:
@@ -23,7 +23,7 @@ def require_scope(identity: Identity | Caller, scope: Scope) -> None:
         )
 
 
-def require_active(identity: Identity) -> None:
+def require_active(identity: AuthContext) -> None:
     """Refuse mutations and exports of a workspace whose subscription ended; it keeps its reads.
 
     Raises:

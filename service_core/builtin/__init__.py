@@ -2,36 +2,36 @@
 
 from collections.abc import Iterable
 
-from service_core.access.requests import operations as requests
+from service_core.access.key_requests import operations as requests
 from service_core.access.signup import operations as signup
+from service_core.analytics import operations as insight
+from service_core.analytics.attribution import operations as attribution
+from service_core.analytics.cohorts import operations as cohorts
+from service_core.analytics.funnels import operations as funnels
+from service_core.analytics.install_attribution import operations as lookups
+from service_core.analytics.metrics.core_metrics import CORE_METRICS
+from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
+from service_core.analytics.people import operations as people
+from service_core.analytics.query.catalog import Dimension, Metric
+from service_core.api import operations as gateway
 from service_core.changes import operations as changes
-from service_core.changes.resource import Writable
+from service_core.changes.resource import ResourceDefinition
 from service_core.commerce.ads import operations as ads
 from service_core.commerce.costs import operations as costs
-from service_core.commerce.economics import operations as economics
+from service_core.commerce.profit import operations as economics
 from service_core.commerce.revenue import operations as revenue
 from service_core.commerce.subscriptions import operations as subscriptions
 from service_core.delivery.exports import operations as exports
-from service_core.extension.hooks import hook
-from service_core.gateway import operations as gateway
-from service_core.handbook import operations as handbook
-from service_core.insight import operations as insight
-from service_core.insight.attribution import operations as attribution
-from service_core.insight.catalog import Dimension, Metric
-from service_core.insight.cohorts import operations as cohorts
-from service_core.insight.dimensions import DIMENSIONS
-from service_core.insight.funnels import operations as funnels
-from service_core.insight.lookups import operations as lookups
-from service_core.insight.metrics import METRICS
-from service_core.insight.people import operations as people
-from service_core.intake import operations as intake
+from service_core.documentation import operations as handbook
+from service_core.extensions.hooks import hook
+from service_core.ingestion import operations as intake
 from service_core.kernel.operations import Operation
 from service_core.workspace import onboarding, search
 from service_core.workspace.analyses import operations as analyses
 from service_core.workspace.analyses.resource import ANALYSIS_KIND
 from service_core.workspace.dashboards import operations as dashboards
 from service_core.workspace.dashboards.resource import DASHBOARD_KIND, LISTED_REPORT_KIND
-from service_core.workspace.identity.model import REVOKED_KIND
+from service_core.workspace.identity.models import REVOKED_LINK_TYPE
 from service_core.workspace.links import operations as links
 from service_core.workspace.links.domains.resource import DOMAIN_KIND
 from service_core.workspace.links.resource import link_kind
@@ -71,25 +71,25 @@ def operations() -> Iterable[Operation]:
 
 
 @hook
-def resources() -> Iterable[Writable]:
+def resources() -> Iterable[ResourceDefinition]:
     return (
-        Writable(rule_kind, rules.OPERATIONS),
-        Writable(link_kind, links.OPERATIONS),
-        Writable(DOMAIN_KIND),
-        Writable(proposal_kind, scripts.OPERATIONS),
-        Writable(LISTED_REPORT_KIND, reports.OPERATIONS),
-        Writable(DASHBOARD_KIND, dashboards.OPERATIONS),
-        Writable(ANALYSIS_KIND, analyses.OPERATIONS),
-        Writable(SHARE_LINK_KIND, share_links.OPERATIONS),
-        Writable(REVOKED_KIND),
+        ResourceDefinition(rule_kind, rules.OPERATIONS),
+        ResourceDefinition(link_kind, links.OPERATIONS),
+        ResourceDefinition(DOMAIN_KIND),
+        ResourceDefinition(proposal_kind, scripts.OPERATIONS),
+        ResourceDefinition(LISTED_REPORT_KIND, reports.OPERATIONS),
+        ResourceDefinition(DASHBOARD_KIND, dashboards.OPERATIONS),
+        ResourceDefinition(ANALYSIS_KIND, analyses.OPERATIONS),
+        ResourceDefinition(SHARE_LINK_KIND, share_links.OPERATIONS),
+        ResourceDefinition(REVOKED_LINK_TYPE),
     )
 
 
 @hook
 def metrics() -> Iterable[Metric]:
-    return METRICS
+    return CORE_METRICS
 
 
 @hook
 def dimensions() -> Iterable[Dimension]:
-    return DIMENSIONS
+    return CORE_DIMENSIONS

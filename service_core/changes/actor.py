@@ -3,11 +3,11 @@
 from typing import Literal
 from uuid import UUID
 
-from service_core.access.model import Caller
-from service_core.kernel.params import Answer
+from service_core.access.models import Caller
+from service_core.kernel.schemas import ResponseModel
 
 
-class Actor(Answer):
+class Actor(ResponseModel):
     """Whoever made a resource."""
 
     type: Literal["user", "key", "system"]
@@ -21,15 +21,15 @@ class NamedActor(Actor):
     name: str
 
 
-def actor_of(who: Caller) -> Actor:
+def build_actor(caller: Caller) -> Actor:
     """The person behind an OAuth token or a page, otherwise the key; a page has no client."""
-    if who.delegate is None:
-        return Actor(type="system" if who.is_system else "key", id=who.credential.id, client_id=None)
-    grant = who.delegate.grant
+    if caller.acting_user is None:
+        return Actor(type="system" if caller.is_system else "key", id=caller.credential.id, client_id=None)
+    grant = caller.acting_user.grant
     return Actor(type="user", id=grant.account_id, client_id=grant.client_id or None)
 
 
-def named_actor_of(who: Caller) -> NamedActor:
+def build_named_actor(caller: Caller) -> NamedActor:
     """The actor with its name."""
-    name = who.delegate.email if who.delegate else who.credential.name
-    return NamedActor(**actor_of(who).model_dump(), name=name)
+    name = caller.acting_user.email if caller.acting_user else caller.credential.name
+    return NamedActor(**build_actor(caller).model_dump(), name=name)

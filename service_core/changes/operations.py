@@ -6,16 +6,21 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.model import Caller
-from service_core.changes.entry import AuditEntry, AuditQuestion
+from service_core.access.models import Caller
+from service_core.changes.audit_log import AuditEntry, AuditFilter
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
-from service_core.changes.undo import undo
-from service_core.changes.write import Writes
+from service_core.changes.undo import plan_undo
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.instants import parse
-from service_core.kernel.operations import ANY_SCOPE, Budget, Reply, operation
-from service_core.kernel.paging import Cursor, binding, seal, unseal
-from service_core.kernel.params import Answer, BodyModel, Clamp, QueryModel
+from service_core.kernel.operations import ANY_SCOPE, HandlerResponse, RateLimitClass, operation
+from service_core.kernel.paging import (
+    OffsetCursor,
+    cursor_scope_digest,
+    decode_offset_cursor,
+    encode_offset_cursor,
+)
+from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
+from service_core.kernel.timestamps import parse_date_or_timestamp
 
 DryRun = Annotated[bool | None, Field(description="Show the change and make none.")]
 
@@ -32,7 +37,7 @@ class DryRunQuery(QueryModel):
     dry_run: DryRun = None
 
 
-def dry_run_of(query: DryRunQuery, body: DryRunBody) -> bool | None:
+def requested_dry_run(query: DryRunQuery, body: DryRunBody) -> bool | None:
     """What a delete says, in its body or else in its query; None when it says nothing."""
     return query.dry_run if body.dry_run is None else body.dry_run
 
@@ -48,7 +53,7 @@ class AuditQuery(QueryModel):
     since: str | None = Field(None, description="A date or an instant; earlier entries are left out.")
 
 
-class AuditPage(Answer):
+class AuditPage(ResponseModel):
     """Applied writes, newest first."""
 
     entries: list[AuditEntry]
@@ -62,47 +67,53 @@ class AuditPath(BaseModel):
 
 
 @operation("GET /audit", tag="audit")
-async def list_audit(query: AuditQuery, *, who: Caller, writes: Writes) -> AuditPage:
+async def list_audit(query: AuditQuery, *, caller: Caller, writes: ChangeExecutor) -> AuditPage:
     """Applied writes, newest first, each with the state it replaced."""
     asked = query.model_dump(exclude={"cursor"}, mode="json")
-    bound = binding(who.workspace.id, "audit", asked)
-    start = unseal(query.cursor, bound) if query.cursor else Cursor(0, who.now)
-    question = AuditQuestion(
-        until=start.asked_at,
-        since=_since(query.since, who),
+    bound = cursor_scope_digest(caller.workspace.id, "audit", asked)
+    start = decode_offset_cursor(query.cursor, bound) if query.cursor else OffsetCursor(0, caller.now)
+    question = AuditFilter(
+        until=start.first_requested_at,
+        since=_parse_since(query.since, caller),
         resource_type=query.resource_type,
         resource_id=query.resource_id,
         actor_id=query.actor_id,
     )
-    async with writes.units.look(who.workspace.id) as unit:
-        found = await unit.audit.page(question, query.limit + 1, start.offset)
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        found = await unit.audit.list_entries(question, query.limit + 1, start.offset)
     more = len(found) > query.limit
-    following = Cursor(start.offset + query.limit, start.asked_at)
-    return AuditPage(entries=found[: query.limit], next_cursor=seal(following, bound) if more else None)
+    following = OffsetCursor(start.offset + query.limit, start.first_requested_at)
+    return AuditPage(
+        entries=found[: query.limit], next_cursor=encode_offset_cursor(following, bound) if more else None
+    )
 
 
 @operation(
     "POST /audit/{auditId}/undo",
     scope=ANY_SCOPE,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="audit",
     errors=(409,),
     body_optional=True,
-    replays=True,
+    idempotent=True,
 )
-async def undo_change(path: AuditPath, body: DryRunBody, *, who: Caller, writes: Writes) -> Reply[Envelope]:
+async def undo_change(
+    path: AuditPath, body: DryRunBody, *, caller: Caller, writes: ChangeExecutor
+) -> HandlerResponse[Envelope]:
     """Take a change back.
 
     Needs the scope of the write it reverses. A create is not undone but deleted, an entry is undone
     once, and nothing that changed since is overwritten.
     """
-    return await writes.run(who, undo(who, writes.kinds, path.auditId), dry_run=body.dry_run)
+    return await writes.execute(
+        caller, plan_undo(caller, writes.resource_types, path.auditId), dry_run=body.dry_run
+    )
 
 
-def _since(text: str | None, who: Caller) -> datetime | None:
+def _parse_since(text: str | None, caller: Caller) -> datetime | None:
     if text is None:
         return None
-    span = parse(text, who.workspace.zone)
+    span = parse_date_or_timestamp(text, caller.workspace.zone)
     if span is None:
         raise BadRequest("since must be a date or an instant (ISO 8601)", "invalid_parameter", field="since")
     return span.start

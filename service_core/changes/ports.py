@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from service_core.access.model import Workspace
-from service_core.changes.entry import AuditEntry, AuditQuestion
-from service_core.changes.resource import R, Records, Resource
+from service_core.access.models import Workspace
+from service_core.changes.audit_log import AuditEntry, AuditFilter
+from service_core.changes.resource import R, RecordReader, Resource
 
 
-class Taken(Exception):
+class UniqueKeyConflict(Exception):
     """Another live resource holds a unique key.
 
     Args:
@@ -24,11 +24,11 @@ class Taken(Exception):
         self.key = key
 
 
-class Busy(Exception):
+class RequestInProgress(Exception):
     """Another process is performing the same request."""
 
 
-class Repository(Records, Protocol):
+class ResourceRepository(RecordReader, Protocol):
     """Live records of one workspace, of every type."""
 
     async def save(self, record: Resource) -> None:
@@ -41,7 +41,7 @@ class Repository(Records, Protocol):
     async def remove(self, record: Resource, now: datetime) -> None:
         """Let a record go, and with it its unique keys and what waits to be sent because of it."""
 
-    async def is_taken(self, key: str) -> bool:
+    async def is_key_in_use(self, key: str) -> bool:
         """Whether a live record, of whichever workspace, holds a unique key."""
 
 
@@ -54,24 +54,26 @@ class AuditLog(Protocol):
     async def get(self, entry_id: UUID) -> AuditEntry | None:
         """The entry with this id."""
 
-    async def page(self, question: AuditQuestion, limit: int, offset: int) -> list[AuditEntry]:
+    async def list_entries(self, audit_filter: AuditFilter, limit: int, offset: int) -> list[AuditEntry]:
         """Entries that fit, newest first, ties by id."""
 
     async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
         """Say that an entry was taken back by another one; False when one has done so before."""
 
 
-class Replays(Protocol):
+class IdempotencyRecords(Protocol):
     """Answers of requests that asked to be performed once, of one workspace."""
 
-    async def find(self, ticket: str, now: datetime) -> Mapping[str, Any] | None:
+    async def find_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
         """The answer kept under a ticket, unless its time is over."""
 
-    async def keep(self, ticket: str, answer: Mapping[str, Any], now: datetime, until: datetime) -> None:
+    async def save_answer(
+        self, digest: str, answer: Mapping[str, Any], now: datetime, until: datetime
+    ) -> None:
         """Keep an answer, and let those go whose time is over."""
 
 
-class Owner(Protocol):
+class WorkspaceTriggers(Protocol):
     """The workspace itself, as far as it follows from its records."""
 
     async def set_triggers(self, names: Collection[str]) -> None:
@@ -82,20 +84,20 @@ class Owner(Protocol):
 class Transaction:
     """What one transaction sees and changes, in one workspace."""
 
-    resources: Repository
+    resources: ResourceRepository
     audit: AuditLog
-    replays: Replays
-    owner: Owner
+    idempotency: IdempotencyRecords
+    triggers: WorkspaceTriggers
 
 
-class Units(Protocol):
+class Transactions(Protocol):
     """Transactions."""
 
-    def look(self, workspace_id: UUID) -> AbstractAsyncContextManager[Transaction]:
+    def read(self, workspace_id: UUID) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that only reads."""
 
-    def begin(
-        self, workspace_id: UUID, ticket: str | None = None
+    def write(
+        self, workspace_id: UUID, idempotency_digest: str | None = None
     ) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that commits as a whole when the block ends, and changes nothing when it raises.
 
@@ -110,8 +112,8 @@ class Units(Protocol):
         """
 
 
-class Holders(Protocol):
+class UniqueKeyLookup(Protocol):
     """Records found without knowing their workspace: by what only one of the deployment can hold."""
 
-    async def holder(self, model: type[R], key: str) -> tuple[Workspace, R] | None:
+    async def find_by_unique_key(self, model: type[R], key: str) -> tuple[Workspace, R] | None:
         """The live record of a type that holds a unique key, and its workspace; None when nobody does."""

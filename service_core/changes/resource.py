@@ -9,28 +9,30 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
-from service_core.access.model import Via
+from service_core.access.models import RequestInterface
 from service_core.changes.actor import Actor
-from service_core.kernel.errors import Conflict, Refusal
-from service_core.kernel.instants import wire
+from service_core.kernel.errors import ApiError, Conflict
 from service_core.kernel.operations import Operation, Scope
-from service_core.kernel.paging import Mark
+from service_core.kernel.paging import KeysetCursor
+from service_core.kernel.timestamps import format_timestamp
 
 State = Mapping[str, Any]
 """A record as JSON values."""
 
-SILENT: Final = frozenset({"id", "workspace_id", "created_at", "updated_at", "created_via", "created_by"})
+METADATA_FIELDS: Final = frozenset(
+    {"id", "workspace_id", "created_at", "updated_at", "created_via", "created_by"}
+)
 """Fields that tell of the record itself: no change lists them."""
 
 
-def _milliseconds(instant: datetime) -> datetime:
+def _truncate_to_milliseconds(instant: datetime) -> datetime:
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
-Moment = Annotated[
+MillisecondDatetime = Annotated[
     datetime,
-    AfterValidator(_milliseconds),
-    PlainSerializer(wire, return_type=str, when_used="json"),
+    AfterValidator(_truncate_to_milliseconds),
+    PlainSerializer(format_timestamp, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """An instant as precise as the wire is, so that a stored record reads back as it was."""
@@ -48,9 +50,9 @@ class Resource(BaseModel):
     id: UUID
     workspace_id: UUID
     name: str
-    created_at: Moment
-    updated_at: Moment
-    created_via: Via
+    created_at: MillisecondDatetime
+    updated_at: MillisecondDatetime
+    created_via: RequestInterface
     created_by: Actor
 
     @property
@@ -59,53 +61,53 @@ class Resource(BaseModel):
         return self.model_dump(mode="json", by_alias=True)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def public_state(self) -> dict[str, Any]:
         """What of the record anybody gets to see."""
         return {name: value for name, value in self.state.items() if name not in self.untold}
 
-    def changed_at(self, now: datetime) -> datetime:
+    def next_updated_at(self, now: datetime) -> datetime:
         """``updated_at`` of a change made now: never that of the change before, so a reader can tell."""
         return max(now, self.updated_at + timedelta(milliseconds=1))
 
-    def names(self) -> tuple[str, ...]:
+    def search_names(self) -> tuple[str, ...]:
         """What it is looked for by: its name, then what else it is known by."""
         return (self.name,)
 
     @property
-    def sought(self) -> str:
+    def search_text(self) -> str:
         """The names as `Records.named` looks through them: a line each, whatever their case."""
-        return "\n".join(self.names()).replace("\0", "").lower()
+        return "\n".join(self.search_names()).replace("\0", "").lower()
 
     def unique_keys(self) -> tuple[str, ...]:
         """What no other live resource of the deployment may hold; name the workspace where that is the bound."""
         return ()
 
-    def refusal(self, key: str) -> Refusal:  # noqa: ARG002 - a type with several keys tells them apart
+    def unique_key_error(self, key: str) -> ApiError:  # noqa: ARG002 - a type with several keys tells them apart
         """What is answered when another resource holds one of the unique keys."""
         return Conflict("Another resource stands in its place", "resource_changed")
 
 
 R = TypeVar("R", bound=Resource)
 
-EVERYTHING: Final[Mapping[str, str]] = MappingProxyType({})
+NO_FILTER: Final[Mapping[str, str]] = MappingProxyType({})
 """Of a list without a filter."""
 
 
-class Records(Protocol):
+class RecordReader(Protocol):
     """Live records of one workspace, of every type, to look at."""
 
     async def get(self, model: type[R], resource_id: UUID) -> R | None:
         """The record with this id; None when there is none, or not any more."""
 
-    async def some(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
+    async def get_many(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
         """The records with these ids, by id; those that are not there, or not any more, are left out."""
 
-    async def every(
+    async def list_all(
         self,
         model: type[R],
         *,
-        matching: Mapping[str, str] = EVERYTHING,
-        telling: UUID | None = None,
+        field_filters: Mapping[str, str] = NO_FILTER,
+        mentioning_id: UUID | None = None,
     ) -> list[R]:
         """Every record of a type that matches, newest first, ties by id.
 
@@ -115,13 +117,13 @@ class Records(Protocol):
             telling: an id that stands somewhere in the state.
         """
 
-    async def page(
+    async def list_page(
         self,
         model: type[R],
         limit: int,
         *,
-        after: Mark | None = None,
-        matching: Mapping[str, str] = EVERYTHING,
+        after: KeysetCursor | None = None,
+        field_filters: Mapping[str, str] = NO_FILTER,
     ) -> list[R]:
         """Some records of a type, in the order of `every`.
 
@@ -132,7 +134,7 @@ class Records(Protocol):
             matching: as of `every`.
         """
 
-    async def named(self, model: type[R], text: str, limit: int) -> list[R]:
+    async def search_by_name(self, model: type[R], text: str, limit: int) -> list[R]:
         """Some records of a type one of whose names holds a text, whatever the case.
 
         Those whose own name starts with it come first, then they stand in the order of their names,
@@ -151,7 +153,7 @@ def no_effects(prior: State | None, new: State | None) -> tuple[State, ...]:  # 
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResourceType:
     """How one type of resource is written.
 
     Attributes:
@@ -171,19 +173,19 @@ class Kind:
     model: type[Resource]
     scope: Scope
     effects: Callable[[State | None, State | None], tuple[State, ...]] = no_effects
-    shown: Callable[[State], State] = dict
-    informed: Callable[[Records, Resource], Awaitable["Kind"]] | None = None
-    triggers: Callable[[Records], Awaitable[frozenset[str]]] | None = None
-    announced: Callable[[State | None, State | None], Awaitable[None]] | None = None
-    standing: Callable[[Records, Any], Awaitable[None]] | None = None
+    serialize: Callable[[State], State] = dict
+    with_related: Callable[[RecordReader, Resource], Awaitable["ResourceType"]] | None = None
+    triggers: Callable[[RecordReader], Awaitable[frozenset[str]]] | None = None
+    on_change: Callable[[State | None, State | None], Awaitable[None]] | None = None
+    check_restorable: Callable[[RecordReader, Any], Awaitable[None]] | None = None
 
-    async def knowing(self, records: Records, record: Resource) -> "Kind":
+    async def resolve(self, records: RecordReader, record: Resource) -> "ResourceType":
         """The kind with which to tell of a record and its change."""
-        return await self.informed(records, record) if self.informed else self
+        return await self.with_related(records, record) if self.with_related else self
 
 
 @dataclass(frozen=True, slots=True)
-class Writable:
+class ResourceDefinition:
     """A type of resource as it is brought along; nothing else has to know of it.
 
     Attributes:
@@ -192,5 +194,5 @@ class Writable:
         operations: its endpoints.
     """
 
-    kind: Kind | Callable[..., Kind]
+    resource_type: ResourceType | Callable[..., ResourceType]
     operations: tuple[Operation, ...] = ()

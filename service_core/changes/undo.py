@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
-from service_core.access.model import Caller
+from service_core.access.models import Caller
 from service_core.access.scopes import require_scope
-from service_core.changes.entry import PUBLISHED, AuditEntry
-from service_core.changes.model import Action, Change
+from service_core.changes.audit_log import PUBLIC_TYPES, AuditEntry
+from service_core.changes.change_executor import ChangePlanner
+from service_core.changes.models import Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.resource import Kind, Resource
-from service_core.changes.write import Plan
+from service_core.changes.resource import Resource, ResourceType
 from service_core.kernel.errors import Conflict, NotFound
-from service_core.kernel.instants import wire
+from service_core.kernel.timestamps import format_timestamp
 
-_MADE: Final = frozenset({Action.CREATE, Action.PROPOSE})
+_CREATING_ACTIONS: Final = frozenset({Action.CREATE, Action.PROPOSE})
 
 
-def undo(who: Caller, kinds: Mapping[str, Kind], entry_id: UUID) -> Plan:
+def plan_undo(caller: Caller, kinds: Mapping[str, ResourceType], entry_id: UUID) -> ChangePlanner:
     """The plan that takes an entry back.
 
     Raises:
@@ -31,19 +31,19 @@ def undo(who: Caller, kinds: Mapping[str, Kind], entry_id: UUID) -> Plan:
         kind = kinds.get(entry.resource.type) if entry else None
         if entry is None or kind is None or entry.resource.id is None:
             raise NotFound
-        require_scope(who, kind.scope)
+        require_scope(caller, kind.scope)
         _require_reversible(entry)
         current = await unit.resources.get(kind.model, entry.resource.id)
-        new = _restored(entry, kind, current, who)
-        if current is None and kind.standing:
-            await kind.standing(unit.resources, new)
-        return Change(Action.UNDO, current, new, undoes=entry.id)
+        new = _restore_record(entry, kind, current, caller)
+        if current is None and kind.check_restorable:
+            await kind.check_restorable(unit.resources, new)
+        return Change(Action.UNDO, current, new, undone_entry_id=entry.id)
 
     return plan
 
 
 def _require_reversible(entry: AuditEntry) -> None:
-    if entry.action in _MADE and entry.resource.type not in PUBLISHED:
+    if entry.action in _CREATING_ACTIONS and entry.resource.type not in PUBLIC_TYPES:
         raise Conflict(
             "What was created is not undone; delete it",
             "undo_create_unsupported",
@@ -55,7 +55,9 @@ def _require_reversible(entry: AuditEntry) -> None:
         raise Conflict("This change was undone before", "already_undone")
 
 
-def _restored(entry: AuditEntry, kind: Kind, current: Resource | None, who: Caller) -> Resource:
+def _restore_record(
+    entry: AuditEntry, kind: ResourceType, current: Resource | None, caller: Caller
+) -> Resource:
     """The record as it stood before the entry; nothing that came later is overwritten."""
     state = current.state if current else {}
     if entry.action is Action.DELETE:
@@ -65,5 +67,7 @@ def _restored(entry: AuditEntry, kind: Kind, current: Resource | None, who: Call
         untouched = current is not None and all(state.get(name) == value for name, value in wanted.items())
     if not untouched:
         raise Conflict("The resource has changed since", "resource_changed")
-    now = current.changed_at(who.now) if current else who.now
-    return kind.model.model_validate({**state, **(entry.prior_state or {}), "updated_at": wire(now)})
+    now = current.next_updated_at(caller.now) if current else caller.now
+    return kind.model.model_validate(
+        {**state, **(entry.prior_state or {}), "updated_at": format_timestamp(now)}
+    )

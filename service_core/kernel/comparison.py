@@ -3,14 +3,14 @@
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from service_core.kernel.ranges import Range, Span, whole_days
-from service_core.kernel.wall_clock import local_date, to_utc
+from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
+from service_core.kernel.wall_clock import local_date, wall_time_to_utc
 
 _FEBRUARY_28 = 28
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class Comparison(StrEnum):
+class ComparisonMode(StrEnum):
     """Ways to find the range to compare with."""
 
     PREVIOUS_PERIOD = "previous_period"
@@ -18,51 +18,60 @@ class Comparison(StrEnum):
     MATCH_WEEKDAY = "match_weekday"
 
 
-def compared(asked: Range, how: Comparison) -> Range:
+def comparison_range(date_range: ResolvedRange, mode: ComparisonMode) -> ResolvedRange:
     """The compared range, over the same wall clock.
 
     When the range ends today and today is not over, it ends at the same local clock time of its last
     day, so like is compared with like.
     """
-    back = _shift(asked, how)
-    by_seconds = how is Comparison.PREVIOUS_PERIOD and not asked.is_calendar
-    if asked.is_calendar:
-        span = whole_days(_day(asked.first_day, back), _day(asked.last_day, back), asked.zone)
+    back = _comparison_offset(date_range, mode)
+    by_seconds = mode is ComparisonMode.PREVIOUS_PERIOD and not date_range.is_whole_days
+    if date_range.is_whole_days:
+        span = whole_days_range(
+            _shift_day(date_range.first_day, back), _shift_day(date_range.last_day, back), date_range.zone
+        )
     elif by_seconds:
-        length = asked.span.end - asked.span.start
-        span = Span(asked.span.start - length, asked.span.start)
+        length = date_range.span.end - date_range.span.start
+        span = TimeRange(date_range.span.start - length, date_range.span.start)
     else:
-        span = Span(_clock(asked.span.start, asked, back), _clock(asked.span.end, asked, back))
-    return Range(_until_the_same_time(span, asked, back, by_seconds=by_seconds), asked.zone, asked.now)
+        span = TimeRange(
+            _shift_instant(date_range.span.start, date_range, back),
+            _shift_instant(date_range.span.end, date_range, back),
+        )
+    return ResolvedRange(
+        _truncate_to_elapsed(span, date_range, back, by_seconds=by_seconds), date_range.zone, date_range.now
+    )
 
 
-def _shift(asked: Range, how: Comparison) -> timedelta | None:
+def _comparison_offset(date_range: ResolvedRange, mode: ComparisonMode) -> timedelta | None:
     """How far back, in whole local days; None stands for one calendar year."""
-    days = (asked.last_day - asked.first_day).days + 1
-    if how is Comparison.PREVIOUS_YEAR:
+    days = (date_range.last_day - date_range.first_day).days + 1
+    if mode is ComparisonMode.PREVIOUS_YEAR:
         return None
-    if how is Comparison.PREVIOUS_PERIOD:
+    if mode is ComparisonMode.PREVIOUS_PERIOD:
         return timedelta(days=days)
-    length = timedelta(days=days) if asked.is_calendar else asked.span.end - asked.span.start
+    length = timedelta(days=days) if date_range.is_whole_days else date_range.span.end - date_range.span.start
     return timedelta(weeks=-(-length // timedelta(weeks=1)))
 
 
-def _day(day: date, back: timedelta | None) -> date:
-    if back is not None:
-        return day - back
+def _shift_day(day: date, offset: timedelta | None) -> date:
+    if offset is not None:
+        return day - offset
     leap_day = (day.month, day.day) == (2, 29)
     return date(day.year - 1, day.month, _FEBRUARY_28 if leap_day else day.day)
 
 
-def _clock(instant: datetime, asked: Range, back: timedelta | None) -> datetime:
-    local = instant.astimezone(asked.zone).replace(tzinfo=None)
-    return to_utc(datetime.combine(_day(local.date(), back), local.time()), asked.zone)
+def _shift_instant(instant: datetime, date_range: ResolvedRange, offset: timedelta | None) -> datetime:
+    local = instant.astimezone(date_range.zone).replace(tzinfo=None)
+    return wall_time_to_utc(datetime.combine(_shift_day(local.date(), offset), local.time()), date_range.zone)
 
 
-def _until_the_same_time(span: Span, asked: Range, back: timedelta | None, *, by_seconds: bool) -> Span:
-    if not asked.partial or asked.last_day != local_date(asked.now, asked.zone):
-        return span
-    elapsed = asked.now - asked.span.start
-    cut = span.start + elapsed if by_seconds else _clock(asked.now, asked, back)
+def _truncate_to_elapsed(
+    time_range: TimeRange, date_range: ResolvedRange, offset: timedelta | None, *, by_seconds: bool
+) -> TimeRange:
+    if not date_range.extends_past_now or date_range.last_day != local_date(date_range.now, date_range.zone):
+        return time_range
+    elapsed = date_range.now - date_range.span.start
+    cut = time_range.start + elapsed if by_seconds else _shift_instant(date_range.now, date_range, offset)
     cut = cut.replace(microsecond=cut.microsecond // 1000 * 1000) + _MILLISECOND
-    return Span(span.start, max(span.start, min(span.end, cut)))
+    return TimeRange(time_range.start, max(time_range.start, min(time_range.end, cut)))

@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from service_core.kernel.date_presets import ALL_TIME, DATE_PRESETS, PRESET_NAMES, resolve_preset
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.instants import parse
-from service_core.kernel.params import Answer, BodyModel
-from service_core.kernel.presets import ALL_TIME, NAMES, PRESETS, preset_days
-from service_core.kernel.ranges import Range, Span, whole_days
+from service_core.kernel.schemas import BodyModel, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
+from service_core.kernel.timestamps import parse_date_or_timestamp
 from service_core.kernel.wall_clock import local_date
 
-DATES_REQUIRED: Final = "start_date and end_date required (ISO 8601)"
+DATES_REQUIRED_MESSAGE: Final = "start_date and end_date required (ISO 8601)"
 """The date error of the specification; most routes send it without a code (contract 2.5)."""
 
 
@@ -23,7 +23,7 @@ class DateRange(BodyModel):
     from_: str | None = Field(default=None, alias="from", description="Date or instant, inclusive.")
     to: str | None = Field(default=None, description="Date or instant, inclusive.")
     preset: str | None = Field(
-        default=None, description=", ".join(f"`{name}`" for name in (*PRESETS, ALL_TIME))
+        default=None, description=", ".join(f"`{name}`" for name in (*DATE_PRESETS, ALL_TIME))
     )
 
     @property
@@ -33,51 +33,63 @@ class DateRange(BodyModel):
 
     def resolve(
         self, zone: ZoneInfo, now: datetime, first_event: datetime | None = None, *, field: str = "date_range"
-    ) -> Range:
+    ) -> ResolvedRange:
         """The range it means; an empty text is absent. ``field`` is what the request calls it.
 
         Raises:
             BadRequest: ``invalid_date_range``.
         """
         if bool(self.from_ or self.to) == bool(self.preset):
-            raise _invalid("A date range is either {from, to} or {preset}", field)
+            raise _invalid_date_range_error("A date range is either {from, to} or {preset}", field)
         if not self.preset:
-            first, last = parse(self.from_ or "", zone), parse(self.to or "", zone)
+            first, last = (
+                parse_date_or_timestamp(self.from_ or "", zone),
+                parse_date_or_timestamp(self.to or "", zone),
+            )
             if first is None or last is None:
-                raise _invalid("from and to must be ISO 8601 dates or instants", field)
-            return Range(_ordered(first, last, "from must not be after to", field), zone, now)
+                raise _invalid_date_range_error("from and to must be ISO 8601 dates or instants", field)
+            return ResolvedRange(
+                _join_start_and_end(first, last, "from must not be after to", field), zone, now
+            )
         first_day = local_date(first_event, zone) if first_event else None
-        days = preset_days(self.preset, local_date(now, zone), first_day)
+        days = resolve_preset(self.preset, local_date(now, zone), first_day)
         if days is None:
-            raise _invalid(f"Unknown preset {self.preset!r}", field, f"Presets: {', '.join(NAMES)}.")
-        return Range(whole_days(*days, zone), zone, now)
+            raise _invalid_date_range_error(
+                f"Unknown preset {self.preset!r}", field, f"Presets: {', '.join(PRESET_NAMES)}."
+            )
+        return ResolvedRange(whole_days_range(*days, zone), zone, now)
 
 
-def between(start_date: str | None, end_date: str | None, zone: ZoneInfo, now: datetime) -> Range:
+def parse_start_end_dates(
+    start_date: str | None, end_date: str | None, zone: ZoneInfo, now: datetime
+) -> ResolvedRange:
     """The range of the parameters ``start_date`` and ``end_date``, both inclusive.
 
     Raises:
         BadRequest: the date error, without a code, when one is missing or does not parse;
             ``invalid_date_range`` when the start lies after the end.
     """
-    first, last = parse(start_date or "", zone), parse(end_date or "", zone)
+    first, last = (
+        parse_date_or_timestamp(start_date or "", zone),
+        parse_date_or_timestamp(end_date or "", zone),
+    )
     if first is None or last is None:
-        raise BadRequest(DATES_REQUIRED)
+        raise BadRequest(DATES_REQUIRED_MESSAGE)
     complaint = "start_date must not be after end_date"
-    return Range(_ordered(first, last, complaint, "start_date"), zone, now)
+    return ResolvedRange(_join_start_and_end(first, last, complaint, "start_date"), zone, now)
 
 
-def _ordered(first: Span, last: Span, complaint: str, field: str) -> Span:
+def _join_start_and_end(first: TimeRange, last: TimeRange, complaint: str, field: str) -> TimeRange:
     if first.start >= last.end:
-        raise _invalid(complaint, field)
-    return Span(first.start, last.end)
+        raise _invalid_date_range_error(complaint, field)
+    return TimeRange(first.start, last.end)
 
 
-def _invalid(message: str, field: str, hint: str | None = None) -> BadRequest:
+def _invalid_date_range_error(message: str, field: str, hint: str | None = None) -> BadRequest:
     return BadRequest(message, "invalid_date_range", field=field, hint=hint)
 
 
-class RangeAnswer(Answer):
+class RangeResponse(ResponseModel):
     """The range an answer covers; both ends are inclusive and may be sent back unchanged."""
 
     from_: datetime = Field(serialization_alias="from")
@@ -86,6 +98,11 @@ class RangeAnswer(Answer):
     partial: bool = Field(description="True when `to` lies after now.")
 
     @classmethod
-    def of(cls, asked: Range) -> "RangeAnswer":
+    def from_range(cls, date_range: ResolvedRange) -> "RangeResponse":
         """The answer's form of a range."""
-        return cls(from_=asked.span.start, to=asked.last, timezone=asked.zone.key, partial=asked.partial)
+        return cls(
+            from_=date_range.span.start,
+            to=date_range.inclusive_end,
+            timezone=date_range.zone.key,
+            partial=date_range.extends_past_now,
+        )

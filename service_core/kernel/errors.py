@@ -8,7 +8,7 @@ stand there cannot be built, so a code can neither be misspelt nor be forgotten 
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-CODES: Final[Mapping[int, frozenset[str]]] = {
+ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
     400: frozenset(
         {
             "invalid_json", "unknown_field", "missing_field", "invalid_parameter",
@@ -59,7 +59,7 @@ CODES: Final[Mapping[int, frozenset[str]]] = {
 """Status -> the codes that may stand in its body (contract 15.2)."""
 
 
-class Refusal(Exception):
+class ApiError(Exception):
     """An answer that is not a success.
 
     Args:
@@ -83,7 +83,7 @@ class Refusal(Exception):
         headers: Mapping[str, str] | None = None,
         extra: Mapping[str, object] | None = None,
     ) -> None:
-        if code is not None and code not in CODES.get(self.status, frozenset()):
+        if code is not None and code not in ERROR_CODES.get(self.status, frozenset()):
             raise ValueError(f"code {code!r} is not registered for status {self.status}")
         super().__init__(message)
         self.message = message
@@ -99,25 +99,25 @@ class Refusal(Exception):
         return {"error": self.message} | {k: v for k, v in known.items() if v is not None} | dict(self.extra)
 
 
-class BadRequest(Refusal):
+class BadRequest(ApiError):
     """The request is malformed: nothing was done."""
 
     status = 400
 
 
-class Unauthorized(Refusal):
+class Unauthorized(ApiError):
     """No credential, or one that matches nothing (contract 2.2)."""
 
     status = 401
 
 
-class Forbidden(Refusal):
+class Forbidden(ApiError):
     """The credential is known and may not do this."""
 
     status = 403
 
 
-class NotFound(Refusal):
+class NotFound(ApiError):
     """The path is no endpoint, or the workspace has no such resource."""
 
     status = 404
@@ -126,7 +126,7 @@ class NotFound(Refusal):
         super().__init__("Not found")
 
 
-class MethodNotAllowed(Refusal):
+class MethodNotAllowed(ApiError):
     """The path exists, not for this method."""
 
     status = 405
@@ -135,37 +135,37 @@ class MethodNotAllowed(Refusal):
         super().__init__("Method not allowed", headers={"Allow": ", ".join(allow)})
 
 
-class Conflict(Refusal):
+class Conflict(ApiError):
     """The state of the resource refuses the change."""
 
     status = 409
 
 
-class Gone(Refusal):
+class Gone(ApiError):
     """What stood here was withdrawn, or its time is over."""
 
     status = 410
 
 
-class TooLarge(Refusal):
+class PayloadTooLarge(ApiError):
     """The body is over the limit."""
 
     status = 413
 
 
-class Unprocessable(Refusal):
+class Unprocessable(ApiError):
     """Well-formed, and against a rule of the domain."""
 
     status = 422
 
 
-class TooMany(Refusal):
+class TooManyRequests(ApiError):
     """A budget is used up; carries ``Retry-After``."""
 
     status = 429
 
 
-class Unavailable503(Refusal):
+class ServiceUnavailable(ApiError):
     """The answer could not be verified: unknown, never zero (contract 2.5)."""
 
     status = 503

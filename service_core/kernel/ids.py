@@ -14,16 +14,16 @@ from threading import Lock
 from typing import Final
 from uuid import UUID
 
-AGENT_TOKEN: Final = re.compile(r"dk_agent_[A-Za-z0-9_-]{43}")
-WRITE_KEY: Final = re.compile(r"dk_[0-9a-f]{32}")
-SIGNUP_SECRET: Final = re.compile(r"dl_signup_[A-Za-z0-9_-]{43}")
-ACCESS_TOKEN: Final = re.compile(r"oat_[A-Za-z0-9_-]{43}")
-ONE_TIME_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+AGENT_TOKEN_PATTERN: Final = re.compile(r"dk_agent_[A-Za-z0-9_-]{43}")
+WRITE_KEY_PATTERN: Final = re.compile(r"dk_[0-9a-f]{32}")
+SIGNUP_SECRET_PATTERN: Final = re.compile(r"dl_signup_[A-Za-z0-9_-]{43}")
+ACCESS_TOKEN_PATTERN: Final = re.compile(r"oat_[A-Za-z0-9_-]{43}")
+ONE_TIME_TOKEN_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 
 
-class _Places:
+class _MonotonicCounter:
     """Numbers that grow: 48 bits of milliseconds before 74 bits of chance, which makes a UUID but for its marks."""
 
     def __init__(self) -> None:
@@ -39,12 +39,12 @@ class _Places:
             return self._last
 
 
-_PLACES: Final = _Places()
+_ID_COUNTER: Final = _MonotonicCounter()
 
 
 def new_id() -> UUID:
     """A UUID of version 7, for resource ids: whatever a process makes later is larger. Never a secret."""
-    place = _PLACES.next()
+    place = _ID_COUNTER.next()
     head, tail = place >> 62, place & (2**62 - 1)
     return UUID(int=(head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0x2 << 62 | tail)
 
@@ -56,10 +56,10 @@ def new_public_id() -> str:
 
 def new_token(prefix: str = "") -> str:
     """A secret of 32 random bytes: ``prefix`` and 43 base64url characters."""
-    return prefix + base64url(secrets.token_bytes(32))
+    return prefix + encode_base64url(secrets.token_bytes(32))
 
 
-def base64url(data: bytes) -> str:
+def encode_base64url(data: bytes) -> str:
     """Bytes in base64url, without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
@@ -84,11 +84,11 @@ def new_write_key() -> str:
     return "dk_" + secrets.token_hex(16)
 
 
-def digest(secret: str) -> str:
+def sha256_hex(secret: str) -> str:
     """SHA-256 of a secret in hex: the only form that is ever stored."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def hint(secret: str) -> str:
+def key_hint(secret: str) -> str:
     """What may be shown of a secret later on: its last four characters."""
     return "…" + secret[-4:]

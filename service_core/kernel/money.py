@@ -20,22 +20,22 @@ _DECIMALS: Final = {
 }
 
 
-def exponent(currency: str) -> int:
+def currency_decimals(currency: str) -> int:
     """Decimals of a currency: 0 for JPY, 2 for USD, 3 for KWD."""
     return _DECIMALS.get(currency, 2)
 
 
 def to_minor(amount: Decimal, currency: str) -> int:
     """Major units -> integer minor units, rounded half-even."""
-    return int(amount.scaleb(exponent(currency)).to_integral_value(ROUND_HALF_EVEN))
+    return int(amount.scaleb(currency_decimals(currency)).to_integral_value(ROUND_HALF_EVEN))
 
 
 def to_major(amount: int, currency: str) -> Decimal:
     """Integer minor units -> major units, exactly."""
-    return Decimal(amount).scaleb(-exponent(currency))
+    return Decimal(amount).scaleb(-currency_decimals(currency))
 
 
-def split(amount: int, weights: Sequence[int | float | Decimal | Fraction]) -> list[int]:
+def allocate_amount(amount: int, weights: Sequence[int | float | Decimal | Fraction]) -> list[int]:
     """Split by largest remainder, ties to the earlier part; the parts add up to ``amount`` exactly.
 
     Weights are relative and not negative; when all are zero the parts are equal.

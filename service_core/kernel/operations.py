@@ -27,7 +27,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args, g
 
 from pydantic import BaseModel
 
-from service_core.kernel.errors import Refusal
+from service_core.kernel.errors import ApiError
 
 
 class Scope(StrEnum):
@@ -45,7 +45,7 @@ ANY_SCOPE: Final[AnyScope] = "any"
 """Every identified credential may ask; the handler tests the scope once it knows what is asked for."""
 
 
-class Entry(StrEnum):
+class CredentialRequirement(StrEnum):
     """Which credential opens a route (contract 2.2, 12).
 
     ``KEY`` is an Agent key or named key. ``OAUTH`` is an access token; a valid key gets 403 there.
@@ -58,12 +58,12 @@ class Entry(StrEnum):
     OAUTH = "oauth"
     KEY_OR_OAUTH = "key_or_oauth"
     SIGNUP = "signup"
-    FILER = "filer"
+    KEY_REQUESTER = "filer"
     WRITE_KEY = "write_key"
     INTERNAL = "internal"
 
 
-class Budget(StrEnum):
+class RateLimitClass(StrEnum):
     """Which budgets a request spends (contract 2.12, 14).
 
     ``KEYS`` makes credentials: it spends as a mutation does, and changes nothing a workspace owns.
@@ -72,12 +72,12 @@ class Budget(StrEnum):
 
     READ = "read"
     MUTATION = "mutation"
-    KEYS = "keys"
+    KEY_CREATION = "keys"
     POLL = "poll"
     NONE = "none"
 
 
-class Surface(StrEnum):
+class RoutePrefix(StrEnum):
     """Where an operation is mounted: under ``/v1`` or on the bare root (contract 1)."""
 
     V1 = "v1"
@@ -86,17 +86,17 @@ class Surface(StrEnum):
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PATH_PARAMETER: Final = "{"
-_MODELS: Final = {"query": "query", "body": "body", "path": "path_model"}
+_MODEL_FIELD_BY_PARAMETER: Final = {"query": "query", "body": "body", "path": "path_model"}
 """Parameter of a handler that takes a model -> field of the `Operation`."""
 
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class Reply(Generic[_Answer]):
+class HandlerResponse(Generic[_Answer]):
     """An answer that chooses its status or headers; a handler that needs neither returns the bare answer."""
 
-    answer: _Answer
+    body: _Answer
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -117,7 +117,7 @@ class Operation:
         reshape: turns a refusal into the one this route answers, where its errors have a shape of
             their own.
         replays: a retry with the same ``Idempotency-Key`` gets the first answer again (contract 2.12).
-        starts_work: begins something that outlives the request, as a mutation does: refused while the
+        starts_background_work: begins something that outlives the request, as a mutation does: refused while the
             limit store is away, and to a workspace that is not active.
         entry: the credential that opens it.
         raw: takes the body as bytes.
@@ -126,8 +126,8 @@ class Operation:
     method: str
     path: str
     scope: Scope | AnyScope | None
-    budget: Budget
-    surface: Surface
+    rate_limit: RateLimitClass
+    prefix: RoutePrefix
     tag: str
     handler: Callable[..., Awaitable[Any]]
     query: type[BaseModel] | None
@@ -138,26 +138,29 @@ class Operation:
     statuses: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()
     body_optional: bool = False
-    reshape: Callable[[Refusal], Refusal] | None = None
-    replays: bool = False
-    starts_work: bool = False
-    entry: Entry = Entry.KEY
+    map_error: Callable[[ApiError], ApiError] | None = None
+    idempotent: bool = False
+    starts_background_work: bool = False
+    credential: CredentialRequirement = CredentialRequirement.KEY
     raw: bool = False
 
     @property
     def fails_closed(self) -> bool:
         """Whether it is refused, not served on standby, while the limit store is away (contract 14)."""
-        return self.is_guarded or self.budget in (Budget.KEYS, Budget.POLL)
+        return self.requires_active_workspace or self.rate_limit in (
+            RateLimitClass.KEY_CREATION,
+            RateLimitClass.POLL,
+        )
 
     @property
-    def spends_mutation(self) -> bool:
+    def consumes_mutation_limit(self) -> bool:
         """Whether it needs room in both budgets."""
-        return self.budget in (Budget.MUTATION, Budget.KEYS)
+        return self.rate_limit in (RateLimitClass.MUTATION, RateLimitClass.KEY_CREATION)
 
     @property
-    def is_guarded(self) -> bool:
+    def requires_active_workspace(self) -> bool:
         """Whether it needs a limit store that answers and a workspace that is active (contract 14)."""
-        return self.starts_work or self.budget is Budget.MUTATION
+        return self.starts_background_work or self.rate_limit is RateLimitClass.MUTATION
 
     @property
     def id(self) -> str:
@@ -183,16 +186,16 @@ def operation(
     route: str,
     *,
     scope: Scope | AnyScope | None = Scope.READ,
-    budget: Budget = Budget.READ,
-    surface: Surface = Surface.V1,
+    rate_limit: RateLimitClass = RateLimitClass.READ,
+    prefix: RoutePrefix = RoutePrefix.V1,
     tag: str,
     statuses: tuple[int, ...] = (200,),
     errors: tuple[int, ...] = (),
     body_optional: bool = False,
-    reshape: Callable[[Refusal], Refusal] | None = None,
-    replays: bool = False,
-    starts_work: bool = False,
-    entry: Entry | None = None,
+    map_error: Callable[[ApiError], ApiError] | None = None,
+    idempotent: bool = False,
+    starts_background_work: bool = False,
+    credential: CredentialRequirement | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declare an endpoint from its handler.
 
@@ -208,7 +211,7 @@ def operation(
         body_optional: an absent body is an empty object.
         reshape: turns a refusal into the one this route answers.
         replays: honours ``Idempotency-Key``.
-        starts_work: begins something that outlives the request.
+        starts_background_work: begins something that outlives the request.
         entry: the credential that opens it; None for an Agent key or named key, or for no credential
             where ``scope`` is None.
 
@@ -218,36 +221,36 @@ def operation(
     method, _, path = route.partition(" ")
     if method not in _METHODS or not path.startswith("/"):
         raise TypeError(f"{route!r} is no route; write a method and a path, as in 'GET /overview'")
-    opened_by = entry or (Entry.PUBLIC if scope is None else Entry.KEY)
-    if (opened_by is Entry.PUBLIC) != (scope is None):
+    opened_by = credential or (CredentialRequirement.PUBLIC if scope is None else CredentialRequirement.KEY)
+    if (opened_by is CredentialRequirement.PUBLIC) != (scope is None):
         raise TypeError(f"{route}: a public route has no scope, and any other one has")
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
-        taken = _taken(handler)
+        taken = _signature_fields(handler)
         if (_PATH_PARAMETER in path) != (taken["path_model"] is not None):
             raise TypeError(f"{handler.__name__}: {path} and the parameter 'path' do not agree")
         return Operation(
             method=method,
             path=path,
             scope=scope,
-            budget=budget,
-            surface=surface,
+            rate_limit=rate_limit,
+            prefix=prefix,
             tag=tag,
             handler=handler,
             **taken,
             statuses=statuses,
             errors=errors,
             body_optional=body_optional,
-            reshape=reshape,
-            replays=replays,
-            starts_work=starts_work,
-            entry=opened_by,
+            map_error=map_error,
+            idempotent=idempotent,
+            starts_background_work=starts_background_work,
+            credential=opened_by,
         )
 
     return declare
 
 
-def _taken(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
+def _signature_fields(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
     """The fields of an `Operation` that the handler's signature tells."""
     if not inspect.iscoroutinefunction(handler) or not inspect.getdoc(handler):
         raise TypeError(f"{handler.__name__}: an operation is an async def with a docstring")
@@ -256,7 +259,7 @@ def _taken(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
     untyped = next((name for name in parameters if name not in hints), None)
     if untyped is not None:
         raise TypeError(f"{handler.__name__}: {untyped!r} needs a type, by which it is known what it is for")
-    taken: dict[str, Any] = dict.fromkeys(_MODELS.values())
+    taken: dict[str, Any] = dict.fromkeys(_MODEL_FIELD_BY_PARAMETER.values())
     dependencies: dict[str, Any] = {}
     raw = False
     for name, parameter in parameters.items():
@@ -264,18 +267,18 @@ def _taken(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
             dependencies[name] = hints[name]
         elif name == "raw" and hints[name] is bytes:
             raw = True
-        elif name in _MODELS:
-            taken[_MODELS[name]] = hints[name]
+        elif name in _MODEL_FIELD_BY_PARAMETER:
+            taken[_MODEL_FIELD_BY_PARAMETER[name]] = hints[name]
         else:
             raise TypeError(f"{handler.__name__}: unknown parameter {name!r}; dependencies are keyword-only")
-    return {**taken, "dependencies": dependencies, "answer": _answer(hints.get("return")), "raw": raw}
+    return {**taken, "dependencies": dependencies, "answer": _response_model(hints.get("return")), "raw": raw}
 
 
-def _answer(returned: Any) -> Any:
+def _response_model(returned: Any) -> Any:
     """The answer's type: what a `Reply` carries, or what is returned bare."""
-    return get_args(returned)[0] if get_origin(returned) is Reply else returned
+    return get_args(returned)[0] if get_origin(returned) is HandlerResponse else returned
 
 
-def unwrapped(annotation: Any) -> Any:
+def strip_annotated(annotation: Any) -> Any:
     """The bare type of an ``Annotated[...]``, or the annotation itself."""
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -12,12 +12,12 @@ from uuid import UUID
 from service_core.kernel.clock import epoch_milliseconds
 from service_core.kernel.errors import BadRequest
 
-_SEAL_BYTES: Final = 9
+_CHECKSUM_BYTES: Final = 9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class OffsetCursor:
     """Where the next page starts.
 
     Attributes:
@@ -27,11 +27,11 @@ class Cursor:
     """
 
     offset: int
-    asked_at: datetime
+    first_requested_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class KeysetCursor:
     """The last row of a page of a list that is newest first; the next page starts after it.
 
     Attributes:
@@ -39,80 +39,82 @@ class Mark:
         id: of the row; rows of one instant are in its order.
     """
 
-    made_at: datetime
+    created_at: datetime
     id: UUID
 
 
-def binding(*parts: Any) -> bytes:
+def cursor_scope_digest(*parts: Any) -> bytes:
     """A digest of everything a cursor is bound to: the workspace and the request without its cursor."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).digest()
 
 
-def seal(cursor: Cursor, bound_to: bytes) -> str:
+def encode_offset_cursor(cursor: OffsetCursor, scope_digest: bytes) -> str:
     """The opaque form. It holds no secret: the seal tells a damaged or borrowed cursor, not a forged one."""
-    return _sealed({"o": cursor.offset, "t": epoch_milliseconds(cursor.asked_at)}, bound_to)
+    return _encode_fields(
+        {"o": cursor.offset, "t": epoch_milliseconds(cursor.first_requested_at)}, scope_digest
+    )
 
 
-def seal_mark(mark: Mark, bound_to: bytes) -> str:
+def encode_keyset_cursor(cursor: KeysetCursor, scope_digest: bytes) -> str:
     """The opaque form of a mark, as of a cursor."""
-    return _sealed({"i": mark.id.hex, "t": epoch_milliseconds(mark.made_at)}, bound_to)
+    return _encode_fields({"i": cursor.id.hex, "t": epoch_milliseconds(cursor.created_at)}, scope_digest)
 
 
-def unseal(token: str, bound_to: bytes) -> Cursor:
+def decode_offset_cursor(token: str, scope_digest: bytes) -> OffsetCursor:
     """Read a cursor.
 
     Raises:
         BadRequest: ``invalid_cursor``, when it is damaged or belongs to another request.
     """
     try:
-        fields = _unsealed(token, bound_to)
-        return Cursor(fields["o"], _instant(fields["t"]))
+        fields = _decode_fields(token, scope_digest)
+        return OffsetCursor(fields["o"], _from_epoch_milliseconds(fields["t"]))
     except KeyError:  # of a release that paged this list in another way
-        raise _invalid() from None
+        raise _invalid_cursor_error() from None
 
 
-def unseal_mark(token: str, bound_to: bytes) -> Mark:
+def decode_keyset_cursor(token: str, scope_digest: bytes) -> KeysetCursor:
     """Read a mark.
 
     Raises:
         BadRequest: ``invalid_cursor``, as of `unseal`.
     """
     try:
-        fields = _unsealed(token, bound_to)
-        return Mark(_instant(fields["t"]), UUID(fields["i"]))
+        fields = _decode_fields(token, scope_digest)
+        return KeysetCursor(_from_epoch_milliseconds(fields["t"]), UUID(fields["i"]))
     except KeyError:
-        raise _invalid() from None
+        raise _invalid_cursor_error() from None
 
 
-def _sealed(fields: dict[str, Any], bound_to: bytes) -> str:
+def _encode_fields(fields: dict[str, Any], scope_digest: bytes) -> str:
     payload = json.dumps(fields, separators=(",", ":")).encode()
-    return _encoded(_seal(payload, bound_to) + payload)
+    return _encode_base64url(_checksum(payload, scope_digest) + payload)
 
 
-def _unsealed(token: str, bound_to: bytes) -> dict[str, Any]:
+def _decode_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise _invalid() from None
-    payload = raw[_SEAL_BYTES:]
-    if raw[:_SEAL_BYTES] != _seal(payload, bound_to) or _encoded(raw) != token:
-        raise _invalid()
+        raise _invalid_cursor_error() from None
+    payload = raw[_CHECKSUM_BYTES:]
+    if raw[:_CHECKSUM_BYTES] != _checksum(payload, scope_digest) or _encode_base64url(raw) != token:
+        raise _invalid_cursor_error()
     fields: dict[str, Any] = json.loads(payload)
     return fields
 
 
-def _instant(milliseconds: int) -> datetime:
+def _from_epoch_milliseconds(milliseconds: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
-def _encoded(raw: bytes) -> str:
+def _encode_base64url(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def _seal(payload: bytes, bound_to: bytes) -> bytes:
-    return hashlib.blake2b(payload, key=bound_to, digest_size=_SEAL_BYTES).digest()
+def _checksum(payload: bytes, scope_digest: bytes) -> bytes:
+    return hashlib.blake2b(payload, key=scope_digest, digest_size=_CHECKSUM_BYTES).digest()
 
 
-def _invalid() -> BadRequest:
+def _invalid_cursor_error() -> BadRequest:
     return BadRequest("The cursor is damaged or belongs to another request", "invalid_cursor", field="cursor")

@@ -11,22 +11,22 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from service_core.kernel.listening import place
+from service_core.kernel.listen_address import parse_listen_address
 
-Server = Literal["hypercorn", "uvicorn", "granian"]
+AsgiServer = Literal["hypercorn", "uvicorn", "granian"]
 """ASGI servers `touchpoint serve` can run."""
 
 
-def _listening(address: str) -> str:
-    place(address)
+def _validate_listen_address(address: str) -> str:
+    parse_listen_address(address)
     return address
 
 
-def _listening_or_not(address: str) -> str:
-    return _listening(address) if address else address
+def _validate_optional_listen_address(address: str) -> str:
+    return _validate_listen_address(address) if address else address
 
 
-def _network(text: str) -> str:
+def _validate_network(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
@@ -34,41 +34,41 @@ def _network(text: str) -> str:
     return text
 
 
-def _public(url: str) -> str:
+def _validate_public_url(url: str) -> str:
     parts = urlsplit(url)
     if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
         raise ValueError(f"{url!r} is no address of a host; write it as https://analytics.example.com")
     return url
 
 
-def _host(name: str) -> str:
+def _validate_host_name(name: str) -> str:
     if any(sign in name for sign in "/@ "):
         raise ValueError(f"{name!r} is no host; write a name alone, such as go.example.com")
     return name
 
 
-def _long_enough(token: str) -> str:
-    if token and (len(token) < SHORTEST_TOKEN or not token.isascii()):
-        raise ValueError(f"write a token of at least {SHORTEST_TOKEN} ASCII characters, or none")
+def _validate_internal_token(token: str) -> str:
+    if token and (len(token) < MIN_TOKEN_LENGTH or not token.isascii()):
+        raise ValueError(f"write a token of at least {MIN_TOKEN_LENGTH} ASCII characters, or none")
     return token
 
 
-SHORTEST_TOKEN: Final = 24
-Listening = Annotated[str, AfterValidator(_listening)]
+MIN_TOKEN_LENGTH: Final = 24
+ListenAddress = Annotated[str, AfterValidator(_validate_listen_address)]
 """``HOST:PORT``."""
-Public = Annotated[str, AfterValidator(_public)]
+PublicUrl = Annotated[str, AfterValidator(_validate_public_url)]
 """A web address, or nothing."""
-Network = Annotated[str, AfterValidator(_network)]
+NetworkText = Annotated[str, AfterValidator(_validate_network)]
 """An address, or a network with its prefix."""
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """A table of the settings file: frozen, and without names it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class StorageSettings(Section):
+class StorageSettings(SettingsSection):
     """Where data is kept."""
 
     events: str = Field("duckdb:///events.duckdb", description="URL of the event store.")
@@ -77,7 +77,7 @@ class StorageSettings(Section):
     )
 
 
-class IngestSettings(Section):
+class IngestSettings(SettingsSection):
     """How events come in."""
 
     queue: str = Field("spool:///spool.db", description="URL of the durable queue between ingest and store.")
@@ -89,7 +89,7 @@ class IngestSettings(Section):
         ("touchpoint-python", "touchpoint-node"),
         description="User-Agent parts that mark a server SDK; its events have the source `api`.",
     )
-    trusted_proxies: tuple[Network, ...] = Field(
+    trusted_proxies: tuple[NetworkText, ...] = Field(
         (),
         description="Addresses or networks of the proxies in front; only theirs is a forwarded client "
         "address believed.",
@@ -102,20 +102,20 @@ class IngestSettings(Section):
     )
 
 
-class LimitsSettings(Section):
+class LimitsSettings(SettingsSection):
     """Where request budgets are counted."""
 
     store: str = Field("memory://", description="URL of the counters of request and mutation budgets.")
 
 
-class ExportSettings(Section):
+class ExportSettings(SettingsSection):
     """Who writes export files, and where they are kept."""
 
     jobs: str = Field("inline://", description="URL of the queue that wakes workers.")
     sink: str = Field("local:///exports", description="URL of the place where files are kept for seven days.")
 
 
-class GeoSettings(Section):
+class GeoSettings(SettingsSection):
     """Address to place."""
 
     database: str = Field(
@@ -123,19 +123,19 @@ class GeoSettings(Section):
     )
 
 
-class DevicesSettings(Section):
+class DevicesSettings(SettingsSection):
     """User agent to device."""
 
     parser: str = Field("useragent://", description="URL of the user agent parser.")
 
 
-class DomainsSettings(Section):
+class DomainsSettings(SettingsSection):
     """Host name to registrable domain."""
 
     suffixes: str = Field("publicsuffix://", description="URL of the list of public suffixes.")
 
 
-class AttributionSettings(Section):
+class AttributionSettings(SettingsSection):
     """How conversions are credited."""
 
     floor: int = Field(
@@ -152,72 +152,72 @@ class AttributionSettings(Section):
     )
 
 
-class HttpSettings(Section):
+class HttpSettings(SettingsSection):
     """What the service listens on, and the addresses it gives out."""
 
-    api: Listening = Field("127.0.0.1:8080", description="Address and port of the API.")
-    ingest: Listening = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
-    links: Annotated[str, AfterValidator(_listening_or_not)] = Field(
+    api: ListenAddress = Field("127.0.0.1:8080", description="Address and port of the API.")
+    ingest: ListenAddress = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
+    links: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
         "",
         description="Address and port for redirects alone; empty for none. The ingest host answers requests "
         "that name the link domain in any case.",
     )
-    internal_token: Annotated[str, AfterValidator(_long_enough)] = Field(
+    internal_token: Annotated[str, AfterValidator(_validate_internal_token)] = Field(
         "",
         repr=False,
         description="Secret that opens internal routes (`X-Internal-Token`) beside a key, at least 24 characters; "
         "empty: they refuse everybody.",
     )
-    server: Server = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
-    root_url: Public = Field(
+    server: AsgiServer = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
+    root_url: PublicUrl = Field(
         "",
         description="Public address of the API host, without `/v1`; empty for `http://` and the address above.",
     )
-    app_url: Public = Field(
+    app_url: PublicUrl = Field(
         "", description="Public address of the web application; empty for the API's address and `/app`."
     )
-    ingest_url: Public = Field(
+    ingest_url: PublicUrl = Field(
         "", description="Public address of the ingest host; empty for `http://` and the address above."
     )
-    docs_url: Public = Field(
+    docs_url: PublicUrl = Field(
         "", description="Public address of the documentation; empty for the API's address and `/docs`."
     )
 
     @property
-    def public_url(self) -> str:
+    def effective_api_url(self) -> str:
         """The root address that answers name, without a slash at its end."""
-        return (self.root_url or f"http://{_named(self.api)}").rstrip("/")
+        return (self.root_url or f"http://{_reachable_address(self.api)}").rstrip("/")
 
     @property
-    def web_url(self) -> str:
+    def effective_app_url(self) -> str:
         """The address of the web application that answers name, without a slash at its end."""
-        return (self.app_url or f"{self.public_url}/app").rstrip("/")
+        return (self.app_url or f"{self.effective_api_url}/app").rstrip("/")
 
     @property
-    def events_url(self) -> str:
+    def effective_ingest_url(self) -> str:
         """The address of the ingest host that pages name, without a slash at its end."""
-        return (self.ingest_url or f"http://{_named(self.ingest)}").rstrip("/")
+        return (self.ingest_url or f"http://{_reachable_address(self.ingest)}").rstrip("/")
 
     @property
-    def handbook_url(self) -> str:
+    def effective_docs_url(self) -> str:
         """The address of the documentation that answers name, without a slash at its end."""
-        return (self.docs_url or f"{self.public_url}/docs").rstrip("/")
+        return (self.docs_url or f"{self.effective_api_url}/docs").rstrip("/")
 
 
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - what is listened on, not a choice of ours
+_LOOPBACK_BY_WILDCARD_HOST: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - what is listened on, not a choice of ours
 """Listening on every address of a machine is no address to follow; this one leads there from the machine itself."""
 
 
-def _named(listening: str) -> str:
+def _reachable_address(listening: str) -> str:
     host, _, port = listening.rpartition(":")
-    return f"{_EVERYWHERE.get(host, host)}:{port}"
+    return f"{_LOOPBACK_BY_WILDCARD_HOST.get(host, host)}:{port}"
 
 
 SignupMode = Literal["checkout", "verification", "closed"]
 """What ``POST /signup`` does."""
 
 
-class SignupSettings(Section):
+class SignupSettings(SettingsSection):
     """Whether and how strangers may sign up."""
 
     mode: SignupMode = Field(
@@ -231,7 +231,7 @@ class SignupSettings(Section):
     )
 
 
-class MailSettings(Section):
+class MailSettings(SettingsSection):
     """How mail to people leaves."""
 
     outbox: str = Field(
@@ -240,7 +240,7 @@ class MailSettings(Section):
     )
 
 
-class AccountsSettings(Section):
+class AccountsSettings(SettingsSection):
     """People who sign in."""
 
     passwords: str = Field("argon2://", description="URL of the function that hashes passwords.")
@@ -250,7 +250,7 @@ class AccountsSettings(Section):
     )
 
 
-class ConnectionsSettings(Section):
+class ConnectionsSettings(SettingsSection):
     """What a workspace has connected."""
 
     key: str = Field(
@@ -263,20 +263,20 @@ class ConnectionsSettings(Section):
     )
 
 
-class AdsSettings(Section):
+class AdsSettings(SettingsSection):
     """How ad platforms are read."""
 
     first_days: int = Field(
         90, ge=28, le=730, description="How many days back the first reading of a connection goes."
     )
-    apis: dict[str, Public] = Field(
+    apis: dict[str, PublicUrl] = Field(
         {},
         description="Addresses of APIs instead of those the plugins know, by platform, such as that of another "
         'version: `{"meta": "https://graph.facebook.com/v27.0"}`.',
     )
 
 
-class PostbacksSettings(Section):
+class PostbacksSettings(SettingsSection):
     """How conversions are sent to ad platforms."""
 
     calls: dict[str, Annotated[int, Field(ge=1)]] = Field(
@@ -284,12 +284,12 @@ class PostbacksSettings(Section):
         description="How many calls to one account a platform takes in the time its plugin knows, by platform, "
         'where it is another number: `{"meta": 1000}`.',
     )
-    apis: dict[str, Public] = Field(
+    apis: dict[str, PublicUrl] = Field(
         {}, description="Addresses of APIs instead of those the plugins know, by platform, as in `ads.apis`."
     )
 
 
-class FxSettings(Section):
+class FxSettings(SettingsSection):
     """Money of other currencies."""
 
     rates: str = Field(
@@ -299,7 +299,7 @@ class FxSettings(Section):
     )
 
 
-class RevenueSettings(Section):
+class RevenueSettings(SettingsSection):
     """How revenue providers are read."""
 
     left_out: dict[str, tuple[str, ...]] = Field(
@@ -307,19 +307,21 @@ class RevenueSettings(Section):
         description="Kinds of messages that are not asked for, by provider, such as those its webhook endpoint does "
         'not send either: `{"stripe": ["payment_intent.succeeded"]}`.',
     )
-    apis: dict[str, Public] = Field(
+    apis: dict[str, PublicUrl] = Field(
         {}, description="Addresses of APIs instead of those the plugins know, by provider."
     )
 
 
-IOS_APP: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"
-ANDROID_APP: Final = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]{2}(:[0-9A-F]{2}){31}$"
+IOS_APP_PATTERN: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"
+ANDROID_APP_PATTERN: Final = (
+    r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]{2}(:[0-9A-F]{2}){31}$"
+)
 
 
-class LinksSettings(Section):
+class LinksSettings(SettingsSection):
     """Trackable links."""
 
-    domain: Annotated[str, AfterValidator(_host)] = Field(
+    domain: Annotated[str, AfterValidator(_validate_host_name)] = Field(
         "",
         description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. It never "
         "changes once links are published.",
@@ -332,19 +334,19 @@ class LinksSettings(Section):
         "dns://",
         description="URL of the name servers that are asked for the proof of a workspace's own link domain.",
     )
-    ios_apps: tuple[Annotated[str, Field(pattern=IOS_APP)], ...] = Field(
+    ios_apps: tuple[Annotated[str, Field(pattern=IOS_APP_PATTERN)], ...] = Field(
         (), description="Apps that open links of the domain on iOS, as `TEAMID.bundle.id`."
     )
-    android_apps: tuple[Annotated[str, Field(pattern=ANDROID_APP)], ...] = Field(
+    android_apps: tuple[Annotated[str, Field(pattern=ANDROID_APP_PATTERN)], ...] = Field(
         (),
         description="Apps that open links of the domain on Android, as `package.name/SHA256:OF:CERTIFICATE`.",
     )
 
 
-class MonitoringSettings(Section):
+class MonitoringSettings(SettingsSection):
     """What an operator watches."""
 
-    listen: Annotated[str, AfterValidator(_listening_or_not)] = Field(
+    listen: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
         "",
         description="Address and port that answer `/metrics`, `/health` and `/ready` for the processes of one "
         "command, e.g. `127.0.0.1:9100`; empty for none. It takes no credential: keep it private.",
@@ -357,7 +359,7 @@ class MonitoringSettings(Section):
     )
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """A deployment. Every section and every line has a default that works on one machine."""
 
     storage: StorageSettings = StorageSettings()
@@ -381,7 +383,7 @@ class Settings(Section):
     monitoring: MonitoringSettings = MonitoringSettings()
 
     @model_validator(mode="after")
-    def _names_the_host_of_redirects(self) -> Self:
+    def _require_link_domain(self) -> Self:
         if self.http.links and not self.links.domain:
             raise ValueError(
                 "http.links names an address for redirects; name their host in links.domain, too"

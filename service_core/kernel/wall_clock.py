@@ -8,25 +8,25 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 _SECOND = timedelta(seconds=1)
-_NOTHING = timedelta(0)
+_ZERO = timedelta(0)
 
 
-def to_utc(local: datetime, zone: ZoneInfo) -> datetime:
+def wall_time_to_utc(local: datetime, zone: ZoneInfo) -> datetime:
     """The UTC instant of a naive wall-clock time: the first one when it is repeated.
 
     A skipped wall-clock time becomes the instant at which the clock jumped over it.
     """
     aware = local.replace(tzinfo=zone, fold=0)
-    before, after = aware.utcoffset() or _NOTHING, aware.replace(fold=1).utcoffset() or _NOTHING
+    before, after = aware.utcoffset() or _ZERO, aware.replace(fold=1).utcoffset() or _ZERO
     instant = (local - before).replace(tzinfo=UTC)
     if before >= after:
         return instant
-    return _change((local - after).replace(tzinfo=UTC) - _SECOND, instant, zone)
+    return _find_offset_change((local - after).replace(tzinfo=UTC) - _SECOND, instant, zone)
 
 
 def day_start(day: date, zone: ZoneInfo) -> datetime:
     """The first instant of a local day; of the next one when the zone skipped the day."""
-    return to_utc(datetime.combine(day, time.min), zone)
+    return wall_time_to_utc(datetime.combine(day, time.min), zone)
 
 
 def local_date(instant: datetime, zone: ZoneInfo) -> date:
@@ -41,19 +41,19 @@ def hour_start(instant: datetime, zone: ZoneInfo) -> datetime:
     start = instant - past
     if start.astimezone(zone).utcoffset() == local.utcoffset():
         return start
-    return _change(start, instant, zone)
+    return _find_offset_change(start, instant, zone)
 
 
-def next_hour(start: datetime, zone: ZoneInfo) -> datetime:
+def next_hour_start(start: datetime, zone: ZoneInfo) -> datetime:
     """The start of the hour that follows the one starting at ``start``."""
     local = start.astimezone(zone)
     end = start + timedelta(hours=1) - timedelta(minutes=local.minute, seconds=local.second)
     if (end - _SECOND).astimezone(zone).utcoffset() == local.utcoffset():
         return end
-    return _change(start, end - _SECOND, zone)
+    return _find_offset_change(start, end - _SECOND, zone)
 
 
-def _change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+def _find_offset_change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
     """The clock change between two instants: the first whole second with the later offset."""
     offset = before.astimezone(zone).utcoffset()
     low, high = int(before.timestamp()), int(after.timestamp())

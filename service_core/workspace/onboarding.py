@@ -8,33 +8,35 @@ from typing import Final
 
 from pydantic import Field
 
-from service_core.access.model import Caller
-from service_core.changes.write import Writes
-from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
-from service_core.insight.connections.ports import Connections
-from service_core.insight.event_kinds import recent
-from service_core.insight.measures import Op, Predicate, Relation, count
-from service_core.insight.orders import TRACKED_SOURCES
-from service_core.insight.ports import Aggregate, Aggregates, EventLog, StoreUnavailable
-from service_core.insight.scans import scan_of
-from service_core.intake.transport import API, BROWSER, MOBILE_APP, WEB
+from service_core.access.models import Caller
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
+from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_rows
+from service_core.analytics.ports import AggregateQuery, AggregateReader, EventReader, StoreUnavailable
+from service_core.analytics.reads.event_definitions import resolve_last_30_days
+from service_core.analytics.scope import scope_for_caller
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.ingestion.event_source import API, BROWSER, MOBILE_APP, WEB
+from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.operations import operation
-from service_core.kernel.params import Answer
-from service_core.kernel.ranges import Span
-from service_core.kernel.together import together
-from service_core.workspace.links.model import Link
-from service_core.workspace.rules.model import Rule
+from service_core.kernel.schemas import ResponseModel
+from service_core.kernel.time_ranges import TimeRange
+from service_core.workspace.links.models import TrackingLink
+from service_core.workspace.rules.models import ConversionRule
 
-NOTHING: Final = "Nothing outstanding."
+NOTHING_OUTSTANDING: Final = "Nothing outstanding."
 
-_EVENTS: Final = count(Relation.EVENTS)
-_OWN: Final = Predicate("source", Op.IN, tuple(sorted(TRACKED_SOURCES)))
-_TRACKED: Final = count(Relation.EVENTS, _OWN)
-_IDENTIFIED: Final = count(Relation.EVENTS, _OWN, Predicate("user_id", Op.IS_SET))
+_EVENT_COUNT: Final = count_rows(Relation.EVENTS)
+_TRACKED_SOURCE_FILTER: Final = Predicate("source", FilterOperator.IN, tuple(sorted(TRACKED_SOURCES)))
+_TRACKED_COUNT: Final = count_rows(Relation.EVENTS, _TRACKED_SOURCE_FILTER)
+_IDENTIFIED_COUNT: Final = count_rows(
+    Relation.EVENTS, _TRACKED_SOURCE_FILTER, Predicate("user_id", FilterOperator.IS_SET)
+)
 """What a revenue provider sends shows neither that tracking is installed nor that users are identified."""
 
 
-class OnboardingWorkspace(Answer):
+class OnboardingWorkspace(ResponseModel):
     """The workspace of the key."""
 
     id: str
@@ -45,7 +47,7 @@ class OnboardingWorkspace(Answer):
     plan: str
 
 
-class Tracking(Answer):
+class Tracking(ResponseModel):
     """Which events have come; the times are null when none ever has."""
 
     first_event_seen_at: datetime | None
@@ -57,7 +59,7 @@ class Tracking(Answer):
     events_last_30d: int
 
 
-class ConnectionState(Answer):
+class ConnectionState(ResponseModel):
     """A configured integration, whatever its health."""
 
     platform: str
@@ -66,7 +68,7 @@ class ConnectionState(Answer):
     last_synced_at: datetime | None
 
 
-class Onboarding(Answer):
+class Onboarding(ResponseModel):
     """How far the workspace is set up."""
 
     workspace: OnboardingWorkspace
@@ -77,7 +79,7 @@ class Onboarding(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _TrackingState:
     """What the event store tells."""
 
     tracking: Tracking
@@ -87,14 +89,21 @@ class _Seen:
 
 @operation("GET /onboarding", tag="workspace")
 async def get_onboarding(
-    *, who: Caller, events: Aggregates, log: EventLog, connections: Connections, writes: Writes
+    *,
+    caller: Caller,
+    events: AggregateReader,
+    log: EventReader,
+    connections: Connections,
+    writes: ChangeExecutor,
 ) -> Onboarding:
     """How far the workspace is set up, and what to do next.
 
     Events that cannot be read are an error; connections that cannot be read make it incomplete.
     """
-    seen, known = await together(_seen(who, events, log), _connections(who, connections))
-    workspace = who.workspace
+    seen, known = await gather_or_cancel(
+        _load_tracking_state(caller, events, log), _load_connections(caller, connections)
+    )
+    workspace = caller.workspace
     return Onboarding(
         workspace=OnboardingWorkspace(
             id=workspace.public_id,
@@ -105,25 +114,25 @@ async def get_onboarding(
             plan=workspace.plan,
         ),
         tracking=seen.tracking,
-        connections=[_state(one) for one in known or ()],
-        next_steps=await _next_steps(who, seen, known or (), writes),
+        connections=[_connection_state(one) for one in known or ()],
+        next_steps=await _next_steps(caller, seen, known or (), writes),
         complete=known is not None,
     )
 
 
-async def _seen(who: Caller, events: Aggregates, log: EventLog) -> _Seen:
-    first, last = await log.bounds(who.workspace.id) or (None, None)
-    span = recent(who).span
+async def _load_tracking_state(caller: Caller, events: AggregateReader, log: EventReader) -> _TrackingState:
+    first, last = await log.event_time_range(caller.workspace.id) or (None, None)
+    span = resolve_last_30_days(caller).span
     by_sender: tuple[Mapping[str, str], ...] = ({Relation.EVENTS: "source"}, {Relation.EVENTS: "sdk_name"})
-    asked = (_EVENTS, _TRACKED, _IDENTIFIED)
-    grid = await events.aggregate(Aggregate(scan_of(who, span), asked, dimensions=by_sender))
+    asked = (_EVENT_COUNT, _TRACKED_COUNT, _IDENTIFIED_COUNT)
+    grid = await events.aggregate(AggregateQuery(scope_for_caller(caller, span), asked, dimensions=by_sender))
     senders: Counter[str] = Counter()
     for source, library, number, *_ in grid.rows:
-        senders[_sender(source, library)] += number
+        senders[_sender_name(source, library)] += number
     tracked, identified = (any(row[place] for row in grid.rows) for place in (3, 4))
     if not identified and first is not None and first < span.start:
-        scan = scan_of(who, Span(first, span.start))
-        earlier = await events.aggregate(Aggregate(scan, asked[1:]))  # only now: it reads everything
+        scan = scope_for_caller(caller, TimeRange(first, span.start))
+        earlier = await events.aggregate(AggregateQuery(scan, asked[1:]))  # only now: it reads everything
         tracked, identified = tracked or bool(earlier.rows[0][0]), bool(earlier.rows[0][1])
     tracking = Tracking(
         first_event_seen_at=first,
@@ -131,38 +140,43 @@ async def _seen(who: Caller, events: Aggregates, log: EventLog) -> _Seen:
         sdk_detected=sorted(senders, key=lambda name: (-senders[name], name)),
         events_last_30d=senders.total(),
     )
-    return _Seen(tracking, tracked, identified)
+    return _TrackingState(tracking, tracked, identified)
 
 
-def _sender(source: str, library: str) -> str:
+def _sender_name(source: str, library: str) -> str:
     """What delivered an event: ``web``, a library, or a provider."""
     if source in {WEB, BROWSER}:
         return WEB
     return library if source in {MOBILE_APP, API} else source
 
 
-async def _connections(who: Caller, connections: Connections) -> Sequence[Connection] | None:
+async def _load_connections(caller: Caller, connections: Connections) -> Sequence[Connection] | None:
     """The connections; None when they cannot be read."""
     try:
-        return await connections.connections(who.workspace.id)
+        return await connections.list_connections(caller.workspace.id)
     except StoreUnavailable:
         return None
 
 
-def _state(connection: Connection) -> ConnectionState:
+def _connection_state(connection: Connection) -> ConnectionState:
     return ConnectionState(
         platform=connection.provider,
         status=connection.status,
-        error=None if connection.is_live else connection.error,
+        error=None if connection.is_connected else connection.error,
         last_synced_at=connection.last_synced_at,
     )
 
 
-async def _next_steps(who: Caller, seen: _Seen, known: Sequence[Connection], writes: Writes) -> list[str]:
+async def _next_steps(
+    caller: Caller, seen: _TrackingState, known: Sequence[Connection], writes: ChangeExecutor
+) -> list[str]:
     """What is not done yet, each step after those it depends on."""
-    live = {connection.kind for connection in known if connection.is_live}
-    async with writes.units.look(who.workspace.id) as unit:
-        rules, links = await unit.resources.page(Rule, 1), await unit.resources.page(Link, 1)
+    live = {connection.kind for connection in known if connection.is_connected}
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        rules, links = (
+            await unit.resources.list_page(ConversionRule, 1),
+            await unit.resources.list_page(TrackingLink, 1),
+        )
     steps = (
         ("Install the tracking script or send a server event.", seen.tracked),
         ("Identify your users.", seen.identified),
@@ -171,7 +185,7 @@ async def _next_steps(who: Caller, seen: _Seen, known: Sequence[Connection], wri
         ("Create a conversion rule.", rules),
         ("Create a trackable link.", links),
     )
-    return [step for step, done in steps if not done] or [NOTHING]
+    return [step for step, done in steps if not done] or [NOTHING_OUTSTANDING]
 
 
 OPERATIONS = (get_onboarding,)

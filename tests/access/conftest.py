@@ -8,26 +8,26 @@ from functools import partial
 import pytest
 
 from plugins import workspace_sql
-from plugins.checkout_sandbox.adapter import Sandbox
+from plugins.checkout_sandbox.adapter import SandboxCheckoutAdapter
 from plugins.passwords_argon2.adapter import Argon2Passwords
 from plugins.passwords_argon2.settings import Argon2Settings
-from service_core.access.admission import Admission
-from service_core.access.authenticate import Authenticator
-from service_core.access.keys import found_workspace
-from service_core.access.mail import MailDown
-from service_core.access.members.model import Account, Member
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.access.email_sender import EmailSenderUnavailable
+from service_core.access.fixed_window import FixedWindowCounter
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.access.key_requests.approvals import Approvals
+from service_core.access.members.models import Account, Member
 from service_core.access.members.sign_in import SignIn
-from service_core.access.model import Identity
-from service_core.access.ports import LimiterDown
-from service_core.access.requests.decide import Approvals
-from service_core.access.signup.apply import Application, Applications
-from service_core.access.signup.settle import Settlement
-from service_core.access.signup.welcome import Welcome
-from service_core.access.windows import FixedWindows
-from service_core.access.workspaces import Workspaces
-from service_core.extension.registry import load
+from service_core.access.models import AuthContext
+from service_core.access.ports import RateLimiterUnavailable
+from service_core.access.request_authentication import RequestAuthenticator
+from service_core.access.signup.create import SignupCreator, SignupInput
+from service_core.access.signup.payment_page import PaymentPage
+from service_core.access.signup.payments import SignupPayments
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.ids import new_id
-from service_core.testing.access_store import MemoryAccess
+from service_core.testing.memory.access import MemoryAccess
 
 
 class HandClock:
@@ -51,30 +51,30 @@ class CountingDirectory:
         self.credentials = {}
         self.digests = {}
 
-    def generation(self):
+    def change_version(self):
         return self.changes
 
-    async def identify(self, digest):
+    async def find_auth_context(self, digest):
         self.questions += 1
         credential = self.credentials.get(self.digests.get(digest))
         if credential is None or credential.revoked_at is not None:
             return None
-        return Identity(credential, self.owners[credential.workspace_id])
+        return AuthContext(credential, self.owners[credential.workspace_id])
 
     async def create_workspace(self, workspace):
         self.owners[workspace.id] = workspace
         self.changes += 1
 
-    async def workspaces(self):
+    async def list_workspaces(self):
         return list(self.owners.values())
 
-    async def save_key(self, credential, digest=None):
+    async def save_credential(self, credential, digest=None):
         self.credentials[credential.id] = credential
         if digest is not None:
             self.digests[digest] = credential.id
         self.changes += 1
 
-    async def keys(self, workspace_id):
+    async def list_keys(self, workspace_id):
         return [c for c in self.credentials.values() if c.workspace_id == workspace_id]
 
 
@@ -97,7 +97,7 @@ class Outbox:
 
     async def send(self, message):
         if self.down:
-            raise MailDown
+            raise EmailSenderUnavailable
         self.letters.append(message)
 
     def token(self):
@@ -107,13 +107,13 @@ class Outbox:
 
 class Limiter:
     def __init__(self, clock):
-        self.windows = FixedWindows(clock)
+        self.windows = FixedWindowCounter(clock)
         self.down = False
 
-    async def spend(self, key, limit, window_seconds):
+    async def consume(self, key, limit, window_seconds):
         if self.down:
-            raise LimiterDown
-        return self.windows.spend(key, limit, window_seconds)
+            raise RateLimiterUnavailable
+        return self.windows.consume(key, limit, window_seconds)
 
 
 class House:
@@ -124,22 +124,22 @@ class House:
     def __init__(self, store, clock, mode="checkout", checkout=None):
         self.store, self.clock = store, clock
         self.mail, self.limiter = Outbox(), Limiter(clock)
-        self.checkout = checkout or Sandbox()
-        workspaces = Workspaces(store)
-        self.applications = Applications(
+        self.checkout = checkout or SandboxCheckoutAdapter()
+        workspaces = WorkspaceCache(store)
+        self.applications = SignupCreator(
             store, self.checkout, self.mail, limiter=self.limiter, clock=clock, mode=mode, web_url=self.WEB
         )
-        self.settlement = Settlement(
+        self.settlement = SignupPayments(
             store, self.checkout, store, self.mail, limiter=self.limiter, clock=clock, web_url=self.WEB
         )
-        self.welcome = Welcome(store, store, workspaces, clock)
+        self.welcome = PaymentPage(store, store, workspaces, clock)
         self.approvals = Approvals(store, store, workspaces, clock)
         self.passwords = Argon2Passwords(Argon2Settings(url="", memory_kib=8, rounds=1))
         self.sign_in = SignIn(store, store, self.passwords, self.limiter, clock)
-        self.admission = Admission(Authenticator(store, clock), store, store, workspaces, clock)
+        self.admission = RequestAuthenticator(KeyAuthenticator(store, clock), store, store, workspaces, clock)
 
     async def found(self, name="Example Shop", **more):
-        return await found_workspace(self.store, self.clock(), name=name, **more)
+        return await create_workspace_with_keys(self.store, self.clock(), name=name, **more)
 
     async def person(self, workspace, role, email=None):
         """A member with an account."""
@@ -152,16 +152,18 @@ class House:
         return member
 
     async def sign_up(self, email="ann@example.com", client="203.0.113.7", **more):
-        return await self.applications.apply(Application(email=email, **more), client)
+        return await self.applications.create_signup(SignupInput(email=email, **more), client)
 
     async def pay(self, applied):
-        return await self.settlement.receive(self.checkout.confirm(applied.signup.id, self.clock()))
+        return await self.settlement.receive_webhook(
+            self.checkout.confirm_payment(applied.signup.id, self.clock())
+        )
 
 
 @asynccontextmanager
 async def opened(url, folder):
-    found = load([("workspace_sql", workspace_sql)], discover=False)
-    store = found.open("workspace", url, folder=folder)
+    found = load_plugins([("workspace_sql", workspace_sql)], discover=False)
+    store = found.open_adapter("workspace", url, folder=folder)
     await store.start()
     try:
         yield store
@@ -187,7 +189,7 @@ def house(store, clock):
 async def houses(workspace_url, tmp_path, clock):
     """Two deployments on one database, as two processes would be; they share nothing else."""
     async with opened(workspace_url, tmp_path) as one, opened(workspace_url, tmp_path) as other:
-        checkout = Sandbox()
+        checkout = SandboxCheckoutAdapter()
         yield House(one, clock, checkout=checkout), House(other, clock, checkout=checkout)
 
 

@@ -5,22 +5,27 @@ from dataclasses import replace
 
 import pytest
 
-from service_core.access.authenticate import Authenticator
-from service_core.access.keys import found_workspace, mint_key, regenerate, revoke_key
-from service_core.access.model import CredentialKind
+from service_core.access.api_keys import (
+    create_named_key,
+    create_workspace_with_keys,
+    regenerate_workspace_key,
+    revoke_key,
+)
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.access.models import CredentialKind
 from service_core.kernel.errors import Unauthorized
 from service_core.kernel.ids import new_agent_token, new_write_key
 from service_core.kernel.operations import Scope
 
 
 @pytest.fixture
-async def founded(directory, clock):
-    return await found_workspace(directory, clock(), name="Example Shop")
+async def initialized_deployment(directory, clock):
+    return await create_workspace_with_keys(directory, clock(), name="Example Shop")
 
 
 @pytest.fixture
 def door(directory, clock):
-    return Authenticator(directory, clock)
+    return KeyAuthenticator(directory, clock)
 
 
 async def refusal(door, authorization):
@@ -62,19 +67,21 @@ async def test_a_token_that_matches_nothing_is_the_same_401(directory, door):
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-async def test_the_scheme_is_compared_without_case(door, founded, scheme):
-    identity = await door.authenticate(f"{scheme} {founded.agent_key.secret}")
-    assert identity.workspace == founded.workspace
-    assert identity.credential == founded.agent_key.credential
+async def test_the_scheme_is_compared_without_case(door, initialized_deployment, scheme):
+    identity = await door.authenticate(f"{scheme} {initialized_deployment.agent_key.secret}")
+    assert identity.workspace == initialized_deployment.workspace
+    assert identity.credential == initialized_deployment.agent_key.credential
 
 
-async def test_an_agent_key_reads_and_nothing_else(door, founded):
-    identity = await door.authenticate(f"Bearer {founded.agent_key.secret}")
+async def test_an_agent_key_reads_and_nothing_else(door, initialized_deployment):
+    identity = await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     assert identity.credential.scopes == {Scope.READ}
 
 
-async def test_a_lookup_is_remembered_for_300_seconds_found_or_not(directory, door, founded, clock):
-    good, bad = f"Bearer {founded.agent_key.secret}", f"Bearer {new_agent_token()}"
+async def test_a_lookup_is_remembered_for_300_seconds_found_or_not(
+    directory, door, initialized_deployment, clock
+):
+    good, bad = f"Bearer {initialized_deployment.agent_key.secret}", f"Bearer {new_agent_token()}"
     for _ in range(3):
         await door.authenticate(good)
         await refusal(door, bad)
@@ -89,37 +96,43 @@ async def test_a_lookup_is_remembered_for_300_seconds_found_or_not(directory, do
     assert directory.questions == 4
 
 
-async def test_a_clock_set_back_does_not_prolong_what_is_remembered(directory, door, founded, clock):
-    await door.authenticate(f"Bearer {founded.agent_key.secret}")
+async def test_a_clock_set_back_does_not_prolong_what_is_remembered(
+    directory, door, initialized_deployment, clock
+):
+    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     clock.advance(hours=-1)
-    await door.authenticate(f"Bearer {founded.agent_key.secret}")
+    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     assert directory.questions == 2
 
 
-async def test_a_revoked_key_fails_from_the_next_request_on(directory, door, founded, clock):
-    named = await mint_key(directory, founded.workspace, clock(), name="Reader")
+async def test_a_revoked_key_fails_from_the_next_request_on(directory, door, initialized_deployment, clock):
+    named = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
     await door.authenticate(f"Bearer {named.secret}")
-    await revoke_key(directory, founded.workspace, named.credential.id, clock())
+    await revoke_key(directory, initialized_deployment.workspace, named.credential.id, clock())
     refused, unknown = await refusal(door, f"Bearer {named.secret}"), await refusal(door, f"Bearer {TOKEN}")
     assert (refused.status, refused.code, refused.message) == (401, unknown.code, unknown.message)
 
 
-async def test_a_fresh_key_works_though_it_was_just_refused(directory, door, founded, clock):
+async def test_a_fresh_key_works_though_it_was_just_refused(directory, door, initialized_deployment, clock):
     door_asked = f"Bearer {new_agent_token()}"
     await refusal(door, door_asked)
-    named = await mint_key(directory, founded.workspace, clock(), name="Reader")
+    named = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
     assert (await door.authenticate(f"Bearer {named.secret}")).credential.name == "Reader"
 
 
-async def test_regenerating_ends_the_old_value_without_overlap(directory, door, founded, clock):
-    await door.authenticate(f"Bearer {founded.agent_key.secret}")
-    fresh = await regenerate(directory, founded.workspace, CredentialKind.AGENT, clock())
-    assert (await refusal(door, f"Bearer {founded.agent_key.secret}")).status == 401
-    assert (await door.authenticate(f"Bearer {fresh.secret}")).workspace == founded.workspace
+async def test_regenerating_ends_the_old_value_without_overlap(
+    directory, door, initialized_deployment, clock
+):
+    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
+    fresh = await regenerate_workspace_key(
+        directory, initialized_deployment.workspace, CredentialKind.AGENT, clock()
+    )
+    assert (await refusal(door, f"Bearer {initialized_deployment.agent_key.secret}")).status == 401
+    assert (await door.authenticate(f"Bearer {fresh.secret}")).workspace == initialized_deployment.workspace
 
 
 async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
-    directory, door, founded, clock
+    directory, door, initialized_deployment, clock
 ):
     answered, hold = asyncio.Event(), asyncio.Event()
     ask = directory.identify
@@ -131,31 +144,35 @@ async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
         return identity
 
     directory.identify = slow
-    early = asyncio.create_task(door.authenticate(f"Bearer {founded.agent_key.secret}"))
+    early = asyncio.create_task(door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}"))
     await answered.wait()
-    await revoke_key(directory, founded.workspace, founded.agent_key.credential.id, clock())
+    await revoke_key(
+        directory, initialized_deployment.workspace, initialized_deployment.agent_key.credential.id, clock()
+    )
     hold.set()
-    assert (await early).workspace == founded.workspace
-    assert (await refusal(door, f"Bearer {founded.agent_key.secret}")).status == 401
+    assert (await early).workspace == initialized_deployment.workspace
+    assert (await refusal(door, f"Bearer {initialized_deployment.agent_key.secret}")).status == 401
 
 
-async def test_callers_that_miss_together_ask_once(directory, door, founded):
-    token = f"Bearer {founded.agent_key.secret}"
-    await asyncio.gather(*(door.authenticate(token) for _ in range(50)))
+async def test_callers_that_miss_together_ask_once(directory, door, initialized_deployment):
+    token = f"Bearer {initialized_deployment.agent_key.secret}"
+    await asyncio.max_pending(*(door.authenticate(token) for _ in range(50)))
     assert directory.questions == 1
 
 
-async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(directory, door, founded):
-    token = f"Bearer {founded.agent_key.secret}"
+async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(
+    directory, door, initialized_deployment
+):
+    token = f"Bearer {initialized_deployment.agent_key.secret}"
     callers = [asyncio.create_task(door.authenticate(token)) for _ in range(3)]
     await asyncio.sleep(0)
     callers[0].cancel()
-    outcomes = await asyncio.gather(*callers, return_exceptions=True)
+    outcomes = await asyncio.max_pending(*callers, return_exceptions=True)
     assert isinstance(outcomes[0], asyncio.CancelledError)
     assert {outcome.workspace.name for outcome in outcomes[1:]} == {"Example Shop"}
 
 
-async def test_a_failing_directory_is_not_remembered_as_no(directory, door, founded):
+async def test_a_failing_directory_is_not_remembered_as_no(directory, door, initialized_deployment):
     ask = directory.identify
 
     async def broken(digest):
@@ -163,43 +180,43 @@ async def test_a_failing_directory_is_not_remembered_as_no(directory, door, foun
 
     directory.identify = broken
     with pytest.raises(ConnectionError):
-        await door.authenticate(f"Bearer {founded.agent_key.secret}")
+        await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
     directory.identify = ask
-    await door.authenticate(f"Bearer {founded.agent_key.secret}")
+    await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
 
 
-async def test_the_memory_is_bounded_and_keeps_what_is_used(directory, clock, founded):
-    door = Authenticator(directory, clock, capacity=10)
-    token = f"Bearer {founded.agent_key.secret}"
+async def test_the_memory_is_bounded_and_keeps_what_is_used(directory, clock, initialized_deployment):
+    door = KeyAuthenticator(directory, clock, capacity=10)
+    token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
     for _ in range(50):
         await refusal(door, f"Bearer {new_agent_token()}")
         await door.authenticate(token)
     assert directory.questions == 51
-    assert len(door._lookup._known) == 10
+    assert len(door._lookup._entries) == 10
 
 
-async def test_a_write_key_is_asked_for_once(directory, door, founded):
-    identity = await door.identify_write_key(founded.write_key.secret)
+async def test_a_write_key_is_asked_for_once(directory, door, initialized_deployment):
+    identity = await door.find_active_write_key(initialized_deployment.write_key.secret)
     assert identity is not None
-    assert await door.identify_write_key(founded.write_key.secret) == identity
+    assert await door.find_active_write_key(initialized_deployment.write_key.secret) == identity
     assert directory.questions == 1
 
 
 @pytest.mark.parametrize("key", ["", "dk_", "dk_" + "g" * 32, TOKEN, "x" * 257, "dk_" + "0" * 254, "ключ"])
 async def test_what_is_no_write_key_never_reaches_the_directory(directory, door, key):
-    assert await door.identify_write_key(key) is None
+    assert await door.find_active_write_key(key) is None
     assert directory.questions == 0
 
 
 async def test_an_unknown_write_key_is_remembered_as_none(directory, door):
     key = new_write_key()
-    assert await door.identify_write_key(key) is None
-    assert await door.identify_write_key(key) is None
+    assert await door.find_active_write_key(key) is None
+    assert await door.find_active_write_key(key) is None
     assert directory.questions == 1
 
 
-async def test_ingest_refuses_an_inactive_workspace_and_reads_go_on(directory, door, founded):
-    await directory.create_workspace(replace(founded.workspace, active=False))
-    assert await door.identify_write_key(founded.write_key.secret) is None
-    assert not (await door.authenticate(f"Bearer {founded.agent_key.secret}")).workspace.active
+async def test_ingest_refuses_an_inactive_workspace_and_reads_go_on(directory, door, initialized_deployment):
+    await directory.create_workspace(replace(initialized_deployment.workspace, active=False))
+    assert await door.find_active_write_key(initialized_deployment.write_key.secret) is None
+    assert not (await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")).workspace.active

@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.access.budgets import Budgets, rate_headers
-from service_core.access.keys import found_workspace
-from service_core.access.model import Identity
-from service_core.access.ports import Allowance, LimiterDown
-from service_core.access.windows import FixedWindows
-from service_core.kernel.errors import TooMany, Unavailable503
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.access.fixed_window import FixedWindowCounter
+from service_core.access.models import AuthContext
+from service_core.access.ports import RateLimiterUnavailable, RateLimitResult
+from service_core.access.rate_limits import RateLimits, rate_headers
+from service_core.kernel.errors import ServiceUnavailable, TooManyRequests
 
 
 class Limiter:
     """A limit store that can be taken away."""
 
     def __init__(self, clock):
-        self.windows = FixedWindows(clock)
+        self.windows = FixedWindowCounter(clock)
         self.down = False
 
-    async def spend(self, key, limit, window_seconds):
+    async def consume(self, key, limit, window_seconds):
         if self.down:
-            raise LimiterDown
-        return self.windows.spend(key, limit, window_seconds)
+            raise RateLimiterUnavailable
+        return self.windows.consume(key, limit, window_seconds)
 
 
 @pytest.fixture
@@ -34,20 +34,20 @@ def limiter(clock):
 
 @pytest.fixture
 def budgets(limiter, clock):
-    return Budgets(limiter, clock)
+    return RateLimits(limiter, clock)
 
 
 @pytest.fixture
 async def identity(directory, clock):
-    founded = await found_workspace(directory, clock(), name="Example Shop")
-    return Identity(founded.agent_key.credential, founded.workspace)
+    initialized_deployment = await create_workspace_with_keys(directory, clock(), name="Example Shop")
+    return AuthContext(initialized_deployment.agent_key.credential, initialized_deployment.workspace)
 
 
 async def test_a_key_has_100_requests_per_60_seconds_and_the_101st_is_429(budgets, identity, clock):
-    spent = [await budgets.spend_request(identity) for _ in range(100)]
+    spent = [await budgets.consume_request(identity) for _ in range(100)]
     assert [allowance.remaining for allowance in spent] == list(range(99, -1, -1))
-    with pytest.raises(TooMany) as caught:
-        await budgets.spend_request(identity)
+    with pytest.raises(TooManyRequests) as caught:
+        await budgets.consume_request(identity)
     assert caught.value.body() == {"error": "Rate limit exceeded", "code": "rate_limited"}
     assert caught.value.headers == {
         "Retry-After": "60",
@@ -55,100 +55,100 @@ async def test_a_key_has_100_requests_per_60_seconds_and_the_101st_is_429(budget
         "X-RateLimit-Remaining": "0",
     }
     clock.advance(seconds=60)
-    assert (await budgets.spend_request(identity)).remaining == 99
+    assert (await budgets.consume_request(identity)).remaining == 99
 
 
 async def test_the_limit_is_the_keys_own(budgets, identity):
     slow = replace(identity, credential=replace(identity.credential, rate_limit=1))
-    assert (await budgets.spend_request(slow)).limit == 1
-    with pytest.raises(TooMany):
-        await budgets.spend_request(slow)
+    assert (await budgets.consume_request(slow)).limit == 1
+    with pytest.raises(TooManyRequests):
+        await budgets.consume_request(slow)
 
 
 async def test_a_key_has_20_mutations_per_minute_beside_its_requests(budgets, identity):
     for left in range(19, -1, -1):
-        request = await budgets.spend_request(identity)
-        mutation = await budgets.spend_mutation(identity)
+        request = await budgets.consume_request(identity)
+        mutation = await budgets.consume_mutation(identity)
         assert rate_headers(request, mutation) == {
             "X-RateLimit-Limit": "100",
             "X-RateLimit-Remaining": str(left + 80),
             "X-RateLimit-Mutation-Remaining": str(left),
         }
-    with pytest.raises(TooMany) as caught:
-        await budgets.spend_mutation(identity)
+    with pytest.raises(TooManyRequests) as caught:
+        await budgets.consume_mutation(identity)
     assert caught.value.code == "mutation_rate_limited"
     assert caught.value.headers == {"Retry-After": "60", "X-RateLimit-Mutation-Remaining": "0"}
-    assert (await budgets.spend_request(identity)).allowed
+    assert (await budgets.consume_request(identity)).allowed
 
 
 async def test_without_the_store_reads_live_on_30_per_minute_and_say_so(budgets, limiter, identity, clock):
     limiter.down = True
     for left in range(29, -1, -1):
-        allowance = await budgets.spend_request(identity)
+        allowance = await budgets.consume_request(identity)
         assert rate_headers(allowance) == {
             "X-RateLimit-Limit": "30",
             "X-RateLimit-Remaining": str(left),
             "X-RateLimit-Degraded": "1",
         }
-    with pytest.raises(TooMany) as caught:
-        await budgets.spend_request(identity)
+    with pytest.raises(TooManyRequests) as caught:
+        await budgets.consume_request(identity)
     assert caught.value.headers["X-RateLimit-Degraded"] == "1"
     clock.advance(seconds=60)
-    assert (await budgets.spend_request(identity)).degraded
+    assert (await budgets.consume_request(identity)).degraded
     limiter.down = False
-    assert not (await budgets.spend_request(identity)).degraded
+    assert not (await budgets.consume_request(identity)).degraded
 
 
 async def test_the_standby_limit_is_counted_per_credential(budgets, limiter, identity):
     limiter.down = True
     other = replace(identity, credential=replace(identity.credential, id=identity.workspace.id))
     for _ in range(30):
-        await budgets.spend_request(identity)
-    assert (await budgets.spend_request(other)).remaining == 29
+        await budgets.consume_request(identity)
+    assert (await budgets.consume_request(other)).remaining == 29
 
 
 @pytest.mark.parametrize(("processes", "share"), [(2, 15), (4, 7), (31, 1), (100, 1)])
 async def test_the_processes_of_a_server_share_its_standby_limit(limiter, identity, clock, processes, share):
     limiter.down = True
-    budgets = Budgets(limiter, clock, processes)
+    budgets = RateLimits(limiter, clock, processes)
     for left in range(share - 1, -1, -1):
-        allowance = await budgets.spend_request(identity)
+        allowance = await budgets.consume_request(identity)
         assert (allowance.limit, allowance.remaining) == (30, left)
-    with pytest.raises(TooMany):
-        await budgets.spend_request(identity)
+    with pytest.raises(TooManyRequests):
+        await budgets.consume_request(identity)
 
 
 async def test_without_the_store_writes_and_closed_routes_are_503(budgets, limiter, identity):
     limiter.down = True
-    with pytest.raises(Unavailable503) as request:
-        await budgets.spend_request(identity, fail_closed=True)
-    with pytest.raises(Unavailable503) as mutation:
-        await budgets.spend_mutation(identity)
+    with pytest.raises(ServiceUnavailable) as request:
+        await budgets.consume_request(identity, fail_closed=True)
+    with pytest.raises(ServiceUnavailable) as mutation:
+        await budgets.consume_mutation(identity)
     assert {request.value.code, mutation.value.code} == {"limiter_unavailable"}
     assert request.value.headers["Retry-After"] == mutation.value.headers["Retry-After"] == "5"
     assert request.value.headers["X-RateLimit-Degraded"] == "1"
 
 
 def test_a_window_of_one_second_starts_afresh_each_second(clock):
-    windows = FixedWindows(clock)
-    assert [windows.spend("key", 2, 1).allowed for _ in range(3)] == [True, True, False]
+    windows = FixedWindowCounter(clock)
+    assert [windows.consume("key", 2, 1).allowed for _ in range(3)] == [True, True, False]
     clock.advance(seconds=1)
-    assert windows.spend("key", 2, 1) == Allowance(allowed=True, limit=2, remaining=1)
+    assert windows.consume("key", 2, 1) == RateLimitResult(allowed=True, limit=2, remaining=1)
 
 
 def test_a_clock_set_back_locks_nobody_out(clock):
-    windows = FixedWindows(clock)
-    while windows.spend("key", 5, 60).allowed:
+    windows = FixedWindowCounter(clock)
+    while windows.consume("key", 5, 60).allowed:
         pass
     clock.advance(hours=-1)
-    assert windows.spend("key", 5, 60).allowed
+    assert windows.consume("key", 5, 60).allowed
 
 
 def test_the_counters_of_a_window_are_bounded(clock):
-    windows = FixedWindows(clock, capacity=100)
+    windows = FixedWindowCounter(clock, capacity=100)
     for number in range(1000):
-        windows.spend(f"key {number}", 5, 60)
-    assert len(windows._windows[60][1]) == 100
+        windows.consume(f"key {number}", 5, 60)
+    assert len(windows._trailing_windows[60][1]) == 100
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), max_size=200), st.integers(1, 5))
@@ -160,10 +160,10 @@ def test_no_window_ever_lets_more_than_its_limit_through(steps, limit):
         def timestamp(self):
             return second
 
-    windows = FixedWindows(Present)
+    windows = FixedWindowCounter(Present)
     for key, pause in steps:
         second += pause
-        allowance = windows.spend(key, limit, 60)
+        allowance = windows.consume(key, limit, 60)
         window = key, second // 60
         passed[window] = passed.get(window, 0) + allowance.allowed
         assert passed[window] <= limit

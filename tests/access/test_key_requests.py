@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from service_core.access.keys import mint_key
-from service_core.access.model import Once
-from service_core.access.requests.file import Filing, file_request, follow
-from service_core.access.requests.model import RequestStatus
+from service_core.access.api_keys import create_named_key
+from service_core.access.key_requests.create import KeyRequestInput, create_key_request, poll_key_request
+from service_core.access.key_requests.models import RequestStatus
+from service_core.access.models import IdempotentRequest
 from service_core.access.roles import Role
 from service_core.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
-from service_core.kernel.ids import digest, new_id
+from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
 
 READ, LINKS = frozenset({Scope.READ}), frozenset({Scope.READ, Scope.WRITE_LINKS})
@@ -20,19 +20,21 @@ READ, LINKS = frozenset({Scope.READ}), frozenset({Scope.READ, Scope.WRITE_LINKS}
 class Shop:
     """A workspace with members of every role, and a program that asks for keys."""
 
-    def __init__(self, house, founded):
-        self.house, self.workspace = house, founded.workspace
-        self.filer = founded.agent_key.credential.id
+    def __init__(self, house, initialized_deployment):
+        self.house, self.workspace = house, initialized_deployment.workspace
+        self.filer = initialized_deployment.agent_key.credential.id
 
     async def person(self, role):
         return (await self.house.person(self.workspace, role)).account_id
 
     async def file(self, scopes=READ, once=None, name="Campaign bot"):
-        filing = Filing(self.filer, "Agent key (…x9Qd)", name, scopes, "to read", "Bot")
-        return await file_request(self.house.store, self.workspace, filing, self.house.clock(), once=once)
+        filing = KeyRequestInput(self.filer, "Agent key (…x9Qd)", name, scopes, "to read", "Bot")
+        return await create_key_request(
+            self.house.store, self.workspace, filing, self.house.clock(), idempotency=once
+        )
 
     async def poll(self, request, filer=None, house=None):
-        return await follow(
+        return await poll_key_request(
             (house or self.house).store, request.id, filer or self.filer, self.workspace, self.house.clock()
         )
 
@@ -60,7 +62,7 @@ async def test_the_first_poll_after_the_approval_has_the_key_and_no_later_one(sh
     request = await shop.approved()
     collected, minted = await shop.poll(request)
     assert (collected.status, collected.key_id) == (RequestStatus.COLLECTED, minted.credential.id)
-    identity = await shop.house.store.identify(digest(minted.secret))
+    identity = await shop.house.store.identify(sha256_hex(minted.secret))
     assert (identity.credential.scopes, identity.credential.name) == (READ, "Campaign bot")
     again, nothing = await shop.poll(request)
     assert (again.status, nothing) == (RequestStatus.COLLECTED, None)
@@ -182,7 +184,7 @@ async def test_what_waits_is_listed(shop):
 
 
 def once(key="k1", content=None):
-    return Once(key, "POST", "/v1/keys/requests", content or {"name": "Campaign bot"})
+    return IdempotentRequest(key, "POST", "/v1/keys/requests", content or {"name": "Campaign bot"})
 
 
 async def test_an_identical_retry_gets_the_first_answer_again(shop, clock):
@@ -215,14 +217,14 @@ async def test_a_long_idempotency_key_is_refused(shop):
 async def shops(houses):
     """The same shop seen by two processes."""
     one, other = houses
-    founded = await one.found()
-    return Shop(one, founded), Shop(other, founded)
+    initialized_deployment = await one.found()
+    return Shop(one, initialized_deployment), Shop(other, initialized_deployment)
 
 
 async def test_of_20_parallel_approvals_one_decides(shops):
     one, other = shops
     filed, owner = await one.file(), await one.person(Role.OWNER)
-    outcomes = await asyncio.gather(
+    outcomes = await asyncio.max_pending(
         *(
             shop.house.approvals.decide(filed.token, owner, approve=approve)
             for shop, approve in [(one, True), (other, False)] * 10
@@ -237,7 +239,7 @@ async def test_of_20_parallel_approvals_one_decides(shops):
 async def test_of_20_parallel_polls_one_has_the_key(shops):
     one, other = shops
     request = await one.approved()
-    polled = await asyncio.gather(*(shop.poll(request) for shop in (one, other) * 10))
+    polled = await asyncio.max_pending(*(shop.poll(request) for shop in (one, other) * 10))
     minted = [key for _, key in polled if key is not None]
     assert len(minted) == 1
     named = [c for c in await one.house.store.keys(one.workspace.id) if c.kind == "named"]
@@ -247,7 +249,7 @@ async def test_of_20_parallel_polls_one_has_the_key(shops):
 
 async def test_of_50_parallel_retries_one_is_filed(shops):
     one, other = shops
-    filed = await asyncio.gather(*(shop.file(once=once()) for shop in (one, other) * 25))
+    filed = await asyncio.max_pending(*(shop.file(once=once()) for shop in (one, other) * 25))
     assert len({each.token for each in filed}) == 1
     assert sum(not each.replayed for each in filed) == 1
     assert len(await one.house.store.pending(one.workspace.id)) == 1
@@ -261,4 +263,4 @@ async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, 
 
 
 async def named(shop):
-    return await mint_key(shop.house.store, shop.workspace, shop.house.clock(), name="Reader")
+    return await create_named_key(shop.house.store, shop.workspace, shop.house.clock(), name="Reader")

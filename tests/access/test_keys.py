@@ -6,36 +6,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.access.keys import found_workspace, mint_key, revoke_key
-from service_core.access.model import CredentialKind, Identity
-from service_core.access.plans import PLANS
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.access.billing_plans import BILLING_PLANS
+from service_core.access.models import AuthContext, CredentialKind
 from service_core.access.scopes import parse_scopes, require_active, require_scope
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
-from service_core.kernel.ids import digest, new_id
+from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
 
 
 @pytest.fixture
-async def founded(directory, clock):
-    return await found_workspace(
+async def initialized_deployment(directory, clock):
+    return await create_workspace_with_keys(
         directory, clock(), name=" Example Shop ", timezone="Europe/Berlin", currency="eur"
     )
 
 
-async def test_a_new_workspace_has_a_public_id_a_secret_and_two_keys(directory, founded):
-    assert re.fullmatch("[A-Za-z0-9]{12}", founded.workspace.public_id)
-    assert len(founded.workspace.secret) == 32
-    assert (founded.workspace.name, founded.workspace.currency) == ("Example Shop", "EUR")
-    assert re.fullmatch("dk_[0-9a-f]{32}", founded.write_key.secret)
-    assert re.fullmatch("dk_agent_[A-Za-z0-9_-]{43}", founded.agent_key.secret)
-    kinds = [credential.kind for credential in await directory.keys(founded.workspace.id)]
+async def test_a_new_workspace_has_a_public_id_a_secret_and_two_keys(directory, initialized_deployment):
+    assert re.fullmatch("[A-Za-z0-9]{12}", initialized_deployment.workspace.public_id)
+    assert len(initialized_deployment.workspace.secret) == 32
+    assert (initialized_deployment.workspace.name, initialized_deployment.workspace.currency) == (
+        "Example Shop",
+        "EUR",
+    )
+    assert re.fullmatch("dk_[0-9a-f]{32}", initialized_deployment.write_key.secret)
+    assert re.fullmatch("dk_agent_[A-Za-z0-9_-]{43}", initialized_deployment.agent_key.secret)
+    kinds = [credential.kind for credential in await directory.keys(initialized_deployment.workspace.id)]
     assert kinds == [CredentialKind.WRITE, CredentialKind.AGENT]
 
 
-async def test_only_digests_are_kept_and_no_value_shows_a_secret(directory, founded):
-    secrets = founded.write_key.secret, founded.agent_key.secret
-    assert set(directory.digests) == {digest(secret) for secret in secrets}
-    assert not any(secret in repr((founded, directory.credentials)) for secret in secrets)
+async def test_only_digests_are_kept_and_no_value_shows_a_secret(directory, initialized_deployment):
+    secrets = initialized_deployment.write_key.secret, initialized_deployment.agent_key.secret
+    assert set(directory.digests) == {sha256_hex(secret) for secret in secrets}
+    assert not any(secret in repr((initialized_deployment, directory.credentials)) for secret in secrets)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,7 @@ async def test_only_digests_are_kept_and_no_value_shows_a_secret(directory, foun
 )
 async def test_a_workspace_is_refused_with_the_field_that_is_wrong(directory, clock, field, value):
     with pytest.raises(BadRequest) as caught:
-        await found_workspace(directory, clock(), **{"name": "Example Shop", field: value})
+        await create_workspace_with_keys(directory, clock(), **{"name": "Example Shop", field: value})
     assert caught.value.field == field
     assert directory.owners == {}
 
@@ -69,39 +72,49 @@ async def test_a_workspace_is_refused_with_the_field_that_is_wrong(directory, cl
     ],
 )
 async def test_a_named_keys_limit_is_clamped_to_the_cap_of_the_plan(directory, clock, plan, asked, given):
-    founded = await found_workspace(directory, clock(), name="Example Shop", plan=plan)
-    minted = await mint_key(directory, founded.workspace, clock(), name="Reader", rate_limit=asked)
+    initialized_deployment = await create_workspace_with_keys(
+        directory, clock(), name="Example Shop", plan=plan
+    )
+    minted = await create_named_key(
+        directory, initialized_deployment.workspace, clock(), name="Reader", rate_limit=asked
+    )
     assert minted.credential.rate_limit == given
 
 
-async def test_a_named_key_allows_100_requests_and_reads_when_nothing_else_is_said(directory, founded, clock):
-    minted = await mint_key(directory, founded.workspace, clock(), name="Reader")
+async def test_a_named_key_allows_100_requests_and_reads_when_nothing_else_is_said(
+    directory, initialized_deployment, clock
+):
+    minted = await create_named_key(directory, initialized_deployment.workspace, clock(), name="Reader")
     assert minted.credential.rate_limit == 100
     assert minted.credential.scopes == {Scope.READ}
     assert minted.credential.hint == "…" + minted.secret[-4:]
 
 
-async def test_a_key_without_a_scope_is_refused(directory, founded, clock):
+async def test_a_key_without_a_scope_is_refused(directory, initialized_deployment, clock):
     with pytest.raises(BadRequest):
-        await mint_key(directory, founded.workspace, clock(), name="Nothing", scopes=())
+        await create_named_key(
+            directory, initialized_deployment.workspace, clock(), name="Nothing", scopes=()
+        )
 
 
-async def test_a_key_of_another_workspace_cannot_be_revoked(directory, founded, clock):
-    other = await found_workspace(directory, clock(), name="Other")
+async def test_a_key_of_another_workspace_cannot_be_revoked(directory, initialized_deployment, clock):
+    other = await create_workspace_with_keys(directory, clock(), name="Other")
     with pytest.raises(NotFound):
-        await revoke_key(directory, other.workspace, founded.agent_key.credential.id, clock())
+        await revoke_key(directory, other.workspace, initialized_deployment.agent_key.credential.id, clock())
     with pytest.raises(NotFound):
-        await revoke_key(directory, founded.workspace, new_id(), clock())
+        await revoke_key(directory, initialized_deployment.workspace, new_id(), clock())
 
 
-async def test_revoking_twice_keeps_the_first_instant(directory, founded, clock):
-    first = await revoke_key(directory, founded.workspace, founded.agent_key.credential.id, clock())
+async def test_revoking_twice_keeps_the_first_instant(directory, initialized_deployment, clock):
+    first = await revoke_key(
+        directory, initialized_deployment.workspace, initialized_deployment.agent_key.credential.id, clock()
+    )
     clock.advance(hours=1)
-    assert await revoke_key(directory, founded.workspace, first.id, clock()) == first
+    assert await revoke_key(directory, initialized_deployment.workspace, first.id, clock()) == first
 
 
-def test_a_missing_scope_is_named(founded):
-    identity = Identity(founded.agent_key.credential, founded.workspace)
+def test_a_missing_scope_is_named(initialized_deployment):
+    identity = AuthContext(initialized_deployment.agent_key.credential, initialized_deployment.workspace)
     require_scope(identity, Scope.READ)
     require_active(identity)
     with pytest.raises(Forbidden) as caught:
@@ -122,7 +135,10 @@ def test_an_unknown_scope_is_refused_and_the_known_ones_are_named():
 
 
 def test_the_plans_have_the_limits_of_the_contract():
-    assert {plan.id: (plan.events_limit, plan.postbacks_limit, plan.key_cap) for plan in PLANS.values()} == {
+    assert {
+        plan.id: (plan.events_limit, plan.postbacks_limit, plan.max_key_rate_limit)
+        for plan in BILLING_PLANS.values()
+    } == {
         "starter": (250_000, 25_000, 100),
         "growth": (1_500_000, 125_000, 300),
         "scale": (5_000_000, 500_000, 600),
@@ -132,7 +148,7 @@ def test_the_plans_have_the_limits_of_the_contract():
     }
 
 
-@given(st.sampled_from(sorted(PLANS)), st.integers(-10, 100_000))
+@given(st.sampled_from(sorted(BILLING_PLANS)), st.integers(-10, 100_000))
 def test_a_clamped_limit_is_positive_and_never_over_the_cap(plan, asked):
-    given_limit = PLANS[plan].clamp(asked)
-    assert 1 <= given_limit <= (PLANS[plan].key_cap or max(1, asked))
+    given_limit = BILLING_PLANS[plan].clamp_rate_limit(asked)
+    assert 1 <= given_limit <= (BILLING_PLANS[plan].max_key_rate_limit or max(1, asked))

@@ -4,8 +4,13 @@ import asyncio
 
 import pytest
 
-from service_core.access.members.invite import accept_invitation, change_role, invite, remove_member
-from service_core.access.members.model import Account, Member
+from service_core.access.members.invitations import (
+    accept_invitation,
+    change_role,
+    invite_member,
+    remove_member,
+)
+from service_core.access.members.models import Account, Member
 from service_core.access.roles import Role
 from service_core.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
 from service_core.kernel.ids import new_id
@@ -22,7 +27,7 @@ async def owner(house, shop):
 
 
 async def invited(house, shop, by, email="bob@example.com", role=Role.MEMBER):
-    return await invite(
+    return await invite_member(
         house.store, house.mail, shop, by, email=email, role=role, web_url=house.WEB, now=house.clock()
     )
 
@@ -36,9 +41,9 @@ async def account(house, email="bob@example.com"):
 async def test_one_address_is_one_account(house):
     bob = await account(house)
     assert not await house.store.save_account(Account(new_id(), bob.email, None, house.clock()))
-    assert await house.store.account_of("bob@example.com") == bob
+    assert await house.store.find_account_by_email("bob@example.com") == bob
     assert await house.store.account(bob.id) == bob
-    assert await house.store.account_of("ann@example.com") is None
+    assert await house.store.find_account_by_email("ann@example.com") is None
 
 
 async def test_an_invitation_is_mailed_and_accepted_once(house, shop, owner):
@@ -47,7 +52,7 @@ async def test_an_invitation_is_mailed_and_accepted_once(house, shop, owner):
     assert house.mail.letters[0].to == "bob@example.com"
     member = await accept_invitation(house.store, bob, house.mail.token(), house.clock())
     assert (member.role, await house.store.role(shop.id, bob.id)) == (Role.MEMBER, member)
-    assert await house.store.memberships(bob.id) == [(shop, member)]
+    assert await house.store.list_memberships(bob.id) == [(shop, member)]
     assert await house.store.invitations(shop.id) == []
     with pytest.raises(NotFound):
         await accept_invitation(house.store, bob, house.mail.token(), house.clock())
@@ -80,8 +85,8 @@ async def test_a_new_invitation_replaces_the_open_one(house, shop, owner):
 async def test_a_withdrawn_invitation_opens_nothing(house, shop, owner):
     made = await invited(house, shop, owner)
     other = (await house.found("Other")).workspace
-    assert not await house.store.withdraw(other.id, made.invitation.id)
-    assert await house.store.withdraw(shop.id, made.invitation.id)
+    assert not await house.store.withdraw_invitation(other.id, made.invitation.id)
+    assert await house.store.withdraw_invitation(shop.id, made.invitation.id)
     with pytest.raises(NotFound):
         await accept_invitation(house.store, await account(house), made.token, house.clock())
 
@@ -149,7 +154,7 @@ async def test_of_two_owners_who_leave_together_one_stays(houses):
     one, other = houses
     shop = (await one.found()).workspace
     owners = [await one.person(shop, Role.OWNER, f"{n}@example.com") for n in range(2)]
-    left = await asyncio.gather(
+    left = await asyncio.max_pending(
         one.store.remove_member(shop.id, owners[0].account_id),
         other.store.remove_member(shop.id, owners[1].account_id),
     )

@@ -6,15 +6,19 @@ from dataclasses import fields, replace
 import pytest
 
 from plugins.passkeys_webauthn.adapter import WebAuthnPasskeys
-from service_core.access.members.model import Account
-from service_core.access.passkeys.ceremonies import Browser, PasskeySignIn
-from service_core.access.passkeys.model import Asserted, Attested, relying_party
-from service_core.kernel.errors import Conflict, TooMany, Unauthorized, Unavailable503
+from service_core.access.members.models import Account
+from service_core.access.passkeys.ceremonies import BrowserContext, PasskeySignIn
+from service_core.access.passkeys.models import (
+    AuthenticationResponse,
+    RegistrationResponse,
+    build_relying_party,
+)
+from service_core.kernel.errors import Conflict, ServiceUnavailable, TooManyRequests, Unauthorized
 from service_core.kernel.ids import new_id, new_token
-from tests.web.authenticator import ORIGIN, Authenticator, decoded
+from tests.fixtures.software_authenticator import ORIGIN, SoftwareAuthenticator, base64url_decode
 
 PASSWORD = "correct horse battery"
-BROWSER = Browser(new_token(), "203.0.113.7")
+BROWSER = BrowserContext(new_token(), "203.0.113.7")
 
 
 @pytest.fixture
@@ -27,7 +31,7 @@ def passkey_sign_in(house):
         limiter=house.limiter,
         clock=house.clock,
         webauthn=WebAuthnPasskeys(),
-        party=relying_party(ORIGIN),
+        party=build_relying_party(ORIGIN),
     )
 
 
@@ -42,19 +46,23 @@ async def ann(house):
 async def make(passkey_sign_in, account, device):
     asked = json.loads(await passkey_sign_in.ask_to_make(account, PASSWORD, BROWSER))
     made = device.make(asked)
-    attested = Attested(decoded(made["client_data"]), decoded(made["attestation"]), frozenset({"usb"}))
+    attested = RegistrationResponse(
+        base64url_decode(made["client_data"]), base64url_decode(made["attestation"]), frozenset({"usb"})
+    )
     return await passkey_sign_in.make(account, " Key ", asked["challenge"], attested, BROWSER)
 
 
 async def enter(passkey_sign_in, device, browser=BROWSER):
     asked = json.loads(await passkey_sign_in.ask_to_sign(browser))
     signed = device.sign(asked)
-    asserted = Asserted(**{field.name: decoded(signed[field.name]) for field in fields(Asserted)})
+    asserted = AuthenticationResponse(
+        **{field.name: base64url_decode(signed[field.name]) for field in fields(AuthenticationResponse)}
+    )
     return await passkey_sign_in.sign_in(asked["challenge"], asserted, browser)
 
 
 async def test_a_passkey_opens_a_session_until_it_is_removed(house, passkey_sign_in, ann, clock):
-    device = Authenticator(counter=1)
+    device = SoftwareAuthenticator(counter=1)
     made = await make(passkey_sign_in, ann, device)
     assert (made.name, made.transports) == ("Key", {"usb"})
     assert await house.store.passkeys(ann.id) == [made]
@@ -75,11 +83,13 @@ async def test_a_passkey_opens_a_session_until_it_is_removed(house, passkey_sign
 
 
 async def test_a_challenge_is_for_one_browser(passkey_sign_in, ann):
-    device = Authenticator()
+    device = SoftwareAuthenticator()
     await make(passkey_sign_in, ann, device)
     asked = json.loads(await passkey_sign_in.ask_to_sign(BROWSER))
-    signed = device.sign(asked)
-    asserted = Asserted(**{field.name: decoded(signed[field.name]) for field in fields(Asserted)})
+    signed = device.sign_challenge(asked)
+    asserted = AuthenticationResponse(
+        **{field.name: base64url_decode(signed[field.name]) for field in fields(AuthenticationResponse)}
+    )
     for browser in (replace(BROWSER, secret=new_token()), BROWSER):
         with pytest.raises(Unauthorized):
             await passkey_sign_in.sign_in(asked["challenge"], asserted, browser)
@@ -88,7 +98,7 @@ async def test_a_challenge_is_for_one_browser(passkey_sign_in, ann):
 async def test_a_client_asks_thirty_times_in_a_quarter_of_an_hour(passkey_sign_in, clock):
     for _ in range(30):
         await passkey_sign_in.ask_to_sign(BROWSER)
-    with pytest.raises(TooMany):
+    with pytest.raises(TooManyRequests):
         await passkey_sign_in.ask_to_sign(BROWSER)
     await passkey_sign_in.ask_to_sign(replace(BROWSER, client="198.51.100.1"))
     clock.advance(minutes=16)
@@ -96,11 +106,11 @@ async def test_a_client_asks_thirty_times_in_a_quarter_of_an_hour(passkey_sign_i
 
 
 async def test_without_the_limit_store_no_passkey_opens_anything(house, passkey_sign_in, ann):
-    device = Authenticator()
+    device = SoftwareAuthenticator()
     await make(passkey_sign_in, ann, device)
     house.limiter.down = True
-    for refused in (make(passkey_sign_in, ann, Authenticator()), enter(passkey_sign_in, device)):
-        with pytest.raises(Unavailable503):
+    for refused in (make(passkey_sign_in, ann, SoftwareAuthenticator()), enter(passkey_sign_in, device)):
+        with pytest.raises(ServiceUnavailable):
             await refused
-    with pytest.raises(Unavailable503):
+    with pytest.raises(ServiceUnavailable):
         await enter(passkey_sign_in, device, replace(BROWSER, client=None))

@@ -3,43 +3,45 @@
 import pytest
 
 from service_core.access.roles import (
-    ABILITIES,
-    KEY_SCOPES,
-    OAUTH_SCOPES,
-    Ability,
+    GRANTABLE_KEY_SCOPES,
+    ROLE_OAUTH_SCOPES,
+    ROLE_PERMISSIONS,
+    Permission,
     Role,
-    require_ability,
-    require_grantor,
+    require_can_grant,
+    require_permission,
 )
 from service_core.kernel.errors import Forbidden
 from service_core.kernel.operations import Scope
 
 TABLE = {
-    Ability.READ: "owner admin member viewer",
-    Ability.REPORTS: "owner admin member",
-    Ability.MANAGE: "owner admin",
-    Ability.GRANT_WRITES: "owner",
-    Ability.RULES_AND_LINKS: "owner admin",
-    Ability.INVITE: "owner admin",
-    Ability.OWN: "owner",
+    Permission.READ: "owner admin member viewer",
+    Permission.REPORTS: "owner admin member",
+    Permission.MANAGE: "owner admin",
+    Permission.GRANT_WRITES: "owner",
+    Permission.RULES_AND_LINKS: "owner admin",
+    Permission.INVITE: "owner admin",
+    Permission.OWN: "owner",
 }
 
 
-@pytest.mark.parametrize("ability", Ability)
+@pytest.mark.parametrize("ability", Permission)
 def test_the_table_of_roles_is_that_of_the_semantics(ability):
-    assert " ".join(role.value for role in Role if ability in ABILITIES[role]) == TABLE[ability]
+    assert " ".join(role.value for role in Role if ability in ROLE_PERMISSIONS[role]) == TABLE[ability]
 
 
 def test_an_owner_grants_every_scope_on_a_key_an_admin_reads_and_nobody_else_any():
-    assert KEY_SCOPES[Role.OWNER] == set(Scope)
-    assert KEY_SCOPES[Role.ADMIN] == {Scope.READ}
-    assert KEY_SCOPES[Role.MEMBER] == KEY_SCOPES[Role.VIEWER] == set()
+    assert GRANTABLE_KEY_SCOPES[Role.OWNER] == set(Scope)
+    assert GRANTABLE_KEY_SCOPES[Role.ADMIN] == {Scope.READ}
+    assert GRANTABLE_KEY_SCOPES[Role.MEMBER] == GRANTABLE_KEY_SCOPES[Role.VIEWER] == set()
 
 
 def test_over_oauth_members_may_write_reports_and_viewers_read():
-    assert OAUTH_SCOPES[Role.OWNER] == set(Scope)
-    assert OAUTH_SCOPES[Role.ADMIN] == OAUTH_SCOPES[Role.MEMBER] == {Scope.READ, Scope.WRITE_REPORTS}
-    assert OAUTH_SCOPES[Role.VIEWER] == {Scope.READ}
+    assert ROLE_OAUTH_SCOPES[Role.OWNER] == set(Scope)
+    assert (
+        ROLE_OAUTH_SCOPES[Role.ADMIN] == ROLE_OAUTH_SCOPES[Role.MEMBER] == {Scope.READ, Scope.WRITE_REPORTS}
+    )
+    assert ROLE_OAUTH_SCOPES[Role.VIEWER] == {Scope.READ}
 
 
 @pytest.mark.parametrize(
@@ -56,14 +58,14 @@ def test_over_oauth_members_may_write_reports_and_viewers_read():
 )
 def test_who_may_put_a_scope_on_a_key(role, scopes, code):
     if code is None:
-        require_grantor(role, scopes)
+        require_can_grant(role, scopes)
         return
     with pytest.raises(Forbidden) as caught:
-        require_grantor(role, scopes)
+        require_can_grant(role, scopes)
     assert caught.value.code == code
 
 
 def test_what_only_an_owner_may_says_so():
     with pytest.raises(Forbidden) as caught:
-        require_ability(Role.ADMIN, Ability.OWN)
+        require_permission(Role.ADMIN, Permission.OWN)
     assert caught.value.code == "owner_required"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service_core.access.members.letters import send_password_link
-from service_core.access.members.model import Account
-from service_core.kernel.errors import BadRequest, TooMany, Unauthorized, Unavailable503
+from service_core.access.members.emails import send_password_link
+from service_core.access.members.models import Account
+from service_core.kernel.errors import BadRequest, ServiceUnavailable, TooManyRequests, Unauthorized
 from service_core.kernel.ids import new_id
 
 PASSWORD = "correct horse battery"
@@ -88,7 +88,7 @@ async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_othe
     bob = Account(new_id(), "bob@example.com", "Bob", house.clock())
     await house.store.save_account(bob)
     theirs = await house.sign_in.admit(bob)
-    await house.sign_in.sign_out_elsewhere(ann, here.secret)
+    await house.sign_in.end_other_sessions(ann, here.secret)
     assert await house.sign_in.find(signed_in.secret) is None
     assert await house.sign_in.find(here.secret) is not None
     assert await house.sign_in.find(theirs.secret) is not None
@@ -98,17 +98,17 @@ async def test_attempts_are_counted_per_address_and_per_client(house, signed_in)
     for _ in range(10):
         with pytest.raises(Unauthorized):
             await house.sign_in.sign_in("ann@example.com", "wrong", client="198.51.100.1")
-    with pytest.raises(TooMany) as caught:
+    with pytest.raises(TooManyRequests) as caught:
         await house.sign_in.sign_in("ann@example.com", PASSWORD, client="198.51.100.2")
     assert caught.value.headers["Retry-After"] == "900"
     for number in range(20):
         with pytest.raises(Unauthorized):
             await house.sign_in.sign_in(f"{number}@example.com", "wrong", client="198.51.100.1")
-    with pytest.raises(TooMany):
+    with pytest.raises(TooManyRequests):
         await house.sign_in.sign_in("new@example.com", "wrong", client="198.51.100.1")
 
 
 async def test_without_the_limit_store_nobody_signs_in(house, signed_in):
     house.limiter.down = True
-    with pytest.raises(Unavailable503):
+    with pytest.raises(ServiceUnavailable):
         await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)

@@ -7,32 +7,46 @@ from time import process_time
 
 import pytest
 
-from service_core.access.members.model import Account
-from service_core.access.requests.file import follow
-from service_core.access.requests.model import RequestStatus
+from service_core.access.key_requests.create import poll_key_request
+from service_core.access.key_requests.models import RequestStatus
+from service_core.access.members.models import Account
 from service_core.access.roles import Role
-from service_core.access.signup.apply import Wish
-from service_core.access.signup.model import CheckoutDown, Notice, Payment, PaymentState, Placed, SignupStatus
-from service_core.access.signup.ports import By
-from service_core.kernel.errors import BadRequest, Conflict, Forbidden, NotFound, TooMany, Unavailable503
-from service_core.kernel.ids import SIGNUP_SECRET, digest, new_id, new_token
-from tests.databases import SQLITE
+from service_core.access.signup.create import RequestedKey
+from service_core.access.signup.models import (
+    CheckoutSession,
+    CheckoutUnavailable,
+    CheckoutWebhook,
+    SignupPayment,
+    SignupPaymentState,
+    SignupStatus,
+)
+from service_core.access.signup.ports import SignupLookup
+from service_core.kernel.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    NotFound,
+    ServiceUnavailable,
+    TooManyRequests,
+)
+from service_core.kernel.ids import SIGNUP_SECRET_PATTERN, new_id, new_token, sha256_hex
+from tests.fixtures.databases import SQLITE
 
-WISH = Wish("Reader", "to report")
+WISH = RequestedKey("Reader", "to report")
 
 
 async def stored(house, applied):
-    return await house.store.find_signup(By.ID, str(applied.signup.id))
+    return await house.store.find_signup(SignupLookup.ID, str(applied.signup.id))
 
 
 async def test_a_signup_makes_nothing_but_itself(house):
     applied = await house.sign_up(wish=WISH)
-    assert SIGNUP_SECRET.fullmatch(applied.secret)
+    assert SIGNUP_SECRET_PATTERN.fullmatch(applied.secret)
     assert applied.checkout_url == f"{house.WEB}/checkout/{applied.signup.id}"
     assert applied.signup.expires_at == house.clock() + timedelta(days=7)
     assert applied.key_request.status is RequestStatus.PENDING
     assert await house.store.workspaces() == []
-    assert await house.store.account_of("ann@example.com") is None
+    assert await house.store.find_account_by_email("ann@example.com") is None
     assert house.mail.letters == []
 
 
@@ -47,7 +61,7 @@ async def test_a_payment_makes_account_workspace_membership_and_keys(house):
     assert (workspace.name, workspace.domain, workspace.timezone, workspace.plan) == (
         "Example Ltd", "shop.example", "Europe/Berlin", "growth",
     )  # fmt: skip
-    account = await house.store.account_of("ann@example.com")
+    account = await house.store.find_account_by_email("ann@example.com")
     assert (await house.store.role(workspace.id, account.id)).role is Role.OWNER
     assert {one.kind.value for one in await house.store.keys(workspace.id)} == {"write", "agent"}
     letter = house.mail.letters[0]
@@ -60,8 +74,8 @@ async def test_a_known_address_gets_one_more_workspace_and_keeps_its_password(ho
     await house.store.save_account(known)
     await house.pay(await house.sign_up())
     await house.pay(await house.sign_up())
-    assert await house.store.account_of("ann@example.com") == known
-    assert len(await house.store.memberships(known.id)) == 2
+    assert await house.store.find_account_by_email("ann@example.com") == known
+    assert len(await house.store.list_memberships(known.id)) == 2
     assert "token=" not in house.mail.letters[0].text
 
 
@@ -72,17 +86,17 @@ async def test_the_same_payment_told_20_times_at_once_makes_one_workspace(houses
 
     async def poll(house):
         return await house.settlement.settle(
-            replace(await house.checkout.look(order), state=PaymentState.PAID)
+            replace(await house.checkout.look(order), state=SignupPaymentState.PAID)
         )
 
-    won = await asyncio.gather(
+    won = await asyncio.max_pending(
         *(told for house in (one, other) * 5 for told in (house.pay(applied), poll(house)))
     )
     assert won.count(True) == 1
     (workspace,) = await one.store.workspaces()
-    account = await one.store.account_of("ann@example.com")
+    account = await one.store.find_account_by_email("ann@example.com")
     assert len(await one.store.members(workspace.id)) == 1
-    assert len(await one.store.memberships(account.id)) == 1
+    assert len(await one.store.list_memberships(account.id)) == 1
     assert len(await one.store.keys(workspace.id)) == 2
     assert len(one.mail.letters) + len(other.mail.letters) == 1
 
@@ -90,9 +104,9 @@ async def test_the_same_payment_told_20_times_at_once_makes_one_workspace(houses
 async def test_two_signups_of_one_address_paid_at_once_share_one_account(houses):
     one, other = houses
     signups = [await one.sign_up(), await one.sign_up()]
-    assert await asyncio.gather(one.pay(signups[0]), other.pay(signups[1])) == [True, True]
-    account = await one.store.account_of("ann@example.com")
-    assert len(await one.store.memberships(account.id)) == 2
+    assert await asyncio.max_pending(one.pay(signups[0]), other.pay(signups[1])) == [True, True]
+    account = await one.store.find_account_by_email("ann@example.com")
+    assert len(await one.store.list_memberships(account.id)) == 2
 
 
 async def test_a_payment_counts_after_the_cancellation_and_after_the_week(house, clock):
@@ -118,14 +132,14 @@ async def test_an_unpaid_signup_expires_after_seven_days(house, clock):
         lambda notice: replace(notice, body=notice.body.replace(b"paid", b"open")),
         lambda notice: replace(notice, received_at=notice.received_at + timedelta(seconds=301)),
         lambda notice: replace(notice, received_at=notice.received_at - timedelta(seconds=301)),
-        lambda notice: Notice(b"{}", {"sandbox-signature": "1,é"}, notice.received_at),
+        lambda notice: CheckoutWebhook(b"{}", {"sandbox-signature": "1,é"}, notice.received_at),
     ],
     ids=["unsigned", "altered", "too old", "from the future", "nonsense"],
 )
 async def test_a_forged_notice_makes_nothing(house, clock, forge):
     applied = await house.sign_up()
     with pytest.raises(Forbidden) as caught:
-        await house.settlement.receive(forge(house.checkout.confirm(applied.signup.id, clock())))
+        await house.settlement.receive(forge(house.checkout.confirm_payment(applied.signup.id, clock())))
     assert caught.value.code == "invalid_signature"
     assert await house.store.workspaces() == []
 
@@ -133,8 +147,8 @@ async def test_a_forged_notice_makes_nothing(house, clock, forge):
 async def test_a_payment_of_another_deployment_and_of_nothing_make_nothing(house, another, clock):
     applied = await house.sign_up()
     with pytest.raises(Forbidden):
-        await house.settlement.receive(another().checkout.confirm(applied.signup.id, clock()))
-    assert not await house.settlement.receive(house.checkout.confirm(new_id(), clock()))
+        await house.settlement.receive(another().checkout.confirm_payment(applied.signup.id, clock()))
+    assert not await house.settlement.receive(house.checkout.confirm_payment(new_id(), clock()))
     assert await house.store.workspaces() == []
 
 
@@ -142,19 +156,19 @@ class Late:
     """A checkout whose notice is lost; `state` is what it says when it is asked."""
 
     def __init__(self):
-        self.inner, self.state, self.asked = None, PaymentState.OPEN, 0
+        self.inner, self.state, self.asked = None, SignupPaymentState.OPEN, 0
 
     async def place(self, order):
         self.order = order
         if self.state is None:
-            raise CheckoutDown
-        return Placed(f"order-{order.signup_id}", "https://pay.example")
+            raise CheckoutUnavailable
+        return CheckoutSession(f"order-{order.signup_id}", "https://pay.example")
 
     async def look(self, order):
         self.asked += 1
         if self.state is None:
-            raise CheckoutDown
-        return Payment(self.order.signup_id, order, self.state)
+            raise CheckoutUnavailable
+        return SignupPayment(self.order.signup_id, order, self.state)
 
 
 async def test_a_poll_makes_up_for_a_lost_notice_and_spares_the_checkout(another, clock):
@@ -163,22 +177,22 @@ async def test_a_poll_makes_up_for_a_lost_notice_and_spares_the_checkout(another
     applied = await house.sign_up()
     signup = await stored(house, applied)
     for _ in range(5):
-        assert (await house.settlement.reconcile(signup)).status is SignupStatus.PENDING
+        assert (await house.settlement.refresh_payment(signup)).status is SignupStatus.PENDING
     assert checkout.asked == 1
     clock.advance(seconds=10)
     checkout.state = None
-    assert (await house.settlement.reconcile(signup)).status is SignupStatus.PENDING
+    assert (await house.settlement.refresh_payment(signup)).status is SignupStatus.PENDING
     clock.advance(seconds=10)
-    checkout.state = PaymentState.PAID
-    assert (await house.settlement.reconcile(signup)).status is SignupStatus.PAID
-    assert (await house.settlement.reconcile(await stored(house, applied))).status is SignupStatus.PAID
+    checkout.state = SignupPaymentState.PAID
+    assert (await house.settlement.refresh_payment(signup)).status is SignupStatus.PAID
+    assert (await house.settlement.refresh_payment(await stored(house, applied))).status is SignupStatus.PAID
     assert checkout.asked == 3
 
 
 async def test_a_checkout_that_is_away_is_said(another):
     checkout = Late()
     checkout.state = None
-    with pytest.raises(Unavailable503) as caught:
+    with pytest.raises(ServiceUnavailable) as caught:
         await another(checkout=checkout).sign_up()
     assert caught.value.code == "checkout_unavailable"
 
@@ -186,12 +200,12 @@ async def test_a_checkout_that_is_away_is_said(another):
 async def test_five_signups_an_hour_from_one_client_and_a_64_is_one_client(house, clock):
     for number in range(5):
         await house.sign_up(f"{number}@example.com", "2001:db8:1:2::1")
-    with pytest.raises(TooMany) as caught:
+    with pytest.raises(TooManyRequests) as caught:
         await house.sign_up("6@example.com", "2001:db8:1:2:ffff::9")
     assert (caught.value.code, caught.value.headers["Retry-After"]) == ("signup_rate_limited", "3600")
     await house.sign_up("6@example.com", "2001:db8:1:3::1")
     clock.advance(minutes=59)
-    with pytest.raises(TooMany) as caught:
+    with pytest.raises(TooManyRequests) as caught:
         await house.sign_up("7@example.com", "2001:db8:1:2::1")
     assert caught.value.headers["Retry-After"] == "60"
     clock.advance(minutes=1)
@@ -201,7 +215,7 @@ async def test_five_signups_an_hour_from_one_client_and_a_64_is_one_client(house
 async def test_three_signups_a_day_of_one_address(house, clock):
     for number in range(3):
         await house.sign_up(client=f"198.51.100.{number}")
-    with pytest.raises(TooMany) as caught:
+    with pytest.raises(TooManyRequests) as caught:
         await house.sign_up(client="198.51.100.9")
     assert int(caught.value.headers["Retry-After"]) == 9 * 3600
     clock.advance(hours=9)
@@ -210,7 +224,7 @@ async def test_three_signups_a_day_of_one_address(house, clock):
 
 async def test_without_the_limit_store_nobody_signs_up(house):
     house.limiter.down = True
-    with pytest.raises(Unavailable503) as caught:
+    with pytest.raises(ServiceUnavailable) as caught:
         await house.sign_up()
     assert caught.value.code == "limiter_unavailable"
 
@@ -249,8 +263,8 @@ async def test_the_verification_variant_mails_a_link_to_the_checkout(another, cl
     assert (house.mail.letters[0].to, len(house.mail.letters)) == ("ann@example.com", 1)
     url = await house.applications.verify(house.mail.token())
     assert url.startswith(f"{house.WEB}/checkout/")
-    signup = await house.store.find_signup(By.ID, url.rpartition("/")[2])
-    assert await house.settlement.receive(house.checkout.confirm(signup.id, clock()))
+    signup = await house.store.find_signup(SignupLookup.ID, url.rpartition("/")[2])
+    assert await house.settlement.receive(house.checkout.confirm_payment(signup.id, clock()))
     with pytest.raises(NotFound):
         await house.applications.verify(house.mail.token())
 
@@ -264,7 +278,7 @@ async def test_an_unknown_verification_link_leads_nowhere(another, token):
 async def test_a_verification_mail_that_cannot_leave_is_said(another):
     house = another(mode="verification")
     house.mail.down = True
-    with pytest.raises(Unavailable503) as caught:
+    with pytest.raises(ServiceUnavailable) as caught:
         await house.sign_up()
     assert caught.value.code == "mail_unavailable"
 
@@ -295,7 +309,7 @@ async def test_the_card_of_the_key_is_decided_after_payment_by_the_welcome_link(
     assert (card.workspace.name, card.status, card.request.name) == ("My workspace", "pending", "Reader")
     assert card.request.expires_at == clock() + timedelta(hours=24)
     await house.welcome.decide(token, approve=True)
-    request, minted = await follow(
+    request, minted = await poll_key_request(
         house.store, applied.key_request.id, applied.signup.id, card.workspace, clock()
     )
     assert (request.status, minted.credential.workspace_id) == (RequestStatus.COLLECTED, card.workspace.id)
@@ -326,6 +340,8 @@ async def test_a_new_welcome_link_ends_the_former_one(house):
 
 async def test_the_secret_of_a_signup_is_found_by_its_digest_alone(house):
     applied = await house.sign_up()
-    assert (await house.store.find_signup(By.SECRET, digest(applied.secret))).id == applied.signup.id
-    assert await house.store.find_signup(By.SECRET, digest(new_token())) is None
-    assert await house.store.find_signup(By.ID, new_id().hex) is None
+    assert (
+        await house.store.find_signup(SignupLookup.SECRET, sha256_hex(applied.secret))
+    ).id == applied.signup.id
+    assert await house.store.find_signup(SignupLookup.SECRET, sha256_hex(new_token())) is None
+    assert await house.store.find_signup(SignupLookup.ID, new_id().hex) is None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service_core.access.workspaces import Workspaces
-from service_core.testing.intake import workspace
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.testing.ingestion_stubs import make_workspace
 
 
 class Book:
@@ -11,7 +11,7 @@ class Book:
 
     def __init__(self):
         self.read, self.changes, self.away = 0, 1, False
-        self.kept = [workspace()]
+        self.kept = [make_workspace()]
 
     def generation(self):
         return None if self.away else self.changes
@@ -24,32 +24,34 @@ class Book:
 
 
 async def test_a_directory_is_read_again_when_it_has_changed():
-    book, known = Book(), workspace()
-    workspaces = Workspaces(book)
-    assert await workspaces.find(known.id) == await workspaces.find_public(known.public_id) == known
-    assert await workspaces.find_public("nobody") is None
+    book, known = Book(), make_workspace()
+    workspaces = WorkspaceCache(book)
+    assert (
+        await workspaces.find_by_id(known.id) == await workspaces.find_by_public_id(known.public_id) == known
+    )
+    assert await workspaces.find_by_public_id("nobody") is None
     assert book.read == 1
     book.kept, book.changes = [], 2
-    assert await workspaces.find_public(known.public_id) is None
+    assert await workspaces.find_by_public_id(known.public_id) is None
     assert book.read == 2
 
 
 async def test_while_the_directory_is_away_what_was_right_counts_for_whoever_takes_it():
-    book, known, now = Book(), workspace(), [0.0]
-    workspaces = Workspaces(book, lambda: now[0])
+    book, known, now = Book(), make_workspace(), [0.0]
+    workspaces = WorkspaceCache(book, lambda: now[0])
     book.away = True
     with pytest.raises(OSError, match="away"):
-        await workspaces.find_public(known.public_id, unsure=True)
+        await workspaces.find_by_public_id(known.public_id, allow_stale=True)
     book.away = False
-    await workspaces.find(known.id)
+    await workspaces.find_by_id(known.id)
     now[0] = 200.0
-    await workspaces.find(known.id)
+    await workspaces.find_by_id(known.id)
     book.away, now[0] = True, 499.0
-    assert await workspaces.find_public(known.public_id, unsure=True) == known
+    assert await workspaces.find_by_public_id(known.public_id, allow_stale=True) == known
     with pytest.raises(OSError, match="away"):
-        await workspaces.find_public(known.public_id)
+        await workspaces.find_by_public_id(known.public_id)
     now[0] = 501.0
     with pytest.raises(OSError, match="away"):
-        await workspaces.find_public(known.public_id, unsure=True)
+        await workspaces.find_by_public_id(known.public_id, allow_stale=True)
     book.away = False
-    assert await workspaces.find_public(known.public_id) == known
+    assert await workspaces.find_by_public_id(known.public_id) == known

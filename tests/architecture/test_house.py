@@ -25,7 +25,7 @@ INGEST = (
     *("plugins.workspace_sql.adapter", "plugins.workspace_sql.sqlite"),
 )
 SERVE = (
-    *(*INGEST, "hosts.serve", "hosts.roles.site", "plugins.devices_useragent.adapter"),
+    *(*INGEST, "hosts.single_process", "hosts.roles.api_app", "plugins.devices_useragent.adapter"),
     *("plugins.events_sql.adapter", "plugins.events_sql.dialects.duckdb.backend"),
 )
 """What the two processes of a service have loaded by the time they answer."""

@@ -1,4 +1,4 @@
-"""What events cost in ClickHouse: measured as a store grows, beside what the model of the deployers' page says.
+"""What events cost in ClickHouseBackend: measured as a store grows, beside what the model of the deployers' page says.
 
     nice -n 10 python -m tests.bench.capacity --events 10000000 50000000
 
@@ -25,35 +25,43 @@ import clickhouse_connect
 from rich.console import Console
 from rich.table import Table
 
-from plugins.events_sql import caches
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.dialects.clickhouse import layout, writing
-from plugins.events_sql.dialects.clickhouse.backend import ClickHouse
-from plugins.events_sql.engine import Reader
-from plugins.events_sql.settings import ClickHouseSettings
-from plugins.events_sql.tables import CANDIDATES, EVENTS, KIN, OWNERS, SESSIONS, TOLD, WEAK_LINKS
-from service_core.plugin import (
-    Aggregate,
-    Buckets,
-    CohortPlan,
-    ConversionSet,
-    Credit,
-    FunnelPlan,
-    Relation,
-    Scan,
-    Sort,
-    Span,
-    Unit,
-    Weighting,
-    count,
-    distinct,
-    total,
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.dialects.clickhouse import append, ddl
+from plugins.events_sql.dialects.clickhouse.backend import ClickHouseBackend
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.schema.tables import (
+    EVENTS,
+    REPORTED_TOUCHES,
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+    WEAK_LINKS,
 )
-from service_core.testing.story import Story
-from tests.bench.capacity_model import APPEND_SECONDS, needs
-from tests.bench.history import COLUMNS, PER_SESSION, WORKSPACE, YEAR_SECONDS
+from plugins.events_sql.settings import ClickHouseSettings
+from plugins.events_sql.writes import derived_tables
+from service_core.plugin import (
+    AggregateQuery,
+    Buckets,
+    BucketUnit,
+    CohortReaderQuery,
+    ColumnSort,
+    ConversionSet,
+    CreditRule,
+    FunnelReaderQuery,
+    QueryScope,
+    Relation,
+    TimeRange,
+    Weighting,
+    count_distinct,
+    count_rows,
+    sum_column,
+)
+from service_core.testing.event_builder import EventBuilder
+from tests.bench.capacity_model import APPEND_SECONDS, estimate_needs
+from tests.bench.generated_events import EVENT_EXPRESSIONS, PER_SESSION, WORKSPACE, YEAR_SECONDS
 
-Ask = Callable[[SqlEvents], Awaitable[Any]]
+Ask = Callable[[SqlEventStore], Awaitable[Any]]
 START = datetime(2025, 7, 1, tzinfo=UTC)
 SLICE = 1_000_000
 """Events of one insert."""
@@ -63,7 +71,7 @@ BATCH, BATCHES = 5_000, 4
 SHARE = 0.3
 """Of the events, those of the workspace that is asked."""
 
-_SPELLED = {"hash(": "cityHash64(", "::VARCHAR": "::String", "::BIGINT": "::Int64"}
+_CLICKHOUSE_FUNCTIONS = {"hash(": "cityHash64(", "::VARCHAR": "::String", "::BIGINT": "::Int64"}
 
 
 def _number(of: str) -> str:
@@ -84,7 +92,7 @@ CREATE OR REPLACE TEMPORARY TABLE own AS
 SELECT {columns} FROM (
   SELECT *, s * {per} + k AS i, cityHash64(v, 7) % 4 = 0 AS known,
     toDateTime64('{start}', 6, 'UTC') + toIntervalSecond(second + k * 40) AS happened,
-    multiIf(luck % 3 = 0, 'google', luck % 3 = 1, 'news', NULL) AS source_of,
+    multiIf(luck % 3 = 0, 'google', luck % 3 = 1, 'news', NULL) AS csp_source,
     multiIf(luck % 3 = 0, 'cpc', luck % 3 = 1, 'organic', NULL) AS medium_of,
     multiIf(luck % 3 = 0, 'paid_search', luck % 3 = 1, 'organic_search', NULL) AS channel_of
   FROM (
@@ -96,14 +104,14 @@ SELECT {columns} FROM (
 
 
 @contextmanager
-def processors() -> Iterator[list[float]]:
+def cpu_per_statement() -> Iterator[list[float]]:
     """Seconds of processors and of the clock that the block took."""
     spent = [time.process_time(), time.perf_counter()]
     yield spent
     spent[:] = time.process_time() - spent[0], time.perf_counter() - spent[1]
 
 
-def write(writer: Reader, first: int, last: int, whole: int) -> None:
+def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> None:
     """Let a history of a year grow, with all that follows from it.
 
     Args:
@@ -114,10 +122,10 @@ def write(writer: Reader, first: int, last: int, whole: int) -> None:
     """
     columns = []
     for c in EVENTS.columns:
-        text = _TOLD.get(c.name) or COLUMNS.get(c.name, "NULL")
-        for said, instead in _SPELLED.items():
+        text = _TOLD.get(c.name) or EVENT_EXPRESSIONS.get(c.name, "NULL")
+        for said, instead in _CLICKHOUSE_FUNCTIONS.items():
             text = text.replace(said, instead)
-        columns.append(f"CAST({text} AS {layout.column(EVENTS, c)}) AS {c.name}")
+        columns.append(f"CAST({text} AS {ddl.column_type(EVENTS, c)}) AS {c.name}")
     told = {
         "columns": ", ".join(columns),
         "per": PER_SESSION,
@@ -126,87 +134,102 @@ def write(writer: Reader, first: int, last: int, whole: int) -> None:
     }
     for at in range(first, last, SLICE):
         count = (min(at + SLICE, last) - at) // PER_SESSION
-        writer.text(
+        writer.execute_text(
             _HISTORY.format(**told, sessions=whole // PER_SESSION, first=at // PER_SESSION, count=count)
         )
-        _derive(writer)
+        _write_derived_tables(writer)
     for w in range(1, 11):
-        own, weak = writing._of(EVENTS, UUID(int=w)), writing._of(WEAK_LINKS, UUID(int=w))
-        links = caches.links_of(own, weak).subquery("links_of")
-        writing._replace(writer, writing._version(writer), KIN, caches.kin_of(own, weak), [])
-        writing._replace(writer, writing._version(writer), OWNERS, caches.owners_of(links), [])
+        own, weak = (
+            append._workspace_rows(EVENTS, UUID(int=w)),
+            append._workspace_rows(WEAK_LINKS, UUID(int=w)),
+        )
+        links = derived_tables.identity_link_rows(own, weak).subquery("identity_link_rows")
+        append._replace_rows(
+            writer,
+            append._next_version(writer),
+            VISITOR_ID_PAIRS,
+            derived_tables.visitor_id_pair_rows(own, weak),
+            [],
+        )
+        append._replace_rows(
+            writer, append._next_version(writer), VISITOR_OWNERS, derived_tables.visitor_owner_rows(links), []
+        )
 
 
-def _derive(writer: Reader) -> None:
+def _write_derived_tables(writer: StatementRunner) -> None:
     """Store the events of the table ``own``, and what follows from them."""
-    writer.text(f"INSERT INTO events SELECT {', '.join(c.name for c in EVENTS.columns)} FROM own")
+    writer.execute_text(f"INSERT INTO events SELECT {', '.join(c.name for c in EVENTS.columns)} FROM own")
     for kind in ("visitor", "strong"):
         prefix = {"visitor": "v:", "strong": "u:"}[kind]
-        writer.text(
+        writer.execute_text(
             f"INSERT INTO ids SELECT DISTINCT workspace_id, concat('{prefix}', {kind}_id), {kind}_no"
             f" FROM own WHERE {kind}_id IS NOT NULL"
         )
-    version, own = writing._version(writer), writing._OWN
+    version, own = append._next_version(writer), append._BATCH_SESSION_EVENTS
     for table, found in (
-        (SESSIONS, caches.sessions_of(own)),
-        (TOLD, caches.told_of(own)),
-        (CANDIDATES, caches.candidates_of(own)),
+        (SESSIONS, derived_tables.session_rows(own)),
+        (REPORTED_TOUCHES, derived_tables.reported_touch_rows(own)),
+        (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(own)),
     ):
-        writing._replace(writer, version, table, found, [])
+        append._replace_rows(writer, version, table, found, [])
 
 
-def asked(of: Scan) -> dict[str, Ask]:
+def capacity_reads(of: QueryScope) -> dict[str, Ask]:
     """Typical questions about a workspace, by their kind in the model."""
     days = tuple(of.span.start + timedelta(days=i) for i in range(0, (of.span.end - of.span.start).days, 7))
-    weeks = Buckets(Unit.WEEK, days, days[-1] + timedelta(days=7))
+    weeks = Buckets(BucketUnit.WEEK, days, days[-1] + timedelta(days=7))
     steps = tuple(frozenset({name}) for name in ("page_view", "add_to_cart", "purchase"))
-    last = Credit(Weighting.LAST, timedelta(days=30), drop_direct=True)
+    last = CreditRule(Weighting.LAST, timedelta(days=30), ignore_direct=True)
     totals = (
-        count(Relation.EVENTS),
-        distinct("visitor_id", Relation.EVENTS),
-        distinct("session", Relation.EVENTS),
+        count_rows(Relation.EVENTS),
+        count_distinct("visitor_id", Relation.EVENTS),
+        count_distinct("session", Relation.EVENTS),
     )
-    top = {"order": (Sort("m0"),), "limit": 20}
+    top = {"order": (ColumnSort("m0"),), "limit": 20}
     referrers = ({Relation.EVENTS: "entry.referrer_host"},)
     campaigns = ({Relation.CREDITS: "touch.utm_campaign"},)
-    credited = (total("credit", Relation.CREDITS), total("amount", Relation.CREDITS))
+    credited = (sum_column("credit", Relation.CREDITS), sum_column("amount", Relation.CREDITS))
     return {
-        "totals": lambda store: store.aggregate(Aggregate(of, totals)),
-        "breakdown": lambda store: store.aggregate(Aggregate(of, totals[1:2], referrers, **top)),
-        "attribution": lambda store: store.aggregate(Aggregate(of, credited, campaigns, credit=last, **top)),
-        "retention": lambda store: store.cohorts(CohortPlan(of, weeks, weeks)),
-        "funnel": lambda store: store.funnel(FunnelPlan(of, steps, timedelta(days=14), of.span.end)),
+        "totals": lambda store: store.aggregate(AggregateQuery(of, totals)),
+        "breakdown": lambda store: store.aggregate(AggregateQuery(of, totals[1:2], referrers, **top)),
+        "attribution": lambda store: store.aggregate(
+            AggregateQuery(of, credited, campaigns, credit=last, **top)
+        ),
+        "retention": lambda store: store.read_cohorts(CohortReaderQuery(of, weeks, weeks)),
+        "funnel": lambda store: store.read_funnel(
+            FunnelReaderQuery(of, steps, timedelta(days=14), of.span.end)
+        ),
     }
 
 
-async def appended(store: SqlEvents, until: datetime) -> tuple[float, float]:
+async def measure_appends(store: SqlEventStore, until: datetime) -> tuple[float, float]:
     """Seconds of processors and of the clock for an event that comes in by a batch, with all that follows."""
     random, spent = Random(1), [0.0, 0.0]
     for number in range(BATCHES):
-        story = Story(UUID(int=1))
+        story = EventBuilder(UUID(int=1))
         for i in range(BATCH):
             visitor = f"new-{until:%y%m%d%H}-{number}-{i // PER_SESSION}"
             at = until + timedelta(seconds=random.randrange(3600))
-            story.happens(
+            story.add_event(
                 "page_view", at=at, visitor=visitor, session=visitor, page_path=f"/{random.randrange(400)}"
             )
-        with processors() as took:
+        with cpu_per_statement() as took:
             await store.append(story.events)
         spent = [a + b / BATCH / BATCHES for a, b in zip(spent, took, strict=True)]
     return spent[0], spent[1]
 
 
-async def sizes(store: SqlEvents) -> dict[str, int]:
+async def table_sizes(store: SqlEventStore) -> dict[str, int]:
     """Bytes on disk of each table."""
     text = "SELECT table, toInt64(sum(bytes_on_disk)) FROM system.parts WHERE active AND database = 'default' GROUP BY 1"
-    return dict(await store._engine.read(lambda reader: reader.text(text, {})))
+    return dict(await store._engine.read(lambda reader: reader.execute_text(text, {})))
 
 
-async def measured(store: SqlEvents, events: int, until: datetime, console: Console) -> None:
+async def measure_store(store: SqlEventStore, events: int, until: datetime, console: Console) -> None:
     """Ask, and tell beside what was expected."""
-    of_tables = await sizes(store)
+    of_tables = await table_sizes(store)
     derived = sum(of_tables.values()) - of_tables["events"]
-    expected = needs(events)
+    expected = estimate_needs(events)
     table = Table("figure", "measured", "model", title=f"{events:,} events")
     table.add_row(
         "bytes an event", f"{of_tables['events'] / events:.1f}", f"{expected.bytes_events / events:.1f}"
@@ -214,22 +237,25 @@ async def measured(store: SqlEvents, events: int, until: datetime, console: Cons
     table.add_row(
         "bytes of what follows", f"{derived / events:.1f}", f"{expected.bytes_derived / events:.1f}"
     )
-    span = Span(START, until)
-    for name, looked in (("30 days", Span(max(START, until - timedelta(days=30)), until)), ("all", span)):
-        of = Scan(UUID(WORKSPACE), looked, "USD", "UTC", ConversionSet(frozenset({"purchase"})), ())
+    span = TimeRange(START, until)
+    for name, looked in (
+        ("30 days", TimeRange(max(START, until - timedelta(days=30)), until)),
+        ("all", span),
+    ):
+        of = QueryScope(UUID(WORKSPACE), looked, "USD", "UTC", ConversionSet(frozenset({"purchase"})), ())
         read = int(events * SHARE * ((looked.end - looked.start) / (span.end - span.start)))
-        for kind, ask in asked(of).items():
+        for kind, ask in capacity_reads(of).items():
             tries = []
             for _ in range(2):
-                with processors() as took:
+                with cpu_per_statement() as took:
                     await ask(store)
                 tries.append(tuple(took))
             cpu, clock = min(tries)
-            seconds = needs(events, int(events * SHARE), read, processors=1).seconds[kind]
+            seconds = estimate_needs(events, int(events * SHARE), read, processors=1).seconds[kind]
             table.add_row(
                 f"{kind}, {name}, {read / 1e6:.1f} million", f"{cpu:.2f} s ({clock:.2f})", f"{seconds:.2f} s"
             )
-    cpu, clock = await appended(store, until)
+    cpu, clock = await measure_appends(store, until)
     table.add_row(
         "append, an event", f"{cpu * 1000:.3f} ms ({clock * 1000:.3f})", f"{APPEND_SECONDS * 1000:.3f} ms"
     )
@@ -243,16 +269,16 @@ async def main(sizes: Sequence[int], whole: int, folder: Path) -> None:
     def connect() -> Any:
         return clickhouse_connect.get_client(interface="chdb", path=str(folder), settings=LIMITS)
 
-    store = SqlEvents(ClickHouse(ClickHouseSettings.model_validate(named), connect))
+    store = SqlEventStore(ClickHouseBackend(ClickHouseSettings.model_validate(named), connect))
     await store.start()
     console, written = Console(width=100), 0
     for events in sorted(sizes):
-        with processors() as took:
-            await store._engine.write(partial(write, first=written, last=events, whole=whole))
+        with cpu_per_statement() as took:
+            await store._engine.write(partial(write_events, first=written, last=events, whole=whole))
         rate = (events - written) / took[0]
         console.print(f"{events:,} events, the last {took[1]:.0f} s: {rate:,.0f} a second of one processor")
         written = events
-        await measured(store, events, START + timedelta(seconds=YEAR_SECONDS * events // whole), console)
+        await measure_store(store, events, START + timedelta(seconds=YEAR_SECONDS * events // whole), console)
     await store.aclose()
 
 

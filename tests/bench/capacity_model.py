@@ -1,4 +1,4 @@
-"""What a ClickHouse deployment of a size needs: one function, for the deployers' page and for the benchmark.
+"""What a ClickHouseBackend deployment of a size needs: one function, for the deployers' page and for the benchmark.
 
     python -m tests.bench.capacity_model
 
@@ -16,10 +16,10 @@ SHARD_BYTES: Final = 1e12
 """What a shard holds with room for merges, and is copied to a new machine within hours."""
 
 YEAR_SECONDS: Final = 365 * 86_400
-PEAK: Final = 5
+PEAK_FACTOR: Final = 5
 """Events of the busiest minute to those of an average one."""
 
-QUESTIONS: Final = {
+READ_SECONDS: Final = {
     "totals": (0.03, 0.05),
     "breakdown": (0.035, 0.02),
     "attribution": (0.3, 0.5),
@@ -36,7 +36,7 @@ SHARE: Final = 1_000
 PROCESSORS: Final = 16
 
 
-class Needs(NamedTuple):
+class CapacityNeeds(NamedTuple):
     """What is needed.
 
     Attributes:
@@ -54,7 +54,7 @@ class Needs(NamedTuple):
     seconds: dict[str, float]
 
 
-def needs(events: int, own: int = 0, read: int = 0, processors: int = PROCESSORS) -> Needs:
+def estimate_needs(events: int, own: int = 0, read: int = 0, processors: int = PROCESSORS) -> CapacityNeeds:
     """What a number of events needs.
 
     Args:
@@ -64,23 +64,23 @@ def needs(events: int, own: int = 0, read: int = 0, processors: int = PROCESSORS
         processors: that answer it.
     """
     held, derived = events * EVENT_BYTES, events * DERIVED_BYTES
-    return Needs(
+    return CapacityNeeds(
         held,
         derived,
         ceil((held + derived) / SHARD_BYTES),
-        events / YEAR_SECONDS * PEAK * APPEND_SECONDS,
+        events / YEAR_SECONDS * PEAK_FACTOR * APPEND_SECONDS,
         {
             kind: (has * own + reads * read) / 1_000_000 / processors
-            for kind, (has, reads) in QUESTIONS.items()
+            for kind, (has, reads) in READ_SECONDS.items()
         },
     )
 
 
-def deployments() -> list[str]:
+def deployment_table_rows() -> list[str]:
     """The rows of the page's table."""
     rows = []
     for events in SIZES:
-        need, each = needs(events), needs(events, events // SHARE, events // SHARE)
+        need, each = estimate_needs(events), estimate_needs(events, events // SHARE, events // SHARE)
         disk = (need.bytes_events + need.bytes_derived) / 1e12
         times = " | ".join(f"{each.seconds[kind]:.2g} s" for kind in ("totals", "attribution", "funnel"))
         rows.append(
@@ -90,4 +90,4 @@ def deployments() -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(deployments()))  # noqa: T201 - its answer
+    print("\n".join(deployment_table_rows()))  # noqa: T201 - its answer

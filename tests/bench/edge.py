@@ -21,13 +21,13 @@ from pathlib import Path
 import uvloop
 
 from hosts.composition.compose import Service, compose
-from hosts.composition.load import load_settings
-from hosts.ingest.child import IngestChild
-from service_core.access.keys import found_workspace, mint_key
-from service_core.access.model import Workspace
-from service_core.gateway.exchange import Request
+from hosts.composition.load_settings import load_settings
+from hosts.ingest.ingest_process import IngestProcess
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.models import Workspace
+from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
-from tests.bench.ingest import Plain, cpu
+from tests.bench.ingest import BaselineServer, cpu_by_process
 
 AGENT = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/{}.0.0.0 Safari/537.36"
 CONNECTIONS = 64
@@ -36,35 +36,37 @@ PLAIN_BODY = '{"event":"click"}'
 """The plain server answers events; the link host takes no body."""
 
 
-class Shop:
+class LinksClient:
     """A workspace and the key that writes its links."""
 
     def __init__(self, service: Service, workspace: Workspace, key: str) -> None:
         self.service, self.workspace, self.key = service, workspace, key
 
     @classmethod
-    async def open(cls, service: Service) -> "Shop":
+    async def open(cls, service: Service) -> "LinksClient":
         store, now = service.ports.workspace, datetime.now(UTC)
-        founded = await found_workspace(store, now, name="Shop")
+        initialized_deployment = await create_workspace_with_keys(store, now, name="Shop")
         scopes = {Scope.READ, Scope.WRITE_LINKS}
-        minted = await mint_key(store, founded.workspace, now, name="L", scopes=scopes, rate_limit=100_000)
-        return cls(service, founded.workspace, minted.secret)
+        minted = await create_named_key(
+            store, initialized_deployment.workspace, now, name="L", scopes=scopes, rate_limit=100_000
+        )
+        return cls(service, initialized_deployment.workspace, minted.secret)
 
-    async def ask(self, method: str, path: str, body: dict | None = None) -> dict:
+    async def send_request(self, method: str, path: str, body: dict | None = None) -> dict:
         headers = {"authorization": f"Bearer {self.key}"}
         content = b"" if body is None else json.dumps(body).encode()
-        return json.loads((await self.service.dispatch(Request(method, path, "", headers, content))).body)
+        return json.loads((await self.service.dispatch(ApiRequest(method, path, "", headers, content))).body)
 
 
-async def make_links(shop: Shop, number: int) -> list[str]:
+async def make_links(shop: LinksClient, number: int) -> list[str]:
     """Slugs of new links; written to the store itself, since a key makes 20 a minute."""
-    made = await shop.ask(
+    made = await shop.send_request(
         "POST", "/v1/links", {"link": {"name": "L", "destination_url": "https://example.com/", "slug": "s0"}}
     )
-    from service_core.workspace.links.model import Link  # noqa: PLC0415 - only here
+    from service_core.workspace.links.models import TrackingLink  # noqa: PLC0415 - only here
 
-    async with shop.service.ports.workspace.begin(shop.workspace.id) as unit:
-        (first,) = await unit.resources.every(Link)
+    async with shop.service.ports.workspace.write(shop.workspace.id) as unit:
+        (first,) = await unit.resources.list_all(TrackingLink)
         for n in range(1, number):
             changed = {
                 "id": type(first.id)(int=first.id.int + n),
@@ -95,7 +97,7 @@ class Connection(asyncio.Protocol):
             self.answered.set_result(data)
 
 
-class Load:
+class LoadGenerator:
     """Requests at a steady rate over a pool of connections."""
 
     def __init__(self, slugs: list[str], body: str = "") -> None:
@@ -137,46 +139,46 @@ class Load:
         return f"p50 {p50:6.1f} ms  p99 {p99:6.1f} ms  max {longest:6.1f} ms"
 
 
-async def change_links(shop: Shop, stop: asyncio.Event) -> list[float]:
+async def change_links(shop: LinksClient, stop: asyncio.Event) -> list[float]:
     """Change a link once a second; returns how long each change took."""
-    link, times = (await shop.ask("GET", "/v1/links"))["links"][0]["id"], []
+    link, times = (await shop.send_request("GET", "/v1/links"))["links"][0]["id"], []
     while not stop.is_set():
         began = time.perf_counter()
         body = {"link": {"destination_url": f"https://example.com/{began}"}}
-        await shop.ask("PATCH", f"/v1/links/{link}", body)
+        await shop.send_request("PATCH", f"/v1/links/{link}", body)
         times.append(time.perf_counter() - began)
         await asyncio.sleep(1)
     return times
 
 
-async def kept(shop: Shop, clicks: int) -> int:
+async def count_stored_clicks(shop: LinksClient, clicks: int) -> int:
     """Clicks that were counted, once nothing more comes."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        links = (await shop.ask("GET", "/v1/links"))["links"]
+        links = (await shop.send_request("GET", "/v1/links"))["links"]
         counted = sum(link["clicks"] for link in links)
         if counted >= clicks or time.monotonic() > deadline:
             return counted
         await asyncio.sleep(0.1)
 
 
-async def measure(folder: Path, given: argparse.Namespace) -> str:
+async def measure_redirects(folder: Path, given: argparse.Namespace) -> str:
     config = folder / "touchpoint.toml"
     config.write_text('[links]\ndomain = "go.example.com"\n[ingest]\ntrusted_proxies = ["127.0.0.1"]\n')
     service = compose(load_settings(config), folder)
     async with service:
-        shop = await Shop.open(service)
-        load = Load(await make_links(shop, given.links))
-        host = await IngestChild.start(config, listen="127.0.0.1:0", server=given.server)
-        plain, reference = await Plain.start(given.server), Load(load.slugs, PLAIN_BODY)
+        shop = await LinksClient.open(service)
+        load = LoadGenerator(await make_links(shop, given.links))
+        host = await IngestProcess.start(config, listen="127.0.0.1:0", server=given.server)
+        plain, reference = await BaselineServer.start(given.server), LoadGenerator(load.slugs, PLAIN_BODY)
         await reference.run(plain.address, given.rate, given.seconds)
         await plain.stop()
-        before, stop = sum(cpu(host.process.pid).values()), asyncio.Event()
+        before, stop = sum(cpu_by_process(host.process.pid).values()), asyncio.Event()
         changing = asyncio.create_task(change_links(shop, stop))
         await load.run(host.address, given.rate, given.seconds)
         stop.set()
-        changes, used = sorted(await changing), sum(cpu(host.process.pid).values()) - before
-        counted = await kept(shop, len(load.times))
+        changes, used = sorted(await changing), sum(cpu_by_process(host.process.pid).values()) - before
+        counted = await count_stored_clicks(shop, len(load.times))
         await host.stop()
     redirects = len(load.times)
     return (
@@ -194,7 +196,7 @@ def main() -> None:
     parser.add_argument("--server", default="hypercorn")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        sys.stdout.write(uvloop.run(measure(Path(folder).absolute(), given)))
+        sys.stdout.write(uvloop.run(measure_redirects(Path(folder).absolute(), given)))
 
 
 if __name__ == "__main__":

@@ -21,18 +21,18 @@ from uuid import UUID
 import duckdb
 import polars as pl
 
-from hosts.worker.sheets import renderer
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.dialects.duckdb.backend import DuckDb
-from plugins.events_sql.settings import DuckSettings
-from plugins.events_sql.tables import EVENTS
+from hosts.worker.export_formats import create_renderer
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.dialects.duckdb.backend import DuckDbBackend
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.settings import DuckDbSettings
 from plugins.sink_local.adapter import LocalSink
-from service_core.access.model import Workspace
-from service_core.delivery.exports.contents import Contents
-from service_core.delivery.exports.model import Export, Format, Subject
-from service_core.delivery.exports.write import ExportWriter
-from service_core.intake.model import WIRE_COLUMNS, Event
-from service_core.testing.exchange_rates import without_rates
+from service_core.access.models import Workspace
+from service_core.delivery.exports.export_rows import ExportRows
+from service_core.delivery.exports.export_writer import ExportWriter
+from service_core.delivery.exports.models import Export, ExportFormat, ExportType
+from service_core.ingestion.models import WIRE_COLUMNS, Event
+from service_core.testing.memory.exchange_rates import aggregates_without_rates
 
 WORKSPACE = UUID(int=7)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,11 +41,11 @@ BATCH = 20_000
 RUNS = 3
 
 
-def settings(folder: Path) -> DuckSettings:
-    return DuckSettings(url="duckdb:///events.db", path=folder / "events.db", memory_limit=MEMORY)
+def settings(folder: Path) -> DuckDbSettings:
+    return DuckDbSettings(url="duckdb:///events.db", path=folder / "events.db", memory_limit=MEMORY)
 
 
-def event(random: Random, number: int, seconds: float) -> Event:
+def make_event(random: Random, number: int, seconds: float) -> Event:
     at = START + timedelta(seconds=seconds * number)
     visitor = f"visitor-{random.randrange(200_000):06}"
     bought = random.random() < 0.03
@@ -86,17 +86,17 @@ def event(random: Random, number: int, seconds: float) -> Event:
     )
 
 
-async def prepare(folder: Path, rows: int, days: int) -> None:
+async def fill_store(folder: Path, rows: int, days: int) -> None:
     random, seconds = Random(1), days * 86_400 / rows
-    store = SqlEvents(DuckDb(settings(folder)))
+    store = SqlEventStore(DuckDbBackend(settings(folder)))
     await store.start()
     for first in range(0, rows, BATCH):
-        await store.append([event(random, n, seconds) for n in range(first, min(first + BATCH, rows))])
+        await store.append([make_event(random, n, seconds) for n in range(first, min(first + BATCH, rows))])
     await store.maintain()
     await store.aclose()
 
 
-class Directory:
+class WorkspaceDirectory:
     """The one workspace of the benchmark."""
 
     def generation(self) -> int:
@@ -114,39 +114,41 @@ class Directory:
         return [Workspace(id=WORKSPACE, public_id="k3Jx9QmZ2aPr", created_at=START, secret=b"s", **facts)]
 
 
-async def ours(folder: Path, form: Format, days: int) -> int:
-    from service_core.access.workspaces import Workspaces  # noqa: PLC0415 - next to what needs it
+async def export_with_service(folder: Path, form: ExportFormat, days: int) -> int:
+    from service_core.access.workspace_cache import WorkspaceCache  # noqa: PLC0415 - next to what needs it
 
-    store, sink = SqlEvents(DuckDb(settings(folder))), LocalSink(folder / "out")
+    store, sink = SqlEventStore(DuckDbBackend(settings(folder))), LocalSink(folder / "out")
     await store.start()
     await sink.start()
-    contents = Contents(store, store, without_rates(store), store, None, None)
+    contents = ExportRows(store, store, aggregates_without_rates(store), store, None, None)
     export = Export(
         UUID(int=1),
         WORKSPACE,
         UUID(int=2),
-        Subject.EVENTS,
+        ExportType.EVENTS,
         form,
         "2026-01-01",
         str((START + timedelta(days)).date()),
         START,
     )
-    rows, _ = await ExportWriter(sink, Workspaces(Directory()), contents, renderer).write(export)
+    rows, _ = await ExportWriter(
+        sink, WorkspaceCache(WorkspaceDirectory()), contents, create_renderer
+    ).write_file(export)
     await store.aclose()
     return rows
 
 
-def engine(folder: Path) -> duckdb.DuckDBPyConnection:
+def open_duckdb(folder: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(folder / "events.db"), config={"memory_limit": MEMORY})
 
 
 NAMES = ", ".join(f'"{EVENTS.c[name].name}"' for name in WIRE_COLUMNS)
 
 
-def slices(folder: Path, form: Format, days: int) -> int:
+def export_in_slices(folder: Path, form: ExportFormat, days: int) -> int:
     """Ordered, a week at a time, by data frames; nothing is formatted."""
     rows, end = 0, START + timedelta(days=days + 1)
-    with engine(folder) as connection, (folder / f"slices.{form}").open("wb") as file:
+    with open_duckdb(folder) as connection, (folder / f"slices.{form}").open("wb") as file:
         while end > START:
             begin = end - timedelta(days=7)
             found = connection.sql(
@@ -156,15 +158,17 @@ def slices(folder: Path, form: Format, days: int) -> int:
             )
             frame = pl.DataFrame(found)
             rows, end = rows + len(frame), begin
-            frame.write_csv(file, include_header=False) if form is Format.CSV else frame.write_ndjson(file)
+            frame.write_csv(file, include_header=False) if form is ExportFormat.CSV else frame.write_ndjson(
+                file
+            )
     return rows
 
 
-def copied(folder: Path, form: Format, days: int) -> int:
+def export_with_copy(folder: Path, form: ExportFormat, days: int) -> int:
     """Ordered, a week at a time, by the engine alone; the parts are put together by the system."""
-    kind, rows, end = "csv" if form is Format.CSV else "json", 0, START + timedelta(days=days + 1)
+    kind, rows, end = "csv" if form is ExportFormat.CSV else "json", 0, START + timedelta(days=days + 1)
     part, whole = folder / "part", folder / f"copied.{form}"
-    with engine(folder) as connection, whole.open("wb") as file:
+    with open_duckdb(folder) as connection, whole.open("wb") as file:
         while end > START:
             begin = end - timedelta(days=7)
             where = f"timestamp >= '{begin:%Y-%m-%d}' AND timestamp < '{end:%Y-%m-%d}' AND NOT is_bot"
@@ -178,27 +182,27 @@ def copied(folder: Path, form: Format, days: int) -> int:
     return rows
 
 
-WAYS = {
-    "engine: slices of a week -> frames": slices,
-    "engine: COPY, slices of a week": copied,
-    "touchpoint export": lambda folder, form, days: asyncio.run(ours(folder, form, days)),
+EXPORT_METHODS = {
+    "engine: slices of a week -> frames": export_in_slices,
+    "engine: COPY, slices of a week": export_with_copy,
+    "touchpoint export": lambda folder, form, days: asyncio.run(export_with_service(folder, form, days)),
 }
 
 
-def run(way: str, folder: Path, form: Format, days: int) -> None:
+def run_method(way: str, folder: Path, form: ExportFormat, days: int) -> None:
     start = time.perf_counter()
-    rows = WAYS[way](folder, form, days)
+    rows = EXPORT_METHODS[way](folder, form, days)
     seconds = time.perf_counter() - start
-    sys.stdout.write(json.dumps({"rows": rows, "seconds": seconds, "peak": peak()}))
+    sys.stdout.write(json.dumps({"rows": rows, "seconds": seconds, "peak": peak_memory()}))
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Highest memory of this process in MB; the usual counter would begin with that of its parent."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-def measured(way: str, folder: Path, form: Format, days: int) -> dict[str, float]:
+def measure_method(way: str, folder: Path, form: ExportFormat, days: int) -> dict[str, float]:
     command = [sys.executable, "-m", "tests.bench.exports", "--run", way, str(folder), form, str(days)]
     runs = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(RUNS)]
     return min(runs, key=lambda run: run["seconds"]) | {"peak": max(run["peak"] for run in runs)}
@@ -207,15 +211,15 @@ def measured(way: str, folder: Path, form: Format, days: int) -> dict[str, float
 def main(rows: int = 1_000_000, days: int = 300) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        asyncio.run(prepare(folder, rows, days))
+        asyncio.run(fill_store(folder, rows, days))
         sys.stdout.write(
             f"{rows:,} events over {days} days, {len(WIRE_COLUMNS)} columns, engine memory {MEMORY}" + "\n"
         )
         sys.stdout.write(
             f"{'way':<40}{'format':>8}{'seconds':>9}{'rows/s':>10}{'ratio':>7}{'peak MB':>9}" + "\n"
         )
-        for form in Format:
-            found = {way: measured(way, folder, form, days) for way in WAYS}
+        for form in ExportFormat:
+            found = {way: measure_method(way, folder, form, days) for way in EXPORT_METHODS}
             best = min(run["seconds"] for way, run in found.items() if way.startswith("engine"))
             for way, took in found.items():
                 speed, ratio = took["rows"] / took["seconds"], took["seconds"] / best
@@ -227,6 +231,6 @@ def main(rows: int = 1_000_000, days: int = 300) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
-        run(sys.argv[2], Path(sys.argv[3]), Format(sys.argv[4]), int(sys.argv[5]))
+        run_method(sys.argv[2], Path(sys.argv[3]), ExportFormat(sys.argv[4]), int(sys.argv[5]))
     else:
         main(*map(int, sys.argv[1:]))

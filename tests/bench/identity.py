@@ -24,13 +24,13 @@ from uuid import UUID
 from rich.console import Console
 from rich.table import Table
 
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.dialects.duckdb.backend import DuckDb
-from plugins.events_sql.settings import DuckSettings
-from service_core.plugin import Event, JourneyPlan, Scan
-from service_core.testing.story import Story
-from tests.bench.history import WORKSPACE, YEAR_SECONDS, build
-from tests.bench.reads import END, questions, scan
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.dialects.duckdb.backend import DuckDbBackend
+from plugins.events_sql.settings import DuckDbSettings
+from service_core.plugin import Event, PersonActivityQuery, QueryScope
+from service_core.testing.event_builder import EventBuilder
+from tests.bench.generated_events import WORKSPACE, YEAR_SECONDS, generate_events
+from tests.bench.reads import END, make_scan, read_benchmarks
 
 PERSONS: Final = 1_000_000
 VISITORS: Final = 1_100_000
@@ -50,7 +50,7 @@ BATCH: Final = 2_000
 _DAY: Final = 86_400
 
 
-def session(of_a_workspace: int) -> str:
+def session_expression(of_a_workspace: int) -> str:
     """Sessions come in order of time, as their numbers do; each twelfth is of a visitor who was there before."""
     return f"""
     SELECT s, (hash(n, 1) % 1000)::BIGINT AS luck, 1 + s // {of_a_workspace} AS w,
@@ -60,7 +60,7 @@ def session(of_a_workspace: int) -> str:
     """
 
 
-def columns(persons: int) -> dict[str, str]:
+def event_expressions(persons: int) -> dict[str, str]:
     """Who the visitors of the first workspace say they are, and what they do."""
     return {
         "event_name": "CASE WHEN k = 4 AND luck < 80 THEN 'purchase'"
@@ -72,68 +72,72 @@ def columns(persons: int) -> dict[str, str]:
     }
 
 
-async def built(path: Path) -> None:
+async def build_store(path: Path) -> None:
     """Write both workspaces."""
-    store = opened(path)
+    store = open_store(path)
     await store.start()
-    await build(store, 2 * SESSIONS * 5, END, session(SESSIONS), columns(PERSONS))
+    await generate_events(
+        store, 2 * SESSIONS * 5, END, session_expression(SESSIONS), event_expressions(PERSONS)
+    )
     await store.aclose()
 
 
-def opened(path: Path | None) -> SqlEvents:
+def open_store(path: Path | None) -> SqlEventStore:
     """The store on a file, or an empty one."""
-    return SqlEvents(
-        DuckDb(DuckSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600))
+    return SqlEventStore(
+        DuckDbBackend(
+            DuckDbSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
+        )
     )
 
 
-async def timed(work: Awaitable[Any]) -> float:
+async def time_milliseconds(work: Awaitable[Any]) -> float:
     """Milliseconds of processor time until something that has not begun is done."""
     started = time.process_time()
     await work
     return (time.process_time() - started) * 1000
 
 
-async def asked(store: SqlEvents, rounds: int, console: Console) -> None:
+async def measure_aggregates(store: SqlEventStore, rounds: int, console: Console) -> None:
     """Questions over all persons, linked and not, and by hand."""
-    hand = store.backend.session().cursor  # type: ignore[attr-defined]
+    hand = store.backend.open_session().cursor  # type: ignore[attr-defined]
     table = Table("question", "days", "linked ms", "by hand", "ratio", "unlinked", "ratio")
     for days in (30, 365):
-        linked, unlinked = scan(days), replace(scan(days), workspace_id=UNLINKED)
-        for question in questions(days):
+        linked, unlinked = make_scan(days), replace(make_scan(days), workspace_id=UNLINKED)
+        for question in read_benchmarks(days):
             if question.name not in ASKED:
                 continue
             mine, theirs, off = [], [], []
             for _ in range(rounds):
-                mine.append(await timed(question.ask(store, linked)))
+                mine.append(await time_milliseconds(question.read(store, linked)))
                 started = time.process_time()
-                hand.execute(question.hand).fetchall()
+                hand.execute(question.hand_written_sql).fetchall()
                 theirs.append((time.process_time() - started) * 1000)
-                off.append(await timed(question.ask(store, unlinked)))
+                off.append(await time_milliseconds(question.read(store, unlinked)))
             a, b, c = median(mine), median(theirs), median(off)
             values = (f"{a:.0f}", f"{b:.0f}", f"{a / b:.2f}", f"{c:.0f}", f"{a / c:.2f}")
             table.add_row(question.name, str(days), *values)
     console.print(table)
 
 
-async def one_person(store: SqlEvents, of: Scan, any_id: str) -> None:
+async def read_one_person(store: SqlEventStore, of: QueryScope, any_id: str) -> None:
     """Everything `/users/{userId}` asks."""
-    person = await store.resolve(of.workspace_id, any_id)
+    person = await store.find_person(of.workspace_id, any_id)
     assert person is not None
-    await store.journey(JourneyPlan(of, person, timedelta(days=30), 200))
+    await store.read_activity(PersonActivityQuery(of, person, timedelta(days=30), 200))
 
 
-async def persons(store: SqlEvents, rounds: int, console: Console) -> None:
+async def measure_person_reads(store: SqlEventStore, rounds: int, console: Console) -> None:
     """One person, where a million are linked and where nobody is."""
-    hand = store.backend.session().cursor  # type: ignore[attr-defined]
-    linked, unlinked = scan(90), replace(scan(90), workspace_id=UNLINKED)
+    hand = store.backend.open_session().cursor  # type: ignore[attr-defined]
+    linked, unlinked = make_scan(90), replace(make_scan(90), workspace_id=UNLINKED)
     mine, theirs, off = [], [], []
     for number in range(1000, 1000 + rounds):
-        mine.append(await timed(one_person(store, linked, f"user-{number}")))
+        mine.append(await time_milliseconds(read_one_person(store, linked, f"user-{number}")))
         started = time.process_time()
         hand.execute(_THEIR_EVENTS, [WORKSPACE, f"u:user-{number}"]).fetchall()
         theirs.append((time.process_time() - started) * 1000)
-        off.append(await timed(one_person(store, unlinked, f"visitor-{number}")))
+        off.append(await time_milliseconds(read_one_person(store, unlinked, f"visitor-{number}")))
     a, b, c = median(mine), median(theirs), median(off)
     console.print(
         f"/users/{{userId}}: {a:.0f} ms, its events by hand {b:.0f} ms; unlinked {c:.0f} ms, {a / c:.2f}"
@@ -147,26 +151,26 @@ ORDER BY timestamp
 """
 
 
-def batch(kind: str, number: int, workspace: UUID) -> list[Event]:
+def linking_batch(kind: str, number: int, workspace: UUID) -> list[Event]:
     """A batch of some kind."""
-    story = Story(workspace)
+    story = EventBuilder(workspace)
     story._next = (number + 1) << 50
     for i in range(BATCH):
         at, new = END + timedelta(minutes=number, milliseconds=i), f"new-{number}-{i}"
         match kind:
             case "views of known visitors":
-                story.happens("page_view", at=at, visitor=f"visitor-{number * BATCH + i}", session=new)
+                story.add_event("page_view", at=at, visitor=f"visitor-{number * BATCH + i}", session=new)
             case "known visitors say who they are again":
                 n = number * BATCH + i
                 user = f"user-{n % PERSONS}"
-                story.happens("$identify", at=at, visitor=f"visitor-{n}", session=new, strong_id=user)
+                story.add_event("$identify", at=at, visitor=f"visitor-{n}", session=new, strong_id=user)
             case "new visitors":
-                story.happens("page_view", at=at, visitor=new, session=new)
+                story.add_event("page_view", at=at, visitor=new, session=new)
             case "new visitors are linked":
-                story.happens("$identify", at=at, visitor=new, session=new, strong_id=f"user-{i * 7}")
+                story.add_event("$identify", at=at, visitor=new, session=new, strong_id=f"user-{i * 7}")
             case _:
                 user = f"user-{(number * BATCH + i + 5) % PERSONS}"
-                story.happens("$identify", at=at, visitor=f"visitor-{i}", session=new, strong_id=user)
+                story.add_event("$identify", at=at, visitor=f"visitor-{i}", session=new, strong_id=user)
     return story.events
 
 
@@ -179,22 +183,22 @@ KINDS: Final = (
 )
 
 
-async def linking(path: Path, rounds: int, console: Console) -> None:
+async def measure_linking(path: Path, rounds: int, console: Console) -> None:
     """Batches and revocations, beside a million persons and in an empty store."""
-    stores = [opened(path), opened(None)]
+    stores = [open_store(path), open_store(None)]
     for store in stores:
         await store.start()
     table = Table(f"batch of {BATCH:,}", "a million persons ms", "an empty store", "ratio")
     for place, kind in enumerate(KINDS):
         took: list[list[float]] = [[], []]
         for number in range(rounds):
-            events = batch(kind, place * rounds + number, UUID(WORKSPACE))
+            events = linking_batch(kind, place * rounds + number, UUID(WORKSPACE))
             for store, times in zip(stores, took, strict=True):
-                times.append(await timed(store.append(events)))
+                times.append(await time_milliseconds(store.append(events)))
         a, b = map(median, took)
         table.add_row(kind, f"{a:.0f}", f"{b:.0f}", f"{a / b:.2f}")
     links = [f"e{5 * number + 1}" for number in range(0, 1000 * rounds, 1000)]
-    revoked = [await timed(stores[0].revoke_link(UUID(WORKSPACE), one)) for one in links]
+    revoked = [await time_milliseconds(stores[0].revoke_identity_link(UUID(WORKSPACE), one)) for one in links]
     console.print(table, f"revoking a link: {median(revoked):.0f} ms")
     for store in stores:
         await store.aclose()
@@ -204,15 +208,15 @@ async def main(folder: Path, rounds: int) -> None:
     """Build what is missing, and compare."""
     path = folder / "identity.db"
     if not path.exists():
-        await built(path)
+        await build_store(path)
     console = Console(width=120)
-    store = opened(path)
+    store = open_store(path)
     await store.start()
-    await asked(store, rounds, console)
-    await persons(store, rounds, console)
+    await measure_aggregates(store, rounds, console)
+    await measure_person_reads(store, rounds, console)
     await store.aclose()
     with TemporaryDirectory(dir=folder) as apart:
-        await linking(Path(await asyncio.to_thread(shutil.copy, path, apart)), rounds, console)
+        await measure_linking(Path(await asyncio.to_thread(shutil.copy, path, apart)), rounds, console)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from hosts.ingest.child import IngestChild
-from service_core.access.keys import found_workspace
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.ingest.ingest_process import IngestProcess
+from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
 
 HERE = Path(__file__).parent
@@ -26,20 +26,20 @@ WORKSPACES = 24
 """Each with its key: one key may send 1000 requests a second."""
 
 
-async def deployment(folder: Path) -> tuple[Path, list[str]]:
+async def create_deployment(folder: Path) -> tuple[Path, list[str]]:
     """A fresh deployment in a folder: its settings file and its write keys."""
     config = folder / "touchpoint.toml"
     config.write_text("")
-    ports = Ports(load_settings(config), folder, installed(), system_clock)
+    ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
     keys = []
-    async with running([ports.workspace]):
+    async with start_adapters([ports.workspace]):
         for number in range(WORKSPACES):
-            made = await found_workspace(ports.workspace, datetime.now(UTC), name=f"W{number}")
+            made = await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{number}")
             keys.append(made.write_key.secret)
     return config, keys
 
 
-class Plain:
+class BaselineServer:
     """The plain application in a process."""
 
     def __init__(self, process, address: str) -> None:
@@ -47,7 +47,7 @@ class Plain:
         self.address = address
 
     @classmethod
-    async def start(cls, server: str) -> "Plain":
+    async def start(cls, server: str) -> "BaselineServer":
         process = await asyncio.create_subprocess_exec(
             sys.executable, str(HERE / "ingest_plain.py"), server, stdout=asyncio.subprocess.PIPE
         )
@@ -58,22 +58,22 @@ class Plain:
         await self.process.wait()
 
 
-async def measure(address: str, pid: int, seconds: float, keys: list[str]) -> dict:
+async def measure_load(address: str, pid: int, seconds: float, keys: list[str]) -> dict:
     """One round of load; adds the CPU milliseconds an event took on the loop, and on all other threads."""
-    before = cpu(pid)
+    before = cpu_by_process(pid)
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(HERE / "ingest_load.py"), address, str(seconds), str(CONNECTIONS), ",".join(keys),
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
     result = json.loads(out)
-    used = {thread: after - before.get(thread, 0) for thread, after in cpu(pid).items()}
+    used = {thread: after - before.get(thread, 0) for thread, after in cpu_by_process(pid).items()}
     result["accept_ms"] = 1000 * used.pop(pid) / result["events"]
     result["commit_ms"] = 1000 * sum(used.values()) / result["events"]
     return result
 
 
-def cpu(pid: int) -> dict[int, float]:
+def cpu_by_process(pid: int) -> dict[int, float]:
     """CPU seconds of each thread of a process; the event loop's thread has the number of the process."""
     seconds = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
@@ -82,23 +82,25 @@ def cpu(pid: int) -> dict[int, float]:
     return seconds
 
 
-async def compare(server: str, rounds: int, seconds: float, *, kept: dict) -> None:
+async def compare_servers(server: str, rounds: int, seconds: float, *, kept: dict) -> None:
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        config, keys = await deployment(Path(folder))
-        plain = await Plain.start(server)
-        ingest = await IngestChild.start(config, listen="127.0.0.1:0", server=server)
+        config, keys = await create_deployment(Path(folder))
+        plain = await BaselineServer.start(server)
+        ingest = await IngestProcess.start(config, listen="127.0.0.1:0", server=server)
         try:
             for _ in range(rounds):
-                kept[server, "plain"].append(await measure(plain.address, plain.process.pid, seconds, keys))
+                kept[server, "plain"].append(
+                    await measure_load(plain.address, plain.process.pid, seconds, keys)
+                )
                 kept[server, "durable"].append(
-                    await measure(ingest.address, ingest.process.pid, seconds, keys)
+                    await measure_load(ingest.address, ingest.process.pid, seconds, keys)
                 )
         finally:
             await plain.stop()
             await ingest.stop()
 
 
-def table(kept: dict) -> str:
+def render_table(kept: dict) -> str:
     """Medians over the rounds."""
     lines = [
         "server     plain/s  durable/s  ratio  p50 ms  p99 ms  max ms  loop CPU-ms  other CPU-ms  refused",
@@ -128,8 +130,8 @@ def main() -> None:
     given = parser.parse_args()
     kept: dict = {(server, kind): [] for server in given.server for kind in ("plain", "durable")}
     for server in given.server:
-        asyncio.run(compare(server, given.rounds, given.seconds, kept=kept))
-    sys.stdout.write(table(kept) + "\n")
+        asyncio.run(compare_servers(server, given.rounds, given.seconds, kept=kept))
+    sys.stdout.write(render_table(kept) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,11 +17,11 @@ from uuid import uuid4
 
 import uvloop
 
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from hosts.ingest.run import application
-from service_core.access.keys import found_workspace
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.ingest.run import create_ingest_host_app
+from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
 from tests.bench.ingest_load import PROPERTIES
 
@@ -33,7 +33,7 @@ WORKSPACES = 24
 AGENT = b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
 
 
-def event(number: int) -> dict:
+def make_event(number: int) -> dict:
     return {
         "event": "purchase", "user_id": f"u_{number % 5000}", "visitor_id": f"anon_{number % 9000:08x}",
         "event_id": str(uuid4()), "timestamp": int(time.time() * 1000), "properties": PROPERTIES,
@@ -41,21 +41,21 @@ def event(number: int) -> dict:
     }  # fmt: skip
 
 
-def tracked(founded, events: int) -> list:
-    keys = [(b"x-api-key", each.write_key.secret.encode()) for each in founded]
-    return [("/track", json.dumps(event(n)).encode(), keys[n % len(keys)]) for n in range(events)]
+def single_event_requests(initialized_deployment, events: int) -> list:
+    keys = [(b"x-api-key", each.write_key.secret.encode()) for each in initialized_deployment]
+    return [("/track", json.dumps(make_event(n)).encode(), keys[n % len(keys)]) for n in range(events)]
 
 
-def batched(founded, events: int, size: int) -> list:
+def batch_requests(initialized_deployment, events: int, size: int) -> list:
     requests = []
     for number in range(events // size):
-        public_id = founded[number % len(founded)].workspace.public_id
-        body = {"workspace_id": public_id, "events": [event(number * size + n) for n in range(size)]}
+        public_id = initialized_deployment[number % len(initialized_deployment)].workspace.public_id
+        body = {"workspace_id": public_id, "events": [make_event(number * size + n) for n in range(size)]}
         requests.append(("/batch", json.dumps(body).encode(), (b"origin", b"https://shop.example")))
     return requests
 
 
-async def ask(app, path: str, body: bytes, header: tuple[bytes, bytes]) -> None:
+async def call_application(app, path: str, body: bytes, header: tuple[bytes, bytes]) -> None:
     async def receive():
         return {"type": "http.request", "body": body, "more_body": False}
 
@@ -67,18 +67,18 @@ async def ask(app, path: str, body: bytes, header: tuple[bytes, bytes]) -> None:
     await app(scope, receive, send)
 
 
-async def measured(app, requests: list, events: int) -> tuple[float, float]:
+async def measure_requests(app, requests: list, events: int) -> tuple[float, float]:
     """Microseconds an event took on the loop, and on the thread that commits."""
     left = iter(requests)
 
     async def sender() -> None:
         for request in left:
-            await ask(app, *request)
+            await call_application(app, *request)
 
-    gc.collect()
+    gc.collect_key()
     gc.disable()
     loop, process = time.thread_time(), time.process_time()
-    await asyncio.gather(*(sender() for _ in range(SENDERS)))
+    await asyncio.max_pending(*(sender() for _ in range(SENDERS)))
     loop, process = time.thread_time() - loop, time.process_time() - process
     gc.enable()
     return 1e6 * loop / events, 1e6 * (process - loop) / events
@@ -90,18 +90,24 @@ async def main(rounds: int, events: int) -> None:
         folder = Path(name)
         (folder / "touchpoint.toml").write_text("")
         settings = load_settings(folder / "touchpoint.toml")
-        ports = Ports(settings, folder, installed(), system_clock)
-        async with running([ports.workspace, ports.queue]):
-            founded = [
-                await found_workspace(ports.workspace, datetime.now(UTC), name=f"W{n}")
+        ports = Ports(settings, folder, load_installed_registry(), system_clock)
+        async with start_adapters([ports.workspace, ports.queue]):
+            initialized_deployment = [
+                await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{n}")
                 for n in range(WORKSPACES)
             ]
-            app = application(settings, ports)
+            app = create_ingest_host_app(settings, ports)
             for _ in range(rounds):
-                kept["/track"].append(await measured(app, tracked(founded, events), events))
+                kept["/track"].append(
+                    await measure_requests(app, single_event_requests(initialized_deployment, events), events)
+                )
                 for size in SIZES:
                     await asyncio.sleep(1.05)  # another second, another budget
-                    kept[f"{size} a body"].append(await measured(app, batched(founded, events, size), events))
+                    kept[f"{size} a body"].append(
+                        await measure_requests(
+                            app, batch_requests(initialized_deployment, events, size), events
+                        )
+                    )
     usual = sum(map(min, zip(*kept["/track"], strict=True)))
     sys.stdout.write("events        loop us  commit us  ratio\n")
     for label, found in kept.items():

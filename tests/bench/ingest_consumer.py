@@ -14,20 +14,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from hosts.worker.consumer import pipeline_of
-from service_core.intake.model import Arrival, Channel
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.worker.consumer import build_pipeline
+from service_core.ingestion.models import IngestEndpoint, ReceivedEvent
 from service_core.kernel.clock import system_clock
-from tests.bench.ingest import deployment
-from tests.bench.ingest_load import request
+from tests.bench.ingest import create_deployment
+from tests.bench.ingest_load import build_request
 
 spent: Counter[str] = Counter()
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/{}.0 Safari/537.36"
 
 
-class Timed:
+class TimedPort:
     """A port whose calls are timed, by the CPU of every thread."""
 
     def __init__(self, port: object, phases: dict[str, str]) -> None:
@@ -48,41 +48,41 @@ class Timed:
 
 
 @asynccontextmanager
-async def filled(events: int):
+async def filled_queue(events: int):
     """A deployment whose queue holds so many events."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        config, _ = await deployment(Path(folder))
+        config, _ = await create_deployment(Path(folder))
         settings = load_settings(config)
-        ports = Ports(settings, Path(folder), installed(), system_clock)
-        async with running([ports.workspace, ports.queue, ports.events, ports.devices]):
-            workspaces = await ports.workspace.workspaces()
-            arrivals = [arrival(workspaces[n % 24].id, n) for n in range(events)]
+        ports = Ports(settings, Path(folder), load_installed_registry(), system_clock)
+        async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices]):
+            workspaces = await ports.workspace.list_workspaces()
+            arrivals = [make_arrival(workspaces[n % 24].id, n) for n in range(events)]
             for start in range(0, events, 5_000):
-                await asyncio.gather(*map(ports.queue.offer, arrivals[start : start + 5_000]))
+                await asyncio.max_pending(*map(ports.queue.offer, arrivals[start : start + 5_000]))
             yield ports, settings
 
 
-def arrival(workspace_id, number: int) -> Arrival:
-    body = request("", number).partition(b"\r\n\r\n")[2]
+def make_arrival(workspace_id, number: int) -> ReceivedEvent:
+    body = build_request("", number).partition(b"\r\n\r\n")[2]
     agent = BROWSER.format(number % 40 + 100)
-    return Arrival(
-        workspace_id, workspace_id, Channel.TRACK, f"e{number}", True, datetime.now(UTC), body, agent,
+    return ReceivedEvent(
+        workspace_id, workspace_id, IngestEndpoint.TRACK, f"e{number}", True, datetime.now(UTC), body, agent,
         "203.0.113.7", {},
     )  # fmt: skip
 
 
 async def main(events: int) -> None:
-    async with filled(events) as (ports, settings):
-        pipeline = pipeline_of(
+    async with filled_queue(events) as (ports, settings):
+        pipeline = build_pipeline(
             SimpleNamespace(
-                queue=Timed(ports.queue, {"take": "take", "settle": "settle"}),
-                events=Timed(ports.events, {"append": "append", "sessions": "sessions"}),
+                queue=TimedPort(ports.queue, {"take": "take", "settle": "settle"}),
+                events=TimedPort(ports.events, {"append": "append", "sessions": "sessions"}),
                 workspace=ports.workspace, devices=ports.devices, geo=ports.geo, domains=ports.domains,
             ),
             settings.ingest,
         )  # fmt: skip
         began, started, moved = time.perf_counter(), time.process_time(), 0
-        while count := await pipeline.drain_once():
+        while count := await pipeline.process_batch():
             moved += count
         spent["enrich"] = time.process_time() - started - sum(spent.values())
         took = time.perf_counter() - began

@@ -29,7 +29,7 @@ PROPERTIES = {
 }
 
 
-def request(key: str, number: int) -> bytes:
+def build_request(key: str, number: int) -> bytes:
     """One event of about 600 bytes with an id of its own."""
     event = {
         "event": "purchase",
@@ -53,7 +53,7 @@ def request(key: str, number: int) -> bytes:
 class Connection(asyncio.Protocol):
     """Sends, waits for the whole answer, sends again."""
 
-    def __init__(self, load: "Load") -> None:
+    def __init__(self, load: "LoadGenerator") -> None:
         self.load = load
         self.received = b""
         self.sent_at = 0.0
@@ -64,7 +64,7 @@ class Connection(asyncio.Protocol):
 
     def send(self) -> None:
         self.sent_at = time.perf_counter()
-        self.transport.write(self.load.next())
+        self.transport.write(self.load.next_request())
 
     def data_received(self, data: bytes) -> None:
         # Every answer of both applications is one JSON object without another inside.
@@ -72,17 +72,17 @@ class Connection(asyncio.Protocol):
             self.received += data
             return
         answer, self.received = self.received + data, b""
-        self.load.answered(answer, time.perf_counter() - self.sent_at)
+        self.load.record_answer(answer, time.perf_counter() - self.sent_at)
         if self.load.running:
             self.send()
         else:
             self.transport.close()
 
     def connection_lost(self, exc) -> None:
-        self.load.ended(self)
+        self.load.connection_ended(self)
 
 
-class Load:
+class LoadGenerator:
     """What was asked and what came back."""
 
     def __init__(self, keys: list[str]) -> None:
@@ -95,23 +95,23 @@ class Load:
         self.open = 0
         self.over = asyncio.Event()
 
-    def prepare(self, requests: int) -> None:
+    def prebuild_requests(self, requests: int) -> None:
         """Write the requests beforehand: while the clock runs, the other core belongs to the server."""
-        self.ready = [request(self.keys[n % len(self.keys)], n) for n in range(requests)]
+        self.ready = [build_request(self.keys[n % len(self.keys)], n) for n in range(requests)]
 
-    def next(self) -> bytes:
+    def next_request(self) -> bytes:
         if not self.ready:
             self.number += 1
-            return request(self.keys[self.number % len(self.keys)], self.number)
+            return build_request(self.keys[self.number % len(self.keys)], self.number)
         return self.ready.pop()
 
-    def answered(self, answer: bytes, took: float) -> None:
+    def record_answer(self, answer: bytes, took: float) -> None:
         self.times.append(took)
         if not answer.startswith(b"HTTP/1.1 200 ") or b'"success":true' not in answer:
             status = answer[9:12].decode()
             self.refused[status] = self.refused.get(status, 0) + 1
 
-    def ended(self, _connection: Connection) -> None:
+    def connection_ended(self, _connection: Connection) -> None:
         self.open -= 1
         if not self.open:
             self.over.set()
@@ -119,8 +119,8 @@ class Load:
 
 async def main(address: str, seconds: float, connections: int, keys: list[str]) -> dict[str, object]:
     loop = asyncio.get_running_loop()
-    load = Load(keys)
-    load.prepare(int(seconds * MOST_PER_SECOND))
+    load = LoadGenerator(keys)
+    load.prebuild_requests(int(seconds * MOST_PER_SECOND))
     load.open = connections
     host, _, port = address.rpartition(":")
     gc.disable()

@@ -18,33 +18,33 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from hosts.ingest.child import IngestChild
-from service_core.access.keys import found_workspace
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.ingest.ingest_process import IngestProcess
+from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
 from service_core.testing.redis_server import RedisServer, find_binary
-from tests.bench.ingest import CONNECTIONS, HERE, WORKSPACES, cpu
+from tests.bench.ingest import CONNECTIONS, HERE, WORKSPACES, cpu_by_process
 
 
-async def deployment(folder: Path, url: str) -> tuple[Path, list[str]]:
+async def create_deployment(folder: Path, url: str) -> tuple[Path, list[str]]:
     """A fresh deployment on a server: its settings file and its write keys."""
     config = folder / "touchpoint.toml"
     config.write_text(f'[ingest]\nqueue = "{url}/0"\n')
-    ports = Ports(load_settings(config), folder, installed(), system_clock)
-    async with running([ports.workspace]):
+    ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
+    async with start_adapters([ports.workspace]):
         made = [
-            await found_workspace(ports.workspace, datetime.now(UTC), name=f"W{number}")
+            await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{number}")
             for number in range(WORKSPACES)
         ]
     return config, [each.write_key.secret for each in made]
 
 
-async def measure(hosts: list[IngestChild], redis_pid: int, seconds: float, keys: list[str]) -> dict:
+async def measure_hosts(hosts: list[IngestProcess], redis_pid: int, seconds: float, keys: list[str]) -> dict:
     """One round: every host under the same load."""
     pids = [host.process.pid for host in hosts]
-    before = [sum(cpu(pid).values()) for pid in [*pids, redis_pid]]
+    before = [sum(cpu_by_process(pid).values()) for pid in [*pids, redis_pid]]
     loads = [
         await asyncio.create_subprocess_exec(
             sys.executable, str(HERE / "ingest_load.py"), host.address, str(seconds),
@@ -53,7 +53,10 @@ async def measure(hosts: list[IngestChild], redis_pid: int, seconds: float, keys
         for host in hosts
     ]  # fmt: skip
     results = [json.loads((await load.communicate())[0]) for load in loads]
-    used = [sum(cpu(pid).values()) - start for pid, start in zip([*pids, redis_pid], before, strict=True)]
+    used = [
+        sum(cpu_by_process(pid).values()) - start
+        for pid, start in zip([*pids, redis_pid], before, strict=True)
+    ]
     events = sum(result["events"] for result in results)
     return {
         "per_second": sum(result["per_second"] for result in results),
@@ -64,24 +67,24 @@ async def measure(hosts: list[IngestChild], redis_pid: int, seconds: float, keys
     }
 
 
-async def run(rounds: int, seconds: float, server: str) -> dict[int, list[dict]]:
+async def run_rounds(rounds: int, seconds: float, server: str) -> dict[int, list[dict]]:
     kept: dict[int, list[dict]] = {1: [], 2: []}
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name)
         redis = RedisServer(find_binary() or sys.exit("no Redis server is installed"), folder)
         redis.start()
-        config, keys = await deployment(folder, redis.url)
+        config, keys = await create_deployment(folder, redis.url)
         try:
             for _ in range(rounds):
                 for number, results in kept.items():
                     async with AsyncExitStack() as stack:
                         hosts = []
                         for _each in range(number):
-                            host = await IngestChild.start(config, listen="127.0.0.1:0", server=server)
+                            host = await IngestProcess.start(config, listen="127.0.0.1:0", server=server)
                             stack.push_async_callback(host.stop)
                             hosts.append(host)
-                        results.append(await measure(hosts, redis._process.pid, seconds, keys))
-                    redis.ask("FLUSHALL")
+                        results.append(await measure_hosts(hosts, redis._process.pid, seconds, keys))
+                    redis.run_command("FLUSHALL")
         finally:
             redis.kill()
     return kept
@@ -93,7 +96,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--server", default="uvicorn")
     given = parser.parse_args()
-    kept = asyncio.run(run(given.rounds, given.seconds, given.server))
+    kept = asyncio.run(run_rounds(given.rounds, given.seconds, given.server))
     names = ("per_second", "host_ms", "redis_ms", "p99_ms")
     middle = {n: {name: statistics.median(r[name] for r in rs) for name in names} for n, rs in kept.items()}
     sys.stdout.write("hosts  events/s  host CPU-ms  Redis CPU-ms  p99 ms  refused\n")

@@ -21,13 +21,13 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.tables import EVENTS, IDS
-from service_core.extension.registry import load
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS
+from service_core.extensions.registry import load_plugins
 from service_core.testing.postgres_server import NOT_DURABLE, PostgresServer, find_binaries
 from tests.bench import identity
-from tests.bench.history import build
-from tests.bench.reads import END, questions, scan
+from tests.bench.generated_events import generate_events
+from tests.bench.reads import END, make_scan, read_benchmarks
 
 SESSIONS: Final = 400_000
 PERSONS: Final = 333_333
@@ -35,7 +35,7 @@ _TICK_MS: Final = 1000 / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def running_server(folder: Path) -> Iterator[str]:
     """The address of a server with its data in a folder."""
     binaries = find_binaries()
     assert binaries is not None, "PostgreSQL is not installed"
@@ -51,16 +51,22 @@ def serving(folder: Path) -> Iterator[str]:
         server.stop()
 
 
-async def filled(store: SqlEvents, url: str, folder: Path) -> None:
+async def fill_store(store: SqlEventStore, url: str, folder: Path) -> None:
     """Write the history, as it stands after some time of upkeep."""
     source = folder / "source.db"
     if not source.exists():
-        written = identity.opened(source)
+        written = identity.open_store(source)
         await written.start()
-        await build(written, SESSIONS * 5, END, identity.session(SESSIONS), identity.columns(PERSONS))
+        await generate_events(
+            written,
+            SESSIONS * 5,
+            END,
+            identity.session_expression(SESSIONS),
+            identity.event_expressions(PERSONS),
+        )
         await written.aclose()
     with duckdb.connect(str(source), read_only=True) as found, psycopg.connect(url, autocommit=True) as to:
-        for table in (IDS, EVENTS):
+        for table in (ID_NUMBERS, EVENTS):
             names = ", ".join(table.columns.keys())
             file = folder / f"{table.name}.csv"
             found.execute(f"COPY (SELECT {names} FROM {table.name}) TO '{file}' (HEADER false)")
@@ -74,12 +80,12 @@ async def filled(store: SqlEvents, url: str, folder: Path) -> None:
         to.execute("VACUUM")
 
 
-def parent(process: int) -> int:
+def parent_pid(process: int) -> int:
     """Who started a process."""
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def spent(server: int) -> float:
+def cpu_milliseconds(server: int) -> float:
     """Milliseconds of processor time of a server, with its children that run and that have ended."""
     running = Path(f"/proc/{server}/task/{server}/children").read_text().split()
     times = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in (server, *running)]
@@ -87,28 +93,28 @@ def spent(server: int) -> float:
     return _TICK_MS * (ended + sum(int(one) for fields in times for one in fields[11:13]))
 
 
-async def timed(server: int, work: Awaitable[Any]) -> float:
+async def measure_cpu(server: int, work: Awaitable[Any]) -> float:
     """Milliseconds of processor time of a server until something that has not begun is done."""
-    started = spent(server)
+    started = cpu_milliseconds(server)
     await work
-    return spent(server) - started
+    return cpu_milliseconds(server) - started
 
 
 async def main(folder: Path, rounds: int) -> None:
     """Build what is missing, and measure."""
     console = Console(width=100)
-    with serving(folder / "server") as url, psycopg.connect(url, autocommit=True) as asking:
-        store = load().open("events", f"{url}?timeout_seconds=300", folder=folder)
+    with running_server(folder / "server") as url, psycopg.connect(url, autocommit=True) as asking:
+        store = load_plugins().open_adapter("events", f"{url}?timeout_seconds=300", folder=folder)
         await store.start()
-        if await store.bounds(scan(1).workspace_id) is None:
-            await filled(store, url, folder)
-        server = parent(asking.info.backend_pid)
+        if await store.bounds(make_scan(1).workspace_id) is None:
+            await fill_store(store, url, folder)
+        server = parent_pid(asking.info.backend_pid)
         table = Table("question", "30 days", "365 days")
-        for short, long in zip(questions(30), questions(365), strict=True):
+        for short, long in zip(read_benchmarks(30), read_benchmarks(365), strict=True):
             took: list[list[float]] = [[], []]
             for _ in range(rounds):
                 for times, question, days in zip(took, (short, long), (30, 365), strict=True):
-                    times.append(await timed(server, question.ask(store, scan(days))))
+                    times.append(await measure_cpu(server, question.read(store, make_scan(days))))
             table.add_row(short.name, *(f"{median(times):.0f} ms" for times in took))
         console.print(table)
         for name in ("events", "ids", "sessions", "owners", "kin", "candidates"):

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from service_core.kernel.ids import new_token
-from tests.web.gallery import AFTER, EVERY_KIND, Gallery
-from tests.web.stage import Deployment, HandClock, application, built
+from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
+from tests.fixtures.shared_objects import AFTER, EVERY_KIND, SharedObjects
 
 TARGET_DIFFERENCE_MS: Final = 1.0
 """A median difference below it drowns in the noise of any network."""
@@ -28,26 +28,26 @@ TARGET_DIFFERENCE_MS: Final = 1.0
 PERSON: Final = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0 Safari/537.36"}
 
 
-async def timed(look: Callable[[], Awaitable[object]]) -> float:
+async def time_view(look: Callable[[], Awaitable[object]]) -> float:
     """Milliseconds of one request."""
     started = time.perf_counter()
     await look()
     return (time.perf_counter() - started) * 1000
 
 
-async def measured(rounds: int, folder: Path) -> dict[str, float]:
+async def measure_views(rounds: int, folder: Path) -> dict[str, float]:
     """Median milliseconds by kind of request, asked in turn."""
-    clock = HandClock()
+    clock = ManualClock()
     clock.now = AFTER
-    service, letters = built(folder, clock=clock, settings={"storage": {"events": "memory://"}})
+    service, letters = compose_deployment(folder, clock=clock, settings={"storage": {"events": "memory://"}})
     async with service:
-        gallery = await Gallery(service).open(clock.now)
+        gallery = await SharedObjects(service).open(clock.now)
         cards = [await gallery.report(f"Card {index}", **one) for index, one in enumerate(EVERY_KIND)]
         board = await gallery.share("dashboard", await gallery.dashboard(cards))
         revoked, expired = [await gallery.share("report", cards[0], expires_in_days=1) for _ in range(2)]
         await gallery.revoke(revoked)
         clock.advance(days=1)
-        person = Deployment(service, application(service), clock, letters, None, None).person()
+        person = Deployment(service, create_application(service), clock, letters, None, None).person()
         await person.get(board["path"], **PERSON)
         paths = {
             "first view of a minute": lambda: board["path"],
@@ -60,7 +60,7 @@ async def measured(rounds: int, folder: Path) -> dict[str, float]:
         for _ in range(rounds):
             clock.advance(minutes=1)
             for name, path in paths.items():
-                found[name].append(await timed(lambda path=path: person.get(path(), **PERSON)))
+                found[name].append(await time_view(lambda path=path: person.get(path(), **PERSON)))
         return {name: median(values) for name, values in found.items()}
 
 
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(measured(arguments.rounds, Path(folder)))
+        found = asyncio.run(measure_views(arguments.rounds, Path(folder)))
     table = Table("request", "median")
     for name, milliseconds in found.items():
         table.add_row(name, f"{milliseconds:.2f} ms")

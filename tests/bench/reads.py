@@ -21,69 +21,69 @@ from uuid import UUID
 from rich.console import Console
 from rich.table import Table
 
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.dialects.duckdb.backend import DuckDb
-from plugins.events_sql.settings import DuckSettings
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.dialects.duckdb.backend import DuckDbBackend
+from plugins.events_sql.settings import DuckDbSettings
 from service_core.plugin import (
-    Aggregate,
+    AggregateQuery,
     Buckets,
-    CohortPlan,
+    BucketUnit,
+    CohortReaderQuery,
+    ColumnSort,
     ConversionSet,
-    Credit,
-    EventPage,
-    FunnelPlan,
-    Op,
-    PeoplePage,
+    CreditRule,
+    EventPageQuery,
+    FilterOperator,
+    FunnelReaderQuery,
+    PeoplePageQuery,
     Predicate,
+    QueryScope,
     Relation,
-    Scan,
-    Sort,
-    Span,
-    Unit,
+    TimeRange,
     Weighting,
-    count,
-    distinct,
-    total,
+    count_distinct,
+    count_rows,
+    sum_column,
 )
-from tests.bench.history import WORKSPACE, build
+from tests.bench.generated_events import WORKSPACE, generate_events
 from tests.bench.people_page import people_page
 
 END = datetime(2026, 7, 1, tzinfo=UTC)
-EVENTS, CREDITS, MONEY = Relation.EVENTS, Relation.CREDITS, Relation.MONEY
-VIEWS = Predicate("event_name", Op.IN, ("$pageview", "page_view", "pageview"))
+EVENTS, CREDITS, MONEY = Relation.EVENTS, Relation.CREDITS, Relation.PAYMENTS
+VIEWS = Predicate("event_name", FilterOperator.IN, ("$pageview", "page_view", "pageview"))
 NAMES = frozenset({"purchase", "signup"})
 CHARGE, REFUND = (Predicate("kind", value=kind) for kind in ("charge", "refund"))
 
 
 @dataclass(frozen=True)
-class Question:
+class ReadBenchmark:
     """A question of the store, the same in hand-written SQL, and how close they have to be."""
 
     name: str
-    ask: Callable[[SqlEvents, Scan], Awaitable[Any]]
-    hand: str
+    read: Callable[[SqlEventStore, QueryScope], Awaitable[Any]]
+    hand_written_sql: str
     target: float
     values: list[Any] = field(default_factory=list)
 
 
-def scan(days: int, *filters: Predicate) -> Scan:
+def make_scan(days: int, *filters: Predicate) -> QueryScope:
     """The last days of the large workspace."""
-    span = Span(END - timedelta(days=days), END)
-    return Scan(UUID(WORKSPACE), span, "USD", "UTC", ConversionSet(NAMES), filters)
+    span = TimeRange(END - timedelta(days=days), END)
+    return QueryScope(UUID(WORKSPACE), span, "USD", "UTC", ConversionSet(NAMES), filters)
 
 
-def buckets(days: int, unit: Unit, size: int = 1) -> Buckets:
+def make_buckets(days: int, unit: BucketUnit, size: int = 1) -> Buckets:
     """Equal buckets over the last days."""
     starts = tuple(END - timedelta(days=days - i) for i in range(0, days, size))
     return Buckets(unit, starts, starts[-1] + timedelta(days=size))
 
 
-def aggregate(*measures: Any, **fields: Any) -> Callable[[SqlEvents, Scan], Awaitable[Any]]:
+def aggregate_read(*measures: Any, **fields: Any) -> Callable[[SqlEventStore, QueryScope], Awaitable[Any]]:
     """A question of totals, a series or a breakdown."""
-    return lambda store, of: store.aggregate(Aggregate(of, measures, **fields))
+    return lambda store, of: store.aggregate(AggregateQuery(of, measures, **fields))
 
 
-def questions(days: int) -> list[Question]:
+def read_benchmarks(days: int) -> list[ReadBenchmark]:
     """What is compared, over the last days."""
     where = f"""workspace_id = '{WORKSPACE}' AND NOT is_bot
         AND timestamp >= TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}' AND timestamp < TIMESTAMP '{END:%Y-%m-%d}'"""
@@ -93,71 +93,83 @@ def questions(days: int) -> list[Question]:
     )
     week = day.replace("86400000000", "604800000000")
     own = f"SELECT * FROM sessions WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot"
-    totals = (count(EVENTS, VIEWS), distinct("visitor_id", EVENTS), distinct("session", EVENTS))
+    totals = (
+        count_rows(EVENTS, VIEWS),
+        count_distinct("visitor_id", EVENTS),
+        count_distinct("session", EVENTS),
+    )
     counted = f"count(*) FILTER ({views}), count(DISTINCT visitor_no), count(DISTINCT session_no)"
-    top = {"order": (Sort("m0"),), "limit": 20}
+    top = {"order": (ColumnSort("m0"),), "limit": 20}
     steps = tuple(frozenset({name}) for name in ("page_view", "add_to_cart", "purchase"))
-    last = Credit(Weighting.LAST, timedelta(days=30), drop_direct=True)
+    last = CreditRule(Weighting.LAST, timedelta(days=30), ignore_direct=True)
     return [
-        Question("totals", aggregate(*totals), f"SELECT {counted} FROM events WHERE {where}", 1.10),
-        Question(
+        ReadBenchmark("totals", aggregate_read(*totals), f"SELECT {counted} FROM events WHERE {where}", 1.10),
+        ReadBenchmark(
             "daily series",
-            aggregate(*totals, buckets=buckets(days, Unit.DAY)),
+            aggregate_read(*totals, buckets=make_buckets(days, BucketUnit.DAY)),
             f"SELECT {day} AS b, {counted} FROM events WHERE {where} GROUP BY 1 ORDER BY 1",
             1.10,
         ),
-        Question(
+        ReadBenchmark(
             "revenue, orders, refunds",
-            aggregate(total("amount", MONEY, CHARGE), count(MONEY, CHARGE), total("amount", MONEY, REFUND)),
-            money(END - timedelta(days=days)),
+            aggregate_read(
+                sum_column("amount", MONEY, CHARGE),
+                count_rows(MONEY, CHARGE),
+                sum_column("amount", MONEY, REFUND),
+            ),
+            payments_sql(END - timedelta(days=days)),
             1.10,
         ),
-        Question(
+        ReadBenchmark(
             "top referrers",
-            aggregate(distinct("visitor_id", EVENTS), dimensions=({EVENTS: "entry.referrer_host"},), **top),
+            aggregate_read(
+                count_distinct("visitor_id", EVENTS), dimensions=({EVENTS: "entry.referrer_host"},), **top
+            ),
             f"""SELECT *, count(*) OVER (), sum(n) OVER () FROM (
                   SELECT s.entry_referrer_host AS d, count(DISTINCT e.visitor_no) AS n
                   FROM (SELECT * FROM events WHERE {where}) e LEFT JOIN ({own}) s USING (session_no) GROUP BY 1)
                 ORDER BY n DESC, d LIMIT 20""",
             1.10,
         ),
-        Question(
+        ReadBenchmark(
             "top pages",
-            aggregate(count(EVENTS, VIEWS), dimensions=({EVENTS: "page_path"},), **top),
+            aggregate_read(count_rows(EVENTS, VIEWS), dimensions=({EVENTS: "page_path"},), **top),
             f"""SELECT *, count(*) OVER (), sum(n) OVER () FROM (
                   SELECT page_path AS d, count(*) AS n FROM events WHERE {where} AND {views} GROUP BY 1)
                 ORDER BY n DESC, d LIMIT 20""",
             1.10,
         ),
-        Question(
+        ReadBenchmark(
             "persons",
-            aggregate(distinct("person", EVENTS)),
+            aggregate_read(count_distinct("person", EVENTS)),
             f"""SELECT count(DISTINCT coalesce(strong_no, owner, visitor_no)) FROM (
                   SELECT e.visitor_no, e.strong_no, o.strong_no AS owner
                   FROM (SELECT visitor_no, strong_no FROM events WHERE {where} GROUP BY ALL) e
                   LEFT JOIN (SELECT visitor_no, strong_no FROM owners WHERE year(since) = 1) o USING (visitor_no))""",
             2.0,
         ),
-        Question(
+        ReadBenchmark(
             "page of 100 at 5000",
-            lambda store, of: store.page(EventPage(of, 100, 5000, total=True)),
+            lambda store, of: store.list_events(EventPageQuery(of, 100, 5000, count_total=True)),
             f"""SELECT * FROM events WHERE {where} AND (timestamp, seq) IN (
                   SELECT (timestamp, seq) FROM events WHERE {where}
                   ORDER BY timestamp DESC, seq DESC LIMIT 101 OFFSET 5000)
                 ORDER BY timestamp DESC, seq DESC""",
             1.2,
         ),
-        Question(
+        ReadBenchmark(
             "weekly retention",
-            lambda store, of: store.cohorts(
-                CohortPlan(of, buckets(days, Unit.WEEK, 7), buckets(days, Unit.WEEK, 7))
+            lambda store, of: store.read_cohorts(
+                CohortReaderQuery(
+                    of, make_buckets(days, BucketUnit.WEEK, 7), make_buckets(days, BucketUnit.WEEK, 7)
+                )
             ),
-            retention(week),
+            retention_sql(week),
             1.4,
         ),
-        Question(
+        ReadBenchmark(
             "funnel of 3 steps",
-            lambda store, of: store.funnel(FunnelPlan(of, steps, timedelta(days=14), END)),
+            lambda store, of: store.read_funnel(FunnelReaderQuery(of, steps, timedelta(days=14), END)),
             f"""WITH e AS (SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS u, epoch_us(timestamp) AS t, event_name
                   FROM (SELECT * FROM events WHERE {where} AND event_name IN ('page_view', 'add_to_cart', 'purchase')) e
                   LEFT JOIN owners o ON o.visitor_no = e.visitor_no
@@ -174,27 +186,27 @@ def questions(days: int) -> list[Question]:
                   count(*) FILTER (depth > 2), median(t2 - t1) FILTER (depth > 2), avg(t2 - t1) FILTER (depth > 2) FROM d""",
             1.5,
         ),
-        Question(
+        ReadBenchmark(
             "last non-direct touch",
-            aggregate(
-                *(total("credit", CREDITS), total("amount", CREDITS)),
+            aggregate_read(
+                *(sum_column("credit", CREDITS), sum_column("amount", CREDITS)),
                 dimensions=({CREDITS: "touch.utm_campaign"},),
                 credit=last,
                 **top,
             ),
-            attribution(where),
+            attribution_sql(where),
             1.10,
         ),
-        Question(
+        ReadBenchmark(
             "page of persons",
-            lambda store, of: store.people(PeoplePage(of, 50, 0, "last_seen")),
+            lambda store, of: store.list_people(PeoplePageQuery(of, 50, 0, "last_seen")),
             people_page(WORKSPACE, where, f"{END - timedelta(days=days + 7):%Y-%m-%d}"),
             1.2,
         ),
     ]
 
 
-def money(start: datetime) -> str:
+def payments_sql(start: datetime) -> str:
     """Charges, each order once in a week, and refunds; of an order a provider reports, no other report counts."""
     return f"""
     WITH m AS (
@@ -213,7 +225,7 @@ def money(start: datetime) -> str:
     """
 
 
-def retention(week: str) -> str:
+def retention_sql(week: str) -> str:
     """Cohort sizes; persons, persons seen for the last time and revenue by cohort and week of activity."""
     return f"""
     WITH e AS (
@@ -229,7 +241,7 @@ def retention(week: str) -> str:
     """
 
 
-def attribution(where: str) -> str:
+def attribution_sql(where: str) -> str:
     """Last non-direct touch within 30 days by campaign, with the touches worked out from the candidates."""
     return f"""
     WITH c AS (
@@ -258,19 +270,19 @@ def attribution(where: str) -> str:
     """
 
 
-async def compare(store: SqlEvents, days: int, rounds: int, console: Console) -> None:
+async def compare_with_sql(store: SqlEventStore, days: int, rounds: int, console: Console) -> None:
     """Ask every question in rounds, and show the medians."""
     table = Table("question", "store ms", "hand ms", "ratio", "target", title=f"last {days} days")
-    hand = store.backend.session().cursor
-    of = scan(days)
-    for question in questions(days):
+    hand = store.backend.open_session().cursor
+    of = make_scan(days)
+    for question in read_benchmarks(days):
         mine, theirs = [], []
         for _ in range(rounds):
             started = time.perf_counter()
-            await question.ask(store, of)
+            await question.read(store, of)
             mine.append(time.perf_counter() - started)
             started = time.perf_counter()
-            hand.execute(question.hand).fetchall()
+            hand.execute(question.hand_written_sql).fetchall()
             theirs.append(time.perf_counter() - started)
         a, b = median(mine) * 1000, median(theirs) * 1000
         goal = f"{question.target:.2f} + 10 ms" if question.target else "-"
@@ -283,18 +295,18 @@ async def compare(store: SqlEvents, days: int, rounds: int, console: Console) ->
 
 async def main(rows: int, path: Path, rounds: int, *, fresh: bool) -> None:
     """Build what is missing, and compare."""
-    settings = DuckSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
-    store = SqlEvents(DuckDb(settings))
+    settings = DuckDbSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
+    store = SqlEventStore(DuckDbBackend(settings))
     await store.start()
     console = Console()
     if fresh:
         started = time.perf_counter()
-        await build(store, rows, END)
+        await generate_events(store, rows, END)
         console.print(f"{rows:,} rows written in {time.perf_counter() - started:.0f} s")
-    for question in questions(30):  # while a thread of the store still builds what usual questions need
-        await question.ask(store, scan(30))
+    for question in read_benchmarks(30):  # while a thread of the store still builds what usual questions need
+        await question.read(store, make_scan(30))
     for days in (30, 90, 365):
-        await compare(store, days, rounds, console)
+        await compare_with_sql(store, days, rounds, console)
     await store.aclose()
 
 

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
-from hosts.cli.setup import found
+from hosts.cli.init import create_deployment
 from hosts.composition.compose import compose
-from hosts.composition.load import load_settings
-from service_core.access.keys import mint_key
+from hosts.composition.load_settings import load_settings
+from service_core.access.api_keys import create_named_key
 from service_core.kernel.clock import system_clock
 
 CONNECTIONS = 16
@@ -33,27 +33,31 @@ EVERY = 25
 def deployment(folder: Path) -> tuple[Path, str, str]:
     """A fresh deployment: settings file, write key, and a key that may read without end."""
     file = folder / "touchpoint.toml"
-    founded = found(file, name="Bench", timezone="UTC", currency="USD", domain=None)
+    initialized_deployment = create_deployment(
+        file, name="Bench", timezone="UTC", currency="USD", domain=None
+    )
 
     async def reader() -> str:
         async with compose(load_settings(file), folder) as service:
-            (workspace,) = await service.ports.workspace.workspaces()
-            made = await mint_key(
+            (workspace,) = await service.ports.workspace.list_workspaces()
+            made = await create_named_key(
                 service.ports.workspace, workspace, system_clock(), name="bench", rate_limit=10**9
             )
             return made.secret
 
-    return file, founded.write_key.secret, asyncio.run(reader())
+    return file, initialized_deployment.write_key.secret, asyncio.run(reader())
 
 
-def resident(pid: int) -> float:
+def resident_megabytes(pid: int) -> float:
     """Megabytes a process and its children hold."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20 + sum(resident(int(child)) for child in children)
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20 + sum(
+        resident_megabytes(int(child)) for child in children
+    )
 
 
-def first_answer(api: str) -> None:
+def wait_for_first_answer(api: str) -> None:
     while True:
         try:
             urllib.request.urlopen(f"{api}/health", timeout=5).close()
@@ -62,14 +66,14 @@ def first_answer(api: str) -> None:
         return
 
 
-class Http:
+class HttpClient:
     """One keep-alive connection."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
         self.at = parts.hostname, parts.port
 
-    async def ask(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> dict:
+    async def send_request(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> dict:
         if not hasattr(self, "reader"):
             self.reader, self.writer = await asyncio.open_connection(*self.at)
         lines = [f"{method} {path} HTTP/1.1", "Host: bench", f"Content-Length: {len(body)}"]
@@ -84,7 +88,7 @@ class Http:
         return json.loads(await self.reader.readexactly(length))
 
 
-async def load(
+async def run_load(
     api: str, ingest: str, write_key: str, read_key: str, rate: int, seconds: int
 ) -> tuple[list[float], int]:
     """Send at a steady rate; seconds from acknowledgement to visibility of the sampled events.
@@ -97,7 +101,7 @@ async def load(
     seen: list[float] = []
 
     async def sender() -> None:
-        connection = Http(ingest)
+        connection = HttpClient(ingest)
         while (number := await queue.get()) is not None:
             sampled = number % EVERY == 0
             body = {
@@ -106,7 +110,7 @@ async def load(
                 "event_id": f"e{number}",
                 "properties": {"url": f"https://s.example/{number % 50}"},
             }
-            answer = await connection.ask(
+            answer = await connection.send_request(
                 "POST",
                 "/track",
                 {"X-API-Key": write_key, "User-Agent": "Mozilla/5.0 Firefox/140.0"},
@@ -117,10 +121,10 @@ async def load(
                 waiting[f"v{number}"] = time.perf_counter()
 
     async def reader() -> None:
-        connection = Http(api)
+        connection = HttpClient(api)
         path = "/v1/events?start_date=2026-01-01&end_date=2100-01-01&limit=200&event_name=sample"
         while not sent.is_set() or waiting:
-            shown = await connection.ask("GET", path, {"Authorization": f"Bearer {read_key}"})
+            shown = await connection.send_request("GET", path, {"Authorization": f"Bearer {read_key}"})
             now = time.perf_counter()
             visitors = {event["visitor_id"] for event in shown["events"]}
             seen.extend(now - waiting.pop(visitor) for visitor in visitors & waiting.keys())
@@ -135,7 +139,7 @@ async def load(
         queue.put_nowait(number)
     for _ in senders:
         queue.put_nowait(None)
-    await asyncio.gather(*senders)
+    await asyncio.max_pending(*senders)
     sent.set()
     await reading
     return seen, rate * seconds
@@ -167,11 +171,13 @@ def main() -> None:
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         ) as process:
             api, ingest = (process.stdout.readline().split()[1] for _ in range(2))
-            first_answer(api)
+            wait_for_first_answer(api)
             table.add_row("first answer after", f"{time.perf_counter() - begin:.2f} s", "2 s")
             time.sleep(3)
-            table.add_row("resident while idle, both processes", f"{resident(process.pid):.0f} MB", "250 MB")
-            seen, sent = asyncio.run(load(api, ingest, write_key, read_key, given.rate, given.seconds))
+            table.add_row(
+                "resident while idle, both processes", f"{resident_megabytes(process.pid):.0f} MB", "250 MB"
+            )
+            seen, sent = asyncio.run(run_load(api, ingest, write_key, read_key, given.rate, given.seconds))
             lags = statistics.quantiles(seen, n=20)
             table.add_row(f"visible after, p95 of {len(seen)} at {given.rate}/s", f"{lags[18]:.2f} s", "2 s")
             table.add_row("visible after, median", f"{statistics.median(seen):.2f} s", "")

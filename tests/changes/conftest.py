@@ -9,22 +9,22 @@ from uuid import UUID
 import pytest
 
 from plugins import workspace_sql
-from service_core.access.keys import found_workspace, mint_key
-from service_core.access.model import Caller, Once
-from service_core.changes.actor import actor_of
-from service_core.changes.model import ASSIGNED, Action, Change
-from service_core.changes.resource import Kind, Resource
-from service_core.changes.undo import undo
-from service_core.changes.write import Writes
-from service_core.extension.registry import load
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.models import Caller, IdempotentRequest
+from service_core.changes.actor import build_actor
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
+from service_core.changes.resource import Resource, ResourceType
+from service_core.changes.undo import plan_undo
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import Conflict, NotFound
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
-from service_core.testing.access_store import MemoryAccess
-from service_core.testing.workspace_store import MemoryUnits
+from service_core.testing.memory.access import MemoryAccess
+from service_core.testing.memory.transactions import MemoryUnits
 
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
-REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
 
 
 class Note(Resource):
@@ -36,7 +36,7 @@ class Note(Resource):
     def unique_keys(self):
         return (f"note:{self.workspace_id.hex}/{self.name}",)
 
-    def refusal(self, key):
+    def unique_key_error(self, key):
         return Conflict("This name is taken", "slug_taken")
 
 
@@ -44,38 +44,38 @@ def effects(prior, new):
     return ({"type": "pinned", "key": (new or prior)["name"], "operation": "put" if new else "delete"},)
 
 
-KIND = Kind(Note, Scope.WRITE_REPORTS, effects)
+KIND = ResourceType(Note, Scope.WRITE_REPORTS, effects)
 
 
 class Desk:
     """Somebody who writes notes."""
 
-    def __init__(self, writes, who):
-        self.writes, self.who = writes, who
+    def __init__(self, writes, caller):
+        self.writes, self.who = writes, caller
 
     def later(self, **passed):
         self.who = replace(self.who, now=self.who.now + timedelta(**passed))
 
     def at(self, units):
         """The same person at a desk of another process."""
-        return Desk(Writes(units, [KIND]), self.who)
+        return Desk(ChangeExecutor(units, [KIND]), self.who)
 
     def once(self, key, content=None):
-        return Desk(self.writes, replace(self.who, once=Once(key, "POST", "/v1/notes", content)))
+        return Desk(self.writes, replace(self.who, once=IdempotentRequest(key, "POST", "/v1/notes", content)))
 
     async def run(self, plan, *, dry_run=False):
         self.later(seconds=1)
         return await self.writes.run(self.who, plan, dry_run=dry_run)
 
     def creation(self, name="Plan", text=None, **tags):
-        who = self.who
+        caller = self.who
 
         async def plan(unit):
             note = Note(
-                id=new_id(), workspace_id=who.workspace.id, name=name, text=text, tags=tags,
-                created_at=who.now, updated_at=who.now, created_via=who.via, created_by=actor_of(who),
+                id=new_id(), workspace_id=caller.workspace.id, name=name, text=text, tags=tags,
+                created_at=caller.now, updated_at=caller.now, created_via=caller.via, created_by=build_actor(caller),
             )  # fmt: skip
-            return Change(Action.CREATE, None, note, ASSIGNED)
+            return Change(Action.CREATE, None, note, GENERATED_FIELDS)
 
         return plan
 
@@ -97,7 +97,7 @@ class Desk:
         return (await self.run(plan, dry_run=dry_run)).answer
 
     async def undo(self, audit_id, dry_run=False):
-        return (await self.run(undo(self.who, self.writes.kinds, audit_id), dry_run=dry_run)).answer
+        return (await self.run(plan_undo(self.who, self.writes.kinds, audit_id), dry_run=dry_run)).answer
 
     async def found(self, unit, note_id):
         note = await unit.resources.get(Note, UUID(str(note_id)))
@@ -111,14 +111,18 @@ class Desk:
 
 
 async def desk_over(units, directory, name="shop"):
-    founded = await found_workspace(directory, NOW, name=name)
-    minted = await mint_key(directory, founded.workspace, NOW, name="Bot", scopes=list(Scope))
-    return Desk(Writes(units, [KIND]), Caller(founded.workspace, minted.credential, NOW))
+    initialized_deployment = await create_workspace_with_keys(directory, NOW, name=name)
+    minted = await create_named_key(
+        directory, initialized_deployment.workspace, NOW, name="Bot", scopes=list(Scope)
+    )
+    return Desk(
+        ChangeExecutor(units, [KIND]), Caller(initialized_deployment.workspace, minted.credential, NOW)
+    )
 
 
 @asynccontextmanager
 async def opened(url, folder):
-    store = REGISTRY.open("workspace", url, folder=folder)
+    store = REGISTRY.open_adapter("workspace", url, folder=folder)
     await store.start()
     try:
         yield store
@@ -137,16 +141,16 @@ async def stores(store_url, tmp_path):
 
 
 @pytest.fixture
-async def desk(stores):
+async def api_client(stores):
     return await desk_over(*stores)
 
 
 @pytest.fixture
-async def neighbour(stores, desk):
+async def other_workspace(stores, api_client):
     """Somebody of another workspace of the same deployment."""
     units, directory = stores
     other = await desk_over(units, directory, "other")
-    other.writes = desk.writes
+    other.writes = api_client.writes
     return other
 
 

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 from hypothesis import given, settings
 
-from service_core.changes.model import ASSIGNED
-from service_core.kernel.errors import Refusal
+from service_core.changes.models import GENERATED_FIELDS
+from service_core.kernel.errors import ApiError
 from service_core.kernel.ids import new_id
 from tests.changes.conftest import desk_over, opened
 from tests.changes.test_undo import STEPS
@@ -21,7 +21,7 @@ def everything(folder):
 
 def but_assigned(diff):
     """A diff without what only an applied write gives a record."""
-    blank = dict.fromkeys(ASSIGNED)
+    blank = dict.fromkeys(GENERATED_FIELDS)
     states = {"prior_state": diff.prior_state, "new_state": diff.new_state}
     shown = {
         name: state and {k: v for k, v in state.items() if k not in blank} for name, state in states.items()
@@ -29,7 +29,7 @@ def but_assigned(diff):
     return diff.model_dump() | shown | {"resource": (diff.resource.type, diff.resource.label)}
 
 
-async def taken(desk, step, made, done, *, dry_run):
+async def taken(api_client, step, made, done, *, dry_run):
     """What comes of one step: an envelope, or the text of a refusal.
 
     Args:
@@ -39,14 +39,14 @@ async def taken(desk, step, made, done, *, dry_run):
     kind, which, text = step
     try:
         if kind == "create":
-            return await desk.create(which, text, dry_run=dry_run)
+            return await api_client.create(which, text, dry_run=dry_run)
         if kind == "undo":
-            return await desk.undo(done[which % len(done)] if done else new_id(), dry_run=dry_run)
+            return await api_client.undo(done[which % len(done)] if done else new_id(), dry_run=dry_run)
         note = made[which % len(made)] if made else new_id()
         if kind == "update":
-            return await desk.update(note, dry_run=dry_run, text=text)
-        return await desk.delete(note, dry_run=dry_run)
-    except Refusal as refused:
+            return await api_client.update(note, dry_run=dry_run, text=text)
+        return await api_client.delete(note, dry_run=dry_run)
+    except ApiError as refused:
         return repr(refused)
 
 
@@ -59,10 +59,10 @@ async def directory(tmp_path):
 @settings(max_examples=15)
 @given(steps=STEPS)
 async def test_whatever_is_tried_changes_nothing_and_shows_what_is_then_done(directory, tmp_path, steps):
-    desk = await desk_over(directory, directory)
+    api_client = await desk_over(directory, directory)
     made, done = [], []
     for number, step in enumerate(steps):
-        sender = desk.once(f"{number}", step)
+        sender = api_client.once(f"{number}", step)
         before = everything(tmp_path)
         planned = await taken(sender, step, made, done, dry_run=True)
         assert everything(tmp_path) == before

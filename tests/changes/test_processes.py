@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from service_core.kernel.errors import Conflict, Refusal
+from service_core.kernel.errors import ApiError, Conflict
 from tests.changes.conftest import desk_over, opened
 
 
@@ -13,17 +13,17 @@ from tests.changes.conftest import desk_over, opened
 async def desks(workspace_url, tmp_path):
     """The same person at the desks of two processes."""
     async with opened(workspace_url, tmp_path) as one, opened(workspace_url, tmp_path) as other:
-        desk = await desk_over(one, one)
-        yield desk, desk.at(other)
+        api_client = await desk_over(one, one)
+        yield api_client, api_client.at(other)
 
 
 def outcomes(found):
     """What each of several requests came to: the code of its refusal, or the write it told of."""
-    return Counter(one.code if isinstance(one, Refusal) else one.audit_id for one in found)
+    return Counter(one.code if isinstance(one, ApiError) else one.audit_id for one in found)
 
 
 async def test_an_identical_request_hears_that_the_first_is_running_in_another_process(desks):
-    one, other = (desk.once("k", {"note": {}}) for desk in desks)
+    one, other = (api_client.once("k", {"note": {}}) for api_client in desks)
     reached, going_on = asyncio.Event(), asyncio.Event()
     plan = one.creation("Plan")
 
@@ -45,8 +45,8 @@ async def test_an_identical_request_hears_that_the_first_is_running_in_another_p
 
 
 async def test_of_50_identical_requests_to_two_processes_one_is_performed(desks):
-    senders = [desk.once("k", {"note": {}}) for desk in desks for _ in range(25)]
-    found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
+    senders = [api_client.once("k", {"note": {}}) for api_client in desks for _ in range(25)]
+    found = await asyncio.max_pending(*(sender.create() for sender in senders), return_exceptions=True)
     told = outcomes(found)
     told.pop("idempotency_in_progress", None)
     assert len(told) == 1
@@ -58,15 +58,15 @@ async def test_of_20_undos_by_two_processes_one_wins(desks):
     made = await one.create("Plan", "draft")
     changed = await one.update(made.data["id"], text="final")
     other.later(minutes=1)
-    undos = (desk.undo(changed.audit_id) for desk in (one, other) * 10)
-    told = outcomes(await asyncio.gather(*undos, return_exceptions=True))
+    undos = (api_client.undo(changed.audit_id) for api_client in (one, other) * 10)
+    told = outcomes(await asyncio.max_pending(*undos, return_exceptions=True))
     assert told.pop("already_undone") == 19
     assert list(told.values()) == [1]
     assert [note["text"] for note in await other.notes()] == ["draft"]
 
 
 async def test_of_20_records_with_one_name_made_by_two_processes_one_stands(desks):
-    made = (desk.create("Plan") for desk in desks for _ in range(10))
-    told = outcomes(await asyncio.gather(*made, return_exceptions=True))
+    made = (api_client.create("Plan") for api_client in desks for _ in range(10))
+    told = outcomes(await asyncio.max_pending(*made, return_exceptions=True))
     assert told.pop("slug_taken") == 19
     assert len(told) == len(await desks[0].notes()) == 1

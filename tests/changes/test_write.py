@@ -7,202 +7,202 @@ from uuid import UUID
 
 import pytest
 
-from service_core.access.model import Via
-from service_core.changes.entry import AuditQuestion
-from service_core.changes.write import Writes
-from service_core.kernel.errors import BadRequest, Conflict, NotFound, Refusal
+from service_core.access.models import RequestInterface
+from service_core.changes.audit_log import AuditFilter
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 
 ASSIGNED = {"id", "created_at", "updated_at"}
 
 
-async def audit(desk):
-    async with desk.writes.units.look(desk.who.workspace.id) as unit:
-        return await unit.audit.page(AuditQuestion(until=desk.who.now), 100, 0)
+async def audit(api_client):
+    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
+        return await unit.audit.page(AuditFilter(until=api_client.who.now), 100, 0)
 
 
 def fields(envelope):
     return {change.field: (change.from_, change.to) for change in envelope.diff.changes}
 
 
-async def test_a_create_shows_the_whole_record_and_nothing_before(desk):
-    made = await desk.create("Plan", "draft", colour="red")
+async def test_a_create_shows_the_whole_record_and_nothing_before(api_client):
+    made = await api_client.create("Plan", "draft", colour="red")
     diff = made.diff
     assert (made.dry_run, made.applied, diff.action, diff.prior_state) == (False, True, "create", None)
-    assert diff.new_state == made.data == (await desk.notes())[0]
+    assert diff.new_state == made.data == (await api_client.notes())[0]
     assert diff.resource.model_dump() == {"type": "note", "id": UUID(made.data["id"]), "label": "Plan"}
     assert fields(made) == {"name": (None, "Plan"), "text": (None, "draft"), "tags.colour": (None, "red")}
     assert [change.field for change in diff.changes] == sorted(fields(made))
     assert diff.effects == [{"type": "pinned", "key": "Plan", "operation": "put"}]
 
 
-async def test_an_update_shows_only_what_changes_with_dot_paths(desk):
-    made = await desk.create("Plan", "draft", colour="red", size="s")
-    changed = await desk.update(made.data["id"], tags={"colour": "blue", "size": "s"})
+async def test_an_update_shows_only_what_changes_with_dot_paths(api_client):
+    made = await api_client.create("Plan", "draft", colour="red", size="s")
+    changed = await api_client.update(made.data["id"], tags={"colour": "blue", "size": "s"})
     assert changed.diff.prior_state == {"tags": {"colour": "red", "size": "s"}}
     assert changed.diff.new_state == {"tags": {"colour": "blue", "size": "s"}}
     assert fields(changed) == {"tags.colour": ("red", "blue")}
     assert changed.data["updated_at"] > made.data["updated_at"]
 
 
-async def test_a_delete_keeps_the_whole_row_and_answers_without_data(desk):
-    made = await desk.create()
-    gone = await desk.delete(made.data["id"])
+async def test_a_delete_keeps_the_whole_row_and_answers_without_data(api_client):
+    made = await api_client.create()
+    gone = await api_client.delete(made.data["id"])
     assert (gone.diff.prior_state, gone.diff.new_state, gone.data) == (made.data, None, None)
-    assert await desk.notes() == []
+    assert await api_client.notes() == []
     with pytest.raises(NotFound):
-        await desk.delete(made.data["id"])
+        await api_client.delete(made.data["id"])
 
 
-async def test_a_dry_run_shows_the_applied_change_but_for_assigned_values(desk):
-    planned = await desk.create("Plan", "draft", dry_run=True, colour="red")
-    assert await desk.notes() == []
-    assert await audit(desk) == []
-    made = await desk.create("Plan", "draft", colour="red")
+async def test_a_dry_run_shows_the_applied_change_but_for_assigned_values(api_client):
+    planned = await api_client.create("Plan", "draft", dry_run=True, colour="red")
+    assert await api_client.notes() == []
+    assert await audit(api_client) == []
+    made = await api_client.create("Plan", "draft", colour="red")
     assert (planned.dry_run, planned.applied, planned.audit_id) == (True, False, None)
     assert planned.data == made.data | dict.fromkeys(ASSIGNED)
     assert planned.diff.changes == made.diff.changes
     assert planned.diff.resource.id is None
-    shown = await desk.update(made.data["id"], dry_run=True, text="final")
-    assert shown.diff == (await desk.update(made.data["id"], text="final")).diff
+    shown = await api_client.update(made.data["id"], dry_run=True, text="final")
+    assert shown.diff == (await api_client.update(made.data["id"], text="final")).diff
 
 
-async def test_a_change_of_nothing_is_not_applied_and_leaves_no_entry(desk):
-    made = await desk.create("Plan", "draft")
-    same = await desk.once("k").update(made.data["id"], text="draft")
+async def test_a_change_of_nothing_is_not_applied_and_leaves_no_entry(api_client):
+    made = await api_client.create("Plan", "draft")
+    same = await api_client.once("k").update(made.data["id"], text="draft")
     assert (same.applied, same.dry_run, same.audit_id, same.diff.changes) == (False, False, None, [])
     assert (same.diff.effects, same.data) == ([], made.data)
-    desk.later(minutes=1)
-    assert len(await audit(desk)) == 1
+    api_client.later(minutes=1)
+    assert len(await audit(api_client)) == 1
 
 
-async def test_the_entry_tells_who_what_and_what_stood_before(desk):
-    made = await desk.create("Plan", "draft")
-    changed = await desk.update(made.data["id"], text="final")
-    newest, oldest = await audit(desk)
+async def test_the_entry_tells_who_what_and_what_stood_before(api_client):
+    made = await api_client.create("Plan", "draft")
+    changed = await api_client.update(made.data["id"], text="final")
+    newest, oldest = await audit(api_client)
     assert (newest.id, newest.action, newest.undoable) == (changed.audit_id, "update", True)
     assert (newest.prior_state, newest.new_state) == ({"text": "draft"}, {"text": "final"})
     assert newest.actor.model_dump() == {
-        "type": "key", "id": desk.who.credential.id, "client_id": None, "name": "Bot",
+        "type": "key", "id": api_client.who.credential.id, "client_id": None, "name": "Bot",
     }  # fmt: skip
-    assert (oldest.action, oldest.undoable, oldest.via) == ("create", False, Via.API)
+    assert (oldest.action, oldest.undoable, oldest.via) == ("create", False, RequestInterface.API)
     assert newest.created_at == newest.created_at.replace(microsecond=123000)
 
 
-async def test_a_taken_key_refuses_dry_runs_and_writes_and_leaves_nothing(desk):
-    await desk.create("Plan")
+async def test_a_taken_key_refuses_dry_runs_and_writes_and_leaves_nothing(api_client):
+    await api_client.create("Plan")
     for dry_run in (True, False):
         with pytest.raises(Conflict, match="taken"):
-            await desk.create("Plan", dry_run=dry_run)
-    assert len(await desk.notes()) == len(await audit(desk)) == 1
+            await api_client.create("Plan", dry_run=dry_run)
+    assert len(await api_client.notes()) == len(await audit(api_client)) == 1
 
 
-async def test_a_renamed_and_a_deleted_record_free_their_keys(desk):
-    first = await desk.create("Plan")
-    await desk.update(first.data["id"], name="Old plan")
-    second = await desk.create("Plan")
-    await desk.delete(second.data["id"])
-    assert (await desk.create("Plan")).applied
+async def test_a_renamed_and_a_deleted_record_free_their_keys(api_client):
+    first = await api_client.create("Plan")
+    await api_client.update(first.data["id"], name="Old plan")
+    second = await api_client.create("Plan")
+    await api_client.delete(second.data["id"])
+    assert (await api_client.create("Plan")).applied
 
 
-async def test_a_retry_gets_the_first_answer_for_24_hours(desk):
-    sender = desk.once("k", {"note": {"b": 1, "a": 2}})
+async def test_a_retry_gets_the_first_answer_for_24_hours(api_client):
+    sender = api_client.once("k", {"note": {"b": 1, "a": 2}})
     first = await sender.create()
-    again = await desk.once("k", {"note": {"a": 2, "b": 1}}).run(None)
+    again = await api_client.once("k", {"note": {"a": 2, "b": 1}}).run(None)
     assert again.headers == {"Idempotent-Replay": "true"}
     assert again.answer == first
-    assert len(await desk.notes()) == 1
-    other = await desk.once("k", {"note": {"a": 3}}).create("Other")
+    assert len(await api_client.notes()) == 1
+    other = await api_client.once("k", {"note": {"a": 3}}).create("Other")
     assert other.audit_id != first.audit_id
-    desk.later(hours=25)
-    late = desk.once("k", {"note": {"b": 1, "a": 2}})
+    api_client.later(hours=25)
+    late = api_client.once("k", {"note": {"b": 1, "a": 2}})
     assert (await late.create("Later")).audit_id != first.audit_id
 
 
-async def test_refusals_and_dry_runs_leave_no_record(desk):
-    sender = desk.once("k")
+async def test_refusals_and_dry_runs_leave_no_record(api_client):
+    sender = api_client.once("k")
     await sender.create(dry_run=True)
     first = await sender.create("Plan")
     with pytest.raises(Conflict):
-        await desk.once("l").create("Plan")
-    assert (await desk.once("l").create("Other")).audit_id != first.audit_id
+        await api_client.once("l").create("Plan")
+    assert (await api_client.once("l").create("Other")).audit_id != first.audit_id
 
 
-async def test_a_key_that_is_too_long_is_refused_and_ignored_by_a_dry_run(desk):
-    sender = desk.once("k" * 256)
+async def test_a_key_that_is_too_long_is_refused_and_ignored_by_a_dry_run(api_client):
+    sender = api_client.once("k" * 256)
     assert (await sender.create(dry_run=True)).dry_run
     with pytest.raises(BadRequest) as refused:
         await sender.create()
     assert refused.value.code == "invalid_idempotency_key"
 
 
-async def test_an_identical_request_is_told_to_wait_while_the_first_runs(desk):
+async def test_an_identical_request_is_told_to_wait_while_the_first_runs(api_client):
     refused = []
 
     async def plan(unit):
         with pytest.raises(Conflict) as refusal:
-            await desk.once("k").run(None)
+            await api_client.once("k").run(None)
         refused.append(refusal.value)
         raise NotFound
 
     with pytest.raises(NotFound):
-        await desk.once("k").run(plan)
+        await api_client.once("k").run(plan)
     assert [(one.code, one.headers) for one in refused] == [("idempotency_in_progress", {"Retry-After": "1"})]
-    assert (await desk.once("k").create()).applied
+    assert (await api_client.once("k").create()).applied
 
 
-async def test_over_mcp_a_write_is_a_dry_run_unless_it_says_otherwise(desk):
-    desk.who = replace(desk.who, via=Via.MCP)
-    assert (await desk.create(dry_run=None)).dry_run
-    assert (await desk.create(dry_run=False)).applied
+async def test_over_mcp_a_write_is_a_dry_run_unless_it_says_otherwise(api_client):
+    api_client.who = replace(api_client.who, via=RequestInterface.MCP)
+    assert (await api_client.create(dry_run=None)).dry_run
+    assert (await api_client.create(dry_run=False)).applied
 
 
-async def test_another_workspace_sees_nothing_and_shares_no_names_or_retries(desk, neighbour):
-    made = await desk.once("k").create("Plan")
-    assert await neighbour.notes() == []
-    assert (await neighbour.once("k").create("Plan")).applied
+async def test_another_workspace_sees_nothing_and_shares_no_names_or_retries(api_client, other_workspace):
+    made = await api_client.once("k").create("Plan")
+    assert await other_workspace.notes() == []
+    assert (await other_workspace.once("k").create("Plan")).applied
     with pytest.raises(NotFound):
-        await neighbour.update(made.data["id"], text="mine")
+        await other_workspace.update(made.data["id"], text="mine")
     with pytest.raises(NotFound):
-        await neighbour.undo(made.audit_id)
-    assert all(entry.id != made.audit_id for entry in await audit(neighbour))
+        await other_workspace.undo(made.audit_id)
+    assert all(entry.id != made.audit_id for entry in await audit(other_workspace))
 
 
-async def test_the_audit_log_answers_by_type_resource_actor_and_time(desk):
-    first = await desk.create("One")
-    since = desk.who.now + timedelta(milliseconds=1)
-    second = await desk.create("Two")
-    until = desk.who.now
+async def test_the_audit_log_answers_by_type_resource_actor_and_time(api_client):
+    first = await api_client.create("One")
+    since = api_client.who.now + timedelta(milliseconds=1)
+    second = await api_client.create("Two")
+    until = api_client.who.now
     asked = [
         ({"resource_id": UUID(first.data["id"])}, [first]),
         ({"resource_type": "note"}, [second, first]),
         ({"resource_type": "other"}, []),
-        ({"actor_id": desk.who.credential.id}, [second, first]),
+        ({"actor_id": api_client.who.credential.id}, [second, first]),
         ({"actor_id": UUID(first.data["id"])}, []),
         ({"since": since}, [second]),
     ]
-    async with desk.writes.units.look(desk.who.workspace.id) as unit:
+    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
         for question, expected in asked:
-            found = await unit.audit.page(AuditQuestion(until=until, **question), 10, 0)
+            found = await unit.audit.page(AuditFilter(until=until, **question), 10, 0)
             assert [entry.id for entry in found] == [envelope.audit_id for envelope in expected]
-        assert [e.id for e in await unit.audit.page(AuditQuestion(until=until), 1, 1)] == [first.audit_id]
+        assert [e.id for e in await unit.audit.page(AuditFilter(until=until), 1, 1)] == [first.audit_id]
 
 
-async def test_of_50_identical_requests_one_is_performed(desk):
-    senders = [desk.once("k", {"note": {}}) for _ in range(50)]
-    found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
-    refused = [one.code for one in found if isinstance(one, Refusal)]
-    answers = [one for one in found if not isinstance(one, Refusal)]
+async def test_of_50_identical_requests_one_is_performed(api_client):
+    senders = [api_client.once("k", {"note": {}}) for _ in range(50)]
+    found = await asyncio.max_pending(*(sender.create() for sender in senders), return_exceptions=True)
+    refused = [one.code for one in found if isinstance(one, ApiError)]
+    answers = [one for one in found if not isinstance(one, ApiError)]
     assert set(refused) <= {"idempotency_in_progress"}
     assert len(refused) + len(answers) == 50
     assert len({answer.audit_id for answer in answers}) == 1
-    assert len(await desk.notes()) == 1
+    assert len(await api_client.notes()) == 1
 
 
-async def test_of_50_identical_requests_in_many_processes_one_is_performed(desk):
+async def test_of_50_identical_requests_in_many_processes_one_is_performed(api_client):
     """Each pipeline is that of another process: they share the store and nothing else."""
-    senders = [desk.once("k", {"note": {}}) for _ in range(50)]
+    senders = [api_client.once("k", {"note": {}}) for _ in range(50)]
     for sender in senders:
-        sender.writes = Writes(desk.writes.units, desk.writes.kinds.values())
-    answers = await asyncio.gather(*(sender.create() for sender in senders))
+        sender.writes = ChangeExecutor(api_client.writes.units, api_client.writes.kinds.values())
+    answers = await asyncio.max_pending(*(sender.create() for sender in senders))
     assert len({answer.audit_id for answer in answers}) == 1
-    assert len(await desk.notes()) == 1
+    assert len(await api_client.notes()) == 1

@@ -6,10 +6,10 @@ import pytest
 
 from hosts.composition import compose
 from service_core import builtin
-from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
-from service_core.commerce.platform_faults import PlatformRefused
-from service_core.extension.hooks import hook
-from service_core.extension.registry import load
+from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
+from service_core.commerce.platform_errors import CredentialsRejected
+from service_core.extensions.hooks import hook
+from service_core.extensions.registry import load_plugins
 
 
 class Platform:
@@ -19,13 +19,13 @@ class Platform:
 
     async def accounts(self, secrets):
         if secrets["access_token"] == "bad":
-            raise PlatformRefused("The token has expired.")
+            raise CredentialsRejected("The token has expired.")
         return [AdAccount("act_1", "Main", "EUR", "Europe/Berlin")]
 
     async def spend(self, account, level, first, _last, _secrets):
-        if level is not Level.CAMPAIGN:
+        if level is not AdLevel.CAMPAIGN:
             return []
-        entity, now = Entity(level, "c"), datetime.now(UTC)
+        entity, now = AdEntity(level, "c"), datetime.now(UTC)
         return [SpendRow("adfox", account.id, entity, first, "EUR", account.timezone, now, spend=100)]
 
     @hook
@@ -35,7 +35,7 @@ class Platform:
 
 @pytest.fixture
 def shop(touchpoint, deployment, monkeypatch):
-    registry = load([("builtin", builtin), ("fake_ads", Platform())])
+    registry = load_plugins([("builtin", builtin), ("fake_ads", Platform())])
     monkeypatch.setattr(compose, "installed", lambda: registry)
 
     def run(*arguments, **more):

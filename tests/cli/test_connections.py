@@ -4,7 +4,7 @@ import asyncio
 from base64 import b64encode
 from pathlib import Path
 
-from hosts.cli.secrets import vault_of
+from hosts.cli.secrets import open_vault
 
 
 def test_what_is_connected_is_noted_listed_and_forgotten(touchpoint, deployment):
@@ -38,10 +38,10 @@ def secret_of(deployment, provider):
     """What the deployment's own store and key say, and what its store keeps."""
 
     async def read():
-        async with vault_of(Path(deployment["config"])) as ports:
-            (owner,) = await ports.workspace.workspaces()
+        async with open_vault(Path(deployment["config"])) as ports:
+            (owner,) = await ports.workspace.list_workspaces()
             opened = await ports.connection_secrets.secrets(owner.id, provider)
-            return opened, await ports.workspace.sealed(owner.id, provider)
+            return opened, await ports.workspace.encrypted_secrets(owner.id, provider)
 
     return asyncio.run(read())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.cli.deployment import directory_of
+from hosts.cli.deployment import open_workspace_store
 
 GOOD = "sku,variant_id,unit_cost,handling_cost,effective_from\nSHIRT,,8.50,1,\n,22,3.5,,2026-06-01\n"
 
@@ -18,8 +18,8 @@ def shop(touchpoint, deployment, tmp_path):
         return touchpoint("costs", "import", file, *arguments, "--config", deployment["config"], **more)
 
     async def kept():
-        async with directory_of(Path(deployment["config"])) as directory:
-            (workspace,) = await directory.workspaces()
+        async with open_workspace_store(Path(deployment["config"])) as directory:
+            (workspace,) = await directory.list_workspaces()
             return [
                 (
                     cost.item,

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from hosts.cli.deployment import ports_of
-from hosts.composition.ports import Ports, running
-from hosts.roles.tasks import proofs_of
-from service_core.testing.dns import WrittenRecords
+from hosts.cli.deployment import load_ports
+from hosts.composition.ports import Ports, start_adapters
+from hosts.roles.tasks import build_domain_verification
+from service_core.testing.txt_records import FakeTxtRecords
 
 HOST = "go.shop.example"
 
 
 @pytest.fixture
 def records(monkeypatch):
-    records = WrittenRecords()
+    records = FakeTxtRecords()
     monkeypatch.setattr(Ports, "dns", records)
     return records
 
@@ -67,9 +67,9 @@ def test_a_record_that_is_gone_is_listed_with_its_day(domain, records, deploymen
 
 
 async def _looked(config, at):
-    ports = ports_of(config)
-    async with running([ports.workspace]):
-        await proofs_of(ports).look(at)
+    ports = load_ports(config)
+    async with start_adapters([ports.workspace]):
+        await build_domain_verification(ports).recheck_all(at)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.composition.load import load_settings
+from hosts.composition.load_settings import load_settings
 from service_core.kernel.settings import Settings
 
 

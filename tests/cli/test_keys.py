@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from hosts.cli.deployment import directory_of
-from service_core.access.keys import found_workspace
+from hosts.cli.deployment import open_workspace_store
+from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
 
 
@@ -87,8 +87,8 @@ def test_regenerating_shows_a_new_value_and_ends_the_old_one(touchpoint, deploym
 @pytest.fixture
 def second_workspace(deployment):
     async def found():
-        async with directory_of(Path(deployment["config"])) as directory:
-            return await found_workspace(directory, system_clock(), name="Second")
+        async with open_workspace_store(Path(deployment["config"])) as directory:
+            return await create_workspace_with_keys(directory, system_clock(), name="Second")
 
     return asyncio.run(found()).workspace
 

@@ -4,20 +4,20 @@ from typing import get_args
 
 import pytest
 
-from hosts.cli import connections, keys, members, serving
-from hosts.roles.model import Role as ProcessRole
-from service_core.access.model import CredentialKind
+from hosts.cli import connections, keys, members, serve
+from hosts.roles.models import Role as ProcessRole
+from service_core.access.models import CredentialKind
 from service_core.access.roles import Role
-from service_core.insight.connections.model import ConnectionStatus, ProviderKind
-from service_core.kernel.settings import Server
+from service_core.analytics.connections.models import ConnectionStatus, ProviderKind
+from service_core.kernel.settings import AsgiServer
 
 
 @pytest.mark.parametrize(
     ("offered", "known"),
     [
         (members.RoleName, Role),
-        (serving.RoleName, ProcessRole),
-        (serving.ServerName, get_args(Server)),
+        (serve.RoleName, ProcessRole),
+        (serve.ServerName, get_args(AsgiServer)),
         (connections.KindName, ProviderKind),
         (connections.StatusName, ConnectionStatus),
     ],
@@ -27,4 +27,4 @@ def test_a_command_offers_every_name_the_service_knows(offered, known):
 
 
 def test_only_kinds_of_keys_are_replaced():
-    assert {*keys.Replaced} <= {*CredentialKind}
+    assert {*keys.ReplaceableKey} <= {*CredentialKind}

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from service_core.delivery.postbacks.postback import Postback, SkipReason, deferred, skipped
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from service_core.delivery.postbacks.postback import Postback, SkipReason, mark_skipped, schedule_retry
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 
@@ -25,9 +25,9 @@ def config(deployment):
     file = Path(deployment["config"])
 
     async def put_there():
-        ports = Ports(load_settings(file), file.parent, installed(), system_clock)
-        async with running([ports.workspace]):
-            (workspace,) = await ports.workspace.workspaces()
+        ports = Ports(load_settings(file), file.parent, load_installed_registry(), system_clock)
+        async with start_adapters([ports.workspace]):
+            (workspace,) = await ports.workspace.list_workspaces()
             one, other = (
                 Postback(
                     id=new_id(), workspace_id=workspace.id, rule_id=RULE, event_id=f"e{number}", event_at=NOON,
@@ -38,9 +38,9 @@ def config(deployment):
                 for number in (1, 2)
             )  # fmt: skip
             await ports.workspace.add_postbacks(
-                [one, skipped(other, SkipReason.TOO_OLD, NOON)], {RULE: timedelta()}
+                [one, mark_skipped(other, SkipReason.TOO_OLD, NOON)], {RULE: timedelta()}
             )
-            await ports.workspace.settle_postbacks([deferred(one, "busy", NOON, timedelta(days=7))])
+            await ports.workspace.save_results([schedule_retry(one, "busy", NOON, timedelta(days=7))])
 
     asyncio.run(put_there())
     return file

@@ -9,18 +9,18 @@ from uuid import UUID
 
 import pytest
 
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from service_core.intake.model import Arrival, Channel, Quarantined
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, ReceivedEvent
 from service_core.kernel.clock import system_clock
 
 
 @asynccontextmanager
 async def queue_of(config):
-    ports = Ports(load_settings(Path(config)), Path(config).parent, installed(), system_clock)
-    async with running([ports.workspace, ports.queue]):
-        (workspace,) = await ports.workspace.workspaces()
+    ports = Ports(load_settings(Path(config)), Path(config).parent, load_installed_registry(), system_clock)
+    async with start_adapters([ports.workspace, ports.queue]):
+        (workspace,) = await ports.workspace.list_workspaces()
         yield ports.queue, workspace.id
 
 
@@ -31,14 +31,14 @@ def aside(deployment):
     async def set_aside():
         async with queue_of(deployment["config"]) as (queue, workspace_id):
             await queue.offer(
-                Arrival(
-                    workspace_id=workspace_id, key_id=UUID(int=1), channel=Channel.TRACK, event_id="order_1",
+                ReceivedEvent(
+                    workspace_id=workspace_id, key_id=UUID(int=1), channel=IngestEndpoint.TRACK, event_id="order_1",
                     claimed=True, received_at=datetime(2026, 7, 1, 12, tzinfo=UTC), body=b'{"event":"\xc3\xa4"}',
                     user_agent=None, address=None, headers={},
                 )
             )  # fmt: skip
-            await queue.settle(
-                [], [Quarantined(each, "ValueError: no number") for each in await queue.take(9)]
+            await queue.acknowledge(
+                [], [QuarantinedEvent(each, "ValueError: no number") for each in await queue.take(9)]
             )
 
     asyncio.run(set_aside())

@@ -7,11 +7,11 @@ import pytest
 from hosts.cli import deployment as opened
 from hosts.composition import compose
 from service_core import builtin
-from service_core.commerce.providers.model import Mapped, ProviderMessage
-from service_core.extension.hooks import hook
-from service_core.extension.registry import load
-from service_core.intake.fields import event_time
-from service_core.plugin import PlatformRefused
+from service_core.commerce.providers.models import MappedMessage, PolledMessage
+from service_core.extensions.hooks import hook
+from service_core.extensions.registry import load_plugins
+from service_core.ingestion.parse_event import resolve_event_time
+from service_core.plugin import CredentialsRejected
 
 
 class Shop:
@@ -23,16 +23,16 @@ class Shop:
         return False
 
     def mapped(self, message, delivery, account_id):
-        at, _ = event_time("2026-07-01T12:00:00Z", delivery.received_at)
-        return Mapped(message["id"], "purchase", at, properties={"revenue": "5.00", "currency": "EUR"})
+        at, _ = resolve_event_time("2026-07-01T12:00:00Z", delivery.received_at)
+        return MappedMessage(message["id"], "purchase", at, properties={"revenue": "5.00", "currency": "EUR"})
 
     def is_open(self, secrets):
         return "api_key" in secrets
 
     async def messages(self, poll):
         if poll.secrets["api_key"] == "bad":
-            raise PlatformRefused("The key bad is over.")
-        yield [ProviderMessage(json.dumps({"id": id_}).encode()) for id_ in ("s1", "s2")]
+            raise CredentialsRejected("The key bad is over.")
+        yield [PolledMessage(json.dumps({"id": id_}).encode()) for id_ in ("s1", "s2")]
 
     def at(self, _address):
         return self
@@ -44,7 +44,7 @@ class Shop:
 
 @pytest.fixture
 def shop(touchpoint, deployment, monkeypatch):
-    registry = load([("builtin", builtin), ("fake_shop", Shop())])
+    registry = load_plugins([("builtin", builtin), ("fake_shop", Shop())])
     for place in (compose, opened):
         monkeypatch.setattr(place, "installed", lambda: registry)
 

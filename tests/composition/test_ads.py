@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from hosts.composition.ads import ad_reading_of
+from hosts.composition.ads import build_ad_sync
 from hosts.composition.ports import Ports
-from service_core.extension.hooks import hook
-from service_core.extension.registry import load
+from service_core.extensions.hooks import hook
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import AdsSettings, Settings
@@ -42,20 +42,20 @@ def bringing(*platforms):
 
 
 def reading(folder, registry, **apis):
-    ports = Ports(Settings(), folder, load(), system_clock)
-    return ad_reading_of(ports, registry, AdsSettings(apis=apis))
+    ports = Ports(Settings(), folder, load_plugins(), system_clock)
+    return build_ad_sync(ports, registry, AdsSettings(apis=apis))
 
 
 def test_two_platforms_of_one_id_stop_the_start():
     plugins = [("one", bringing(Fixed())), ("two", bringing(Fixed()))]
     with pytest.raises(StartupError, match="the ad platform 'fixed' twice"):
-        load(plugins, discover=False)
+        load_plugins(plugins, discover=False)
     with pytest.raises(StartupError, match="no AdPlatform"):
-        load([("none", bringing("meta"))], discover=False)
+        load_plugins([("none", bringing("meta"))], discover=False)
 
 
 def test_the_settings_name_another_address(tmp_path):
-    registry = load([("ads", bringing(Fixed(), Moving()))], discover=False)
+    registry = load_plugins([("ads", bringing(Fixed(), Moving()))], discover=False)
     assert reading(tmp_path, registry).platforms["moving"].address == "https://ads.example/v1"
     moved = reading(tmp_path, registry, moving="https://ads.example/v2/").platforms
     assert (moved["moving"].address, moved["fixed"].id) == ("https://ads.example/v2", "fixed")

@@ -10,22 +10,22 @@ import pytest
 
 from hosts.composition.compose import compose
 from hosts.composition.container import SETTINGS as NAMED
-from hosts.composition.ports import Ports, running
+from hosts.composition.ports import Ports, start_adapters
 from service_core import builtin
-from service_core.access.model import Caller
-from service_core.access.ports import Directory
-from service_core.extension.adapters import Adapter
-from service_core.extension.hooks import hook
-from service_core.extension.registry import load
-from service_core.gateway.exchange import Request
-from service_core.gateway.readiness import Finding, Probe
-from service_core.insight.catalog import Catalog
-from service_core.insight.funnels.ports import Funnels
-from service_core.insight.ports import Aggregates
-from service_core.intake.ports import EventStore, Geo, IngestQueue, QueueState
+from service_core.access.models import Caller
+from service_core.access.ports import CredentialStore
+from service_core.analytics.funnels.ports import FunnelReader
+from service_core.analytics.ports import AggregateReader
+from service_core.analytics.query.catalog import Catalog
+from service_core.api.http_messages import ApiRequest
+from service_core.api.readiness import Probe, ProbeResult
+from service_core.extensions.adapters import Adapter
+from service_core.extensions.hooks import hook
+from service_core.extensions.registry import load_plugins
+from service_core.ingestion.ports import EventStore, GeoLocator, IngestQueue, QueueState
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError
-from service_core.kernel.operations import Budget, Surface, operation
+from service_core.kernel.operations import RateLimitClass, RoutePrefix, operation
 from service_core.kernel.settings import Settings
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -70,7 +70,7 @@ class Part:
     async def state(self):
         return QueueState(0, None)
 
-    async def spend(self, key, limit, window_seconds):
+    async def consume(self, key, limit, window_seconds):
         return None
 
 
@@ -104,7 +104,7 @@ class World:
             for name in PORTS
         ]
         fakes = SimpleNamespace(adapters=hook(lambda: adapters), operations=hook(lambda: self.operations))
-        return load([("builtin", builtin), ("fakes", fakes)], discover=False)
+        return load_plugins([("builtin", builtin), ("fakes", fakes)], discover=False)
 
     def compose(self, **more):
         return compose(SETTINGS, Path("data"), registry=self.registry(), clock=lambda: NOW, **more)
@@ -116,7 +116,7 @@ def world():
 
 
 async def get(service, path):
-    return await service.dispatch(Request("GET", path))
+    return await service.dispatch(ApiRequest("GET", path))
 
 
 async def test_adapters_start_in_order_and_close_in_the_opposite_one(world):
@@ -136,7 +136,7 @@ async def test_a_failed_start_closes_what_was_started(world):
 
 async def test_a_process_that_needs_a_few_ports_opens_no_other(world):
     ports = Ports(SETTINGS, Path("data"), world.registry(), lambda: NOW)
-    async with running([ports.workspace, ports.queue]):
+    async with start_adapters([ports.workspace, ports.queue]):
         assert ports.queue is ports.queue
     assert "open events" not in world.diary
 
@@ -152,7 +152,7 @@ async def test_public_operations_answer(world):
 
 async def test_further_probes_take_part_in_readiness(world):
     async def full():
-        return Finding(ok=False)
+        return ProbeResult(ok=False)
 
     ready = await get(world.compose(probes=[Probe("disk", full)]), "/ready")
     assert (ready.status, b'"disk":"degraded"' in ready.body) == (503, True)
@@ -161,15 +161,15 @@ async def test_further_probes_take_part_in_readiness(world):
 async def test_a_handler_gets_its_dependencies_by_type(world):
     seen = {}
 
-    @operation("GET /own", scope=None, budget=Budget.NONE, surface=Surface.ROOT, tag="own")
+    @operation("GET /own", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="own")
     async def own(
         *,
         store: EventStore,
-        sums: Aggregates,
-        funnels: Annotated[Funnels, "annotated"],
-        directory: Directory,
+        sums: AggregateReader,
+        funnels: Annotated[FunnelReader, "annotated"],
+        directory: CredentialStore,
         queue: IngestQueue,
-        geo: Geo,
+        geo: GeoLocator,
         clock: Clock,
         catalog: Catalog,
         settings: Settings,
@@ -213,8 +213,8 @@ def test_another_function_type_is_not_the_clock(world):
 
 
 def test_a_public_operation_cannot_ask_who_is_calling(world):
-    @operation("GET /who", scope=None, surface=Surface.ROOT, tag="own")
-    async def who_am_i(*, who: Caller) -> dict[str, int]:
+    @operation("GET /who", scope=None, prefix=RoutePrefix.ROOT, tag="own")
+    async def who_am_i(*, caller: Caller) -> dict[str, int]:
         """Ask nobody."""
         return {}
 
@@ -236,4 +236,4 @@ def test_the_setting_that_is_told_of_a_port_names_its_adapter(port, tmp_path):
     section, name = NAMED[port].split(".")
     settings = Settings.model_validate({section: {name: "nowhere://"}})
     with pytest.raises(StartupError, match=f"No adapter for '{port}' serves nowhere://"):
-        Ports(settings, tmp_path, load([], discover=False), clock=lambda: NOW)._adapter(port)
+        Ports(settings, tmp_path, load_plugins([], discover=False), clock=lambda: NOW)._adapter(port)

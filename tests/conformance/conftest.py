@@ -3,8 +3,8 @@
 import pytest
 
 pytest.register_assert_rewrite(
-    "service_core.testing.edge",
+    "service_core.testing.redirects",
     "service_core.testing.event_store",
-    "service_core.testing.limiter",
+    "service_core.testing.rate_limiter",
     "service_core.testing.queue",
 )

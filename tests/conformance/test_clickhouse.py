@@ -1,11 +1,11 @@
-"""Events in ClickHouse answer everything the kit asks as the reference does: the real engine, in process."""
+"""Events in ClickHouseBackend answer everything the kit asks as the reference does: the real engine, in process."""
 
 import asyncio
 
 import pytest
 
 from service_core.testing.event_store import EventStoreConformance
-from tests.clickhouse import opened_in_process
+from tests.fixtures.clickhouse_in_process import open_in_process_store
 
 pytestmark = pytest.mark.clickhouse
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.clickhouse
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
     """One engine for all: every test keeps to workspaces of its own."""
-    store = opened_in_process(tmp_path_factory.mktemp("clickhouse"))
+    store = open_in_process_store(tmp_path_factory.mktemp("clickhouse"))
     asyncio.run(store.start())
     yield store
     asyncio.run(store.aclose())

@@ -2,34 +2,34 @@
 
 import pytest
 
-from service_core.testing.edge import EdgeMapConformance
-from service_core.workspace.links.edge import LinkTable
-from tests.workspace.conftest import Office
+from service_core.testing.redirects import EdgeMapConformance
+from service_core.workspace.links.redirect_lookup import DatabaseRedirects
+from tests.workspace.conftest import WorkspaceApi
 
 
 class TestWorkspaceStore(EdgeMapConformance):
     @pytest.fixture
-    async def office(self, tmp_path):
-        office = Office(tmp_path)
-        async with office.service:
-            yield await office.open()
+    async def workspace_api(self, tmp_path):
+        workspace_api = WorkspaceApi(tmp_path)
+        async with workspace_api.service:
+            yield await workspace_api.open()
 
     @pytest.fixture
-    def edge(self, office):
-        return LinkTable(office.service.ports.workspace)
+    def edge(self, workspace_api):
+        return DatabaseRedirects(workspace_api.service.ports.workspace)
 
     @pytest.fixture
-    def publish(self, office):
+    def publish(self, workspace_api):
         links = {}
 
         async def publish(slug, destination):
             if destination is None:
-                answer = await office.ask("DELETE", f"/links/{links.pop(slug)}")
+                answer = await workspace_api.ask("DELETE", f"/links/{links.pop(slug)}")
             elif slug in links:
                 patch = {"link": {"destination_url": destination}}
-                answer = await office.ask("PATCH", f"/links/{links[slug]}", patch)
+                answer = await workspace_api.ask("PATCH", f"/links/{links[slug]}", patch)
             else:
-                answer = await office.ask(
+                answer = await workspace_api.ask(
                     "POST", "/links", {"link": {"name": "L", "slug": slug, "destination_url": destination}}
                 )
                 links[slug] = answer.json["data"]["id"]

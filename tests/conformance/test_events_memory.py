@@ -2,11 +2,11 @@
 
 import pytest
 
-from plugins.events_memory.adapter import MemoryEvents
+from plugins.events_memory.adapter import MemoryEventStore
 from service_core.testing.event_store import EventStoreConformance
 
 
 class TestEventsMemory(EventStoreConformance):
     @pytest.fixture
     def store(self):
-        return MemoryEvents()
+        return MemoryEventStore()

@@ -3,7 +3,7 @@
 import pytest
 
 from plugins.limits_memory.adapter import MemoryLimiter
-from service_core.testing.limiter import RateLimiterConformance
+from service_core.testing.rate_limiter import RateLimiterConformance
 
 
 class TestMemory(RateLimiterConformance):

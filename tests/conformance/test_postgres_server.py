@@ -37,7 +37,7 @@ def test_a_hung_server_answers_nothing_until_it_goes_on(postgres_server):
         connection.pgconn.send_query(b"SELECT 1")
         connection.pgconn.flush()
         assert not select([connection], [], [], 0.2)[0]
-        postgres_server.go_on()
+        postgres_server.resume()
         assert select([connection], [], [], 60)[0]
 
 

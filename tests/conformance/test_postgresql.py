@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service_core.extension.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.testing.event_store import EventStoreConformance
 from service_core.testing.postgres_server import fresh_database
 
@@ -14,7 +14,7 @@ from service_core.testing.postgres_server import fresh_database
 def opened(postgres_session):
     """One database for all: every test keeps to workspaces of its own."""
     with fresh_database(postgres_session) as url:
-        store = load().open("events", f"{url}?timeout_seconds=300", folder=Path())
+        store = load_plugins().open_adapter("events", f"{url}?timeout_seconds=300", folder=Path())
         asyncio.run(store.start())
         yield store
         asyncio.run(store.aclose())

@@ -4,18 +4,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service_core.extension.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.testing.queue import IngestQueueConformance
 
 
 class TestSpool(IngestQueueConformance):
     @pytest.fixture
     def queues(self, tmp_path):
-        registry = load()
+        registry = load_plugins()
 
         @asynccontextmanager
         async def opened():
-            queue = registry.open("queue", "spool:///spool.db", folder=tmp_path)
+            queue = registry.open_adapter("queue", "spool:///spool.db", folder=tmp_path)
             await queue.start()
             yield queue
             await queue.aclose()

@@ -11,16 +11,25 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from hosts.cli import app
-from hosts.composition.compose import installed
-from hosts.composition.load import known_names
-from hosts.monitoring import meters
-from hosts.roles.model import Role
-from tests.contrib.files import DEPLOY, ENTRYPOINT, ROOT, SECRETS, composed, sections, settings, unit
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import list_setting_names
+from hosts.monitoring import prometheus_metrics
+from hosts.roles.models import Role
+from tests.contrib.deployment_files import (
+    DEPLOY,
+    ENTRYPOINT,
+    ROOT,
+    SECRETS,
+    composed,
+    sections,
+    settings,
+    unit,
+)
 
 COMPOSE = sorted(DEPLOY.rglob("compose.yaml"))
 UNITS = sorted(path for path in DEPLOY.rglob("touchpoint*") if path.suffix in {".service", ".timer"})
 ENVIRONMENTS = sorted(DEPLOY.rglob("environment"))
-METERS = [meter for meter in vars(meters).values() if isinstance(meter, MetricWrapperBase)]
+METERS = [meter for meter in vars(prometheus_metrics).values() if isinstance(meter, MetricWrapperBase)]
 SOON = {("events", "postgresql"), ("events", "clickhouse")}
 """Stores that may be installed apart from this test's environment."""
 
@@ -67,14 +76,14 @@ def values(environment):
 
 
 def check_settings(found):
-    registry = installed()
+    registry = load_installed_registry()
     for name, value in found.items():
-        assert name in known_names()
+        assert name in list_setting_names()
         port = PORTS.get(name)
         if port is None:
             continue
         if (port, value.partition("://")[0]) in registry.adapters:
-            registry.place(port, value, folder=DEPLOY)
+            registry.local_data_of_url(port, value, folder=DEPLOY)
         else:
             assert (port, value.partition("://")[0]) in SOON
 

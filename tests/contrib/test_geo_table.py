@@ -15,7 +15,7 @@ TABLE = """network,country,region,city,timezone
 USE = """
 import sys
 from pathlib import Path
-from service_core.extension.registry import load
+from service_core.extensions.registry import load
 from service_core.kernel.errors import StartupError
 
 found = load()

@@ -7,11 +7,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from hosts.demo.running import running_service
+from hosts.demo.demo_service import run_service
 from service_core import builtin
-from service_core.extension.registry import load
-from service_core.testing.story import campaign
-from tests.insight.served import STORES, serving
+from service_core.extensions.registry import load_plugins
+from service_core.testing.event_builder import campaign
+from tests.analytics.deployment import STORES, run_deployment
 
 RANGE = {"from": "2026-07-01", "to": "2026-07-02"}
 PACK = ["video_plays", "video_viewers", "video_completion_rate"]
@@ -26,15 +26,15 @@ def site(install):
 async def shop(request, site, tmp_path, monkeypatch):
     """Ada, on two devices, sees the tour twice and once to its end; Bob begins the demo, a day later."""
     monkeypatch.syspath_prepend(str(site))
-    async with serving(request.param, tmp_path, load([("builtin", builtin)])) as served:
+    async with run_deployment(request.param, tmp_path, load_plugins([("builtin", builtin)])) as served:
         shop = await served.workspace()
         tour, demo = {"event_data": {"video": "tour"}}, {"event_data": {"video": "demo"}}
         ada = {"strong_id": "U-ada", "country": "DE", **campaign("google", "cpc", "spring")}
-        shop.story.happens("video_play", at="2026-07-01T12:00", visitor="A1", **ada, **tour)
-        shop.story.happens("video_complete", at="2026-07-01T12:05", visitor="A1", **ada, **tour)
-        shop.story.happens("video_play", at="2026-07-01T20:00", visitor="A2", **ada, **tour)
-        shop.story.happens("video_play", at="2026-07-02T12:00", visitor="B1", country="US", **demo)
-        shop.story.happens("page_view", at="2026-07-02T12:01", visitor="B1", country="US")
+        shop.story.add_event("video_play", at="2026-07-01T12:00", visitor="A1", **ada, **tour)
+        shop.story.add_event("video_complete", at="2026-07-01T12:05", visitor="A1", **ada, **tour)
+        shop.story.add_event("video_play", at="2026-07-01T20:00", visitor="A2", **ada, **tour)
+        shop.story.add_event("video_play", at="2026-07-02T12:00", visitor="B1", country="US", **demo)
+        shop.story.add_event("page_view", at="2026-07-02T12:01", visitor="B1", country="US")
         await shop.knows()
         yield shop
 
@@ -107,7 +107,7 @@ def test_a_service_starts_with_it_and_takes_events(site, tmp_path, monkeypatch):
     )  # fmt: skip
     keys = json.loads(done.stdout)
     body = json.dumps({"event": "video_play", "anonymous_id": "A1"}).encode()
-    with running_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
+    with run_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
         request = Request(f"{service.ingest}/track", body, {"X-API-Key": keys["write_key"]})
         with urlopen(request) as answer:
             assert json.load(answer)["success"]

@@ -7,8 +7,8 @@ import importlib
 
 import pytest
 
-from service_core.extension.registry import load
-from service_core.testing.revenue_provider import RevenueProviderConformance, Sample, Sender
+from service_core.extensions.registry import load_plugins
+from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 SECRET = "ws_planted_secret"
 USER = {"id": "user_1", "username": "ann", "email": "ann@example.com"}
@@ -22,7 +22,7 @@ def site(install):
 @pytest.fixture
 def whop(site, monkeypatch):
     monkeypatch.syspath_prepend(str(site))
-    return load().revenue_providers["whop"]
+    return load_plugins().revenue_providers["whop"]
 
 
 def message(kind, **data):
@@ -36,7 +36,7 @@ def message(kind, **data):
 
 
 PAYMENT = message(
-    "payment.succeeded",
+    "payment.record_success",
     currency="eur",
     total=49.99,
     tax_amount=7.98,
@@ -64,7 +64,7 @@ class TestWhop(RevenueProviderConformance):
 
     @pytest.fixture
     def sender(self, whop):
-        return Sender(
+        return ProviderHarness(
             whop,
             {"webhook_secret": SECRET},
             signed,

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from hosts.composition.compose import compose
-from hosts.worker.exports import exporter_of
-from service_core.access.keys import found_workspace
-from service_core.gateway.exchange import Request
+from hosts.worker.exports import build_exporter
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import Settings
-from service_core.testing.story import Story
+from service_core.testing.event_builder import EventBuilder
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 JULY = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
@@ -38,16 +38,16 @@ class Desk:
             {"storage": {"events": events}, "http": {"root_url": "https://t.example"}}
         )
         self.service = compose(settings, folder, clock=lambda: self.now)
-        self.exporter = exporter_of(self.service.ports, self.service.registry)
+        self.exporter = build_exporter(self.service.ports, self.service.registry)
         self.keys = {}
         self.workspaces = {}
 
     async def found(self, name, **columns):
-        made = await found_workspace(self.service.ports.workspace, NOW, name=name, **columns)
+        made = await create_workspace_with_keys(self.service.ports.workspace, NOW, name=name, **columns)
         self.keys[name], self.workspaces[name] = made.agent_key.secret, made.workspace
 
     def story(self, name="shop"):
-        return Story(self.workspaces[name].id)
+        return EventBuilder(self.workspaces[name].id)
 
     async def keep(self, story):
         await self.service.ports.events.append(story.events)
@@ -55,17 +55,17 @@ class Desk:
     async def some_events(self, count=5):
         story = self.story()
         for minute in range(count):
-            story.happens("x", at=f"2026-07-03T10:{minute:02}", visitor=f"A{minute}")
+            story.add_event("x", at=f"2026-07-03T10:{minute:02}", visitor=f"A{minute}")
         await self.keep(story)
 
     async def ask(self, method, target, body=None, *, key="shop", headers=None):
         url = urlsplit(target)
         sent = {**({"authorization": f"Bearer {self.keys[key]}"} if key else {}), **(headers or {})}
         content = b"" if body is None else json.dumps(body).encode()
-        response = await self.service.dispatch(Request(method, url.path, url.query, sent, content))
-        if response.chunks is None:
+        response = await self.service.dispatch(ApiRequest(method, url.path, url.query, sent, content))
+        if response.open_stream is None:
             return Answered(response, response.body)
-        return Answered(response, b"".join([chunk async for chunk in response.chunks()]))
+        return Answered(response, b"".join([chunk async for chunk in response.open_stream()]))
 
     async def order(self, kind="events", *, key="shop", headers=None, **more):
         return await self.ask("POST", "/v1/exports", {"type": kind, **JULY, **more}, key=key, headers=headers)
@@ -103,7 +103,7 @@ class Desk:
 
 
 @pytest.fixture(params=["memory://", "duckdb:///events.db?timeout_seconds=300"])
-async def desk(request, tmp_path):
+async def api_client(request, tmp_path):
     async for made in opened(tmp_path, request.param):
         yield made
 
@@ -116,8 +116,8 @@ async def bare(tmp_path):
 
 
 async def opened(folder, events):
-    desk = Desk(folder, events)
-    async with desk.service:
-        await desk.found("shop", timezone="America/New_York")
-        await desk.found("other")
-        yield desk
+    api_client = Desk(folder, events)
+    async with api_client.service:
+        await api_client.found("shop", timezone="America/New_York")
+        await api_client.found("other")
+        yield api_client

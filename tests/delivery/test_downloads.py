@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.client_address import ClientAddress
-from hosts.http.app import quart_app
-from service_core.delivery.exports.signing import is_signed, signature
-from service_core.gateway.exchange import Request
+from hosts.http.app import create_quart_app
+from service_core.api.http_messages import ApiRequest
+from service_core.delivery.exports.signing import is_signature_valid, sign_download
 
 
 @pytest.fixture
@@ -112,14 +112,14 @@ async def test_a_file_that_is_gone_is_not_found(bare, link):
 async def test_head_tells_the_length_and_opens_nothing(bare, link):
     path, _, query = link.partition("?")
     size = (bare.folder / "exports" / bare.files[0]).stat().st_size
-    answer = await bare.service.dispatch(Request("HEAD", path, query))
+    answer = await bare.service.dispatch(ApiRequest("HEAD", path, query))
     assert (answer.status, answer.headers["Content-Length"]) == (200, str(size))
     assert (answer.body, answer.chunks) == (b"", None)
 
 
 async def test_the_http_host_streams_the_file(bare, link):
     expected = (await bare.ask("GET", link, key=None)).content
-    client = quart_app(bare.service.dispatch, ClientAddress()).test_client()
+    client = create_quart_app(bare.service.dispatch, ClientAddress()).test_client()
     got = await client.get(link)
     assert (got.status_code, await got.get_data()) == (HTTPStatus.OK, expected)
     assert got.headers.getlist("Content-Length") == [str(len(expected))]
@@ -129,8 +129,8 @@ async def test_the_http_host_streams_the_file(bare, link):
 @given(secret=st.binary(min_size=1, max_size=64), at=st.integers(1, 10**11), sent=st.text(max_size=70))
 def test_only_the_signature_itself_is_a_signature(secret, at, sent):
     export_id, now = uuid4(), datetime(1970, 1, 1, tzinfo=UTC)
-    right = signature(secret, export_id, at)
-    assert is_signed(secret, export_id, str(at), right, now)
-    assert not is_signed(secret, export_id, str(at), sent, now)
-    assert not is_signed(secret + b"x", export_id, str(at), right, now)
-    assert not is_signed(secret, uuid4(), str(at), right, now)
+    right = sign_download(secret, export_id, at)
+    assert is_signature_valid(secret, export_id, str(at), right, now)
+    assert not is_signature_valid(secret, export_id, str(at), sent, now)
+    assert not is_signature_valid(secret + b"x", export_id, str(at), right, now)
+    assert not is_signature_valid(secret, uuid4(), str(at), right, now)

@@ -3,9 +3,9 @@
 import asyncio
 from uuid import UUID
 
-from service_core.delivery.exports.model import Status
-from service_core.delivery.exports.ports import QueueDown, SinkDown
-from service_core.delivery.exports.signing import signature
+from service_core.delivery.exports.models import ExportStatus
+from service_core.delivery.exports.ports import ExportStorageUnavailable, JobQueueUnavailable
+from service_core.delivery.exports.signing import sign_download
 
 
 async def test_a_completed_export_says_all_the_contract_says_of_it(bare):
@@ -35,8 +35,8 @@ async def test_a_completed_export_says_all_the_contract_says_of_it(bare):
     }
 
 
-def job_url(desk, job, expires):
-    sig = signature(desk.workspaces["shop"].secret, UUID(job["id"]), expires)
+def job_url(api_client, job, expires):
+    sig = sign_download(api_client.workspaces["shop"].secret, UUID(job["id"]), expires)
     return f"https://t.example/exports/download/{job['id']}?expires={expires}&sig={sig}"
 
 
@@ -44,7 +44,7 @@ async def test_a_completed_file_is_deleted_after_seven_days(bare):
     job = await bare.export()
     assert len(bare.files) == 1
     bare.later(days=6, hours=23, minutes=59, seconds=59)
-    await bare.exporter.sweep()
+    await bare.exporter.expire_due()
     late = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
     assert late["status"] == "completed"
     bare.later(seconds=1)
@@ -53,7 +53,7 @@ async def test_a_completed_file_is_deleted_after_seven_days(bare):
         assert (expired["status"], expired["download"], expired["row_count"]) == ("expired", None, 0)
         gone = await bare.ask("GET", late["download"]["url"], key=None)
         assert gone.status == 404
-        await bare.exporter.sweep()
+        await bare.exporter.expire_due()
     assert bare.files == []
 
 
@@ -61,7 +61,7 @@ async def test_a_link_that_cannot_be_signed_is_said_beside_the_completed_job(bar
     job = await bare.export()
 
     async def url(name, lasts):
-        raise SinkDown
+        raise ExportStorageUnavailable
 
     monkeypatch.setattr(bare.service.ports.sink, "url", url)
     shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
@@ -78,7 +78,7 @@ async def test_a_sink_that_signs_itself_gives_its_own_link(bare, monkeypatch):
     monkeypatch.setattr(bare.service.ports.sink, "url", url)
     shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
     assert shown["download"]["url"] == (f"https://bucket.example/{job['id']}-1.csv?for=3600")
-    assert Status(shown["status"]) is Status.COMPLETED
+    assert ExportStatus(shown["status"]) is ExportStatus.COMPLETED
 
 
 async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer_and_no_second_job(bare):
@@ -98,14 +98,14 @@ async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer_and_n
 
 
 async def test_identical_requests_at_one_moment_make_one_job(bare):
-    answers = await asyncio.gather(*(bare.order(headers={"idempotency-key": "k"}) for _ in range(20)))
+    answers = await asyncio.max_pending(*(bare.order(headers={"idempotency-key": "k"}) for _ in range(20)))
     assert len({answer.content for answer in answers}) == 1
     assert sum("Idempotent-Replay" in answer.headers for answer in answers) == 19
 
 
 async def test_a_refusal_is_not_kept_for_a_retry(bare, monkeypatch):
     async def wake(export_id):
-        raise QueueDown
+        raise JobQueueUnavailable
 
     once = {"idempotency-key": "k"}
     with monkeypatch.context() as patched:

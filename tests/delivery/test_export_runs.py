@@ -7,32 +7,32 @@ from types import SimpleNamespace
 
 import pytest
 
-from hosts.worker.sheets import renderer
-from service_core.access.workspaces import Workspaces
-from service_core.delivery.exports.contents import Contents
-from service_core.delivery.exports.model import LEASE, Subject
-from service_core.delivery.exports.ports import QueueDown
-from service_core.delivery.exports.run import Exporter
-from service_core.delivery.exports.write import ExportWriter
-from service_core.insight.ports import StoreUnavailable
+from hosts.worker.export_formats import create_renderer
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.ports import StoreUnavailable
+from service_core.delivery.exports.export_rows import ExportRows
+from service_core.delivery.exports.export_worker import ExportWorker
+from service_core.delivery.exports.export_writer import ExportWriter
+from service_core.delivery.exports.models import LEASE, ExportType
+from service_core.delivery.exports.ports import JobQueueUnavailable
 
 
-def worker(desk, *, streams=None, sink=None, most_rows=None, renew_seconds=10.0):
+def worker(api_client, *, streams=None, sink=None, most_rows=None, renew_seconds=10.0):
     """A worker of the deployment with a part of it replaced."""
-    ports = desk.service.ports
+    ports = api_client.service.ports
     caps = {} if most_rows is None else {"most_rows": most_rows}
-    contents = Contents(
+    contents = ExportRows(
         streams or ports.events,
         ports.events,
         ports.rated,
         ports.events,
-        desk.service.registry.models,
+        api_client.service.registry.models,
         ports.queue,
         **caps,
     )
-    writer = ExportWriter(sink or ports.sink, Workspaces(ports.workspace), contents, renderer)
-    return Exporter(
-        ports.workspace, sink or ports.sink, writer, lambda: desk.now, renew_seconds=renew_seconds
+    writer = ExportWriter(sink or ports.sink, WorkspaceCache(ports.workspace), contents, create_renderer)
+    return ExportWorker(
+        ports.workspace, sink or ports.sink, writer, lambda: api_client.now, renew_seconds=renew_seconds
     )
 
 
@@ -48,28 +48,28 @@ class Hanging:
         yield {}
 
 
-async def taken_by_nobody(desk):
+async def taken_by_nobody(api_client):
     """The oldest free job, as a worker leaves it that took it and died."""
-    work = desk.service.ports.workspace
-    (job,) = await work.free_exports(desk.now, 1)
-    taken = job.taken(desk.now)
-    assert await work.replace_export(job, taken)
+    work = api_client.service.ports.workspace
+    (job,) = await work.list_available_exports(api_client.now, 1)
+    taken = job.taken(api_client.now)
+    assert await work.replace_export_if_unchanged(job, taken)
     return taken
 
 
-async def latest(desk):
-    return (await desk.service.ports.workspace.exports(desk.workspaces["shop"].id, 1))[0]
+async def latest(api_client):
+    return (await api_client.service.ports.workspace.exports(api_client.workspaces["shop"].id, 1))[0]
 
 
-async def test_at_the_cap_the_file_is_cut_and_says_so(desk):
-    await desk.some_events(5)
+async def test_at_the_cap_the_file_is_cut_and_says_so(api_client):
+    await api_client.some_events(5)
     for most, rows, truncated in ((4, 4, True), (5, 5, False), (6, 5, False)):
-        caps = {Subject.EVENTS: most, Subject.USERS: most, Subject.ATTRIBUTION: 9}
-        desk.exporter = worker(desk, most_rows=caps)
+        caps = {ExportType.EVENTS: most, ExportType.USERS: most, ExportType.ATTRIBUTION: 9}
+        api_client.exporter = worker(api_client, most_rows=caps)
         for kind in ("events", "users"):
-            job = await desk.export(kind)
+            job = await api_client.export(kind)
             assert (job["row_count"], job["truncated"]) == (rows, truncated)
-    newest = await desk.rows()
+    newest = await api_client.rows()
     assert [row["visitor_id"] for row in newest] == ["A4", "A3", "A2", "A1", "A0"]
 
 
@@ -83,7 +83,7 @@ async def test_a_job_nobody_takes_for_a_day_fails(bare):
         assert (job["status"], job["error"], job["download"]) == ("failed", "timed out", None)
         assert job["completed_at"] == "2026-07-09T15:00:00.000Z"
         bare.later(hours=1)
-        await bare.exporter.sweep()
+        await bare.exporter.expire_due()
     assert not await bare.exporter.run_next()
     assert (await bare.order()).status == 202
 
@@ -92,7 +92,7 @@ async def test_a_job_that_runs_for_half_an_hour_fails_and_its_place_is_free(bare
     ordered = [await bare.order() for _ in range(5)]
     await taken_by_nobody(bare)
     bare.later(minutes=30)
-    await bare.exporter.sweep()
+    await bare.exporter.expire_due()
     shown = await bare.polled(ordered[0])
     assert (shown["status"], shown["error"], shown["row_count"]) == ("failed", "timed out", None)
     assert (await bare.order()).status == 202
@@ -200,7 +200,7 @@ async def test_a_worker_that_lost_its_lease_stops_writing(bare):
     await hanging.started.wait()
     work = bare.service.ports.workspace
     job = await latest(bare)
-    while not await work.replace_export(job, job.failed(bare.now, "timed out")):
+    while not await work.replace_export_if_unchanged(job, job.failed(bare.now, "timed out")):
         job = await latest(bare)
     assert await asyncio.wait_for(running, 30)
     assert (await bare.polled(ordered))["error"] == "timed out"
@@ -240,7 +240,7 @@ async def test_a_stop_leaves_the_job_to_the_next_start_at_once(bare):
     for _ in range(4):
         hanging, stop = Hanging(), asyncio.Event()
         jobs = bare.service.ports.jobs
-        here = asyncio.create_task(jobs.work_here(worker(bare, streams=hanging).run_next, stop))
+        here = asyncio.create_task(jobs.run_worker(worker(bare, streams=hanging).run_next, stop))
         await asyncio.wait_for(hanging.started.wait(), 30)
         stop.set()
         await asyncio.wait_for(here, 30)
@@ -255,7 +255,7 @@ async def test_what_a_queue_forgot_is_woken_again(bare):
 
     async def wake(export_id):
         woken.append(str(export_id))
-        raise QueueDown
+        raise JobQueueUnavailable
 
     await bare.exporter.rouse(SimpleNamespace(wake=wake))
     assert woken == [answer.json["id"] for answer in ordered]

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.access.ports import LimiterDown
-from service_core.delivery.exports.ports import QueueDown
+from service_core.access.ports import RateLimiterUnavailable
+from service_core.delivery.exports.ports import JobQueueUnavailable
 
 
 async def test_an_export_is_accepted_with_an_id_and_a_place_to_poll(bare):
@@ -108,7 +108,7 @@ async def test_an_export_of_another_workspace_is_as_unknown_as_a_random_one(bare
 
 
 async def test_five_exports_of_a_workspace_are_active_at_most(bare):
-    ordered = await asyncio.gather(*(bare.order() for _ in range(8)))
+    ordered = await asyncio.max_pending(*(bare.order() for _ in range(8)))
     refused = [answer for answer in ordered if answer.status != 202]
     assert len(refused) == 3
     assert (refused[0].status, refused[0].json["code"], refused[0].headers["Retry-After"]) == (
@@ -123,7 +123,7 @@ async def test_five_exports_of_a_workspace_are_active_at_most(bare):
 
 async def test_a_queue_that_is_down_is_said_and_leaves_no_job(bare, monkeypatch):
     async def wake(export_id):
-        raise QueueDown
+        raise JobQueueUnavailable
 
     monkeypatch.setattr(bare.service.ports.jobs, "wake", wake)
     refused = await bare.order()
@@ -135,7 +135,7 @@ async def test_a_limiter_that_is_down_closes_the_door_to_new_exports_and_not_to_
     job = await bare.export()
 
     async def spend(key, limit, window_seconds):
-        raise LimiterDown
+        raise RateLimiterUnavailable
 
     monkeypatch.setattr(bare.service.ports.limits, "spend", spend)
     refused = await bare.order()

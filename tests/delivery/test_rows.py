@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.delivery.exports.contents import CHANNEL_COLUMNS, EVENT_COLUMNS, USER_COLUMNS
-from service_core.delivery.exports.table import Cell
-from service_core.testing.generated import PLACES, World, fill
-from service_core.testing.story import campaign, instant
-from tests.insight.living import generated
+from service_core.delivery.exports.export_rows import CHANNEL_COLUMNS, EVENT_COLUMNS, USER_COLUMNS
+from service_core.delivery.exports.table import CellFormat
+from service_core.testing.event_builder import campaign, utc_instant
+from service_core.testing.random_datasets import TIMEZONES_AND_STARTS, RandomDataset, add_random_events
+from tests.analytics.world_client import generated_examples
 
 RANGE = "start_date=2026-07-01&end_date=2026-07-07"
 HOSTILE = [
@@ -34,11 +34,11 @@ HOSTILE = [
 ]
 
 
-async def walked(desk, path, name, *, key="shop", size=37):
+async def walked(api_client, path, name, *, key="shop", size=37):
     """Every row of a paged endpoint."""
     rows = []
     while True:
-        page = (await desk.ask("GET", f"/v1/{path}&limit={size}&offset={len(rows)}", key=key)).json
+        page = (await api_client.ask("GET", f"/v1/{path}&limit={size}&offset={len(rows)}", key=key)).json
         rows += page[name]
         if not page["has_more"]:
             return rows
@@ -48,24 +48,24 @@ def spelled(column, value):
     """A value of the endpoint as a cell of CSV says it."""
     if value is None:
         return ""
-    if column.cell is Cell.TEXT:
+    if column.cell is CellFormat.TEXT:
         return "'" + value if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-    return {True: "true", False: "false"}[value] if column.cell is Cell.FLAG else value
+    return {True: "true", False: "false"}[value] if column.cell is CellFormat.FLAG else value
 
 
 def same(column, cell, value):
     """Whether a cell of CSV says a value of the endpoint."""
-    if value is not None and column.cell is Cell.JSON:
+    if value is not None and column.cell is CellFormat.JSON:
         return json.loads(cell) == value
-    if value is not None and column.cell in {Cell.MONEY, Cell.DECIMAL, Cell.INTEGER}:
+    if value is not None and column.cell in {CellFormat.MONEY, CellFormat.DECIMAL, CellFormat.INTEGER}:
         return "e" not in cell.lower() and float(Decimal(cell)) == value
     return cell == spelled(column, value)
 
 
-async def told(desk, size=120):
+async def told(api_client, size=120):
     """A crowded history in the week that is asked for, and a few rows that a file could trip over."""
-    story = desk.story()
-    fill(World(story, "America/New_York", instant("2026-06-29")), Random(11), size)
+    story = api_client.story()
+    add_random_events(RandomDataset(story, "America/New_York", utc_instant("2026-06-29")), Random(11), size)
     for number, text in enumerate(HOSTILE):
         story.happens(
             "page_view",
@@ -77,7 +77,7 @@ async def told(desk, size=120):
         )
     for currency, amount in (("JPY", 1234), ("KWD", 1), ("USD", -5), ("CLF", 7)):
         story.happens("order_paid", at="2026-07-04", visitor="B", revenue=amount, currency=currency)
-    await desk.keep(story)
+    await api_client.keep(story)
     return story
 
 
@@ -89,37 +89,39 @@ async def told(desk, size=120):
         {"property_filters": [{"key": "n", "op": "gt", "value": 1}]},
     ],
 )
-async def test_events_are_the_rows_of_the_events_endpoint(desk, filters):
-    await told(desk)
+async def test_events_are_the_rows_of_the_events_endpoint(api_client, filters):
+    await told(api_client)
     query = "&".join(f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in filters.items())
-    expected = await walked(desk, f"events?{RANGE}&{query}", "events")
+    expected = await walked(api_client, f"events?{RANGE}&{query}", "events")
     assert len(expected) > 10
-    assert await desk.rows(filters=filters) == expected
-    cells = await desk.rows(form="csv", filters=filters)
+    assert await api_client.rows(filters=filters) == expected
+    cells = await api_client.rows(form="csv", filters=filters)
     assert [list(row) for row in cells] == [list(row) for row in expected]
     assert_same(EVENT_COLUMNS, cells, expected)
 
 
 @pytest.mark.parametrize("filters", [{}, {"identified": True, "search": "u"}, {"utm_source": "google"}])
-async def test_users_are_the_rows_of_the_users_endpoint(desk, filters):
-    await told(desk)
+async def test_users_are_the_rows_of_the_users_endpoint(api_client, filters):
+    await told(api_client)
     query = "&".join(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in filters.items())
-    expected = await walked(desk, f"users?{RANGE}&{query}", "users")
+    expected = await walked(api_client, f"users?{RANGE}&{query}", "users")
     assert expected
-    assert await desk.rows("users", filters=filters) == expected
-    assert_same(USER_COLUMNS, await desk.rows("users", "csv", filters=filters), expected)
+    assert await api_client.rows("users", filters=filters) == expected
+    assert_same(USER_COLUMNS, await api_client.rows("users", "csv", filters=filters), expected)
 
 
 @pytest.mark.parametrize("filters", [{}, {"model": "linear", "window_days": 7, "refund_basis": "order"}])
-async def test_attribution_is_the_channel_summary_and_a_row_of_what_is_credited_to_nobody(desk, filters):
-    await told(desk)
+async def test_attribution_is_the_channel_summary_and_a_row_of_what_is_credited_to_nobody(
+    api_client, filters
+):
+    await told(api_client)
     query = "&".join(f"{k}={v}" for k, v in filters.items())
-    report = (await desk.ask("GET", f"/v1/attribution?{RANGE}&{query}")).json
+    report = (await api_client.ask("GET", f"/v1/attribution?{RANGE}&{query}")).json
     rest = dict.fromkeys(column.name for column in CHANNEL_COLUMNS) | report["unattributed"]
     expected = [*report["channels"], rest | {"channel": "unattributed"}]
     assert len(expected) > 2
-    assert await desk.rows("attribution", filters=filters) == expected
-    cells = await desk.rows("attribution", "csv", filters=filters)
+    assert await api_client.rows("attribution", filters=filters) == expected
+    cells = await api_client.rows("attribution", "csv", filters=filters)
     assert_same(CHANNEL_COLUMNS, cells, expected)
     assert (cells[-1]["channel"], cells[-1]["visitors"], cells[-1]["conversion_rate"]) == (
         "unattributed",
@@ -139,7 +141,7 @@ def assert_same(columns, cells, expected):
     assert wrong == []
 
 
-@generated
+@generated_examples
 @given(
     seed=st.integers(0, 2**32 - 1),
     size=st.integers(0, 60),
@@ -148,40 +150,40 @@ def assert_same(columns, cells, expected):
         {}, optional={"country": st.sampled_from(["DE", "fr"]), "include_bots": st.booleans()}
     ),
 )
-async def test_rows_of_any_world_are_those_of_the_endpoint(desk, seed, size, kind, filters):
+async def test_rows_of_any_world_are_those_of_the_endpoint(api_client, seed, size, kind, filters):
     random = Random(seed)
-    zone, first = random.choice(PLACES)
-    await desk.found("somewhere", timezone=zone)
-    world = World(desk.story("somewhere"), zone, instant(first))
-    fill(world, random, size)
-    await desk.keep(world.story)
+    zone, first = random.choice(TIMEZONES_AND_STARTS)
+    await api_client.found("somewhere", timezone=zone)
+    world = RandomDataset(api_client.story("somewhere"), zone, utc_instant(first))
+    add_random_events(world, random, size)
+    await api_client.keep(world.story)
     dates = {"start_date": world.span.start.isoformat(), "end_date": world.span.end.isoformat()}
     asked = urlencode(dates | {name: json.dumps(value).strip('"') for name, value in filters.items()})
-    expected = await walked(desk, f"{kind}?{asked}", kind, key="somewhere", size=23)
+    expected = await walked(api_client, f"{kind}?{asked}", kind, key="somewhere", size=23)
     ordered = {"key": "somewhere", "filters": filters, **dates}
-    assert await desk.rows(kind, **ordered) == expected
+    assert await api_client.rows(kind, **ordered) == expected
     columns = {"events": EVENT_COLUMNS, "users": USER_COLUMNS}[kind]
-    assert_same(columns, await desk.rows(kind, "csv", **ordered), expected)
+    assert_same(columns, await api_client.rows(kind, "csv", **ordered), expected)
 
 
-async def test_an_export_holds_nothing_of_another_workspace(desk):
-    story = desk.story("other")
+async def test_an_export_holds_nothing_of_another_workspace(api_client):
+    story = api_client.story("other")
     story.happens("secret", at="2026-07-03", visitor="A1")
-    await desk.keep(story)
-    assert await desk.rows() == await desk.rows("users") == []
+    await api_client.keep(story)
+    assert await api_client.rows() == await api_client.rows("users") == []
 
 
-async def test_csv_is_crlf_with_a_header_and_without_a_byte_order_mark(desk):
-    await told(desk, 3)
-    job = await desk.export(format="csv")
-    content = (await desk.ask("GET", job["download"]["url"], key=None)).content
+async def test_csv_is_crlf_with_a_header_and_without_a_byte_order_mark(api_client):
+    await told(api_client, 3)
+    job = await api_client.export(format="csv")
+    content = (await api_client.ask("GET", job["download"]["url"], key=None)).content
     assert content.startswith(b"event_id,event_name,timestamp,received_at,time_adjusted,")
     assert content.split(b"\r\n")[0].endswith(b",is_test,event_data")
     assert content.endswith(b"\r\n")
 
 
-async def test_an_empty_range_is_a_valid_file(desk):
-    assert await desk.rows() == []
-    assert await desk.rows(form="csv") == []
-    (row,) = await desk.rows("attribution")
+async def test_an_empty_range_is_a_valid_file(api_client):
+    assert await api_client.rows() == []
+    assert await api_client.rows(form="csv") == []
+    (row,) = await api_client.rows("attribution")
     assert (row["channel"], row["conversions"], row["visitors"]) == ("unattributed", 0, None)

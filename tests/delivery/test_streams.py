@@ -5,20 +5,20 @@ from random import Random
 import polars as pl
 import pytest
 
-from plugins.events_sql import streams
-from service_core.delivery.exports.contents import EVENT_COLUMNS
-from service_core.extension.registry import load
-from service_core.insight.measures import Op, Predicate
-from service_core.insight.people.ports import PeoplePage
-from service_core.insight.ports import EventPage
-from service_core.intake.model import WIRE_COLUMNS
-from service_core.testing.generated import world
-from service_core.testing.story import Story, days
+from plugins.events_sql.reads import export_batches
+from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.people.ports import PeoplePageQuery
+from service_core.analytics.ports import EventPageQuery
+from service_core.delivery.exports.export_rows import EVENT_COLUMNS
+from service_core.extensions.registry import load_plugins
+from service_core.ingestion.models import WIRE_COLUMNS
+from service_core.testing.event_builder import EventBuilder, whole_utc_days
+from service_core.testing.random_datasets import random_dataset
 
 
 @pytest.fixture(params=["memory://", "duckdb:///events.db?timeout_seconds=300"])
 async def store(request, tmp_path):
-    opened = load().open("events", request.param, folder=tmp_path)
+    opened = load_plugins().open_adapter("events", request.param, folder=tmp_path)
     if hasattr(opened, "start"):
         await opened.start()
     yield opened
@@ -35,8 +35,8 @@ def frame(batch):
 
 
 async def test_columns_are_those_of_the_wire_with_plain_values(store):
-    story = Story()
-    story.happens(
+    story = EventBuilder()
+    story.add_event(
         "purchase",
         at="2026-03-02T01:02:03.456",
         visitor="A1",
@@ -46,7 +46,10 @@ async def test_columns_are_those_of_the_wire_with_plain_values(store):
         bot_reasons=("a",),
     )
     await store.append(story.events)
-    (batch,) = [batch async for batch in store.event_batches(story.scan(days("2026-03-02", "2026-03-02")), 9)]
+    (batch,) = [
+        batch
+        async for batch in store.event_batches(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
+    ]
     found = frame(batch)
     assert tuple(found.columns) == WIRE_COLUMNS == tuple(column.name for column in EVENT_COLUMNS)
     row = found.row(0, named=True)
@@ -60,51 +63,51 @@ async def test_columns_are_those_of_the_wire_with_plain_values(store):
 async def test_events_come_in_the_order_of_the_pages_whatever_the_slices(store, monkeypatch):
     draw = Random(5)
     for seed in range(12):
-        monkeypatch.setattr(streams, "SLICE", draw.randint(1, 20))
-        told = world(Random(seed), 60)
+        monkeypatch.setattr(export_batches, "SLICE", draw.randint(1, 20))
+        told = random_dataset(Random(seed), 60)
         await store.append(told.story.events)
-        filters = (Predicate("country", Op.IS_SET),) if seed % 3 else ()
+        filters = (Predicate("country", FilterOperator.IS_SET),) if seed % 3 else ()
         scan = told.story.scan(told.span, filters=filters, include_bots=bool(seed % 2))
         limit = draw.randint(1, 70)
-        page = await store.page(EventPage(scan, limit))
+        page = await store.page(EventPageQuery(scan, limit))
         assert await event_ids(store, scan, limit) == [event.event_id for event in page.events]
 
 
 async def test_a_crowded_hour_is_cut_by_the_second_and_a_crowded_second_stays_whole(store, monkeypatch):
-    monkeypatch.setattr(streams, "SLICE", 3)
-    story = Story()
+    monkeypatch.setattr(export_batches, "SLICE", 3)
+    story = EventBuilder()
     for second in (0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 40):
-        story.happens("x", at=f"2026-03-02T01:00:{second:02}", visitor="A1")
-    story.happens("x", at="2026-03-02T05:00", visitor="A1")
+        story.add_event("x", at=f"2026-03-02T01:00:{second:02}", visitor="A1")
+    story.add_event("x", at="2026-03-02T05:00", visitor="A1")
     await store.append(story.events)
-    scan = story.scan(days("2026-03-02", "2026-03-02"))
+    scan = story.scan(whole_utc_days("2026-03-02", "2026-03-02"))
     expected = [e.event_id for e in sorted(story.events, key=lambda e: (e.timestamp, e.seq), reverse=True)]
     assert await event_ids(store, scan, 100) == expected
     assert await event_ids(store, scan, 5) == expected[:5]
 
 
 async def test_nothing_gives_no_row(store):
-    story = Story()
-    assert await event_ids(store, story.scan(days("2026-03-02", "2026-03-02")), 9) == []
+    story = EventBuilder()
+    assert await event_ids(store, story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9) == []
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 async def test_persons_come_in_the_order_of_the_page(store, monkeypatch, limit):
-    monkeypatch.setattr(streams, "PERSONS", 2)
-    told = world(Random(7), 80)
+    monkeypatch.setattr(export_batches, "PERSONS", 2)
+    told = random_dataset(Random(7), 80)
     await store.append(told.story.events)
-    plan = PeoplePage(told.story.scan(told.span), limit, 0, "last_seen")
-    found = [person async for some in store.person_batches(plan) for person in some]
+    plan = PeoplePageQuery(told.story.scan(told.span), limit, 0, "last_seen")
+    found = [person async for some in store.stream_persons(plan) for person in some]
     page, _ = await store.people(plan)
     assert found == page
 
 
 async def test_closing_a_stream_early_frees_the_store(store):
-    story = Story()
-    story.happens("x", at="2026-03-02", visitor="A1")
+    story = EventBuilder()
+    story.add_event("x", at="2026-03-02", visitor="A1")
     await store.append(story.events)
-    batches = store.event_batches(story.scan(days("2026-03-02", "2026-03-02")), 9)
+    batches = store.event_batches(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
     await anext(batches)
     await batches.aclose()
-    story.happens("y", at="2026-03-02", visitor="A1")
+    story.add_event("y", at="2026-03-02", visitor="A1")
     assert await store.append(story.events) == 1

@@ -1,4 +1,4 @@
-"""The page on the size of a ClickHouse says what the model says, and the model what was measured."""
+"""The page on the size of a ClickHouseBackend says what the model says, and the model what was measured."""
 
 import re
 from pathlib import Path
@@ -9,9 +9,9 @@ from tests.bench.capacity_model import (
     APPEND_SECONDS,
     DERIVED_BYTES,
     EVENT_BYTES,
-    QUESTIONS,
-    deployments,
-    needs,
+    READ_SECONDS,
+    deployment_table_rows,
+    estimate_needs,
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "deployers" / "capacity.md").read_text()
@@ -20,7 +20,7 @@ MEASURED = re.findall(
 )
 
 
-@pytest.mark.parametrize("row", deployments())
+@pytest.mark.parametrize("row", deployment_table_rows())
 def test_every_row_of_the_table_is_the_models(row):
     assert row in PAGE
 
@@ -28,14 +28,14 @@ def test_every_row_of_the_table_is_the_models(row):
 def test_the_constants_are_told():
     assert f"{EVENT_BYTES:.0f} for an event and {DERIVED_BYTES:.0f} for" in PAGE
     assert f"{APPEND_SECONDS * 1000:.2f} ms of a processor" in PAGE
-    for kind, (has, reads) in QUESTIONS.items():
+    for kind, (has, reads) in READ_SECONDS.items():
         assert f"| {kind} | {has} s | {reads} s |" in PAGE
 
 
 def test_what_was_measured_stands_beside_what_the_model_says():
-    assert {kind for kind, *_ in MEASURED} == set(QUESTIONS)
+    assert {kind for kind, *_ in MEASURED} == set(READ_SECONDS)
     for kind, stored, read, measured, expected in MEASURED:
         own = int(stored) * 1_000_000 * 3 // 10  # that workspace has three of ten events
-        predicted = needs(0, own, round(float(read) * 1_000_000), 1).seconds[kind]
+        predicted = estimate_needs(0, own, round(float(read) * 1_000_000), 1).seconds[kind]
         assert f"{predicted:.2f}" == expected
         assert 1 / 2 < predicted / float(measured) < 2, (kind, read)

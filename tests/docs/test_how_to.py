@@ -11,9 +11,9 @@ import pytest
 
 from hosts.composition.compose import compose
 from service_core import builtin
-from service_core.access.keys import found_workspace
-from service_core.extension.registry import load
-from service_core.gateway.exchange import Request
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.api.http_messages import ApiRequest
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
 
@@ -62,10 +62,12 @@ async def test_the_endpoint_of_the_page_on_plugins_answers(tmp_path):
     )
     plugin = ModuleType("greetings")
     exec(example, plugin.__dict__)
-    registry = load([("builtin", builtin), ("greetings", plugin)])
+    registry = load_plugins([("builtin", builtin), ("greetings", plugin)])
     settings = Settings.model_validate({"storage": {"events": "memory://"}})
     async with compose(settings, tmp_path, registry=registry) as service:
-        founded = await found_workspace(service.ports.workspace, system_clock(), name="Shop")
-        sent = {"authorization": f"Bearer {founded.agent_key.secret}"}
-        answer = await service.dispatch(Request("GET", "/v1/greeting", "", sent))
+        initialized_deployment = await create_workspace_with_keys(
+            service.ports.workspace, system_clock(), name="Shop"
+        )
+        sent = {"authorization": f"Bearer {initialized_deployment.agent_key.secret}"}
+        answer = await service.dispatch(ApiRequest("GET", "/v1/greeting", "", sent))
     assert json.loads(answer.body) == {"workspace": "Shop"}

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from hosts.cli.deployment import ports_of
-from hosts.composition.ports import running
-from hosts.demo.running import Running, running_service
-from service_core.access.keys import mint_key
+from hosts.cli.deployment import load_ports
+from hosts.composition.ports import start_adapters
+from hosts.demo.demo_service import RunningService, run_service
+from service_core.access.api_keys import create_named_key
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "hosts" / "demo" / "access_log.gz"
@@ -27,7 +27,7 @@ INTERNAL_TOKEN = "for-programs-of-this-deployment"
 PLENTY = 1_000_000
 
 
-def touchpoint(*arguments: str) -> str:
+def run_touchpoint(*arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "hosts.cli", *arguments],
         capture_output=True,
@@ -39,7 +39,7 @@ def touchpoint(*arguments: str) -> str:
     return done.stdout
 
 
-def until(condition, seconds: float = GUARD_SECONDS):
+def wait_until(condition, seconds: float = GUARD_SECONDS):
     """Ask again and again until the condition holds; its value, or a failure at the deadline."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
@@ -56,7 +56,7 @@ class Deployment:
     write_key: str
     agent_key: str
     reader: str
-    running: Running | None = None
+    running: RunningService | None = None
 
     def get(self, path: str, key: str | None = None, **parameters) -> tuple[int, dict]:
         query = urllib.parse.urlencode(parameters)
@@ -78,26 +78,26 @@ def _answer(request: urllib.request.Request) -> tuple[int, dict]:
         return refused.code, json.load(refused)
 
 
-def made(folder: Path, *options: str) -> Deployment:
+def initialize_deployment(folder: Path, *options: str) -> Deployment:
     """What `touchpoint init` makes in a folder."""
-    said = json.loads(touchpoint("init", str(folder), "--json", *options))
+    said = json.loads(run_touchpoint("init", str(folder), "--json", *options))
     config = Path(said["config"])
-    return Deployment(config, said["write_key"], said["agent_key"], asyncio.run(_reader(config)))
+    return Deployment(config, said["write_key"], said["agent_key"], asyncio.run(_create_reading_key(config)))
 
 
-async def _reader(config: Path) -> str:
-    ports = ports_of(config)
-    async with running([ports.workspace]):
-        (workspace,) = await ports.workspace.workspaces()
-        minted = await mint_key(
+async def _create_reading_key(config: Path) -> str:
+    ports = load_ports(config)
+    async with start_adapters([ports.workspace]):
+        (workspace,) = await ports.workspace.list_workspaces()
+        minted = await create_named_key(
             ports.workspace, workspace, datetime.now(UTC), name="Reader", rate_limit=PLENTY
         )
     return minted.secret
 
 
 @pytest.fixture(scope="session")
-def founded(tmp_path_factory) -> Deployment:
-    deployment = made(tmp_path_factory.mktemp("deployment"), "--domain", "semicomplete.com")
+def initialized_deployment(tmp_path_factory) -> Deployment:
+    deployment = initialize_deployment(tmp_path_factory.mktemp("deployment"), "--domain", "semicomplete.com")
     settings = deployment.config.read_text()
     deployment.config.write_text(
         settings.replace("# internal_token =", f'internal_token = "{INTERNAL_TOKEN}" #')
@@ -106,9 +106,11 @@ def founded(tmp_path_factory) -> Deployment:
 
 
 @pytest.fixture(scope="session")
-def deployment(founded):
+def deployment(initialized_deployment):
     """The service, running, with the access log imported and moved into the present."""
-    with running_service(founded.config, "127.0.0.1:0", "127.0.0.1:0") as running:
-        founded.running = running
-        touchpoint("import", "access-log", str(LOG), "--shift-to-now", "--config", str(founded.config))
-        yield founded
+    with run_service(initialized_deployment.config, "127.0.0.1:0", "127.0.0.1:0") as running:
+        initialized_deployment.running = running
+        run_touchpoint(
+            "import", "access-log", str(LOG), "--shift-to-now", "--config", str(initialized_deployment.config)
+        )
+        yield initialized_deployment

@@ -10,14 +10,14 @@ from contextlib import suppress
 
 import pytest
 
-from hosts.demo.running import last_error, running_service
+from hosts.demo.demo_service import last_error, run_service
 from service_core.kernel.errors import StartupError
-from tests.e2e.conftest import GUARD_SECONDS, touchpoint
+from tests.e2e.conftest import GUARD_SECONDS, run_touchpoint
 
 
 @pytest.fixture
 def config(tmp_path):
-    touchpoint("init", str(tmp_path / "data"), "--name", "Demo", "--timezone", "UTC", "--currency", "EUR")
+    run_touchpoint("init", str(tmp_path / "data"), "--name", "Demo", "--timezone", "UTC", "--currency", "EUR")
     return tmp_path / "data" / "touchpoint.toml"
 
 
@@ -55,7 +55,7 @@ def test_demo_ends_with_the_message_of_a_service_that_ended(config):
 
 
 def kill_service_and_wait(config):
-    with running_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
+    with run_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
         os.kill(service.pid, signal.SIGKILL)
         threading.Event().wait(GUARD_SECONDS)  # as an import that waits for events to be stored
 

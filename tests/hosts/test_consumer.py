@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hosts.worker.consumer import consume
+from hosts.worker.consumer import consume_queue
 
 
 async def test_where_a_store_fails_is_told_once_and_that_it_does_with_every_try(caplog):
@@ -18,7 +18,7 @@ async def test_where_a_store_fails_is_told_once_and_that_it_does_with_every_try(
             stop.set()
             return 0
 
-    await consume(Pipeline(), stop)
+    await consume_queue(Pipeline(), stop)
     assert [(line.fault, line.pause) for line in caplog.records] == [
         ("OSError", 0.1),
         ("OSError", 0.2),

@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 
-from hosts.logs import clean, write_logs
+from hosts.logs import configure_logging, redact
 
 SECRETS = [
     "dk_agent_9zZ0SGVUqd5RvT0og7BPn2xY5-1JHUZ2Nh4jg-DpCeQ",
@@ -27,7 +27,7 @@ def logs():
     root = logging.getLogger()
     before, hook = (root.handlers[:], root.level), sys.excepthook
     written = StringIO()
-    write_logs(written)
+    configure_logging(written)
     yield written.getvalue
     (root.handlers, root.level), sys.excepthook = before, hook
 
@@ -60,7 +60,7 @@ def test_a_secret_told_beside_a_message_is_blanked_however_deep_it_lies(secret, 
 @pytest.mark.parametrize("piece", ["a", "a.", "1.", ":", "a:", "a@", "://", "cookie ", "authorization: "])
 def test_a_long_text_is_redacted_in_time_that_grows_with_it(piece):
     began = time.process_time()
-    clean(piece * (200_000 // len(piece)))
+    redact(piece * (200_000 // len(piece)))
     assert time.process_time() - began < 2
 
 
@@ -80,7 +80,7 @@ def test_a_credential_is_known_by_what_stands_before_it(told, secret, logs):
 
 
 def test_times_places_in_code_and_versions_stay_readable(logs):
-    said = 'File "hosts/serve.py", line 12, in hosts::serve at 2026-11-21T06:17:23Z took 12:30:45'
+    said = 'File "hosts/single_process.py", line 12, in hosts::serve at 2026-11-21T06:17:23Z took 12:30:45'
     logging.getLogger("somewhere").warning(said)
     assert json.loads(logs())["event"] == said
 

@@ -5,15 +5,15 @@ from typing import Protocol
 
 import pytest
 
-from service_core.kernel.operations import Budget, Operation, Reply, Scope, operation
-from service_core.kernel.params import Answer, QueryModel
+from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, Scope, operation
+from service_core.kernel.schemas import QueryModel, ResponseModel
 
 
 class Query(QueryModel):
     limit: int = 1
 
 
-class Number(Answer):
+class Number(ResponseModel):
     value: int
 
 
@@ -38,7 +38,7 @@ async def get_numbers(query: Query, *, store: Store) -> Number:
 def test_an_operation_is_a_frozen_value_derived_from_its_handler():
     assert isinstance(get_numbers, Operation)
     assert (get_numbers.method, get_numbers.path, get_numbers.id) == ("GET", "/numbers", "get_numbers")
-    assert (get_numbers.scope, get_numbers.budget) == (Scope.READ, Budget.READ)
+    assert (get_numbers.scope, get_numbers.rate_limit) == (Scope.READ, RateLimitClass.READ)
     assert (get_numbers.query, get_numbers.body, get_numbers.answer) == (Query, None, Number)
     assert get_numbers.dependencies == {"store": Store}
     assert (get_numbers.summary, get_numbers.description) == ("Count what is there.", "As often as asked.")
@@ -52,9 +52,9 @@ async def test_calling_it_calls_the_handler_with_plain_arguments():
 
 def test_a_reply_declares_the_answer_it_carries():
     @operation("POST /numbers", tag="numbers", statuses=(202,))
-    async def create_number() -> Reply[Number]:
+    async def create_number() -> HandlerResponse[Number]:
         """Take a number."""
-        return Reply(Number(value=1), 202)
+        return HandlerResponse(Number(value=1), 202)
 
     assert create_number.answer is Number
     assert create_number.statuses == (202,)
@@ -81,7 +81,7 @@ def test_a_parameter_that_is_neither_input_nor_dependency_is_refused():
 
 
 def test_a_parameter_without_a_type_is_refused_by_name():
-    async def untyped(*, who):
+    async def untyped(*, caller):
         """Ask for somebody."""
 
     with pytest.raises(TypeError, match="untyped: 'who' needs a type"):

@@ -9,49 +9,61 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.paging import Cursor, Mark, binding, seal, seal_mark, unseal, unseal_mark
+from service_core.kernel.paging import (
+    KeysetCursor,
+    OffsetCursor,
+    cursor_scope_digest,
+    decode_keyset_cursor,
+    decode_offset_cursor,
+    encode_keyset_cursor,
+    encode_offset_cursor,
+)
 
 AT = datetime(2026, 7, 8, 15, 0, 0, 123000, tzinfo=UTC)
-HERE = binding("workspace", {"metrics": ["visitors"], "limit": 10})
+HERE = cursor_scope_digest("workspace", {"metrics": ["visitors"], "limit": 10})
 
 
 def refused(token, bound_to=HERE):
     with pytest.raises(BadRequest) as caught:
-        unseal(token, bound_to)
+        decode_offset_cursor(token, bound_to)
     return caught.value.code == "invalid_cursor"
 
 
 def test_a_cursor_comes_back_as_it_was():
-    assert unseal(seal(Cursor(40, AT), HERE), HERE) == Cursor(40, AT)
+    assert decode_offset_cursor(encode_offset_cursor(OffsetCursor(40, AT), HERE), HERE) == OffsetCursor(
+        40, AT
+    )
 
 
 @given(milliseconds=st.integers(0, 4_102_444_800_000), id_=st.uuids())
 def test_a_mark_comes_back_to_the_millisecond(milliseconds, id_):
     instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
-    assert unseal_mark(seal_mark(Mark(instant, id_), HERE), HERE) == Mark(instant, id_)
+    assert decode_keyset_cursor(encode_keyset_cursor(KeysetCursor(instant, id_), HERE), HERE) == KeysetCursor(
+        instant, id_
+    )
 
 
 def test_a_cursor_of_another_form_is_refused():
-    assert refused(seal_mark(Mark(AT, UUID(int=1)), HERE))
+    assert refused(encode_keyset_cursor(KeysetCursor(AT, UUID(int=1)), HERE))
     with pytest.raises(BadRequest) as caught:
-        unseal_mark(seal(Cursor(40, AT), HERE), HERE)
+        decode_keyset_cursor(encode_offset_cursor(OffsetCursor(40, AT), HERE), HERE)
     assert caught.value.code == "invalid_cursor"
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        binding("another", {"metrics": ["visitors"], "limit": 10}),
-        binding("workspace", {"metrics": ["sessions"], "limit": 10}),
-        binding("workspace", {"metrics": ["visitors"], "limit": 20}),
+        cursor_scope_digest("another", {"metrics": ["visitors"], "limit": 10}),
+        cursor_scope_digest("workspace", {"metrics": ["sessions"], "limit": 10}),
+        cursor_scope_digest("workspace", {"metrics": ["visitors"], "limit": 20}),
     ],
 )
 def test_a_cursor_of_another_request_is_refused(other):
-    assert refused(seal(Cursor(40, AT), HERE), other)
+    assert refused(encode_offset_cursor(OffsetCursor(40, AT), HERE), other)
 
 
 def test_the_order_of_properties_does_not_make_another_request():
-    assert binding({"a": 1, "b": 2}) == binding({"b": 2, "a": 1})
+    assert cursor_scope_digest({"a": 1, "b": 2}) == cursor_scope_digest({"b": 2, "a": 1})
 
 
 @pytest.mark.parametrize("token", ["", "x", "é", "eyJvIjoxfQ", "=" * 8, "AAAAAAAAAAAA"])
@@ -61,14 +73,14 @@ def test_what_is_no_cursor_is_refused(token):
 
 @given(position=st.integers(0, 200), character=st.sampled_from("ABab01-_"))
 def test_a_damaged_cursor_is_refused(position, character):
-    token = seal(Cursor(40, AT), HERE)
+    token = encode_offset_cursor(OffsetCursor(40, AT), HERE)
     position %= len(token)
     damaged = token[:position] + character + token[position + 1 :]
     assert damaged == token or refused(damaged)
 
 
 def test_an_offset_that_was_written_by_hand_is_refused():
-    token = seal(Cursor(40, AT), HERE)
+    token = encode_offset_cursor(OffsetCursor(40, AT), HERE)
     raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     forged = base64.urlsafe_b64encode(raw.replace(b'"o":40', b'"o":41')).rstrip(b"=").decode()
     assert refused(forged)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import AliasChoices, Field, model_validator
 
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.params import BodyModel, Clamp, QueryModel, body_of, query_of
+from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, parse_body, parse_query_parameters
 
 
 class Size(StrEnum):
@@ -48,11 +48,11 @@ class Either(BodyModel):
 
 
 def query(*pairs):
-    return query_of(Query, pairs)
+    return parse_query_parameters(Query, pairs)
 
 
 def body(value):
-    return body_of(Body, json.dumps(value).encode(), value)
+    return parse_body(Body, json.dumps(value).encode(), value)
 
 
 def refusal(read, *args):
@@ -176,7 +176,7 @@ def test_a_wrong_type_is_refused_with_its_path(value, field):
 )
 def test_of_a_field_of_several_kinds_the_fault_of_the_nearest_kind_is_told(shape, code, field):
     value = {"shape": shape}
-    assert refusal(body_of, Either, json.dumps(value).encode(), value) == (code, field)
+    assert refusal(parse_body, Either, json.dumps(value).encode(), value) == (code, field)
 
 
 def test_body_numbers_are_clamped():
@@ -199,4 +199,4 @@ def test_a_model_may_refuse_with_the_code_of_its_endpoint():
                 raise BadRequest("q is required", "missing_query")
             return self
 
-    assert refusal(query_of, Strict, []) == ("missing_query", None)
+    assert refusal(parse_query_parameters, Strict, []) == ("missing_query", None)

@@ -8,13 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.kernel.comparison import Comparison, compared
-from service_core.kernel.date_range import DateRange, RangeAnswer, between
+from service_core.kernel.bucket_series import (
+    BUCKET_UNITS,
+    MAX_BUCKETS,
+    buckets_covering,
+    build_bucket_series,
+    choose_bucket_unit,
+    partial_bucket_flags,
+    started_buckets,
+)
+from service_core.kernel.comparison import ComparisonMode, comparison_range
+from service_core.kernel.date_presets import DATE_PRESETS
+from service_core.kernel.date_range import DateRange, RangeResponse, parse_start_end_dates
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.instants import parse, wire
-from service_core.kernel.presets import PRESETS
-from service_core.kernel.ranges import Range, Span, Unit
-from service_core.kernel.series import MOST_BUCKETS, SIZES, auto_unit, cover, elapsed, partial, series
+from service_core.kernel.time_ranges import BucketUnit, ResolvedRange, TimeRange
+from service_core.kernel.timestamps import format_timestamp, parse_date_or_timestamp
 from service_core.kernel.wall_clock import hour_start, local_date
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -30,7 +38,7 @@ def instant(text):
 
 
 def asked(start, end, zone=NEW_YORK, now=NOW):
-    return between(start, end, zone, now)
+    return parse_start_end_dates(start, end, zone, now)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +56,7 @@ def asked(start, end, zone=NEW_YORK, now=NOW):
     ],
 )
 def test_an_end_covers_the_precision_sent(end, covered):
-    assert parse(end, NEW_YORK).end == instant(covered)
+    assert parse_date_or_timestamp(end, NEW_YORK).end == instant(covered)
 
 
 @pytest.mark.parametrize(
@@ -56,12 +64,15 @@ def test_an_end_covers_the_precision_sent(end, covered):
              "2026-07-01T10:00+99:00", "2026-7-1", "20260701", "2026-07-01T10:00Z; drop", "٢٠٢٦-07-01"]
 )  # fmt: skip
 def test_what_is_no_date_or_instant_does_not_parse(text):
-    assert parse(text, NEW_YORK) is None
+    assert parse_date_or_timestamp(text, NEW_YORK) is None
 
 
 @given(st.text(max_size=40))
 def test_any_text_parses_or_not_without_a_fault(text):
-    assert parse(text, NEW_YORK) is None or parse(text, NEW_YORK).start < parse(text, NEW_YORK).end
+    assert (
+        parse_date_or_timestamp(text, NEW_YORK) is None
+        or parse_date_or_timestamp(text, NEW_YORK).start < parse_date_or_timestamp(text, NEW_YORK).end
+    )
 
 
 @pytest.mark.parametrize("missing", [(None, "2026-07-01"), ("2026-07-01", None), ("x", "2026-07-01")])
@@ -79,17 +90,19 @@ def test_a_start_after_the_end_is_refused():
 
 def test_the_range_of_an_answer_may_be_sent_back_unchanged():
     first = asked("2026-07-01", "2026-07-02")
-    shown = RangeAnswer.of(first).model_dump(by_alias=True)
-    assert wire(shown["from"]) == "2026-07-01T04:00:00.000Z"
-    assert wire(shown["to"]) == "2026-07-03T03:59:59.999Z"
-    again = DateRange.model_validate({"from": wire(shown["from"]), "to": wire(shown["to"])})
+    shown = RangeResponse.from_range(first).model_dump(by_alias=True)
+    assert format_timestamp(shown["from"]) == "2026-07-01T04:00:00.000Z"
+    assert format_timestamp(shown["to"]) == "2026-07-03T03:59:59.999Z"
+    again = DateRange.model_validate(
+        {"from": format_timestamp(shown["from"]), "to": format_timestamp(shown["to"])}
+    )
     assert again.resolve(NEW_YORK, NOW) == first
-    assert first.is_calendar
+    assert first.is_whole_days
 
 
 def test_today_is_always_partial():
-    assert DateRange(preset="today").resolve(NEW_YORK, NOW).partial
-    assert not DateRange(preset="yesterday").resolve(NEW_YORK, NOW).partial
+    assert DateRange(preset="today").resolve(NEW_YORK, NOW).extends_past_now
+    assert not DateRange(preset="yesterday").resolve(NEW_YORK, NOW).extends_past_now
 
 
 @pytest.mark.parametrize("sent", [{}, {"from": "2026-07-01"}, {"preset": "someday"},
@@ -124,7 +137,7 @@ def test_a_date_range_is_one_form_or_the_other(sent):
 def test_presets_follow_the_local_calendar(preset, first, last):
     found = DateRange(preset=preset).resolve(NEW_YORK, NOW)
     assert (str(found.first_day), str(found.last_day)) == (first, last)
-    assert found.is_calendar
+    assert found.is_whole_days
 
 
 def test_all_presets_of_the_contract_are_known():
@@ -132,7 +145,7 @@ def test_all_presets_of_the_contract_are_known():
     long |= {
         f"{which}_{period}" for which in ("this", "last") for period in ("week", "month", "quarter", "year")
     }
-    assert set(PRESETS) == long | {"7d", "14d", "28d", "30d", "90d", "91d", "12mo", "mtd", "qtd", "ytd"}
+    assert set(DATE_PRESETS) == long | {"7d", "14d", "28d", "30d", "90d", "91d", "12mo", "mtd", "qtd", "ytd"}
 
 
 def test_all_time_starts_on_the_local_day_of_the_first_event():
@@ -145,16 +158,16 @@ def test_all_time_starts_on_the_local_day_of_the_first_event():
 @pytest.mark.parametrize(
     ("first", "last", "unit"),
     [
-        ("2026-07-01", "2026-07-01", Unit.HOUR),
-        ("2026-07-01", "2026-07-02", Unit.DAY),
-        ("2026-01-01", "2026-03-02", Unit.DAY),
-        ("2026-01-01", "2026-03-03", Unit.WEEK),
-        ("2026-01-01", "2026-06-30", Unit.WEEK),
-        ("2026-01-01", "2026-07-01", Unit.MONTH),
+        ("2026-07-01", "2026-07-01", BucketUnit.HOUR),
+        ("2026-07-01", "2026-07-02", BucketUnit.DAY),
+        ("2026-01-01", "2026-03-02", BucketUnit.DAY),
+        ("2026-01-01", "2026-03-03", BucketUnit.WEEK),
+        ("2026-01-01", "2026-06-30", BucketUnit.WEEK),
+        ("2026-01-01", "2026-07-01", BucketUnit.MONTH),
     ],
 )
 def test_the_auto_size_goes_by_local_dates(first, last, unit):
-    assert auto_unit(asked(first, last)) is unit
+    assert choose_bucket_unit(asked(first, last)) is unit
 
 
 @pytest.mark.parametrize(
@@ -174,76 +187,84 @@ def test_golden_days(zone, day, start, hours, buckets):
     found = asked(day, day, ZoneInfo(zone))
     assert found.span.start == instant(start)
     assert found.span.end - found.span.start == timedelta(hours=hours)
-    assert len(series(found, Unit.HOUR).starts) == buckets
-    assert cover(found.span, Unit.DAY, found.zone).starts == (instant(start),)
+    assert len(build_bucket_series(found, BucketUnit.HOUR).starts) == buckets
+    assert buckets_covering(found.span, BucketUnit.DAY, found.zone).starts == (instant(start),)
 
 
 def test_a_skipped_hour_is_absent_and_a_repeated_one_appears_twice():
-    spring = cover(asked("2026-03-08", "2026-03-08").span, Unit.HOUR, NEW_YORK).starts
+    spring = buckets_covering(asked("2026-03-08", "2026-03-08").span, BucketUnit.HOUR, NEW_YORK).starts
     assert [start.astimezone(NEW_YORK).hour for start in spring[:3]] == [0, 1, 3]
-    autumn = cover(asked("2026-11-01", "2026-11-01").span, Unit.HOUR, NEW_YORK).starts
+    autumn = buckets_covering(asked("2026-11-01", "2026-11-01").span, BucketUnit.HOUR, NEW_YORK).starts
     assert [start.astimezone(NEW_YORK).hour for start in autumn[:4]] == [0, 1, 1, 2]
 
 
 def test_a_day_that_was_never_there_has_no_bucket():
     apia = ZoneInfo("Pacific/Apia")
-    days = cover(asked("2011-12-29", "2011-12-31", apia).span, Unit.DAY, apia).starts
+    days = buckets_covering(asked("2011-12-29", "2011-12-31", apia).span, BucketUnit.DAY, apia).starts
     assert [str(local_date(start, apia)) for start in days] == ["2011-12-29", "2011-12-31"]
 
 
 def test_weeks_start_on_monday_and_quarters_in_their_first_month():
-    assert cover(asked("2026-07-08", "2026-07-08").span, Unit.WEEK, NEW_YORK).starts == (
+    assert buckets_covering(asked("2026-07-08", "2026-07-08").span, BucketUnit.WEEK, NEW_YORK).starts == (
         instant("2026-07-06T04:00Z"),
     )
-    assert cover(asked("2026-05-08", "2026-07-08").span, Unit.QUARTER, NEW_YORK).starts == (
+    assert buckets_covering(asked("2026-05-08", "2026-07-08").span, BucketUnit.QUARTER, NEW_YORK).starts == (
         instant("2026-04-01T04:00Z"),
         instant("2026-07-01T04:00Z"),
     )
 
 
 def test_more_than_a_thousand_buckets_are_raised_to_the_next_size():
-    assert series(asked("2026-05-28", "2026-07-08"), Unit.HOUR).unit is Unit.DAY
-    assert series(asked("2026-06-28", "2026-07-08"), Unit.HOUR).unit is Unit.HOUR
-    assert series(asked("1990-01-01", "2026-07-08"), Unit.HOUR).unit is Unit.MONTH
-    assert series(asked("1900-01-01", "2026-07-08"), Unit.HOUR).unit is Unit.QUARTER
-    assert series(asked("1900-01-01", "2026-07-08"), Unit.HOUR, SIZES[:4]).unit is Unit.MONTH
+    assert build_bucket_series(asked("2026-05-28", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.DAY
+    assert build_bucket_series(asked("2026-06-28", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.HOUR
+    assert build_bucket_series(asked("1990-01-01", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.MONTH
+    assert build_bucket_series(asked("1900-01-01", "2026-07-08"), BucketUnit.HOUR).unit is BucketUnit.QUARTER
+    assert (
+        build_bucket_series(asked("1900-01-01", "2026-07-08"), BucketUnit.HOUR, BUCKET_UNITS[:4]).unit
+        is BucketUnit.MONTH
+    )
 
 
 def test_no_bucket_is_shown_after_now_and_the_running_one_is_partial():
     month = asked("2026-07-07T12:00", "2026-07-31")
-    shown = elapsed(series(month, Unit.DAY), NOW)
+    shown = started_buckets(build_bucket_series(month, BucketUnit.DAY), NOW)
     assert [str(local_date(start, NEW_YORK)) for start in shown.starts] == ["2026-07-07", "2026-07-08"]
-    assert partial(shown, month) == [True, True]
+    assert partial_bucket_flags(shown, month) == [True, True]
     assert (
-        partial(series(asked("2026-07-06", "2026-07-07"), Unit.DAY), asked("2026-07-06", "2026-07-07"))
+        partial_bucket_flags(
+            build_bucket_series(asked("2026-07-06", "2026-07-07"), BucketUnit.DAY),
+            asked("2026-07-06", "2026-07-07"),
+        )
         == [False] * 2
     )
-    assert elapsed(series(asked("2027-01-01", "2027-01-02"), Unit.DAY), NOW).starts == ()
+    assert (
+        started_buckets(build_bucket_series(asked("2027-01-01", "2027-01-02"), BucketUnit.DAY), NOW).starts
+        == ()
+    )
 
 
 def test_the_bucket_that_ends_now_is_over_and_the_one_that_begins_now_is_running():
     hours = asked("2026-07-08T10:00", "2026-07-08T13:59")
-    shown = elapsed(series(hours, Unit.HOUR), NOW)
+    shown = started_buckets(build_bucket_series(hours, BucketUnit.HOUR), NOW)
     assert shown.starts == (NOW - timedelta(hours=1), NOW)
-    assert partial(shown, hours) == [False, True]
+    assert partial_bucket_flags(shown, hours) == [False, True]
 
 
 @given(
     zone=st.sampled_from(ZONES).map(ZoneInfo),
     start=st.datetimes(datetime(2010, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
     hours=st.integers(1, 24 * 40),
-    unit=st.sampled_from(SIZES),
+    unit=st.sampled_from(BUCKET_UNITS),
 )
 def test_buckets_cover_a_span_without_gap_or_overlap(zone, start, hours, unit):
-    span = Span(start, start + timedelta(hours=hours))
-    buckets = cover(span, unit, zone)
+    span = TimeRange(start, start + timedelta(hours=hours))
+    buckets = buckets_covering(span, unit, zone)
     assert buckets.starts[0] <= span.start < (*buckets.starts, buckets.end)[1]
     assert buckets.starts[-1] < span.end <= buckets.end
     assert all(a < b for a, b in pairwise((*buckets.starts, buckets.end)))
-    assert sum(run.count for run in buckets.stretches()) == len(buckets.starts)
+    assert sum(run.count for run in buckets.runs()) == len(buckets.starts)
     assert (
-        buckets.stretches()[-1].start
-        + timedelta(seconds=buckets.stretches()[-1].seconds * buckets.stretches()[-1].count)
+        buckets.runs()[-1].start + timedelta(seconds=buckets.runs()[-1].seconds * buckets.runs()[-1].count)
         == buckets.end
     )
 
@@ -258,38 +279,45 @@ def test_an_instant_lies_in_the_wall_clock_hour_it_shows(zone, at):
     assert start.astimezone(zone).hour == at.astimezone(zone).hour
 
 
-@given(days=st.integers(1, 20_000), unit=st.sampled_from(SIZES))
+@given(days=st.integers(1, 20_000), unit=st.sampled_from(BUCKET_UNITS))
 def test_a_series_never_has_more_than_a_thousand_buckets(days, unit):
     start = datetime(1950, 1, 1, tzinfo=UTC)
-    found = series(Range(Span(start, start + timedelta(days=days)), ZoneInfo("UTC"), NOW), unit)
-    assert len(found.starts) <= MOST_BUCKETS
+    found = build_bucket_series(
+        ResolvedRange(TimeRange(start, start + timedelta(days=days)), ZoneInfo("UTC"), NOW), unit
+    )
+    assert len(found.starts) <= MAX_BUCKETS
 
 
 @pytest.mark.parametrize(
     ("first", "last", "how", "expected"),
     [
-        ("2026-03-01", "2026-03-31", Comparison.PREVIOUS_PERIOD, ("2026-01-29", "2026-02-28")),
-        ("2028-02-29", "2028-02-29", Comparison.PREVIOUS_YEAR, ("2027-02-28", "2027-02-28")),
-        ("2026-06-01", "2026-06-10", Comparison.MATCH_WEEKDAY, ("2026-05-18", "2026-05-27")),
-        ("2026-06-01", "2026-06-07", Comparison.MATCH_WEEKDAY, ("2026-05-25", "2026-05-31")),
-        ("2026-06-01", "2026-06-10", Comparison.PREVIOUS_YEAR, ("2025-06-01", "2025-06-10")),
+        ("2026-03-01", "2026-03-31", ComparisonMode.PREVIOUS_PERIOD, ("2026-01-29", "2026-02-28")),
+        ("2028-02-29", "2028-02-29", ComparisonMode.PREVIOUS_YEAR, ("2027-02-28", "2027-02-28")),
+        ("2026-06-01", "2026-06-10", ComparisonMode.MATCH_WEEKDAY, ("2026-05-18", "2026-05-27")),
+        ("2026-06-01", "2026-06-07", ComparisonMode.MATCH_WEEKDAY, ("2026-05-25", "2026-05-31")),
+        ("2026-06-01", "2026-06-10", ComparisonMode.PREVIOUS_YEAR, ("2025-06-01", "2025-06-10")),
     ],
 )
 def test_golden_comparisons(first, last, how, expected):
-    found = compared(asked(first, last, now=instant("2029-01-01T00:00Z")), how)
+    found = comparison_range(asked(first, last, now=instant("2029-01-01T00:00Z")), how)
     assert (str(found.first_day), str(found.last_day)) == expected
-    assert found.is_calendar
+    assert found.is_whole_days
 
 
 def test_an_instant_range_is_compared_by_elapsed_seconds():
-    found = compared(asked("2026-06-01T10:00:00Z", "2026-06-01T15:59:59Z"), Comparison.PREVIOUS_PERIOD)
-    assert found.span == Span(instant("2026-06-01T04:00Z"), instant("2026-06-01T10:00Z"))
+    found = comparison_range(
+        asked("2026-06-01T10:00:00Z", "2026-06-01T15:59:59Z"), ComparisonMode.PREVIOUS_PERIOD
+    )
+    assert found.span == TimeRange(instant("2026-06-01T04:00Z"), instant("2026-06-01T10:00Z"))
 
 
 def test_a_range_that_ends_today_is_compared_up_to_the_same_local_time():
     week = DateRange(preset="last_7_days").resolve(NEW_YORK, NOW)
-    before = RangeAnswer.of(compared(week, Comparison.PREVIOUS_PERIOD))
-    assert (wire(before.from_), wire(before.to)) == ("2026-06-25T04:00:00.000Z", "2026-07-01T15:00:00.000Z")
+    before = RangeResponse.from_range(comparison_range(week, ComparisonMode.PREVIOUS_PERIOD))
+    assert (format_timestamp(before.from_), format_timestamp(before.to)) == (
+        "2026-06-25T04:00:00.000Z",
+        "2026-07-01T15:00:00.000Z",
+    )
     assert not before.partial
 
 
@@ -300,9 +328,9 @@ def test_a_range_that_ends_today_is_compared_up_to_the_same_local_time():
 )
 def test_a_compared_period_lies_just_before_and_has_as_many_days(first, days, zone):
     range_ = asked(str(first), str(first + timedelta(days=days)), zone, instant("2050-01-01T00:00Z"))
-    before = compared(range_, Comparison.PREVIOUS_PERIOD)
+    before = comparison_range(range_, ComparisonMode.PREVIOUS_PERIOD)
     assert before.span.end == range_.span.start
-    weekday = compared(range_, Comparison.MATCH_WEEKDAY)
+    weekday = comparison_range(range_, ComparisonMode.MATCH_WEEKDAY)
     assert weekday.span.end <= range_.span.start
     if zone.key != "Pacific/Apia":
         assert weekday.first_day.weekday() == range_.first_day.weekday()

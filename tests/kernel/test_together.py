@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service_core.kernel.together import together
+from service_core.kernel.async_gather import gather_or_cancel
 
 
 async def after(event, value):
@@ -19,8 +19,8 @@ async def test_answers_come_in_the_order_of_the_questions():
         event.set()
         return value
 
-    assert await together(after(event, 1), opens("two")) == (1, "two")
-    assert await together() == ()
+    assert await gather_or_cancel(after(event, 1), opens("two")) == (1, "two")
+    assert await gather_or_cancel() == ()
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ async def test_with_a_fault_the_others_have_been_given_up_when_it_is_told(endles
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await together(asked(), fails(), asked())
+        await gather_or_cancel(asked(), fails(), asked())
     assert ended == ["given up"] * 2
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_whoever_asked_goes_away_and_nothing_stays_at_work(endless):
     asked, ended = endless
-    asking = asyncio.create_task(together(asked(), asked()))
+    asking = asyncio.create_task(gather_or_cancel(asked(), asked()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     asking.cancel()

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from service_core.kernel.errors import StartupError
-from service_core.kernel.writable import require_writable
+from service_core.kernel.writable_paths import require_writable_paths
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def test_a_file_that_can_be_written_is_taken(only, tmp_path):
     file = tmp_path / "a.db"
     file.touch()
     only(file)
-    require_writable("storage.workspace", file)
+    require_writable_paths("storage.workspace", file)
 
 
 def test_a_file_that_cannot_be_written_is_refused_with_its_setting(only, tmp_path):
@@ -30,12 +30,12 @@ def test_a_file_that_cannot_be_written_is_refused_with_its_setting(only, tmp_pat
     file.touch()
     only(tmp_path)
     with pytest.raises(StartupError, match=rf"^{file} cannot be written .* in storage\.workspace\.$"):
-        require_writable("storage.workspace", tmp_path, file)
+        require_writable_paths("storage.workspace", tmp_path, file)
 
 
 def test_for_a_file_that_is_not_there_yet_the_nearest_folder_counts(only, tmp_path):
     only(tmp_path)
-    require_writable("ingest.queue", tmp_path / "new" / "newer" / "a.db")
+    require_writable_paths("ingest.queue", tmp_path / "new" / "newer" / "a.db")
     only(None)
     with pytest.raises(StartupError, match=f"^{tmp_path} cannot be written"):
-        require_writable("ingest.queue", tmp_path / "new" / "a.db")
+        require_writable_paths("ingest.queue", tmp_path / "new" / "a.db")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.mcp.program import connected
-from tests.workspace.conftest import office as office
+from tests.mcp.mcp_client import connect_client
+from tests.workspace.conftest import workspace_api as workspace_api
 
 
 @pytest.fixture
-async def program(office):
+async def program(workspace_api):
     """Everything an owner may grant."""
-    return await connected(office.service, office.workspaces["shop"], office.now)
+    return await connect_client(workspace_api.service, workspace_api.workspaces["shop"], workspace_api.now)

@@ -5,10 +5,10 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.composition.compose import installed
-from hosts.mcp.tools import tools_of
+from hosts.composition.compose import load_installed_registry
+from hosts.mcp.tools import build_tools
 
-TOOLS = tools_of(installed().operations)
+TOOLS = build_tools(load_installed_registry().operations)
 TEXTS = st.text(max_size=8) | st.sampled_from(["2026-07-01", "visitors", "7d", "\0", "%00/..", "[1]"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
@@ -38,13 +38,13 @@ def fitting(schema):
     return KINDS.get(schema.get("type"), VALUES)
 
 
-ARGUMENTS = {tool.name: fitting(tool.arguments) for tool in TOOLS}
+ARGUMENTS = {tool.name: fitting(tool.arguments_schema) for tool in TOOLS}
 
 
 @settings(max_examples=60)
 @given(data=st.data())
-async def test_any_arguments_of_any_tool_are_answered(office, program, data):
-    office.later(minutes=1)
+async def test_any_arguments_of_any_tool_are_answered(workspace_api, program, data):
+    workspace_api.later(minutes=1)
     name = data.draw(st.sampled_from(list(ARGUMENTS)))
     arguments = data.draw(ARGUMENTS[name] | st.dictionaries(TEXTS, VALUES, max_size=3))
     answer = await program.message("tools/call", {"name": name, "arguments": arguments})

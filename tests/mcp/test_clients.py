@@ -9,33 +9,37 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from hosts.client_address import ClientAddress
-from hosts.http.app import api_app
-from hosts.mcp.app import mcp
+from hosts.http.app import create_api_app
+from hosts.mcp.app import create_mcp_blueprint
 from service_core.access.roles import Role
 from service_core.kernel.operations import Scope
-from service_core.testing.story import Story
-from tests.hosts.http.conftest import SERVERS, running
-from tests.mcp.program import granted
+from service_core.testing.event_builder import EventBuilder
+from tests.hosts.http.conftest import SERVERS, run_server
+from tests.mcp.mcp_client import grant_access_token
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
 
 
 @pytest.fixture(params=SERVERS)
-async def served(request, office):
+async def served(request, workspace_api):
     addresses = ClientAddress()
-    app = api_app(office.service.dispatch, addresses=addresses, pages=[mcp(office.service, addresses)])
-    async with running(app, request.param) as live:
-        store, shop = office.service.ports.workspace, office.workspaces["shop"]
-        live.token = await granted(
-            store, shop, office.now, scopes={Scope.READ, Scope.WRITE_LINKS}, role=Role.OWNER
+    app = create_api_app(
+        workspace_api.service.dispatch,
+        addresses=addresses,
+        pages=[create_mcp_blueprint(workspace_api.service, addresses)],
+    )
+    async with run_server(app, request.param) as live:
+        store, shop = workspace_api.service.ports.workspace, workspace_api.workspaces["shop"]
+        live.token = await grant_access_token(
+            store, shop, workspace_api.now, scopes={Scope.READ, Scope.WRITE_LINKS}, role=Role.OWNER
         )
         yield live
 
 
-async def test_the_client_of_the_sdk_connects_lists_and_calls(served, office):
-    story = Story(office.workspaces["shop"].id)
-    story.happens("page_view", at="2026-07-08T10:00", visitor="V")
-    await office.service.ports.events.append(story.events)
+async def test_the_client_of_the_sdk_connects_lists_and_calls(served, workspace_api):
+    story = EventBuilder(workspace_api.workspaces["shop"].id)
+    story.add_event("page_view", at="2026-07-08T10:00", visitor="V")
+    await workspace_api.service.ports.events.append(story.events)
     async with AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http:
         for mode in ("auto", "legacy"):  # whether it looks for a newer version first
             transport = streamable_http_client(f"http://127.0.0.1:{served.port}/mcp", http_client=http)

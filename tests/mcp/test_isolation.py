@@ -5,9 +5,9 @@ import json
 import pytest
 
 from service_core.kernel.ids import new_id
-from tests.workspace.belongings import BODIES, ENDLESS, INSIDE, MAKERS, Belongings
+from tests.workspace.resource_fixtures import BODY_IDS, CREATORS, NEVER_DELETED, PATCH_BODIES, ResourceFactory
 
-CREATORS = {
+CREATE_TOOLS = {
     "POST /links": "create_link",
     "POST /dashboards": "create_dashboard",
     "PATCH /dashboards": "update_dashboard",
@@ -18,35 +18,39 @@ CREATORS = {
 
 
 @pytest.fixture
-def belongings(office):
-    office.service.ports.limits.__init__(10_000, clock=lambda: office.now)
-    return Belongings(office)
+def resource_factory(workspace_api):
+    workspace_api.service.ports.limits.__init__(10_000, clock=lambda: workspace_api.now)
+    return ResourceFactory(workspace_api)
 
 
-async def told(office, program, tool, *ids, **arguments):
+async def told(workspace_api, program, tool, *ids, **arguments):
     """The result of a tool as text, without the ids that were asked for."""
-    office.later(minutes=1)
+    workspace_api.later(minutes=1)
     text = json.dumps(await program.result(tool, arguments))
     for one in ids:
         text = text.replace(one, "ID")
     return text
 
 
-async def test_what_another_workspace_owns_is_answered_as_what_never_was(office, program, belongings):
+async def test_what_another_workspace_owns_is_answered_as_what_never_was(
+    workspace_api, program, resource_factory
+):
     asked = 0
     for tool in await program.tools():
         taken = tool["inputSchema"]["properties"]
-        more = {name: value for body in BODIES.values() for name, value in body.items() if name in taken}
-        for name in [name for name in taken if name in MAKERS]:
+        more = {
+            name: value for body in PATCH_BODIES.values() for name, value in body.items() if name in taken
+        }
+        for name in [name for name in taken if name in CREATORS]:
             ids = {
                 "random": str(new_id()),
-                "other": await belongings.id(name, "other"),
-                "own": await belongings.id(name, "shop"),
+                "other": await resource_factory.id(name, "other"),
+                "own": await resource_factory.id(name, "shop"),
             }
-            if name not in ENDLESS:
-                ids["deleted"] = await belongings.id(name, "shop", deleted=True)
+            if name not in NEVER_DELETED:
+                ids["deleted"] = await resource_factory.id(name, "shop", deleted=True)
             answers = {
-                kind: await told(office, program, tool["name"], one, **{name: one}, **more)
+                kind: await told(workspace_api, program, tool["name"], one, **{name: one}, **more)
                 for kind, one in ids.items()
             }
             assert '"Not found' in answers["random"].replace("\\", ""), tool["name"]
@@ -56,29 +60,30 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(office,
     assert asked >= 18
 
 
-@pytest.mark.parametrize("where", INSIDE)
-async def test_an_id_in_a_body_is_no_way_in_either(office, program, belongings, where):
-    name, body = INSIDE[where]
-    tool = CREATORS[" ".join(where.split(" ")[:2])]
-    more = {"dashboardId": await belongings.id("dashboardId", "shop")} if "PATCH" in where else {}
-    random, other = str(new_id()), await belongings.id(name, "other")
-    gone, own = await belongings.id(name, "shop", deleted=True), await belongings.id(name, "shop")
+@pytest.mark.parametrize("where", BODY_IDS)
+async def test_an_id_in_a_body_is_no_way_in_either(workspace_api, program, resource_factory, where):
+    name, body = BODY_IDS[where]
+    tool = CREATE_TOOLS[" ".join(where.split(" ")[:2])]
+    more = {"dashboardId": await resource_factory.id("dashboardId", "shop")} if "PATCH" in where else {}
+    random, other = str(new_id()), await resource_factory.id(name, "other")
+    gone, own = await resource_factory.id(name, "shop", deleted=True), await resource_factory.id(name, "shop")
     answers = [
-        await told(office, program, tool, one, **body(one), **more) for one in (random, other, gone, own)
+        await told(workspace_api, program, tool, one, **body(one), **more)
+        for one in (random, other, gone, own)
     ]
     assert answers[0] == answers[1] == answers[2]
     assert ('"isError": true' in answers[0], '"isError": false' in answers[3]) == (True, True)
 
 
-async def test_lists_and_searches_show_nothing_of_another_workspace(office, program, belongings):
-    theirs = [await belongings.id(name, "other") for name in MAKERS]
+async def test_lists_and_searches_show_nothing_of_another_workspace(workspace_api, program, resource_factory):
+    theirs = [await resource_factory.id(name, "other") for name in CREATORS]
     week = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
     known = week | {"q": "visitor", "dimension": "channel", "steps": "a,b", "metrics": ["visitors"]}
     known |= {"date_range": {"preset": "last_30_days"}, "type": "events"}
     for tool in await program.tools():
         taken, needed = set(tool["inputSchema"]["properties"]), set(tool["inputSchema"].get("required", ()))
-        if tool["annotations"].get("readOnlyHint") and not needed & set(MAKERS):
+        if tool["annotations"].get("readOnlyHint") and not needed & set(CREATORS):
             names = needed | ({"date_range"} & taken or {*week} & taken)
-            answer = await told(office, program, tool["name"], **{name: known[name] for name in names})
+            answer = await told(workspace_api, program, tool["name"], **{name: known[name] for name in names})
             assert '"isError": false' in answer, (tool, answer)
             assert [one for one in theirs if one in answer] == [], tool["name"]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from service_core.access.roles import Role
 from service_core.kernel.operations import Scope
-from tests.mcp.program import connected
+from tests.mcp.mcp_client import connect_client
 
 ROOT = "https://t.example"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -129,8 +129,8 @@ async def test_a_version_of_the_header_that_is_not_spoken_is_400(program):
         assert (status, json.loads(body)["code"]) == (400, "invalid_parameter")
 
 
-async def test_no_or_a_bad_token_is_told_where_to_get_one(program, office):
-    agent_key = office.keys["shop reader"]
+async def test_no_or_a_bad_token_is_told_where_to_get_one(program, workspace_api):
+    agent_key = workspace_api.keys["shop reader"]
     for token in (None, "x", agent_key, f"oat_{'a' * 43}", program.token + "a"):
         status, headers, body = await program.send(PING, token=token)
         assert (status, headers["WWW-Authenticate"]) == (401, CHALLENGE)
@@ -139,14 +139,14 @@ async def test_no_or_a_bad_token_is_told_where_to_get_one(program, office):
     assert status == 401
 
 
-async def test_a_token_works_no_longer_than_its_time(program, office):
-    office.later(days=3660)
+async def test_a_token_works_no_longer_than_its_time(program, workspace_api):
+    workspace_api.later(days=3660)
     assert (await program.send(PING))[0] == 401
 
 
-async def test_a_token_without_the_scope_to_read_is_refused(office):
-    program = await connected(
-        office.service, office.workspaces["shop"], office.now, scopes={Scope.WRITE_LINKS}
+async def test_a_token_without_the_scope_to_read_is_refused(workspace_api):
+    program = await connect_client(
+        workspace_api.service, workspace_api.workspaces["shop"], workspace_api.now, scopes={Scope.WRITE_LINKS}
     )
     status, headers, body = await program.send(PING)
     said = json.loads(body)
@@ -154,13 +154,15 @@ async def test_a_token_without_the_scope_to_read_is_refused(office):
     assert headers["WWW-Authenticate"] == f'{CHALLENGE}, error="insufficient_scope", scope="service:read"'
 
 
-async def test_what_a_person_may_no_more_their_programs_may_no_more(office):
-    shop, store = office.workspaces["shop"], office.service.ports.workspace
-    await connected(office.service, shop, office.now)
-    program = await connected(office.service, shop, office.now, role=Role.MEMBER, name="bob")
+async def test_what_a_person_may_no_more_their_programs_may_no_more(workspace_api):
+    shop, store = workspace_api.workspaces["shop"], workspace_api.service.ports.workspace
+    await connect_client(workspace_api.service, shop, workspace_api.now)
+    program = await connect_client(
+        workspace_api.service, shop, workspace_api.now, role=Role.MEMBER, name="bob"
+    )
     names = {tool["name"] for tool in await program.tools()}
     assert ("create_report" in names, "create_link" in names) == (True, False)
-    account = await store.account_of("bob@example.com")
+    account = await store.find_account_by_email("bob@example.com")
     member = await store.role(shop.id, account.id)
     assert await store.save_member(replace(member, role=Role.VIEWER))
     assert "create_report" not in {tool["name"] for tool in await program.tools()}
@@ -204,9 +206,9 @@ async def test_a_message_over_a_million_bytes_is_too_large(program):
     assert (await program.send(json.dumps(PING).encode().ljust(1_000_000)))[0] == 200
 
 
-async def test_nothing_is_remembered_between_requests(program, office):
+async def test_nothing_is_remembered_between_requests(program, workspace_api):
     assert len(await program.tools()) > 60  # nobody initialized anything
     _, headers, _ = await program.send(PING, Mcp_Session_Id="of-another-server")
     assert not {"mcp-session-id", "set-cookie"} & {name.lower() for name, _ in headers}
-    office.now += timedelta(days=1)
+    workspace_api.now += timedelta(days=1)
     assert (await program.message("ping"))["result"] == {}

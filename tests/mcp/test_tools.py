@@ -5,12 +5,12 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from hosts.composition.compose import installed
-from hosts.mcp.tools import TOOLS, tools_of
+from hosts.composition.compose import load_installed_registry
+from hosts.mcp.tools import TOOLS, build_tools
 from service_core import builtin
-from service_core.extension.registry import load
-from service_core.kernel.operations import Budget, Entry, Scope, Surface
-from tests.mcp.program import connected, granted
+from service_core.extensions.registry import load_plugins
+from service_core.kernel.operations import CredentialRequirement, RateLimitClass, RoutePrefix, Scope
+from tests.mcp.mcp_client import connect_client, grant_access_token
 
 CONTRACT = """
 get_overview get_traffic get_devices get_locations get_realtime get_tags
@@ -30,8 +30,8 @@ reorder_dashboard create_analysis update_analysis delete_analysis create_share_l
 undo
 """
 
-CORE = load([("builtin", builtin)]).operations
-TOOLS_BY_NAME = {tool.name: tool for tool in tools_of(CORE)}
+CORE = load_plugins([("builtin", builtin)]).operations
+TOOLS_BY_NAME = {tool.name: tool for tool in build_tools(CORE)}
 WRITERS = {
     Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule"},
     Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
@@ -53,7 +53,11 @@ def test_the_tools_are_those_of_the_contract_in_its_order():
 
 def test_every_operation_a_key_opens_is_a_tool_and_no_other():
     """So a route that comes brings its tool, and no tool mints keys, approves scripts or erases data."""
-    opened = {f"{op.method} {op.path}" for op in CORE if op.entry is Entry.KEY and op.surface is Surface.V1}
+    opened = {
+        f"{op.method} {op.path}"
+        for op in CORE
+        if op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
+    }
     assert {route for _, _, route in TOOLS} == opened
 
 
@@ -79,8 +83,8 @@ async def test_every_tool_says_what_it_takes_and_gives(listed):
 
 def test_a_read_says_that_it_is_one_and_a_delete_that_it_destroys():
     for tool in TOOLS_BY_NAME.values():
-        hints = tool.listed["annotations"]
-        if tool.writes:
+        hints = tool.list_entry["annotations"]
+        if tool.is_write:
             assert hints == {"destructiveHint": tool.name in DESTRUCTIVE}
         else:
             assert hints == {"readOnlyHint": True, "idempotentHint": True}
@@ -88,57 +92,68 @@ def test_a_read_says_that_it_is_one_and_a_delete_that_it_destroys():
 
 def test_a_write_is_a_dry_run_unless_told_otherwise_and_can_be_made_once():
     for tool in TOOLS_BY_NAME.values():
-        properties = tool.listed["inputSchema"]["properties"]
-        if tool.writes:
+        properties = tool.list_entry["inputSchema"]["properties"]
+        if tool.is_write:
             assert properties["dry_run"]["default"] is True
             assert properties["idempotency_key"]["type"] == "string"
         else:
             assert "dry_run" not in properties
-    assert not TOOLS_BY_NAME["create_export"].writes
+    assert not TOOLS_BY_NAME["create_export"].is_write
 
 
 def test_arguments_are_the_parameters_and_fields_of_the_route():
     for tool in TOOLS_BY_NAME.values():
-        op, taken = tool.operation, set(tool.arguments["properties"])
+        op, taken = tool.operation, set(tool.arguments_schema["properties"])
         fields = [model.model_json_schema() for model in (op.path_model, op.query, op.body) if model]
         named = {name for schema in fields for name in schema.get("properties", ())}
-        own = {"dry_run", "idempotency_key"} if op.budget is Budget.MUTATION else {"idempotency_key"}
+        own = (
+            {"dry_run", "idempotency_key"}
+            if op.rate_limit is RateLimitClass.MUTATION
+            else {"idempotency_key"}
+        )
         assert taken - own == named - own
         required = {name for schema in fields for name in schema.get("required", ())}
-        assert set(tool.arguments.get("required", ())) == required
+        assert set(tool.arguments_schema.get("required", ())) == required
 
 
 def test_the_kinds_of_a_schema_are_told_to_its_depths():
-    cards = TOOLS_BY_NAME["create_dashboard"].arguments["properties"]["dashboard"]["properties"]["layout"]
+    cards = TOOLS_BY_NAME["create_dashboard"].arguments_schema["properties"]["dashboard"]["properties"][
+        "layout"
+    ]
     card = cards["properties"]["cards"]["items"]
     assert set(card["properties"]) == {"report_id", "size"}
     assert card["required"] == ["report_id"]
-    query = TOOLS_BY_NAME["analytics_query"].arguments["properties"]
+    query = TOOLS_BY_NAME["analytics_query"].arguments_schema["properties"]
     assert set(query["date_range"]["properties"]) == {"from", "to", "preset"}
     assert query["limit"] == {"type": "integer", "default": 100, "minimum": 1, "maximum": 1000}
 
 
-async def test_a_token_sees_the_tools_whose_scope_it_holds(office, program):
-    writers = {name for name, tool in TOOLS_BY_NAME.items() if tool.writes}
+async def test_a_token_sees_the_tools_whose_scope_it_holds(workspace_api, program):
+    writers = {name for name, tool in TOOLS_BY_NAME.items() if tool.is_write}
     reads = [name for name in TOOLS_BY_NAME if name not in writers]
     of_reports = writers - {"undo"} - set().union(*WRITERS.values())
     opened = WRITERS | {Scope.WRITE_REPORTS: of_reports}
     for scopes in [(), *((scope,) for scope in opened), (Scope.WRITE_RULES, Scope.WRITE_REPORTS)]:
         held = {Scope.READ, *scopes}
-        token = await granted(office.service.ports.workspace, program.workspace, office.now, scopes=held)
+        token = await grant_access_token(
+            workspace_api.service.ports.workspace, program.workspace, workspace_api.now, scopes=held
+        )
         seen = [tool["name"] for tool in await program.tools(token)]
         assert [name for name in seen if name not in writers] == reads
         expected = set().union(*(opened[scope] for scope in scopes))
         assert set(seen) & writers == expected | ({"undo"} if expected else set())
 
 
-async def test_a_tool_that_is_not_seen_is_refused_and_names_its_scope(office):
-    program = await connected(
-        office.service, office.workspaces["shop"], office.now, scopes={Scope.READ, Scope.WRITE_LINKS}
+async def test_a_tool_that_is_not_seen_is_refused_and_names_its_scope(workspace_api):
+    program = await connect_client(
+        workspace_api.service,
+        workspace_api.workspaces["shop"],
+        workspace_api.now,
+        scopes={Scope.READ, Scope.WRITE_LINKS},
     )
-    refused = await program.refused("create_report", report={"name": "x", "source": "catalog"})
+    refused = await program.call_expecting_error("create_report", report={"name": "x", "source": "catalog"})
     assert (refused["code"], refused["required_scope"]) == ("insufficient_scope", "service:write:reports")
 
 
 def test_tools_of_what_is_installed_are_those_of_the_core():
-    assert [tool.name for tool in tools_of(installed().operations)] == list(TOOLS_BY_NAME)
+    assert [tool.name for tool in build_tools(load_installed_registry().operations)] == list(TOOLS_BY_NAME)

@@ -1,3 +1,3 @@
 """The deployment the tests of OAuth ask through."""
 
-from tests.web.stage import deployment as deployment
+from tests.fixtures.composed_deployment import deployment as deployment

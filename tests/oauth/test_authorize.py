@@ -4,7 +4,15 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.oauth.walk import LINKS, READ, REDIRECT, REPORTS, asked, program, told
+from tests.oauth.oauth_client import (
+    LINKS,
+    READ,
+    REDIRECT,
+    REPORTS,
+    parse_location,
+    register_client,
+    request_authorization,
+)
 
 REGISTERED = "https://app.example/callback"
 ELSEWHERE = [
@@ -21,7 +29,7 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("uri", ELSEWHERE, ids=range(len(ELSEWHERE)))
 async def test_an_address_that_is_not_registered_letter_by_letter_gets_no_redirect(deployment, uri):
-    helper = await program(deployment, REGISTERED)
+    helper = await register_client(deployment, REGISTERED)
     assert (await helper.authorize(redirect_uri=uri)) == (400, None)
 
 
@@ -40,12 +48,12 @@ async def test_an_address_that_is_not_registered_letter_by_letter_gets_no_redire
     ],
 )
 async def test_on_this_machine_any_port_will_do_and_nothing_else(deployment, uri, status):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     assert (await helper.authorize(redirect_uri=uri))[0] == status
 
 
 async def test_an_unknown_program_gets_no_redirect_and_a_person_gets_a_page(deployment):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     for client_id in (None, "", "x", "01a1fc5c-0972-78a1-8385-e3ed624276e5", helper.client_id.upper()):
         assert (await helper.authorize(client_id=client_id)) == (400, None)
     answer = await deployment.person().get("/oauth/authorize?client_id=x", Accept="text/html")
@@ -74,11 +82,11 @@ async def test_an_unknown_program_gets_no_redirect_and_a_person_gets_a_page(depl
     ],
 )
 async def test_other_faults_are_told_to_the_program(deployment, changed, error):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     status, location = await helper.authorize(**changed)
     assert status == 302
     assert location.startswith(f"{REDIRECT}?")
-    said = told(location)
+    said = parse_location(location)
     assert said["error"] == error
     assert said["state"] == "st\u00e4te & more"
     assert said["iss"] == "http://127.0.0.1:8080"
@@ -86,7 +94,7 @@ async def test_other_faults_are_told_to_the_program(deployment, changed, error):
 
 
 async def test_consent_carries_code_state_and_issuer_back(deployment):
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     said = await helper.code(person)
     assert set(said) == {"code", "state", "iss"}
     assert said["code"].startswith("oac_")
@@ -95,7 +103,7 @@ async def test_consent_carries_code_state_and_issuer_back(deployment):
 
 async def test_query_parameters_of_the_program_stay(deployment):
     uri = "https://app.example/callback?tenant=a%26b"
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment, uri)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment, uri)
     said = await helper.code(person, redirect_uri=uri)
     assert said["tenant"] == "a&b"
 
@@ -107,7 +115,7 @@ async def consent_page(deployment, person, helper, **changed):
 
 async def test_the_page_names_program_host_person_and_workspace(deployment):
     person = await deployment.signed_in("ann", "owner")
-    helper = await program(deployment, REGISTERED, name="Good helper")
+    helper = await register_client(deployment, REGISTERED, name="Good helper")
     answer = await consent_page(deployment, person, helper, redirect_uri=REGISTERED, scope=f"{READ} {LINKS}")
     for part in ("Good helper", "app.example", "ann@example.com", "Example Shop", READ, LINKS):
         assert part in answer.text
@@ -124,7 +132,7 @@ async def test_the_page_names_program_host_person_and_workspace(deployment):
     ],
 )
 async def test_what_the_role_may_not_hold_is_left_out(deployment, role, given, left):
-    person, helper = await deployment.signed_in("bob", role), await program(deployment)
+    person, helper = await deployment.signed_in("bob", role), await register_client(deployment)
     scope = f"{READ} {REPORTS} {LINKS}"
     answer = await consent_page(deployment, person, helper, scope=scope)
     assert ("Left out" in answer.text) is bool(left)
@@ -133,22 +141,25 @@ async def test_what_the_role_may_not_hold_is_left_out(deployment, role, given, l
 
 
 async def test_nothing_left_to_give_is_a_no(deployment):
-    person, helper = await deployment.signed_in("bob", "viewer"), await program(deployment)
+    person, helper = await deployment.signed_in("bob", "viewer"), await register_client(deployment)
     assert 'value="allow"' not in (await consent_page(deployment, person, helper, scope=LINKS)).body
     assert (await helper.code(person, scope=LINKS))["error"] == "access_denied"
 
 
 async def test_saying_no_is_told(deployment):
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     page = "/app/consent?" + urlencode(helper.request())
     answer = await person.send(page, "/app/consent", query=urlencode(helper.request()), decision="deny")
-    assert told(answer.location)["error"] == "access_denied"
+    assert parse_location(answer.location)["error"] == "access_denied"
     assert not await deployment.store.grants(deployment.workspace.id)
 
 
 async def test_every_program_is_asked_about_every_time(deployment):
     person = await deployment.signed_in("ann", "owner")
-    first, second = await program(deployment, name="First"), await program(deployment, name="Second")
+    first, second = (
+        await register_client(deployment, name="First"),
+        await register_client(deployment, name="Second"),
+    )
     await first.tokens(person)
     for helper in (first, second):
         answer = await consent_page(deployment, person, helper)
@@ -157,7 +168,7 @@ async def test_every_program_is_asked_about_every_time(deployment):
 
 
 async def test_consent_needs_the_form_of_this_browser(deployment):
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     fields = {"query": urlencode(helper.request()), "decision": "allow"}
     assert (await person.post("/app/consent", fields)).status == 403
     csrf = await person.token("/app/workspaces")
@@ -167,7 +178,7 @@ async def test_consent_needs_the_form_of_this_browser(deployment):
 
 
 async def test_the_form_is_checked_like_the_request(deployment):
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     csrf = await person.token("/app/workspaces")
     for changed in ({"redirect_uri": "https://evil.example/"}, {"client_id": "x"}):
         fields = {"csrf": csrf, "query": urlencode(helper.request(**changed)), "decision": "allow"}
@@ -176,7 +187,7 @@ async def test_the_form_is_checked_like_the_request(deployment):
 
 
 async def test_with_several_workspaces_the_person_picks_one(deployment):
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     await deployment.enrol("ann", "viewer", deployment.other)
     answer = await consent_page(deployment, person, helper, scope=f"{READ} {LINKS}")
     assert "Which workspace" in answer.text
@@ -189,7 +200,7 @@ async def test_with_several_workspaces_the_person_picks_one(deployment):
 
 
 async def test_a_workspace_of_others_cannot_be_picked(deployment):
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     csrf = await person.token("/app/workspaces")
     fields = {"query": urlencode(helper.request()), "decision": "allow", "csrf": csrf}
     answer = await person.post("/app/consent", {**fields, "workspace": deployment.other.workspace.public_id})
@@ -199,11 +210,11 @@ async def test_a_workspace_of_others_cannot_be_picked(deployment):
 
 async def test_whoever_is_not_signed_in_comes_back_to_the_question(deployment):
     await deployment.enrol("ann", "owner")
-    person, helper = deployment.person(), await program(deployment)
+    person, helper = deployment.person(), await register_client(deployment)
     _, location = await helper.authorize()
     to_sign_in = await person.get("/app" + location.split("/app", 1)[1])
     assert to_sign_in.status == 303
-    wanted = told(to_sign_in.location)["next"]
+    wanted = parse_location(to_sign_in.location)["next"]
     signed = await person.send(
         to_sign_in.location,
         "/app/sign-in",
@@ -215,9 +226,9 @@ async def test_whoever_is_not_signed_in_comes_back_to_the_question(deployment):
 
 
 async def test_without_a_scope_the_program_may_read(deployment):
-    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    person, helper = await deployment.signed_in("ann", "owner"), await register_client(deployment)
     assert (await helper.tokens(person, scope=None))["scope"] == READ
 
 
 async def test_an_empty_request_is_refused(deployment):
-    assert await asked(deployment, {}) == (400, None)
+    assert await request_authorization(deployment, {}) == (400, None)

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from service_core.insight.ports import StoreUnavailable
-from tests.oauth.walk import LINKS, READ, REDIRECT, REPORTS, VERIFIER, program
+from service_core.analytics.ports import StoreUnavailable
+from tests.oauth.oauth_client import LINKS, READ, REDIRECT, REPORTS, VERIFIER, register_client
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ async def live(deployment):
 
 
 async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann, scope=f"{REPORTS} {READ}")
     assert tokens["access_token"].startswith("oat_")
     assert tokens["refresh_token"].startswith("ort_")
@@ -29,9 +29,9 @@ async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, 
 
 
 async def test_twenty_exchanges_of_one_code_are_one(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     code = (await helper.code(ann))["code"]
-    answers = await asyncio.gather(*(helper.redeem(code) for _ in range(20)))
+    answers = await asyncio.max_pending(*(helper.redeem(code) for _ in range(20)))
     assert sorted(status for status, _ in answers) == [200] + [400] * 19
     assert {said["error"] for status, said in answers if status == 400} == {"invalid_grant"}
     [tokens] = [said for status, said in answers if status == 200]
@@ -40,7 +40,7 @@ async def test_twenty_exchanges_of_one_code_are_one(deployment, ann):
 
 
 async def test_a_code_shown_again_ends_what_came_of_it(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     code = (await helper.code(ann))["code"]
     _, tokens = await helper.redeem(code)
     deployment.clock.advance(minutes=5)
@@ -50,7 +50,7 @@ async def test_a_code_shown_again_ends_what_came_of_it(deployment, ann):
 
 
 async def test_a_code_lives_sixty_seconds(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     early, late = (await helper.code(ann))["code"], (await helper.code(ann))["code"]
     deployment.clock.advance(seconds=59)
     assert (await helper.redeem(early))[0] == 200
@@ -71,7 +71,7 @@ async def test_a_code_lives_sixty_seconds(deployment, ann):
     ],
 )
 async def test_a_code_in_other_hands_is_used_up(deployment, ann, changed):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     code = (await helper.code(ann))["code"]
     assert (await helper.redeem(code, **changed))[1]["error"] == "invalid_grant"
     assert (await helper.redeem(code))[1]["error"] == "invalid_grant"
@@ -79,7 +79,7 @@ async def test_a_code_in_other_hands_is_used_up(deployment, ann, changed):
 
 
 async def test_another_program_cannot_use_a_code(deployment, ann):
-    helper, other = await program(deployment), await program(deployment)
+    helper, other = await register_client(deployment), await register_client(deployment)
     code = (await helper.code(ann))["code"]
     assert (await other.redeem(code))[1]["error"] == "invalid_grant"
 
@@ -100,7 +100,7 @@ async def test_another_program_cannot_use_a_code(deployment, ann):
     ],
 )  # fmt: skip
 async def test_faults_have_the_codes_of_the_rfc(deployment, form, status, error):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     assert (await helper.token(**form))[0] == status
     said = (await helper.token(**form))[1]
     assert set(said) == {"error", "error_description"}
@@ -108,7 +108,7 @@ async def test_faults_have_the_codes_of_the_rfc(deployment, form, status, error)
 
 
 async def test_a_token_request_is_a_form_without_repetitions(deployment, ann):
-    helper, client = await program(deployment), deployment.app.test_client()
+    helper, client = await register_client(deployment), deployment.app.test_client()
     code = (await helper.code(ann))["code"]
     fields = f"grant_type=authorization_code&client_id={helper.client_id}&redirect_uri={REDIRECT}&code_verifier={VERIFIER}"
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -122,7 +122,7 @@ async def test_a_token_request_is_a_form_without_repetitions(deployment, ann):
 
 
 async def test_a_refresh_token_is_replaced_at_each_use(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     first = await helper.tokens(ann)
     for _ in range(3):
         status, second = await helper.refresh(first["refresh_token"])
@@ -133,7 +133,7 @@ async def test_a_refresh_token_is_replaced_at_each_use(deployment, ann):
 
 
 async def test_a_refresh_token_shown_again_ends_the_family(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     first = await helper.tokens(ann)
     _, second = await helper.refresh(first["refresh_token"])
     assert (await helper.refresh(first["refresh_token"]))[1]["error"] == "invalid_grant"
@@ -143,15 +143,15 @@ async def test_a_refresh_token_shown_again_ends_the_family(deployment, ann):
 
 
 async def test_twenty_refreshes_at_once_are_one(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann)
-    answers = await asyncio.gather(*(helper.refresh(tokens["refresh_token"]) for _ in range(20)))
+    answers = await asyncio.max_pending(*(helper.refresh(tokens["refresh_token"]) for _ in range(20)))
     assert sorted(status for status, _ in answers) == [200] + [400] * 19
     assert not await live(deployment)
 
 
 async def test_a_refresh_token_lives_thirty_days(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann)
     deployment.clock.advance(days=29, hours=23)
     status, tokens = await helper.refresh(tokens["refresh_token"])
@@ -161,21 +161,21 @@ async def test_a_refresh_token_lives_thirty_days(deployment, ann):
 
 
 async def test_another_program_with_a_refresh_token_ends_it(deployment, ann):
-    helper, other = await program(deployment), await program(deployment)
+    helper, other = await register_client(deployment), await register_client(deployment)
     tokens = await helper.tokens(ann)
     assert (await other.refresh(tokens["refresh_token"]))[1]["error"] == "invalid_grant"
     assert not await live(deployment)
 
 
 async def test_a_refresh_asks_for_no_more_than_was_granted(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann)
     assert (await helper.refresh(tokens["refresh_token"], scope=LINKS))[1]["error"] == "invalid_scope"
     assert (await helper.refresh(tokens["refresh_token"], scope=READ))[0] == 200
 
 
 async def test_an_access_token_lives_fifteen_minutes(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann)
     deployment.clock.advance(minutes=14, seconds=59)
     assert await helper.works(tokens["access_token"])
@@ -185,7 +185,7 @@ async def test_an_access_token_lives_fifteen_minutes(deployment, ann):
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
 async def test_revoking_either_token_ends_the_grant(deployment, ann, which):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann)
     client = deployment.app.test_client()
     answer = await client.post("/oauth/revoke", form={"token": tokens[which]})
@@ -195,7 +195,7 @@ async def test_revoking_either_token_ends_the_grant(deployment, ann, which):
 
 
 async def test_revoking_whatever_else_is_fine_and_changes_nothing(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann)
     client = deployment.app.test_client()
     for form in (
@@ -212,10 +212,10 @@ async def test_revoking_whatever_else_is_fine_and_changes_nothing(deployment, an
 async def test_a_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_it_no_further(
     deployment, ann
 ):
-    bob, helper = await deployment.signed_in("bob", "member"), await program(deployment)
+    bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)
     tokens = await helper.tokens(bob, scope=f"{READ} {REPORTS}")
     page = f"{deployment.settings}/members"
-    account = (await deployment.store.account_of("bob@example.com")).id
+    account = (await deployment.store.find_account_by_email("bob@example.com")).id
     await ann.send(page, f"{page}/{account}", action="role", role="viewer")
     status, tokens = await helper.refresh(tokens["refresh_token"])
     assert (status, tokens["scope"]) == (200, READ)
@@ -225,10 +225,10 @@ async def test_a_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_
 
 
 async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, ann):
-    bob, helper = await deployment.signed_in("bob", "member"), await program(deployment)
+    bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)
     tokens = await helper.tokens(bob)
     page = f"{deployment.settings}/members"
-    account = (await deployment.store.account_of("bob@example.com")).id
+    account = (await deployment.store.find_account_by_email("bob@example.com")).id
     await ann.send(page, f"{page}/{account}", action="remove")
     assert not await helper.works(tokens["access_token"])
     await deployment.enrol("bob", "member")
@@ -237,7 +237,7 @@ async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, ann):
 
 
 async def test_a_person_disconnects_a_program(deployment, ann):
-    helper = await program(deployment, name="Chatty helper")
+    helper = await register_client(deployment, name="Chatty helper")
     tokens = await helper.tokens(ann)
     page = f"{deployment.settings}/connections"
     assert "Chatty helper" in (await ann.get(page)).text
@@ -248,7 +248,10 @@ async def test_a_person_disconnects_a_program(deployment, ann):
 
 
 async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, ann):
-    bob, helper = await deployment.signed_in("bob", "member"), await program(deployment, name="Chatty helper")
+    bob, helper = (
+        await deployment.signed_in("bob", "member"),
+        await register_client(deployment, name="Chatty helper"),
+    )
     tokens = await helper.tokens(ann)
     [grant] = await live(deployment)
     page = f"{deployment.settings}/connections"
@@ -259,7 +262,7 @@ async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, ann):
 
 
 async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     tokens = await helper.tokens(ann)
     for path in ("/v1/workspace", "/v1/overview", "/v1/exports"):
         assert (await deployment.api("GET", path, tokens["access_token"]))[0] == 401
@@ -271,7 +274,7 @@ async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, ann
 
 
 async def test_only_digests_are_kept(deployment, ann, tmp_path):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     code = (await helper.code(ann))["code"]
     _, tokens = await helper.redeem(code)
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
@@ -281,7 +284,7 @@ async def test_only_digests_are_kept(deployment, ann, tmp_path):
 
 
 async def test_a_grant_nothing_can_continue_leaves_the_list(deployment, ann):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     await helper.code(ann)
     assert len(await live(deployment)) == 1
     deployment.clock.advance(minutes=2)
@@ -290,7 +293,7 @@ async def test_a_grant_nothing_can_continue_leaves_the_list(deployment, ann):
 
 
 async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, ann, monkeypatch):
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     code = (await helper.code(ann))["code"]
 
     async def away(_):

@@ -7,14 +7,14 @@ import pytest
 
 from plugins import ads_google
 from plugins.ads_google.adapter import GoogleAds
-from plugins.ads_google.mapping import row_of
-from service_core.commerce.ads.model import AdAccount, Level
-from service_core.commerce.ads.ports import Movable
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.extension.registry import load
+from plugins.ads_google.mapping import map_spend_row
+from service_core.commerce.ads.models import AdAccount, AdLevel
+from service_core.commerce.ads.ports import SupportsBaseUrl
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.money import to_major
-from service_core.testing.ad_platform import FIGURES, FIRST, THIRD, AdPlatformConformance, Stage
-from tests.ad_api import RETRY_SECONDS, Answer, Api, serving
+from service_core.testing.ad_platform import FIGURES, FIRST, THIRD, AdPlatformConformance, PlatformHarness
+from tests.fixtures.stub_platform_api import RETRY_SECONDS, StubPlatformApi, StubResponse, serve_api
 
 EUROS = AdAccount("1111111111", "Main", "EUR", "Europe/Berlin")
 YEN = AdAccount("2222222222", "Japan", "JPY", "Asia/Tokyo")
@@ -23,7 +23,7 @@ SECRETS = {
     "developer_token": "planted-developer", "client_id": "planted-client", "client_secret": "planted-secret",
     "refresh_token": "planted-refresh",
 }  # fmt: skip
-LEVELS = {"campaign": Level.CAMPAIGN, "ad_group": Level.GROUP, "ad_group_ad": Level.AD}
+LEVELS = {"campaign": AdLevel.CAMPAIGN, "ad_group": AdLevel.GROUP, "ad_group_ad": AdLevel.AD}
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
@@ -35,25 +35,25 @@ def google(accounts, told, manager=None):
             form = asked.form()
             assert form.pop("grant_type") == "refresh_token"
             assert form == {name: SECRETS[name] for name in ("client_id", "client_secret", "refresh_token")}
-            return Answer({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
+            return StubResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
         assert asked.headers["authorization"] == "Bearer short-lived"
         assert asked.headers["developer-token"] == SECRETS["developer_token"]
         assert asked.headers.get("login-customer-id") == manager
         if asked.path == "/v26/customers:listAccessibleCustomers":
             names = [f"customers/{one.id}" for one in accounts]
-            return Answer({"resourceNames": [*names, f"customers/{MANAGER}", "customers/3333333333"]})
+            return StubResponse({"resourceNames": [*names, f"customers/{MANAGER}", "customers/3333333333"]})
         customer = re.fullmatch(r"/v26/customers/(\d+)/googleAds:searchStream", asked.path)[1]
         return stream(query(asked.json()["query"], customer, accounts, told))
 
     def refused(asked):
         if asked.path == "/token":
-            return Answer(
+            return StubResponse(
                 {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}, 400
             )
         return failure({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
 
     quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
-    return Api(answers, failure({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
+    return StubPlatformApi(answers, failure({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
 
 
 def query(text, customer, accounts, told):
@@ -107,10 +107,10 @@ def written(row):
 
 def stream(rows):
     """Two rows to a piece of the stream."""
-    if isinstance(rows, Answer):
+    if isinstance(rows, StubResponse):
         return rows
     pieces = [{"results": rows[start : start + 2], "requestId": "r"} for start in range(0, len(rows), 2)]
-    return Answer(pieces)
+    return StubResponse(pieces)
 
 
 def failure(code, status, details=None):
@@ -118,7 +118,7 @@ def failure(code, status, details=None):
     kind = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
     fault = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
     error = {"code": status, "message": "The request failed.", "status": "ANY", "details": [{"@type": kind, "errors": [fault]}]}  # fmt: skip
-    return Answer([{"error": error}], status)
+    return StubResponse([{"error": error}], status)
 
 
 class TestGoogleAds(AdPlatformConformance):
@@ -127,18 +127,18 @@ class TestGoogleAds(AdPlatformConformance):
 
     @pytest.fixture
     async def stage(self, scene):
-        async with serving(google(scene.accounts, scene.told)) as api:
-            yield Stage(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.play)
+        async with serve_api(google(scene.accounts, scene.told)) as api:
+            yield PlatformHarness(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.play)
 
 
 @pytest.fixture
 async def api():
-    async with serving(google((EUROS, YEN), lambda *_: [], MANAGER)) as api:
+    async with serve_api(google((EUROS, YEN), lambda *_: [], MANAGER)) as api:
         yield api
 
 
 def platform(api):
-    return GoogleAds(tokens=f"{api.url}/token").at(f"{api.url}/v26")
+    return GoogleAds(token_url=f"{api.url}/token").with_base_url(f"{api.url}/v26")
 
 
 async def test_a_manager_account_opens_the_accounts_below_it(api):
@@ -150,26 +150,26 @@ async def test_a_manager_account_opens_the_accounts_below_it(api):
 @pytest.mark.parametrize(
     ("code", "status", "kind", "wait"),
     [
-        ({"authenticationError": "NOT_ADS_USER"}, 401, PlatformRefused, None),
-        ({"authorizationError": "USER_PERMISSION_DENIED"}, 403, PlatformRefused, None),
-        ({"authorizationError": "CUSTOMER_NOT_ENABLED"}, 403, PlatformRefused, None),
-        ({"quotaError": "ACCESS_PROHIBITED"}, 403, PlatformDown, None),
-        ({"quotaError": "RESOURCE_TEMPORARILY_EXHAUSTED"}, 429, PlatformDown, None),
-        ({"internalError": "TRANSIENT_ERROR"}, 500, PlatformDown, None),
-        ({"queryError": "UNRECOGNIZED_FIELD"}, 400, PlatformDown, None),
+        ({"authenticationError": "NOT_ADS_USER"}, 401, CredentialsRejected, None),
+        ({"authorizationError": "USER_PERMISSION_DENIED"}, 403, CredentialsRejected, None),
+        ({"authorizationError": "CUSTOMER_NOT_ENABLED"}, 403, CredentialsRejected, None),
+        ({"quotaError": "ACCESS_PROHIBITED"}, 403, PlatformUnavailable, None),
+        ({"quotaError": "RESOURCE_TEMPORARILY_EXHAUSTED"}, 429, PlatformUnavailable, None),
+        ({"internalError": "TRANSIENT_ERROR"}, 500, PlatformUnavailable, None),
+        ({"queryError": "UNRECOGNIZED_FIELD"}, 400, PlatformUnavailable, None),
     ],
 )
 async def test_a_code_says_whose_turn_it_is(api, code, status, kind, wait):
     before = api.answers
     api.answers = lambda asked: before(asked) if asked.path == "/token" else failure(code, status)
     with pytest.raises(kind, match="Not now, or not you") as fault:
-        await platform(api).spend(EUROS, Level.AD, FIRST, THIRD, SECRETS)
+        await platform(api).spend(EUROS, AdLevel.AD, FIRST, THIRD, SECRETS)
     assert getattr(fault.value, "retry_after", None) == wait
 
 
 async def test_a_fault_of_the_address_of_tokens_is_no_refusal(api):
-    api.answers = lambda _: Answer({"error": "internal_failure"}, 503, {"Retry-After": "5"})
-    with pytest.raises(PlatformDown, match="internal_failure"):
+    api.answers = lambda _: StubResponse({"error": "internal_failure"}, 503, {"Retry-After": "5"})
+    with pytest.raises(PlatformUnavailable, match="internal_failure"):
         await platform(api).accounts(SECRETS)
 
 
@@ -177,10 +177,10 @@ async def test_a_row_of_another_shape_is_no_row(api):
     before = api.answers
     for row in ({}, [], {"campaign": {"id": "1"}, "segments": {"date": "soon"}}):
         api.answers = lambda asked, row=row: (
-            before(asked) if asked.path == "/token" else Answer([{"results": [row]}])
+            before(asked) if asked.path == "/token" else StubResponse([{"results": [row]}])
         )
-        with pytest.raises(PlatformDown, match="another shape"):
-            await platform(api).spend(EUROS, Level.CAMPAIGN, FIRST, THIRD, SECRETS)
+        with pytest.raises(PlatformUnavailable, match="another shape"):
+            await platform(api).spend(EUROS, AdLevel.CAMPAIGN, FIRST, THIRD, SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ async def test_a_row_of_another_shape_is_no_row(api):
 def test_micros_become_minor_units_without_a_float(currency, micros, expected):
     account = AdAccount("1", None, currency, "UTC")
     told = {"campaign": {"id": 7}, "segments": {"date": "2026-07-01"}, "metrics": {"costMicros": micros}}
-    row = row_of(told, account, Level.CAMPAIGN, NOW, "v26")
+    row = map_spend_row(told, account, AdLevel.CAMPAIGN, NOW, "v26")
     assert (row.spend, row.clicks, row.reach, row.conversions) == (expected, None, None, None)
     assert (row.entity.id, row.entity.campaign_name) == ("7", None)
 
@@ -199,17 +199,18 @@ def test_micros_become_minor_units_without_a_float(currency, micros, expected):
 def test_the_status_is_that_of_the_entity():
     row = {"campaign": {"id": "1", "status": "ENABLED"}, "adGroup": {"id": "2", "status": "PAUSED"}, "segments": {"date": "2026-07-01"}}  # fmt: skip
     statuses = [
-        row_of(row, EUROS, level, NOW, "v26").entity.status for level in (Level.CAMPAIGN, Level.GROUP)
+        map_spend_row(row, EUROS, level, NOW, "v26").entity.status
+        for level in (AdLevel.CAMPAIGN, AdLevel.GROUP)
     ]
     assert statuses == ["ENABLED", "PAUSED"]
 
 
 def test_google_is_brought_by_its_hook():
-    assert list(load([("ads_google", ads_google)], discover=False).ad_platforms) == ["google"]
-    assert isinstance(GoogleAds(), Movable)
+    assert list(load_plugins([("ads_google", ads_google)], discover=False).ad_platforms) == ["google"]
+    assert isinstance(GoogleAds(), SupportsBaseUrl)
 
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
         await GoogleAds().accounts(SECRETS)

@@ -9,31 +9,37 @@ from uuid import UUID
 import pytest
 
 from plugins import ads_google
-from plugins.ads_google.conversions import CONVERSIONS, send
-from plugins.ads_google.payload import body_of, conversion_of
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.delivery.postbacks.model import (
+from plugins.ads_google.conversions import CONVERSION_SENDER, send_conversions
+from plugins.ads_google.payload import conversion_body, upload_body
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.delivery.postbacks.models import (
     Accepted,
     ActionSource,
     ClickId,
-    Content,
     Conversion,
     Customer,
     Deferred,
     Destination,
+    LineItem,
     Rejected,
 )
-from service_core.delivery.postbacks.ports import BatchRejected, MovableSender
-from service_core.extension.registry import load
+from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
+from service_core.extensions.registry import load_plugins
 from service_core.testing.conversion_sender import (
-    ADA,
-    POISON,
-    SHOP,
-    Books,
+    CUSTOMER,
+    DESTINATION,
+    REJECTED_ORDER_ID,
     ConversionSenderConformance,
-    SenderStage,
+    ReceivedConversions,
+    SenderHarness,
 )
-from tests.ad_api import RETRY_SECONDS, Answer, Api, failing, serving
+from tests.fixtures.stub_platform_api import (
+    RETRY_SECONDS,
+    StubPlatformApi,
+    StubResponse,
+    fail_sending_calls,
+    serve_api,
+)
 
 SECRETS = {
     "developer_token": "planted-developer", "client_id": "planted-client", "client_secret": "planted-secret",
@@ -48,7 +54,7 @@ def google(books):
 
     def answers(asked):
         if asked.path == "/token":
-            return Answer({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
+            return StubResponse({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
         assert asked.headers["authorization"] == "Bearer short-lived"
         assert asked.headers["developer-token"] == SECRETS["developer_token"]
         account = re.fullmatch(r"/v26/customers/(\d+):uploadClickConversions", asked.path)[1]
@@ -58,18 +64,18 @@ def google(books):
     def refused(asked):
         if asked.path == "/token":
             said = {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}
-            return Answer(said, 400)
+            return StubResponse(said, 400)
         return failed({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
 
     quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
-    return Api(answers, failed({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
+    return StubPlatformApi(answers, failed({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
 
 
 def upload(body, account, books):
     assert body["partialFailure"] is True
     faults, results, seen = [], [], set()
     for index, row in enumerate(body["conversions"]):
-        if row["orderId"] == POISON or row["orderId"] in seen:
+        if row["orderId"] == REJECTED_ORDER_ID or row["orderId"] in seen:
             faults.append(fault({"conversionUploadError": "UNPARSEABLE_GCLID"}, index))
             results.append({})
             continue
@@ -92,30 +98,32 @@ def fault(code, index=None):
 def upload_of(*faults, results=()):
     """An answer in which some conversions are refused."""
     error = {"code": 3, "message": "Multiple errors", "details": [{"@type": FAILURE, "errors": [*faults]}]}
-    return Answer({"results": [*results], "jobId": "1"} | ({"partialFailureError": error} if faults else {}))
+    return StubResponse(
+        {"results": [*results], "jobId": "1"} | ({"partialFailureError": error} if faults else {})
+    )
 
 
 def failed(code, status, details=None):
     """An answer in which the call as a whole is refused."""
     one = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
     details = [{"@type": FAILURE, "errors": [one]}]
-    return Answer(
+    return StubResponse(
         {"error": {"code": status, "message": "The request failed.", "status": "ANY", "details": details}},
         status,
     )
 
 
 def google_at(api):
-    return replace(CONVERSIONS, call=partial(send, f"{api.url}/token")).at(f"{api.url}/v26")
+    return replace(CONVERSION_SENDER, call=partial(send_conversions, f"{api.url}/token")).at(f"{api.url}/v26")
 
 
 class TestGoogleConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serving(google(books := Books())) as api:
+        async with serve_api(google(books := ReceivedConversions())) as api:
             sender = google_at(api)
-            fail = failing(api, lambda asked: asked.path != "/token")
-            yield SenderStage(sender, SECRETS, books, api.play, fail)
+            fail = fail_sending_calls(api, lambda asked: asked.path != "/token")
+            yield SenderHarness(sender, SECRETS, books, api.play, fail)
 
 
 def conversion(order="e-1", **told):
@@ -128,10 +136,10 @@ def test_a_purchase_with_all_there_is(kind):
     east = timezone(timedelta(hours=5, minutes=30))
     told = conversion(
         order="order-7", occurred_at=datetime(2026, 7, 1, 17, 30, 9, 900_000, east), value=12_345, currency="USD",
-        customer=replace(ADA, click=ClickId(kind, "Cj0_Kc-Q", NOON)), source_url="https://shop.example.com/thanks",
-        order_id="order-7", contents=(Content("sku-1", 2, 5_000),), granted=True,
+        customer=replace(CUSTOMER, click=ClickId(kind, "Cj0_Kc-Q", NOON)), source_url="https://shop.example.com/thanks",
+        order_id="order-7", contents=(LineItem("sku-1", 2, 5_000),), granted=True,
     )  # fmt: skip
-    assert body_of(Destination("111-111-1111", "9001", "Purchase"), [told]) == {
+    assert upload_body(Destination("111-111-1111", "9001", "Purchase"), [told]) == {
         "conversions": [
             {
                 kind: "Cj0_Kc-Q",
@@ -153,7 +161,7 @@ def test_a_purchase_with_all_there_is(kind):
 
 
 def test_of_consent_that_nobody_told_of_nothing_is_said():
-    assert "consent" not in conversion_of(SHOP, conversion())
+    assert "consent" not in conversion_body(DESTINATION, conversion())
 
 
 def test_of_several_with_one_order_id_the_first_is_uploaded():
@@ -162,18 +170,18 @@ def test_of_several_with_one_order_id_the_first_is_uploaded():
         conversion("b"),
         conversion("a", value=2, currency="JPY"),
     ]
-    rows = body_of(SHOP, told)["conversions"]
+    rows = upload_body(DESTINATION, told)["conversions"]
     assert [(row["orderId"], row.get("conversionValue")) for row in rows] == [("a", 1.0), ("b", None)]
 
 
 @pytest.fixture
 async def api():
-    async with serving(google(Books())) as api:
+    async with serve_api(google(ReceivedConversions())) as api:
         yield api
 
 
 async def sent(api, *orders):
-    return await google_at(api).send(SHOP, [conversion(order) for order in orders], SECRETS)
+    return await google_at(api).send(DESTINATION, [conversion(order) for order in orders], SECRETS)
 
 
 def answering(api, answer):
@@ -213,11 +221,11 @@ async def test_a_failure_that_names_no_conversion_is_that_of_all(api):
 @pytest.mark.parametrize(
     ("code", "status", "kind"),
     [
-        ({"authenticationError": "NOT_ADS_USER"}, 401, PlatformRefused),
-        ({"authorizationError": "USER_PERMISSION_DENIED"}, 403, PlatformRefused),
-        ({"quotaError": "ACCESS_PROHIBITED"}, 403, PlatformDown),
-        ({"quotaError": "RESOURCE_TEMPORARILY_EXHAUSTED"}, 429, PlatformDown),
-        ({"internalError": "TRANSIENT_ERROR"}, 500, PlatformDown),
+        ({"authenticationError": "NOT_ADS_USER"}, 401, CredentialsRejected),
+        ({"authorizationError": "USER_PERMISSION_DENIED"}, 403, CredentialsRejected),
+        ({"quotaError": "ACCESS_PROHIBITED"}, 403, PlatformUnavailable),
+        ({"quotaError": "RESOURCE_TEMPORARILY_EXHAUSTED"}, 429, PlatformUnavailable),
+        ({"internalError": "TRANSIENT_ERROR"}, 500, PlatformUnavailable),
         ({}, 400, BatchRejected),
     ],
 )
@@ -238,11 +246,11 @@ async def test_what_no_conversion_is_at_fault_for_is_not_tried_one_by_one(api, c
 
 @pytest.mark.parametrize("told", [[], {"partialFailureError": {"details": [{"errors": [7]}]}}, "odd"])
 async def test_an_answer_of_another_shape_takes_nothing(api, told):
-    answering(api, Answer(told))
-    with pytest.raises(PlatformDown):
+    answering(api, StubResponse(told))
+    with pytest.raises(PlatformUnavailable):
         await sent(api, "a")
 
 
 def test_google_is_brought_by_its_hook():
-    brought = load([("ads_google", ads_google)], discover=False).conversion_senders
-    assert isinstance(brought["google"], MovableSender)
+    brought = load_plugins([("ads_google", ads_google)], discover=False).conversion_senders
+    assert isinstance(brought["google"], RelocatableSender)

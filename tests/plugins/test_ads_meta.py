@@ -8,17 +8,17 @@ import pytest
 
 from plugins import ads_meta
 from plugins.ads_meta.adapter import MetaAds
-from plugins.ads_meta.mapping import row_of
-from service_core.commerce.ads.model import AdAccount, Level
-from service_core.commerce.ads.ports import Movable
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.extension.registry import load
+from plugins.ads_meta.mapping import map_spend_row
+from service_core.commerce.ads.models import AdAccount, AdLevel
+from service_core.commerce.ads.ports import SupportsBaseUrl
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.money import to_major
-from service_core.testing.ad_platform import EUROS, FIRST, THIRD, AdPlatformConformance, Stage
-from tests.ad_api import Answer, Api, retry, serving
+from service_core.testing.ad_platform import EUROS, FIRST, THIRD, AdPlatformConformance, PlatformHarness
+from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api, too_many_calls
 
 TOKEN, PAGE = "EAAB-planted-token", 2
-NAMES = {"campaign": Level.CAMPAIGN, "adset": Level.GROUP, "ad": Level.AD}
+NAMES = {"campaign": AdLevel.CAMPAIGN, "adset": AdLevel.GROUP, "ad": AdLevel.AD}
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
@@ -46,10 +46,10 @@ def graph(scene, version="v25.0"):
 
     def refused(_):
         said = {"message": f"Error validating access token: {TOKEN} has expired.", "type": "OAuthException"}
-        return Answer({"error": {**said, "code": 190, "error_subcode": 463, "fbtrace_id": "A1"}}, 400)
+        return StubResponse({"error": {**said, "code": 190, "error_subcode": 463, "fbtrace_id": "A1"}}, 400)
 
     throttled = {"error": {"message": "There have been too many calls", "code": 80000, "is_transient": False}}
-    return Api(answers, retry(throttled, 400), refused)
+    return StubPlatformApi(answers, too_many_calls(throttled, 400), refused)
 
 
 def paged(asked, told):
@@ -58,7 +58,7 @@ def paged(asked, told):
     paging = {"cursors": {"before": str(start), "after": str(start + PAGE)}}
     if start + PAGE < len(told):
         paging["next"] = f"https://graph.facebook.com/next?access_token={TOKEN}"
-    return Answer({"data": told[start : start + PAGE]} | ({"paging": paging} if told else {}))
+    return StubResponse({"data": told[start : start + PAGE]} | ({"paging": paging} if told else {}))
 
 
 def account_told(account, fields):
@@ -102,11 +102,11 @@ def actions(value):
 class TestMetaAds(AdPlatformConformance):
     @pytest.fixture
     async def stage(self, scene):
-        async with serving(graph(scene)) as api:
-            yield Stage(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.play)
+        async with serve_api(graph(scene)) as api:
+            yield PlatformHarness(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.play)
 
     async def test_entities_stand_as_they_are_listed(self, stage, scene):
-        rows = await stage.platform.spend(scene.accounts[0], Level.AD, FIRST, THIRD, stage.secrets)
+        rows = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
         assert {row.entity.id: row.entity.status for row in rows} == {
             "301": "ACTIVE", "302": "ACTIVE", "303": "ACTIVE", "304": "ACTIVE", "305": None,
         }  # fmt: skip
@@ -114,31 +114,33 @@ class TestMetaAds(AdPlatformConformance):
 
 @pytest.fixture
 async def api():
-    async with serving(Api(lambda _: Answer({"data": []}), Answer({}), lambda _: Answer({}))) as api:
+    async with serve_api(
+        StubPlatformApi(lambda _: StubResponse({"data": []}), StubResponse({}), lambda _: StubResponse({}))
+    ) as api:
         yield api
 
 
 def meta(api):
-    return MetaAds().at(f"{api.url}/v99.0")
+    return MetaAds().with_base_url(f"{api.url}/v99.0")
 
 
 async def read(api):
-    return await meta(api).spend(EUROS, Level.AD, FIRST, THIRD, {"access_token": TOKEN})
+    return await meta(api).spend(EUROS, AdLevel.AD, FIRST, THIRD, {"access_token": TOKEN})
 
 
 async def test_the_version_is_the_one_the_settings_name(api):
-    assert isinstance(MetaAds(), Movable)
+    assert isinstance(MetaAds(), SupportsBaseUrl)
     assert await read(api) == []
     assert api.asked[0].path == "/v99.0/act_1/insights"
 
 
 @pytest.mark.parametrize(
     ("code", "status", "kind"),
-    [(190, 400, PlatformRefused), (200, 403, PlatformRefused), (10, 403, PlatformRefused), (None, 401, PlatformRefused),
-     (17, 400, PlatformDown), (4, 403, PlatformDown), (613, 400, PlatformDown), (2, 500, PlatformDown), (100, 400, PlatformDown)],
+    [(190, 400, CredentialsRejected), (200, 403, CredentialsRejected), (10, 403, CredentialsRejected), (None, 401, CredentialsRejected),
+     (17, 400, PlatformUnavailable), (4, 403, PlatformUnavailable), (613, 400, PlatformUnavailable), (2, 500, PlatformUnavailable), (100, 400, PlatformUnavailable)],
 )  # fmt: skip
 async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
-    api.answers = lambda _: Answer({"error": {"message": "No.", "code": code}}, status)
+    api.answers = lambda _: StubResponse({"error": {"message": "No.", "code": code}}, status)
     with pytest.raises(kind, match=r"Meta says: No\."):
         await read(api)
 
@@ -149,10 +151,10 @@ async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
      ({"X-Business-Use-Case-Usage": "no json"}, None), ({"Retry-After": "Wed, 08 Jul 2026 00:02:00 GMT"}, 120), ({}, None)],
 )  # fmt: skip
 async def test_the_time_to_wait_is_read_from_what_meta_tells(api, header, expected):
-    api.answers = lambda _: Answer({"error": {"message": "Too many", "code": 80004}}, 400, header)
+    api.answers = lambda _: StubResponse({"error": {"message": "Too many", "code": 80004}}, 400, header)
     platform = replace(meta(api), clock=lambda: NOW)
-    with pytest.raises(PlatformDown) as fault:
-        await platform.spend(EUROS, Level.AD, FIRST, THIRD, {"access_token": TOKEN})
+    with pytest.raises(PlatformUnavailable) as fault:
+        await platform.spend(EUROS, AdLevel.AD, FIRST, THIRD, {"access_token": TOKEN})
     assert fault.value.retry_after == expected
 
 
@@ -164,11 +166,15 @@ async def test_a_page_that_is_too_much_is_asked_for_in_smaller_ones(api, most, s
     }
 
     def answers(asked):
-        return Answer({"data": []}) if int(asked.query["limit"]) <= most else Answer({"error": said}, 500)
+        return (
+            StubResponse({"data": []})
+            if int(asked.query["limit"]) <= most
+            else StubResponse({"error": said}, 500)
+        )
 
     api.answers = answers
     if most < min(sizes):
-        with pytest.raises(PlatformDown, match="reduce the amount"):
+        with pytest.raises(PlatformUnavailable, match="reduce the amount"):
             await read(api)
     else:
         assert await read(api) == []
@@ -177,8 +183,8 @@ async def test_a_page_that_is_too_much_is_asked_for_in_smaller_ones(api, most, s
 
 async def test_a_row_of_another_shape_is_no_row(api):
     for row in ({}, {"ad_id": "1", "campaign_id": "2", "date_start": "soon"}, {"ad_id": "1", "campaign_id": "2", "date_start": "2026-07-01", "spend": "much"}, []):  # fmt: skip
-        api.answers = lambda _, row=row: Answer({"data": [row]})
-        with pytest.raises(PlatformDown, match="another shape"):
+        api.answers = lambda _, row=row: StubResponse({"data": [row]})
+        with pytest.raises(PlatformUnavailable, match="another shape"):
             await read(api)
 
 
@@ -188,16 +194,16 @@ def test_purchases_of_every_channel_count_once_and_money_meets_no_float():
         "actions": [{"action_type": "purchase", "value": "3"}, {"action_type": "omni_purchase", "value": "4"}],
         "action_values": [{"action_type": "purchase", "value": "90071992547409.93"}],
     }  # fmt: skip
-    row = row_of(told, AdAccount("act_1", None, "KWD", "Asia/Kuwait"), Level.CAMPAIGN, NOW, "v25.0")
+    row = map_spend_row(told, AdAccount("act_1", None, "KWD", "Asia/Kuwait"), AdLevel.CAMPAIGN, NOW, "v25.0")
     assert (row.spend, row.conversions, row.conversion_value) == (285, 4.0, 90071992547409930)
     assert (row.clicks, row.reach, row.report_version) == (None, None, "v25.0")
 
 
 def test_meta_is_brought_by_its_hook():
-    assert list(load([("ads_meta", ads_meta)], discover=False).ad_platforms) == ["meta"]
+    assert list(load_plugins([("ads_meta", ads_meta)], discover=False).ad_platforms) == ["meta"]
 
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
         await MetaAds().accounts({"access_token": TOKEN})

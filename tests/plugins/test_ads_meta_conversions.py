@@ -8,30 +8,36 @@ from uuid import UUID
 import pytest
 
 from plugins import ads_meta
-from plugins.ads_meta.conversions import CONVERSIONS
-from plugins.ads_meta.payload import body_of, event_of
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.delivery.postbacks.model import (
+from plugins.ads_meta.conversions import CONVERSION_SENDER
+from plugins.ads_meta.payload import batch_body, event_body
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.delivery.postbacks.models import (
     Accepted,
     ActionSource,
     ClickId,
-    Content,
     Conversion,
     Customer,
     Destination,
+    LineItem,
     Rejected,
 )
-from service_core.delivery.postbacks.ports import BatchRejected, MovableSender
-from service_core.extension.registry import load
+from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
+from service_core.extensions.registry import load_plugins
 from service_core.testing.conversion_sender import (
-    ADA,
-    POISON,
-    SHOP,
-    Books,
+    CUSTOMER,
+    DESTINATION,
+    REJECTED_ORDER_ID,
     ConversionSenderConformance,
-    SenderStage,
+    ReceivedConversions,
+    SenderHarness,
 )
-from tests.ad_api import Answer, Api, failing, retry, serving
+from tests.fixtures.stub_platform_api import (
+    StubPlatformApi,
+    StubResponse,
+    fail_sending_calls,
+    serve_api,
+    too_many_calls,
+)
 
 TOKEN = "EAAB-planted-token"
 CLICK = ClickId("fbclid", "IwAR0_Ab-C", datetime(2026, 7, 1, 10, tzinfo=UTC))
@@ -48,33 +54,38 @@ def graph(books):
         assert (version, edge) == ("v26.0", "events")
         books.bodies.append(asked.body)
         body = asked.json()
-        if any(event["event_id"] == POISON for event in body["data"]):
+        if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
             return refusal(100, 400, 2804003, "Ada@example.com is wrong.")
         for event in body["data"]:
             books.take(pixel, event["event_id"], event["event_name"], test="test_event_code" in body)
-        return Answer({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
+        return StubResponse({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
 
-    busy = retry({"error": {"message": "There have been too many calls", "code": 80004}}, 400)
-    return Api(answers, busy, lambda _: refusal(190, 400, 463, f"{TOKEN} has expired."))
+    busy = too_many_calls({"error": {"message": "There have been too many calls", "code": 80004}}, 400)
+    return StubPlatformApi(answers, busy, lambda _: refusal(190, 400, 463, f"{TOKEN} has expired."))
 
 
 def refusal(code, status, subcode=None, message="No."):
     error = {"message": message, "type": "OAuthException", "code": code, "fbtrace_id": "A1"}
-    return Answer({"error": error | ({"error_subcode": subcode} if subcode else {})}, status)
+    return StubResponse({"error": error | ({"error_subcode": subcode} if subcode else {})}, status)
 
 
 class TestMetaConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serving(graph(books := Books())) as api:
-            yield SenderStage(CONVERSIONS.at(f"{api.url}/v26.0"), SECRETS, books, api.play, failing(api))
+        async with serve_api(graph(books := ReceivedConversions())) as api:
+            yield SenderHarness(
+                CONVERSION_SENDER.at(f"{api.url}/v26.0"), SECRETS, books, api.play, fail_sending_calls(api)
+            )
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
-        assert await stage.send("a", "b", to=replace(SHOP, test=True)) == [Rejected("no_test_event_code")] * 2
+        assert (
+            await stage.send("a", "b", to=replace(DESTINATION, test=True))
+            == [Rejected("no_test_event_code")] * 2
+        )
         assert stage.books.bodies == []
 
     async def test_a_code_is_only_told_in_tests(self, stage):
-        await stage.send("a", to=replace(SHOP, test_code="TEST42"))
+        await stage.send("a", to=replace(DESTINATION, test_code="TEST42"))
         assert stage.books.ids() == ["a"]
 
 
@@ -85,11 +96,11 @@ def sha(normal):
 def test_a_purchase_on_the_website_with_all_there_is():
     conversion = Conversion(
         id=UUID(int=1), event="Purchase", event_id="order-7", occurred_at=datetime(2026, 7, 1, 12, 0, 0, 900_000, UTC),
-        action_source=ActionSource.WEBSITE, customer=replace(ADA, click=CLICK, anonymous_id="User_1"),
+        action_source=ActionSource.WEBSITE, customer=replace(CUSTOMER, click=CLICK, anonymous_id="User_1"),
         source_url="https://shop.example.com/thanks", value=12_345, currency="USD", order_id="order-7",
-        contents=(Content("sku-1", 2, 5_000, "Shirt"), Content("sku-2", 1)),
+        line_items=(LineItem("sku-1", 2, 5_000, "Shirt"), LineItem("sku-2", 1)),
     )  # fmt: skip
-    assert body_of(SHOP, [conversion]) == {
+    assert batch_body(DESTINATION, [conversion]) == {
         "data": [
             {
                 "event_name": "Purchase",
@@ -141,23 +152,23 @@ def conversion(**told):
 
 def test_the_cookie_of_a_click_wins_over_its_id():
     customer = Customer(click=CLICK, fbc="fb.1.1782900000001.Cookie")
-    assert event_of(conversion(customer=customer))["user_data"] == {"fbc": "fb.1.1782900000001.Cookie"}
+    assert event_body(conversion(customer=customer))["user_data"] == {"fbc": "fb.1.1782900000001.Cookie"}
 
 
 @pytest.mark.parametrize(
     ("minor", "currency", "value"), [(1000, "JPY", 1000.0), (1_234, "KWD", 1.234), (0, "USD", 0.0)]
 )
 def test_values_are_in_units_of_their_currency_and_nothing_is_a_value(minor, currency, value):
-    money = event_of(conversion(value=minor, currency=currency))["custom_data"]
+    money = event_body(conversion(value=minor, currency=currency))["custom_data"]
     assert money == {"value": value, "currency": currency}
-    assert "custom_data" not in event_of(conversion())
+    assert "custom_data" not in event_body(conversion())
 
 
 @pytest.mark.parametrize(("system", "version"), [("iOS", "i2"), ("iPadOS", "i2"), ("Android", "a2")])
 @pytest.mark.parametrize("granted", [True, False])
 def test_an_event_of_an_app_tells_its_system_and_whether_tracking_was_allowed(system, version, granted):
     customer = Customer(email="a@b.co", os=system, os_version="17.4")
-    event = event_of(conversion(action_source=ActionSource.APP, customer=customer, granted=granted))
+    event = event_body(conversion(action_source=ActionSource.APP, customer=customer, granted=granted))
     assert event["action_source"] == "app"
     assert event["app_data"] == {
         "advertiser_tracking_enabled": granted,
@@ -167,31 +178,31 @@ def test_an_event_of_an_app_tells_its_system_and_whether_tracking_was_allowed(sy
 
 
 def test_other_events_tell_of_no_app():
-    assert "app_data" not in event_of(conversion(action_source=ActionSource.APP))
-    assert "app_data" not in event_of(conversion(customer=Customer(os="iOS")))
-    assert event_of(conversion())["action_source"] == "system_generated"
+    assert "app_data" not in event_body(conversion(action_source=ActionSource.APP))
+    assert "app_data" not in event_body(conversion(customer=Customer(os="iOS")))
+    assert event_body(conversion())["action_source"] == "system_generated"
 
 
 def test_a_test_names_its_code():
     to = Destination("act_1", "9", test=True, test_code="TEST42")
-    assert body_of(to, [conversion()])["test_event_code"] == "TEST42"
+    assert batch_body(to, [conversion()])["test_event_code"] == "TEST42"
 
 
 @pytest.fixture
 async def api():
-    async with serving(graph(Books())) as api:
+    async with serve_api(graph(ReceivedConversions())) as api:
         yield api
 
 
 async def sent(api, count=1):
-    sender = CONVERSIONS.at(f"{api.url}/v26.0")
-    return await sender.send(SHOP, [conversion()] * count, SECRETS)
+    sender = CONVERSION_SENDER.at(f"{api.url}/v26.0")
+    return await sender.send(DESTINATION, [conversion()] * count, SECRETS)
 
 
 @pytest.mark.parametrize(
     ("code", "status", "kind"),
-    [(190, 400, PlatformRefused), (200, 403, PlatformRefused), (10, 403, PlatformRefused), (None, 401, PlatformRefused),
-     (17, 400, PlatformDown), (4, 403, PlatformDown), (613, 400, PlatformDown), (2, 500, PlatformDown), (1, 500, PlatformDown),
+    [(190, 400, CredentialsRejected), (200, 403, CredentialsRejected), (10, 403, CredentialsRejected), (None, 401, CredentialsRejected),
+     (17, 400, PlatformUnavailable), (4, 403, PlatformUnavailable), (613, 400, PlatformUnavailable), (2, 500, PlatformUnavailable), (1, 500, PlatformUnavailable),
      (100, 400, BatchRejected), (None, 400, BatchRejected)],
 )  # fmt: skip
 async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
@@ -213,8 +224,8 @@ async def test_a_pixel_that_is_not_there_is_the_fault_of_no_conversion(api):
 
 
 async def test_a_name_with_odd_letters_stays_one_part_of_the_address(api):
-    api.answers = lambda _: Answer({"events_received": 1})
-    outcomes = await CONVERSIONS.at(f"{api.url}/v26.0").send(
+    api.answers = lambda _: StubResponse({"events_received": 1})
+    outcomes = await CONVERSION_SENDER.at(f"{api.url}/v26.0").send(
         Destination("act_1", "../me?x=1#y"), [conversion()], SECRETS
     )
     assert outcomes == [Accepted(200)]
@@ -222,11 +233,11 @@ async def test_a_name_with_odd_letters_stays_one_part_of_the_address(api):
 
 
 def test_meta_is_brought_by_its_hook():
-    brought = load([("ads_meta", ads_meta)], discover=False).conversion_senders
-    assert isinstance(brought["meta"], MovableSender)
+    brought = load_plugins([("ads_meta", ads_meta)], discover=False).conversion_senders
+    assert isinstance(brought["meta"], RelocatableSender)
 
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
-        await CONVERSIONS.send(SHOP, [conversion()], SECRETS)
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
+        await CONVERSION_SENDER.send(DESTINATION, [conversion()], SECRETS)

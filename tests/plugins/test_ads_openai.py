@@ -8,28 +8,34 @@ from uuid import UUID
 import pytest
 
 from plugins import ads_openai
-from plugins.ads_openai.conversions import CONVERSIONS
-from plugins.ads_openai.payload import SHAPES, body_of, event_of
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.delivery.postbacks.model import (
+from plugins.ads_openai.conversions import CONVERSION_SENDER
+from plugins.ads_openai.payload import EVENT_DATA_TYPES, batch_body, event_body
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.delivery.postbacks.models import (
     ActionSource,
     ClickId,
-    Content,
     Conversion,
     Customer,
     Destination,
+    LineItem,
 )
-from service_core.delivery.postbacks.ports import BatchRejected, MovableSender
-from service_core.extension.registry import load
+from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
+from service_core.extensions.registry import load_plugins
 from service_core.testing.conversion_sender import (
-    ADA,
-    POISON,
-    SHOP,
-    Books,
+    CUSTOMER,
+    DESTINATION,
+    REJECTED_ORDER_ID,
     ConversionSenderConformance,
-    SenderStage,
+    ReceivedConversions,
+    SenderHarness,
 )
-from tests.ad_api import Answer, Api, failing, retry, serving
+from tests.fixtures.stub_platform_api import (
+    StubPlatformApi,
+    StubResponse,
+    fail_sending_calls,
+    serve_api,
+    too_many_calls,
+)
 
 SECRETS = {"api_key": "sk-svcacct-planted"}
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -43,26 +49,28 @@ def bazaar(books):
         assert (asked.method, asked.path, [*asked.query]) == ("POST", "/v1/events", ["pid"])
         books.bodies.append(asked.body)
         body = asked.json()
-        if any(event["id"] == POISON for event in body["events"]):
+        if any(event["id"] == REJECTED_ORDER_ID for event in body["events"]):
             return refusal("invalid_request_error", 400, "Ada@example.com is no hash.")
         for event in body["events"]:
             books.take(asked.query["pid"], event["id"], event["type"], test=body["validate_only"])
-        return Answer({"accepted": len(body["events"])})
+        return StubResponse({"accepted": len(body["events"])})
 
-    busy = retry(refusal("rate_limit_error", 429).content)
-    return Api(answers, busy, lambda _: refusal("invalid_request_error", 401, "Bad key sk-svcacct-planted."))
+    busy = too_many_calls(refusal("rate_limit_error", 429).content)
+    return StubPlatformApi(
+        answers, busy, lambda _: refusal("invalid_request_error", 401, "Bad key sk-svcacct-planted.")
+    )
 
 
 def refusal(kind, status, message="No.", code=None):
-    return Answer({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
+    return StubResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
 
 
 class TestOpenAIConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serving(bazaar(books := Books())) as api:
-            sender = CONVERSIONS.at(f"{api.url}/v1")
-            yield SenderStage(sender, SECRETS, books, api.play, failing(api))
+        async with serve_api(bazaar(books := ReceivedConversions())) as api:
+            sender = CONVERSION_SENDER.at(f"{api.url}/v1")
+            yield SenderHarness(sender, SECRETS, books, api.play, fail_sending_calls(api))
 
 
 def sha(normal):
@@ -72,11 +80,11 @@ def sha(normal):
 def test_a_purchase_with_all_there_is():
     conversion = Conversion(
         id=UUID(int=1), event="order_created", event_id="order-7", occurred_at=datetime(2026, 7, 1, 12, 0, 0, 123_999, UTC),
-        action_source=ActionSource.WEBSITE, customer=replace(ADA, click=ClickId("oppref", "gAAAA_Op", NOON)),
+        action_source=ActionSource.WEBSITE, customer=replace(CUSTOMER, click=ClickId("oppref", "gAAAA_Op", NOON)),
         source_url="https://shop.example.com/thanks", value=12_345, currency="USD", order_id="order-7",
-        contents=(Content("sku-1", 2, 5_000, "Shirt"), Content("sku-2")),
+        line_items=(LineItem("sku-1", 2, 5_000, "Shirt"), LineItem("sku-2")),
     )  # fmt: skip
-    assert body_of(SHOP, [conversion]) == {
+    assert batch_body(DESTINATION, [conversion]) == {
         "validate_only": False,
         "events": [
             {
@@ -123,8 +131,8 @@ def conversion(event="lead_created", source=ActionSource.SYSTEM, **told):
     ],
 )  # fmt: skip
 def test_each_event_has_data_of_its_own_shape(event, shape):
-    bought = (Content("sku-1"),)
-    data = event_of(conversion(event, contents=bought, value=100, currency="JPY"))["data"]
+    bought = (LineItem("sku-1"),)
+    data = event_body(conversion(event, contents=bought, value=100, currency="JPY"))["data"]
     assert data.pop("contents", None) == (
         None if shape == "customer_action" else [{"id": "sku-1", "quantity": 1}]
     )
@@ -132,11 +140,11 @@ def test_each_event_has_data_of_its_own_shape(event, shape):
 
 
 def test_every_event_a_rule_may_name_has_a_shape():
-    assert tuple(SHAPES) == CONVERSIONS.platform.events
+    assert tuple(EVENT_DATA_TYPES) == CONVERSION_SENDER.platform.event_names
 
 
 def test_an_event_of_the_rules_own_keeps_its_name_beside_its_type():
-    event = event_of(conversion("demo_booked", is_custom=True))
+    event = event_body(conversion("demo_booked", is_custom=True))
     assert (event["type"], event["custom_event_name"], event["data"]) == (
         "custom",
         "demo_booked",
@@ -148,24 +156,24 @@ def test_an_event_of_the_rules_own_keeps_its_name_beside_its_type():
     ("source", "told"), [(ActionSource.WEBSITE, "web"), (ActionSource.APP, "mobile_app"), (ActionSource.SYSTEM, "other")]
 )  # fmt: skip
 def test_sources_have_names_of_openai(source, told):
-    assert event_of(conversion(source=source))["action_source"] == told
+    assert event_body(conversion(source=source))["action_source"] == told
 
 
 @pytest.mark.parametrize(("country", "told"), [("us", "US"), ("Germany", None), (None, None)])
 def test_a_country_is_told_by_its_two_letters(country, told):
     assert (
-        event_of(conversion(customer=Customer(email="a@b.co", country=country)))["user"].get("country")
+        event_body(conversion(customer=Customer(email="a@b.co", country=country)))["user"].get("country")
         == told
     )
 
 
 def test_a_test_is_only_validated():
-    assert body_of(Destination("a", "9", test=True), [conversion()])["validate_only"] is True
+    assert batch_body(Destination("a", "9", test=True), [conversion()])["validate_only"] is True
 
 
 @pytest.fixture
 async def api():
-    async with serving(bazaar(Books())) as api:
+    async with serve_api(bazaar(ReceivedConversions())) as api:
         yield api
 
 
@@ -174,25 +182,25 @@ async def api():
     [
         (refusal("invalid_request_error", 400, code="too_old"), BatchRejected, "too_old"),
         (refusal("invalid_request_error", 422), BatchRejected, "invalid_request_error"),
-        (Answer({"error": "No."}, 400), BatchRejected, "http_400"),
-        (refusal("server_error", 503), PlatformDown, None),
-        (refusal("invalid_request_error", 403), PlatformRefused, None),
+        (StubResponse({"error": "No."}, 400), BatchRejected, "http_400"),
+        (refusal("server_error", 503), PlatformUnavailable, None),
+        (refusal("invalid_request_error", 403), CredentialsRejected, None),
     ],
 )
 async def test_a_status_says_whose_turn_it_is(api, answer, kind, code):
     api.answers = lambda _: answer
     with pytest.raises(kind) as fault:
-        await CONVERSIONS.at(f"{api.url}/v1").send(SHOP, [conversion()], SECRETS)
+        await CONVERSION_SENDER.at(f"{api.url}/v1").send(DESTINATION, [conversion()], SECRETS)
     assert getattr(fault.value, "code", None) == code
 
 
 def test_openai_is_brought_by_its_hook():
-    brought = load([("ads_openai", ads_openai)], discover=False)
-    assert isinstance(brought.conversion_senders["openai"], MovableSender)
+    brought = load_plugins([("ads_openai", ads_openai)], discover=False)
+    assert isinstance(brought.conversion_senders["openai"], RelocatableSender)
     assert brought.ad_platforms == {}
 
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
-        await CONVERSIONS.send(SHOP, [conversion()], SECRETS)
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
+        await CONVERSION_SENDER.send(DESTINATION, [conversion()], SECRETS)

@@ -7,26 +7,26 @@ import pytest
 
 from plugins import ads_tiktok
 from plugins.ads_tiktok.adapter import TikTokAds
-from plugins.ads_tiktok.mapping import account_of, row_of
-from service_core.commerce.ads.model import AdAccount, Level
-from service_core.commerce.ads.ports import Movable
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.extension.registry import load
+from plugins.ads_tiktok.mapping import map_account, map_spend_row
+from service_core.commerce.ads.models import AdAccount, AdLevel
+from service_core.commerce.ads.ports import SupportsBaseUrl
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.money import to_major
-from service_core.testing.ad_platform import FIRST, THIRD, AdPlatformConformance, Stage
-from tests.ad_api import Answer, Api, serving
+from service_core.testing.ad_platform import FIRST, THIRD, AdPlatformConformance, PlatformHarness
+from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
 
 EUROS = AdAccount("7000000000000000001", "Main", "EUR", "Europe/Berlin")
 YEN = AdAccount("7000000000000000002", "Japan", "JPY", "Asia/Tokyo")
 SECRETS = {"access_token": "planted-token", "app_id": "planted-app", "secret": "planted-secret"}
-LEVELS = {"AUCTION_CAMPAIGN": Level.CAMPAIGN, "AUCTION_ADGROUP": Level.GROUP, "AUCTION_AD": Level.AD}
+LEVELS = {"AUCTION_CAMPAIGN": AdLevel.CAMPAIGN, "AUCTION_ADGROUP": AdLevel.GROUP, "AUCTION_AD": AdLevel.AD}
 PAGE = 2
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
 def said(data=None, code=0, message="OK", status=200):
     """The envelope of every answer."""
-    return Answer({"code": code, "message": message, "request_id": "r", "data": data or {}}, status)
+    return StubResponse({"code": code, "message": message, "request_id": "r", "data": data or {}}, status)
 
 
 def tiktok(scene):
@@ -56,7 +56,9 @@ def tiktok(scene):
     def refused(_):
         return said(code=40105, message="Access token planted-token is incorrect or has been revoked.")
 
-    return Api(answers, said(code=40100, message="Too many requests. Please retry in some time."), refused)
+    return StubPlatformApi(
+        answers, said(code=40100, message="Too many requests. Please retry in some time."), refused
+    )
 
 
 def account_told(account, fields):
@@ -80,7 +82,7 @@ def reported(asked, scene):
 
 def listed(asked, scene, kind):
     """Every entity of the account but the last ad, two to a page."""
-    levels = {"campaign": Level.CAMPAIGN, "adgroup": Level.GROUP, "ad": Level.AD}
+    levels = {"campaign": AdLevel.CAMPAIGN, "adgroup": AdLevel.GROUP, "ad": AdLevel.AD}
     own = [row.entity for row in scene.rows if row.account_id == asked.query["advertiser_id"]]
     ids = [*dict.fromkeys(one.id for one in own if one.level is levels[kind] and one.id != "305")]
     assert json.loads(asked.query["fields"]) == [f"{kind}_id", "operation_status"]
@@ -117,11 +119,11 @@ class TestTikTokAds(AdPlatformConformance):
 
     @pytest.fixture
     async def stage(self, scene):
-        async with serving(tiktok(scene)) as api:
-            yield Stage(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.play)
+        async with serve_api(tiktok(scene)) as api:
+            yield PlatformHarness(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.play)
 
     async def test_entities_stand_as_they_are_listed(self, stage, scene):
-        rows = await stage.platform.spend(scene.accounts[0], Level.AD, FIRST, THIRD, stage.secrets)
+        rows = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
         assert {row.entity.id: row.entity.status for row in rows} == {
             "301": "ENABLE", "302": "ENABLE", "303": "ENABLE", "304": "ENABLE", "305": None,
         }  # fmt: skip
@@ -129,18 +131,18 @@ class TestTikTokAds(AdPlatformConformance):
 
 @pytest.fixture
 async def api():
-    async with serving(Api(lambda _: said(), said(), lambda _: said())) as api:
+    async with serve_api(StubPlatformApi(lambda _: said(), said(), lambda _: said())) as api:
         yield api
 
 
 async def read(api):
-    return await TikTokAds().at(f"{api.url}/v9").spend(EUROS, Level.AD, FIRST, THIRD, SECRETS)
+    return await TikTokAds().with_base_url(f"{api.url}/v9").spend(EUROS, AdLevel.AD, FIRST, THIRD, SECRETS)
 
 
 @pytest.mark.parametrize(
     ("code", "status", "kind"),
-    [(40001, 200, PlatformRefused), (40102, 200, PlatformRefused), (40105, 200, PlatformRefused), (None, 401, PlatformRefused),
-     (40100, 200, PlatformDown), (40002, 200, PlatformDown), (50000, 200, PlatformDown), (40100, 429, PlatformDown)],
+    [(40001, 200, CredentialsRejected), (40102, 200, CredentialsRejected), (40105, 200, CredentialsRejected), (None, 401, CredentialsRejected),
+     (40100, 200, PlatformUnavailable), (40002, 200, PlatformUnavailable), (50000, 200, PlatformUnavailable), (40100, 429, PlatformUnavailable)],
 )  # fmt: skip
 async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
     api.answers = lambda _: said(code=code, message="No.", status=status)
@@ -150,8 +152,8 @@ async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
 
 
 async def test_the_time_to_wait_is_taken_where_it_is_told(api):
-    api.answers = lambda _: Answer({"code": 40100, "message": "Slow down"}, 429, {"Retry-After": "30"})
-    with pytest.raises(PlatformDown) as fault:
+    api.answers = lambda _: StubResponse({"code": 40100, "message": "Slow down"}, 429, {"Retry-After": "30"})
+    with pytest.raises(PlatformUnavailable) as fault:
         await read(api)
     assert fault.value.retry_after == 30
 
@@ -161,7 +163,7 @@ async def test_a_row_of_another_shape_is_no_row(api):
     pages = {"page_info": {"total_page": 1}}
     for told in ({}, {"list": []}, {"list": [row], **pages}, {"list": [[]], **pages}):
         api.answers = lambda _, told=told: said(told)
-        with pytest.raises(PlatformDown, match="another shape"):
+        with pytest.raises(PlatformUnavailable, match="another shape"):
             await read(api)
 
 
@@ -170,22 +172,22 @@ def test_a_dash_is_not_known_and_money_meets_no_float():
         "dimensions": {"campaign_id": 7, "stat_time_day": "2026-07-01 00:00:00"},
         "metrics": {"spend": "90071992547409.93", "clicks": "0", "reach": "-", "complete_payment": "2.5"},
     }
-    row = row_of(told, EUROS, Level.CAMPAIGN, NOW, "v1.3")
+    row = map_spend_row(told, EUROS, AdLevel.CAMPAIGN, NOW, "v1.3")
     assert (row.spend, row.clicks, row.reach, row.conversions) == (9007199254740993, 0, None, 2.5)
     assert (row.impressions, row.conversion_value, row.entity.id) == (None, None, "7")
 
 
 def test_an_account_without_a_zone_to_show_has_its_own():
     told = {"advertiser_id": "1", "currency": "EUR", "timezone": "Europe/Berlin"}
-    assert account_of(told) == AdAccount("1", None, "EUR", "Europe/Berlin")
+    assert map_account(told) == AdAccount("1", None, "EUR", "Europe/Berlin")
 
 
 def test_tiktok_is_brought_by_its_hook():
-    assert list(load([("ads_tiktok", ads_tiktok)], discover=False).ad_platforms) == ["tiktok"]
-    assert isinstance(TikTokAds(), Movable)
+    assert list(load_plugins([("ads_tiktok", ads_tiktok)], discover=False).ad_platforms) == ["tiktok"]
+    assert isinstance(TikTokAds(), SupportsBaseUrl)
 
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
         await TikTokAds().accounts(SECRETS)

@@ -8,29 +8,29 @@ from uuid import UUID
 import pytest
 
 from plugins import ads_tiktok
-from plugins.ads_tiktok.conversions import CONVERSIONS
-from plugins.ads_tiktok.payload import body_of, event_of
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.delivery.postbacks.model import (
+from plugins.ads_tiktok.conversions import CONVERSION_SENDER
+from plugins.ads_tiktok.payload import batch_body, event_body
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.delivery.postbacks.models import (
     ActionSource,
     ClickId,
-    Content,
     Conversion,
     Customer,
     Destination,
+    LineItem,
     Rejected,
 )
-from service_core.delivery.postbacks.ports import BatchRejected, MovableSender
-from service_core.extension.registry import load
+from service_core.delivery.postbacks.ports import BatchRejected, RelocatableSender
+from service_core.extensions.registry import load_plugins
 from service_core.testing.conversion_sender import (
-    ADA,
-    POISON,
-    SHOP,
-    Books,
+    CUSTOMER,
+    DESTINATION,
+    REJECTED_ORDER_ID,
     ConversionSenderConformance,
-    SenderStage,
+    ReceivedConversions,
+    SenderHarness,
 )
-from tests.ad_api import Answer, Api, failing, serving
+from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, fail_sending_calls, serve_api
 
 SECRETS = {"access_token": "planted-tiktok"}
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -45,29 +45,34 @@ def business(books):
         books.bodies.append(asked.body)
         body = asked.json()
         assert body["event_source"] == "web"
-        if any(event["event_id"] == POISON for event in body["data"]):
+        if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
             return said(40002, "user: Ada@example.com is no hash")
         for event in body["data"]:
             test = "test_event_code" in body
             books.take(body["event_source_id"], event["event_id"], event["event"], test=test)
         return said(0, "OK")
 
-    return Api(answers, said(40100, "Too many requests"), lambda _: said(40105, "planted-tiktok is revoked"))
+    return StubPlatformApi(
+        answers, said(40100, "Too many requests"), lambda _: said(40105, "planted-tiktok is revoked")
+    )
 
 
 def said(code, message="No."):
-    return Answer({"code": code, "message": message, "request_id": "r", "data": {}})
+    return StubResponse({"code": code, "message": message, "request_id": "r", "data": {}})
 
 
 class TestTikTokConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serving(business(books := Books())) as api:
-            sender = CONVERSIONS.at(f"{api.url}/open_api/v1.3")
-            yield SenderStage(sender, SECRETS, books, api.play, failing(api))
+        async with serve_api(business(books := ReceivedConversions())) as api:
+            sender = CONVERSION_SENDER.at(f"{api.url}/open_api/v1.3")
+            yield SenderHarness(sender, SECRETS, books, api.play, fail_sending_calls(api))
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
-        assert await stage.send("a", "b", to=replace(SHOP, test=True)) == [Rejected("no_test_event_code")] * 2
+        assert (
+            await stage.send("a", "b", to=replace(DESTINATION, test=True))
+            == [Rejected("no_test_event_code")] * 2
+        )
         assert stage.books.bodies == []
 
 
@@ -78,12 +83,12 @@ def sha(normal):
 def test_a_purchase_with_all_there_is():
     conversion = Conversion(
         id=UUID(int=1), event="CompletePayment", event_id="order-7", occurred_at=NOON,
-        action_source=ActionSource.WEBSITE, customer=replace(ADA, click=ClickId("ttclid", "E.C.P.Cl1ck", NOON)),
+        action_source=ActionSource.WEBSITE, customer=replace(CUSTOMER, click=ClickId("ttclid", "E.C.P.Cl1ck", NOON)),
         source_url="https://shop.example.com/thanks", value=12_345, currency="USD", order_id="order-7",
-        contents=(Content("sku-1", 2, 5_000, "Shirt"), Content("sku-2")),
+        line_items=(LineItem("sku-1", 2, 5_000, "Shirt"), LineItem("sku-2")),
     )  # fmt: skip
     to = Destination("7000000000000000001", "COQDA8RC77U2TMR44LI0", test=True, test_code="TEST42")
-    assert body_of(to, [conversion]) == {
+    assert batch_body(to, [conversion]) == {
         "event_source": "web",
         "event_source_id": "COQDA8RC77U2TMR44LI0",
         "data": [
@@ -124,26 +129,26 @@ def conversion(**customer):
     [({"visitor_id": "V-1", "anonymous_id": "a"}, "v-1"), ({"anonymous_id": "A"}, "a"), ({"user_id": "u", "visitor_id": "v"}, "u")],
 )  # fmt: skip
 def test_the_steadiest_id_stands_for_somebody(ids, known):
-    assert event_of(conversion(**ids))["user"] == {"external_id": sha(known)}
+    assert event_body(conversion(**ids))["user"] == {"external_id": sha(known)}
 
 
 @pytest.fixture
 async def api():
-    async with serving(business(Books())) as api:
+    async with serve_api(business(ReceivedConversions())) as api:
         yield api
 
 
 @pytest.mark.parametrize(
     ("code", "kind"),
-    [(40001, PlatformRefused), (40105, PlatformRefused), (40100, PlatformDown), (40700, PlatformDown), (50000, PlatformDown),
-     (51010, PlatformDown), (40002, BatchRejected), (20001, BatchRejected), (None, BatchRejected), ("0", BatchRejected)],
+    [(40001, CredentialsRejected), (40105, CredentialsRejected), (40100, PlatformUnavailable), (40700, PlatformUnavailable), (50000, PlatformUnavailable),
+     (51010, PlatformUnavailable), (40002, BatchRejected), (20001, BatchRejected), (None, BatchRejected), ("0", BatchRejected)],
 )  # fmt: skip
 async def test_a_code_says_whose_turn_it_is(api, code, kind):
     api.answers = lambda _: said(code)
     with pytest.raises(kind):
-        await CONVERSIONS.at(f"{api.url}/open_api/v1.3").send(SHOP, [conversion()], SECRETS)
+        await CONVERSION_SENDER.at(f"{api.url}/open_api/v1.3").send(DESTINATION, [conversion()], SECRETS)
 
 
 def test_tiktok_is_brought_by_its_hook():
-    brought = load([("ads_tiktok", ads_tiktok)], discover=False).conversion_senders
-    assert isinstance(brought["tiktok"], MovableSender)
+    brought = load_plugins([("ads_tiktok", ads_tiktok)], discover=False).conversion_senders
+    assert isinstance(brought["tiktok"], RelocatableSender)

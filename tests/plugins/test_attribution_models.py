@@ -8,26 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.attribution_models.catalog import MODELS
-from plugins.attribution_models.markov import removal_effects
-from plugins.attribution_models.shapley import even_shares
-from service_core.insight.ports import Path
-from service_core.kernel.money import split
+from plugins.attribution_models.markov import compute_removal_effects
+from plugins.attribution_models.models import MODELS
+from plugins.attribution_models.shapley import split_conversions_evenly
+from service_core.analytics.ports import TouchPath
+from service_core.kernel.money import allocate_amount
 
 A, B = ("A",), ("B",)
-SMALL = [Path((A,), 2, 1), Path((B,), 1, 0), Path((A, B), 1, 0)]
+SMALL = [TouchPath((A,), 2, 1), TouchPath((B,), 1, 0), TouchPath((A, B), 1, 0)]
 EMAIL, SEARCH, SOCIAL = ("Email",), ("Search",), ("Social",)
 LARGE = [
-    Path((SEARCH,), 40, 160),
-    Path((SOCIAL, SEARCH), 30, 120),
-    Path((SOCIAL,), 10, 190),
-    Path((EMAIL, SEARCH), 20, 30),
-    Path((SOCIAL, EMAIL), 5, 45),
+    TouchPath((SEARCH,), 40, 160),
+    TouchPath((SOCIAL, SEARCH), 30, 120),
+    TouchPath((SOCIAL,), 10, 190),
+    TouchPath((EMAIL, SEARCH), 20, 30),
+    TouchPath((SOCIAL, EMAIL), 5, 45),
 ]
 
 
 def credits_of(weights, conversions):
-    parts = split(conversions * 1_000_000, list(weights.values()))
+    parts = allocate_amount(conversions * 1_000_000, list(weights.values()))
     return {key[0]: part / 1_000_000 for key, part in zip(weights, parts, strict=True)}
 
 
@@ -38,13 +38,13 @@ def test_the_eight_models_of_the_contract_are_installed_in_its_order():
 
 
 def test_markov_of_two_keys():
-    effects = removal_effects(SMALL)
+    effects = compute_removal_effects(SMALL)
     assert effects == pytest.approx({A: 0.75, B: 0.5})
     assert credits_of(effects, 4) == {"A": 2.4, "B": 1.6}
 
 
 def test_markov_of_three_keys():
-    effects = removal_effects(LARGE)
+    effects = compute_removal_effects(LARGE)
     assert {key[0]: round(effect, 6) for key, effect in effects.items()} == {
         "Email": 0.154762, "Search": 0.857143, "Social": 0.494048,
     }  # fmt: skip
@@ -52,8 +52,8 @@ def test_markov_of_three_keys():
 
 
 def test_shapley_of_two_and_of_three_keys():
-    assert even_shares(SMALL) == {A: Fraction(5, 2), B: Fraction(3, 2)}
-    assert even_shares(LARGE) == {SEARCH: 65, SOCIAL: Fraction(55, 2), EMAIL: Fraction(25, 2)}
+    assert split_conversions_evenly(SMALL) == {A: Fraction(5, 2), B: Fraction(3, 2)}
+    assert split_conversions_evenly(LARGE) == {SEARCH: 65, SOCIAL: Fraction(55, 2), EMAIL: Fraction(25, 2)}
 
 
 keys = st.sampled_from([(name,) for name in "ABCD"])
@@ -61,7 +61,7 @@ walks = st.lists(keys, min_size=1, max_size=6).map(
     lambda walk: tuple(key for i, key in enumerate(walk) if not i or key != walk[i - 1])
 )
 worlds = st.lists(
-    st.builds(Path, walks, st.integers(0, 9), st.integers(0, 9)).filter(
+    st.builds(TouchPath, walks, st.integers(0, 9), st.integers(0, 9)).filter(
         lambda p: p.converted + p.unconverted
     ),
     min_size=1,
@@ -77,7 +77,7 @@ def test_shapley_is_the_mean_marginal_contribution_over_all_orders(paths):
     for order in orders:
         for i, key in enumerate(order):
             worth[key] += Fraction(won(paths, order[: i + 1]) - won(paths, order[:i]), len(orders))
-    assert even_shares(paths) == worth
+    assert split_conversions_evenly(paths) == worth
 
 
 def won(paths, players):
@@ -87,7 +87,7 @@ def won(paths, players):
 @given(worlds)
 def test_markov_is_the_share_of_conversions_lost_when_a_key_is_removed(paths):
     whole = chance(paths, without=None)
-    for key, effect in removal_effects(paths).items():
+    for key, effect in compute_removal_effects(paths).items():
         assert effect == pytest.approx(1 - chance(paths, without=key) / whole, abs=1e-9)
 
 

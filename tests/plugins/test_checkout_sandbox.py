@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from plugins import checkout_sandbox
-from service_core.access.signup.model import Forged, Order, PaymentState
-from service_core.extension.registry import load
+from service_core.access.signup.models import CheckoutRequest, InvalidWebhookSignature, SignupPaymentState
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.ids import new_id
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -15,37 +15,37 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 
 @pytest.fixture
 def sandbox(tmp_path):
-    return load([("sandbox", checkout_sandbox)], discover=False).open(
+    return load_plugins([("sandbox", checkout_sandbox)], discover=False).open_adapter(
         "checkout", "sandbox://", folder=tmp_path
     )
 
 
 async def test_an_order_is_paid_on_a_page_of_the_web_application(sandbox):
-    order = Order(
+    order = CheckoutRequest(
         new_id(), "ann@example.com", "growth", NOW, "https://app/checkout/1", "https://app/w", "https://app/c"
     )
     placed = await sandbox.place(order)
     assert placed.url == "https://app/checkout/1"
     assert (await sandbox.look(placed.order)).signup_id == order.signup_id
-    assert (await sandbox.look(placed.order)).state is PaymentState.OPEN
+    assert (await sandbox.look(placed.order)).state is SignupPaymentState.OPEN
 
 
 async def test_its_own_notices_are_believed_for_300_seconds(sandbox):
     signup_id = new_id()
     for notice, state in (
-        (sandbox.confirm(signup_id, NOW), PaymentState.PAID),
-        (sandbox.refuse(signup_id, NOW), PaymentState.CANCELED),
+        (sandbox.confirm_payment(signup_id, NOW), SignupPaymentState.PAID),
+        (sandbox.refuse(signup_id, NOW), SignupPaymentState.CANCELED),
     ):
         late = replace(notice, received_at=NOW + timedelta(seconds=300))
         payment = await sandbox.receive(late)
         assert (payment.signup_id, payment.state) == (signup_id, state)
-        with pytest.raises(Forged):
+        with pytest.raises(InvalidWebhookSignature):
             await sandbox.receive(replace(notice, received_at=NOW + timedelta(seconds=301)))
 
 
 async def test_the_payment_of_one_order_is_not_that_of_another(sandbox):
     one, other = new_id(), new_id()
-    notice = sandbox.confirm(one, NOW)
+    notice = sandbox.confirm_payment(one, NOW)
     forged = replace(notice, body=notice.body.replace(str(one).encode(), str(other).encode()))
-    with pytest.raises(Forged):
+    with pytest.raises(InvalidWebhookSignature):
         await sandbox.receive(forged)

@@ -16,20 +16,26 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from plugins import checkout_stripe
-from service_core.access.mail import MailDown
-from service_core.access.signup.apply import Application, Applications
-from service_core.access.signup.model import CheckoutDown, Forged, Notice, Order, PaymentState
-from service_core.access.signup.ports import By
-from service_core.access.signup.settle import Settlement
-from service_core.access.windows import FixedWindows
-from service_core.extension.registry import load
+from service_core.access.email_sender import EmailSenderUnavailable
+from service_core.access.fixed_window import FixedWindowCounter
+from service_core.access.signup.create import SignupCreator, SignupInput
+from service_core.access.signup.models import (
+    CheckoutRequest,
+    CheckoutUnavailable,
+    CheckoutWebhook,
+    InvalidWebhookSignature,
+    SignupPaymentState,
+)
+from service_core.access.signup.payments import SignupPayments
+from service_core.access.signup.ports import SignupLookup
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import Forbidden, StartupError
 from service_core.kernel.ids import new_id
-from service_core.testing.access_store import MemoryAccess
+from service_core.testing.memory.access import MemoryAccess
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 KEY, SIGNING = "sk_test_planted_key", "whsec_planted_secret"
-REGISTRY = load([("checkout_stripe", checkout_stripe)], discover=False)
+REGISTRY = load_plugins([("checkout_stripe", checkout_stripe)], discover=False)
 
 
 class Stripe(BaseHTTPRequestHandler):
@@ -113,7 +119,7 @@ class Account:
     def change(self, session_id, **fields):
         self.sessions[session_id] |= fields
 
-    def event(self, session_id, kind="checkout.session.completed", **more):
+    def event(self, session_id, kind="checkout.session.complete", **more):
         session = {name: value for name, value in self.sessions[session_id].items() if name != "line_items"}
         return {"id": "evt_1", "object": "event", "type": kind, "data": {"object": session}, **more}
 
@@ -122,7 +128,7 @@ def signed(content, at=NOW, secret=SIGNING, received=None):
     body = json.dumps(content).encode()
     stamp = int(at.timestamp())
     mark = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
-    return Notice(body, {"stripe-signature": f"t={stamp},v1={mark}"}, received or at)
+    return CheckoutWebhook(body, {"stripe-signature": f"t={stamp},v1={mark}"}, received or at)
 
 
 @contextmanager
@@ -149,7 +155,7 @@ def opened(port, folder, key=KEY):
         f"stripe://:{key}@127.0.0.1:{port}?tls=false&webhook_secret={SIGNING}"
         "&starter=price_starter&growth=price_growth&seconds=30"
     )
-    return REGISTRY.open("checkout", url, folder=folder)
+    return REGISTRY.open_adapter("checkout", url, folder=folder)
 
 
 @pytest.fixture
@@ -159,7 +165,7 @@ def checkout(account, tmp_path):
 
 
 def order(plan="growth", return_url="https://app.example/welcome?token=t"):
-    return Order(
+    return CheckoutRequest(
         signup_id=new_id(),
         email="ann@example.com",
         plan=plan,
@@ -209,14 +215,14 @@ async def test_the_same_order_twice_is_one_session(account, checkout):
 @pytest.mark.parametrize(
     ("fields", "state"),
     [
-        ({}, PaymentState.OPEN),
-        (PAID, PaymentState.PAID),
-        ({"status": "complete", "payment_status": "no_payment_required"}, PaymentState.PAID),
-        ({"status": "complete", "payment_status": "unpaid"}, PaymentState.OPEN),
-        ({"status": "expired"}, PaymentState.CANCELED),
-        ({**PAID, "line_items": {"object": "list", "data": []}}, PaymentState.OPEN),
-        ({**PAID, "metadata": {"plan": "starter"}}, PaymentState.OPEN),
-        ({**PAID, "metadata": {}}, PaymentState.OPEN),
+        ({}, SignupPaymentState.OPEN),
+        (PAID, SignupPaymentState.PAID),
+        ({"status": "complete", "payment_status": "no_payment_required"}, SignupPaymentState.PAID),
+        ({"status": "complete", "payment_status": "unpaid"}, SignupPaymentState.OPEN),
+        ({"status": "expired"}, SignupPaymentState.CANCELED),
+        ({**PAID, "line_items": {"object": "list", "data": []}}, SignupPaymentState.OPEN),
+        ({**PAID, "metadata": {"plan": "starter"}}, SignupPaymentState.OPEN),
+        ({**PAID, "metadata": {}}, SignupPaymentState.OPEN),
     ],
 )
 async def test_what_a_session_says_when_it_is_looked_at(account, checkout, fields, state):
@@ -228,10 +234,10 @@ async def test_what_a_session_says_when_it_is_looked_at(account, checkout, field
 
 async def test_a_signed_webhook_is_believed_as_far_as_the_api_confirms_it(account, checkout):
     wanted, got = await placed(account, checkout)
-    assert (await checkout.receive(signed(account.event(got.order)))).state is PaymentState.OPEN
+    assert (await checkout.receive(signed(account.event(got.order)))).state is SignupPaymentState.OPEN
     account.change(got.order, **PAID)
     payment = await checkout.receive(signed(account.event(got.order)))
-    assert (payment.signup_id, payment.state) == (wanted.signup_id, PaymentState.PAID)
+    assert (payment.signup_id, payment.state) == (wanted.signup_id, SignupPaymentState.PAID)
 
 
 @pytest.mark.parametrize(
@@ -250,14 +256,14 @@ async def test_a_signed_webhook_is_believed_as_far_as_the_api_confirms_it(accoun
 async def test_a_forged_webhook_is_refused_before_anything_is_asked(account, checkout, forge):
     _, got = await placed(account, checkout)
     asked = len(account.calls)
-    with pytest.raises(Forged):
+    with pytest.raises(InvalidWebhookSignature):
         await checkout.receive(forge(signed(account.event(got.order))))
     assert len(account.calls) == asked
 
 
 async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
     _, got = await placed(account, checkout)
-    with pytest.raises(Forged):
+    with pytest.raises(InvalidWebhookSignature):
         await checkout.receive(signed(account.event(got.order), secret="whsec_other"))
     assert await checkout.receive(signed(account.event(got.order), received=NOW + timedelta(seconds=300)))
 
@@ -287,20 +293,20 @@ async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(
         checkout.place(order()),
         checkout.receive(signed(account.event(got.order))),
     ):
-        with pytest.raises(CheckoutDown) as caught:
+        with pytest.raises(CheckoutUnavailable) as caught:
             await call
         assert KEY not in str(caught.value)
     account.down = False
-    with pytest.raises(CheckoutDown):
+    with pytest.raises(CheckoutUnavailable):
         await checkout.look("cs_test_unknown")
     with serving(account) as port:
-        with pytest.raises(CheckoutDown) as caught:
+        with pytest.raises(CheckoutUnavailable) as caught:
             await opened(port, tmp_path, key="sk_wrong").look(got.order)
         assert KEY not in str(caught.value)
 
 
 async def test_a_plan_without_a_price_is_not_sold(checkout):
-    with pytest.raises(CheckoutDown, match="scale"):
+    with pytest.raises(CheckoutUnavailable, match="scale"):
         await checkout.place(order("scale"))
 
 
@@ -309,7 +315,7 @@ async def test_a_plan_without_a_price_is_not_sold(checkout):
 )
 def test_a_url_without_its_secrets_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
-        REGISTRY.open("checkout", url, folder=tmp_path)
+        REGISTRY.open_adapter("checkout", url, folder=tmp_path)
 
 
 def test_without_its_library_the_start_stops_with_a_sentence(monkeypatch, tmp_path):
@@ -321,19 +327,19 @@ def test_without_its_library_the_start_stops_with_a_sentence(monkeypatch, tmp_pa
 
 class Silent:
     async def send(self, message):
-        raise MailDown
+        raise EmailSenderUnavailable
 
 
 @pytest.fixture
 def till(checkout):
     """Signups sold by this checkout."""
-    store, limiter = MemoryAccess(), FixedWindows(lambda: NOW)
+    store, limiter = MemoryAccess(), FixedWindowCounter(lambda: NOW)
 
     class Limits:
-        async def spend(self, key, limit, window_seconds):
-            return limiter.spend(key, limit, window_seconds)
+        async def consume(self, key, limit, window_seconds):
+            return limiter.consume(key, limit, window_seconds)
 
-    applications = Applications(
+    applications = SignupCreator(
         store,
         checkout,
         Silent(),
@@ -342,7 +348,7 @@ def till(checkout):
         mode="checkout",
         web_url="https://app.example",
     )
-    settlement = Settlement(
+    settlement = SignupPayments(
         store, checkout, store, Silent(), limiter=Limits(), clock=lambda: NOW, web_url="https://app.example"
     )
     return store, applications, settlement
@@ -351,13 +357,15 @@ def till(checkout):
 async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, till, caplog):
     store, applications, settlement = till
     with caplog.at_level(logging.DEBUG):
-        applied = await applications.apply(Application(email="ann@example.com", plan="growth"), "203.0.113.7")
-        signup = await store.find_signup(By.ID, applied.signup.id.hex)
+        applied = await applications.create_signup(
+            SignupInput(email="ann@example.com", plan="growth"), "203.0.113.7"
+        )
+        signup = await store.find_signup(SignupLookup.ID, applied.signup.id.hex)
         account.change(signup.order, **PAID)
-        kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
-        told = await asyncio.gather(
+        kinds = ["checkout.session.complete", "checkout.session.async_payment_succeeded"]
+        told = await asyncio.max_pending(
             *(settlement.receive(signed(account.event(signup.order, kinds[n % 2]))) for n in range(20)),
-            *(settlement.reconcile(signup) for _ in range(5)),
+            *(settlement.refresh_payment(signup) for _ in range(5)),
         )
         with pytest.raises(Forbidden):
             await settlement.receive(signed(account.event(signup.order), secret="whsec_other"))
@@ -371,8 +379,8 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, ti
 
 async def test_a_paid_session_of_another_price_makes_nothing(account, till):
     store, applications, settlement = till
-    applied = await applications.apply(Application(email="ann@example.com", plan="growth"), None)
-    signup = await store.find_signup(By.ID, applied.signup.id.hex)
+    applied = await applications.create_signup(SignupInput(email="ann@example.com", plan="growth"), None)
+    signup = await store.find_signup(SignupLookup.ID, applied.signup.id.hex)
     account.change(signup.order, **PAID, metadata={"plan": "starter"})
     assert not await settlement.receive(signed(account.event(signup.order)))
     assert await store.workspaces() == []

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plugins.ads_google.payload import body_of as google
-from plugins.ads_meta.payload import body_of as meta
-from plugins.ads_openai.payload import body_of as openai
-from plugins.ads_tiktok.payload import body_of as tiktok
-from service_core.delivery.postbacks.model import ActionSource, ClickId, Content, Conversion, Customer
-from service_core.testing.conversion_sender import SHOP
+from plugins.ads_google.payload import upload_body as google
+from plugins.ads_meta.payload import batch_body as meta
+from plugins.ads_openai.payload import batch_body as openai
+from plugins.ads_tiktok.payload import batch_body as tiktok
+from service_core.delivery.postbacks.models import ActionSource, ClickId, Conversion, Customer, LineItem
+from service_core.testing.conversion_sender import DESTINATION
 
 MARK = "Qzx"
 """Stands in every text that must leave hashed, and in no other."""
@@ -32,7 +32,7 @@ CONVERSIONS = st.builds(
     Conversion,
     id=st.just(UUID(int=1)), event=st.sampled_from(["Purchase", "lead_created"]), event_id=st.just("o1"), occurred_at=st.just(NOON),
     action_source=st.sampled_from(ActionSource), customer=CUSTOMERS, source_url=WORD, order_id=WORD, is_custom=st.booleans(),
-    contents=st.lists(st.builds(Content, id=st.just("sku"), price=st.none() | st.integers(0, 10**9), name=WORD), max_size=2).map(tuple),
+    contents=st.lists(st.builds(LineItem, id=st.just("sku"), price=st.none() | st.integers(0, 10**9), name=WORD), max_size=2).map(tuple),
     granted=st.booleans(),
 )  # fmt: skip
 
@@ -56,6 +56,6 @@ def empty(told):
 )
 def test_nobody_stands_by_name_and_nothing_is_empty(body_of, conversion, money):
     value, currency = money or (None, None)
-    told = json.loads(json.dumps(body_of(SHOP, [replace(conversion, value=value, currency=currency)])))
+    told = json.loads(json.dumps(body_of(DESTINATION, [replace(conversion, value=value, currency=currency)])))
     assert not empty(told)
     assert MARK.lower() not in json.dumps(told).lower()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.devices_useragent.adapter import MAX_AGENT, UserAgents
-from service_core.extension.registry import load
+from plugins.devices_useragent.adapter import MAX_USER_AGENT_LENGTH, UaParserAdapter
+from service_core.extensions.registry import load_plugins
 from service_core.plugin import Device
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
@@ -19,7 +19,7 @@ IPHONE = (
 
 @pytest.fixture(scope="module")
 def agents():
-    return UserAgents(remembered=100)
+    return UaParserAdapter(cache_size=100)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_agent_that_says_nothing_leaves_everything_unknown(agents):
 
 
 def test_only_the_first_characters_count(agents):
-    assert agents.describe(CHROME + "x" * MAX_AGENT + " Googlebot/2.1") == agents.describe(CHROME)
+    assert agents.describe(CHROME + "x" * MAX_USER_AGENT_LENGTH + " Googlebot/2.1") == agents.describe(CHROME)
 
 
 @pytest.mark.parametrize("part", ["Mobile ", "((((", "a/1.1 ", "compatible; ", "\u00e9", "Silk "])
@@ -132,5 +132,5 @@ def test_describing_never_fails(agents, agent):
 
 
 def test_the_parser_is_chosen_by_its_url(tmp_path):
-    devices = load().open("devices", "useragent://?remembered=5", folder=tmp_path)
+    devices = load_plugins().open_adapter("devices", "useragent://?remembered=5", folder=tmp_path)
     assert devices.describe(IPHONE).os == "iOS"

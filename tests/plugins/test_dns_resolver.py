@@ -9,14 +9,14 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from hosts.composition.compose import installed
+from hosts.composition.compose import load_installed_registry
 from service_core.kernel.errors import StartupError
-from service_core.plugin import RecordsDown
-from service_core.testing.dns import NAME, TextRecordsConformance, WrittenRecords
+from service_core.plugin import DnsUnavailable
+from service_core.testing.txt_records import NAME, FakeTxtRecords, TextRecordsConformance
 
 
 def opened(url, folder):
-    return installed().open("dns", url, folder=folder)
+    return load_installed_registry().open_adapter("dns", url, folder=folder)
 
 
 class NameServer(asyncio.DatagramProtocol):
@@ -79,7 +79,7 @@ class TestResolver(TextRecordsConformance):
     async def test_a_server_that_refuses_has_not_answered(self, tmp_path, code):
         server = await serving({}, code)
         host, port = server.get_extra_info("sockname")
-        with pytest.raises(RecordsDown):
+        with pytest.raises(DnsUnavailable):
             await opened(f"dns://{host}:{port}?patience_seconds=0.5", tmp_path).texts(NAME)
         server.close()
 
@@ -107,11 +107,11 @@ class TestWrittenRecords(TextRecordsConformance):
 
     @pytest.fixture
     def records(self, book):
-        return WrittenRecords(book)
+        return FakeTxtRecords(book)
 
     @pytest.fixture
     def unanswered(self):
-        return WrittenRecords(down=True)
+        return FakeTxtRecords(down=True)
 
 
 @pytest.mark.parametrize("url", ["dns://resolver.example", "dns://127.0.0.1?patience_seconds=0"])

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.domains_publicsuffix.adapter import PublicSuffixes
-from service_core.extension.registry import load
+from plugins.domains_publicsuffix.adapter import PackagedSuffixList
+from service_core.extensions.registry import load_plugins
 
 
 @pytest.fixture(scope="module")
 def domains():
-    return PublicSuffixes()
+    return PackagedSuffixList()
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def test_any_text_has_an_answer(domains, host):
 
 
 def test_the_list_is_chosen_by_its_url(tmp_path):
-    domains = load().open("domains", "publicsuffix://", folder=tmp_path)
+    domains = load_plugins().open_adapter("domains", "publicsuffix://", folder=tmp_path)
     assert domains.registrable("www.example.com") == "example.com"

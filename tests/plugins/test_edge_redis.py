@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.extension.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
-from service_core.testing.edge import Table, route_to
-from service_core.workspace.links.edge import SharedMap
-from service_core.workspace.links.ports import EdgeDown, Recalled
-from tests.hosts.edge.conftest import edge_of
+from service_core.testing.redirects import CommittedRedirects, route_to
+from service_core.workspace.links.ports import CachedRedirect, RedirectCacheUnavailable
+from service_core.workspace.links.redirect_lookup import CachedRedirects
+from tests.hosts.edge.conftest import serve_edge
 
 KEY = "go.example.com/spring"
 HERE = route_to("https://example.com/a")
@@ -20,7 +20,7 @@ HERE = route_to("https://example.com/a")
 @asynccontextmanager
 async def memory_of(url, folder, **given):
     query = "&".join(f"{name}={value}" for name, value in ({"patience_seconds": 5} | given).items())
-    memory = load().open("edge", f"{url}/0?{query}", folder=folder)
+    memory = load_plugins().open_adapter("edge", f"{url}/0?{query}", folder=folder)
     try:
         yield memory
     finally:
@@ -33,10 +33,10 @@ async def test_what_one_machine_changes_every_machine_knows(redis_url, tmp_path)
         memory_of(redis_url, tmp_path, prefix=prefix) as one,
         memory_of(redis_url, tmp_path, prefix=prefix) as two,
     ):
-        await one.learn(KEY, HERE)
-        assert await two.recall(KEY) == Recalled(HERE)
-        await two.rewrite(KEY, None)
-        assert await one.recall(KEY) == Recalled(None)
+        await one.add(KEY, HERE)
+        assert await two.recall(KEY) == CachedRedirect(HERE)
+        await two.set(KEY, None)
+        assert await one.recall(KEY) == CachedRedirect(None)
 
 
 async def test_deployments_with_prefixes_of_their_own_remember_apart(redis_url, tmp_path):
@@ -44,14 +44,14 @@ async def test_deployments_with_prefixes_of_their_own_remember_apart(redis_url, 
         memory_of(redis_url, tmp_path, prefix=uuid4().hex) as one,
         memory_of(redis_url, tmp_path, prefix=uuid4().hex) as two,
     ):
-        await one.rewrite(KEY, HERE)
+        await one.set(KEY, HERE)
         assert await two.recall(KEY) is None
 
 
 async def test_every_value_is_forgotten_by_itself(redis_server, tmp_path):
-    async with memory_of(redis_server.url, tmp_path, keep_seconds=3600) as memory:
-        await memory.learn(KEY, HERE)
-        await memory.rewrite("go.example.com/summer", None)
+    async with memory_of(redis_server.url, tmp_path, max_age_seconds=3600) as memory:
+        await memory.add(KEY, HERE)
+        await memory.set("go.example.com/summer", None)
     for slug in ("spring", "summer"):
         assert 0 < int(redis_server.ask("TTL", f"touchpoint:edge:go.example.com/{slug}")[1:]) <= 3600
 
@@ -63,24 +63,24 @@ async def test_a_value_of_another_version_counts_as_unknown(redis_server, tmp_pa
 
 
 async def test_a_server_that_is_away_is_noticed_and_found_again(redis_server, tmp_path):
-    table = Table()
+    table = CommittedRedirects()
     table.links[KEY] = HERE
     async with memory_of(redis_server.url, tmp_path) as memory:
-        edge = SharedMap(table, memory)
+        edge = CachedRedirects(table, memory)
         assert await edge.find(KEY) == HERE
         redis_server.kill()
         assert await edge.find(KEY) == HERE
-        with pytest.raises(EdgeDown):
+        with pytest.raises(RedirectCacheUnavailable):
             await memory.recall(KEY)
-        with pytest.raises(EdgeDown):
-            await memory.rewrite(KEY, None)
+        with pytest.raises(RedirectCacheUnavailable):
+            await memory.set(KEY, None)
         redis_server.start()
         async with asyncio.timeout(30):
             while True:
                 try:
-                    await memory.rewrite(KEY, None)
+                    await memory.set(KEY, None)
                     break
-                except EdgeDown:
+                except RedirectCacheUnavailable:
                     await asyncio.sleep(0.01)
         assert await edge.find(KEY) is None
 
@@ -89,14 +89,14 @@ async def test_a_server_that_hangs_is_waited_for_as_long_as_the_url_says(redis_s
     async with memory_of(redis_server.url, tmp_path, patience_seconds=0.1) as memory:
         redis_server.hang()
         async with asyncio.timeout(30):
-            with pytest.raises(EdgeDown):
+            with pytest.raises(RedirectCacheUnavailable):
                 await memory.recall(KEY)
-        redis_server.go_on()
+        redis_server.resume()
 
 
 async def test_links_go_on_and_changes_are_refused_while_it_is_away(redis_server, tmp_path):
     links = {"domain": "go.example.com", "edge": f"{redis_server.url}/0?patience_seconds=5"}
-    async with edge_of(tmp_path, links=links) as edge:
+    async with serve_edge(tmp_path, links=links) as edge:
         made = (await edge.office.link(slug="spring"))["data"]
         assert (await edge.follow("/spring")).status == 302
         redis_server.kill()
@@ -117,10 +117,10 @@ async def test_links_go_on_and_changes_are_refused_while_it_is_away(redis_server
         ("redis://", "name a server"),
         ("redis:///0", "name a server"),
         ("redis://host/x", "number of a database"),
-        ("redis://host/0?keep_seconds=0", "keep_seconds"),
+        ("redis://host/0?max_age_seconds=0", "max_age_seconds"),
         ("redis://host/0?other=1", "other"),
     ],
 )
 def test_a_url_that_does_not_fit_stops_the_start(url, word, tmp_path):
     with pytest.raises(StartupError, match=word):
-        load().open("edge", url, folder=tmp_path)
+        load_plugins().open_adapter("edge", url, folder=tmp_path)

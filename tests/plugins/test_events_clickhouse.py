@@ -1,4 +1,4 @@
-"""ClickHouse without transactions: what is sent twice counts once, and what was cut short becomes whole."""
+"""ClickHouseBackend without transactions: what is sent twice counts once, and what was cut short becomes whole."""
 
 import asyncio
 from pathlib import Path
@@ -7,28 +7,32 @@ from random import Random
 import pytest
 import sqlalchemy as sa
 
-from plugins.events_sql.dialects.clickhouse import layout, writing
-from plugins.events_sql.dialects.clickhouse.spelling import KEPT, STEP, ClickHouseDialect
-from plugins.events_sql.increments import KEEP_PARTS
+from plugins.events_sql.dialects.clickhouse import append, ddl
+from plugins.events_sql.dialects.clickhouse.compiler import (
+    CREATE_TEMP_TABLE,
+    STATEMENT_SEPARATOR,
+    ClickHouseDialect,
+)
+from plugins.events_sql.execution.statement_cache import StatementCache
+from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.settings import ClickHouseSettings
-from plugins.events_sql.statements import Statements
-from plugins.events_sql.tables import EVENTS
-from service_core.extension.registry import load
-from service_core.insight.measures import count
-from service_core.insight.ports import Aggregate
+from plugins.events_sql.writes.append_statements import SELECT_BATCH_SESSION_ROWS
+from service_core.analytics.measures import count_rows
+from service_core.analytics.ports import AggregateQuery
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 from service_core.plugin import Relation
-from service_core.testing.generated import world
-from service_core.testing.story import Story, days
-from tests.clickhouse import opened_in_process
+from service_core.testing.event_builder import EventBuilder, whole_utc_days
+from service_core.testing.random_datasets import random_dataset
+from tests.fixtures.clickhouse_in_process import open_in_process_store
 
-SPAN = days("2026-01-01", "2026-12-31")
+SPAN = whole_utc_days("2026-01-01", "2026-12-31")
 CACHES = ("sessions", "candidates", "told_touches", "weak_links", "kin", "mails", "owners", "persons")
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    store = opened_in_process(tmp_path_factory.mktemp("clickhouse"))
+    store = open_in_process_store(tmp_path_factory.mktemp("clickhouse"))
     asyncio.run(store.start())
     yield store
     asyncio.run(store.aclose())
@@ -43,14 +47,14 @@ async def contents(store) -> dict[str, list[str]]:
     }
 
 
-async def stored(store, story: Story) -> int:
-    plan = Aggregate(story.scan(SPAN, include_bots=True), (count(Relation.EVENTS),))
+async def stored(store, story: EventBuilder) -> int:
+    plan = AggregateQuery(story.scan(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
     return (await store.aggregate(plan)).rows[0][0]
 
 
 @pytest.mark.clickhouse
 async def test_a_batch_sent_again_adds_nothing(store):
-    story = world(Random(7), 40).story
+    story = random_dataset(Random(7), 40).story
     assert await store.append(story.events) == len(story.events)
     before = await contents(store)
     assert await store.append(story.events) == 0
@@ -60,7 +64,7 @@ async def test_a_batch_sent_again_adds_nothing(store):
 
 @pytest.mark.clickhouse
 async def test_what_was_kept_batch_by_batch_equals_a_rebuild(store):
-    events = list(world(Random(5), 60).story.events)
+    events = list(random_dataset(Random(5), 60).story.events)
     Random(5).shuffle(events)
     for first in range(0, len(events), 20):
         await store.append(events[first : first + 20])
@@ -71,7 +75,7 @@ async def test_what_was_kept_batch_by_batch_equals_a_rebuild(store):
 
 @pytest.mark.clickhouse
 async def test_what_an_earlier_version_worked_out_is_worked_out_anew_when_the_store_is_opened(store):
-    await store.append(world(Random(3), 40).story.events)
+    await store.append(random_dataset(Random(3), 40).story.events)
     kept = await contents(store)
     await store._engine.write(
         lambda writer: [writer.text(f"TRUNCATE TABLE {table}", {}) for table in ("computed", "kin", "owners")]
@@ -82,11 +86,11 @@ async def test_what_an_earlier_version_worked_out_is_worked_out_anew_when_the_st
 
 @pytest.mark.clickhouse
 async def test_versions_that_open_a_store_in_turn_each_work_it_out_their_way(store, monkeypatch):
-    await store.append(world(Random(3), 40).story.events)
+    await store.append(random_dataset(Random(3), 40).story.events)
     kept = await contents(store)
-    present = writing.COMPUTED_BY
+    present = append.COMPUTED_BY
     for version in (present + 1, present, present + 1):
-        monkeypatch.setattr(writing, "COMPUTED_BY", version)
+        monkeypatch.setattr(append, "COMPUTED_BY", version)
         await store._engine.write(lambda writer: writer.text("TRUNCATE TABLE kin", {}))
         await store.start()
         assert await contents(store) == kept
@@ -94,18 +98,18 @@ async def test_versions_that_open_a_store_in_turn_each_work_it_out_their_way(sto
 
 @pytest.mark.clickhouse
 async def test_a_row_that_two_writers_insert_counts_once_before_it_is_merged(store):
-    story = world(Random(9), 20).story
+    story = random_dataset(Random(9), 20).story
     await store.append(story.events)
-    rows = [writing._row(event) for event in story.events]
-    await store._engine.write(lambda writer: writing.insert(writer, EVENTS, rows, "another block"))
+    rows = [append._event_row(event) for event in story.events]
+    await store._engine.write(lambda writer: append.insert_block(writer, EVENTS, rows, "another block"))
     assert await stored(store, story) == len(story.events)
 
 
 @pytest.mark.clickhouse
 async def test_a_batch_that_was_cut_short_is_whole_once_it_is_sent_again(store):
-    story = world(Random(21), 40).story
-    rows = [writing._row(event) for event in story.events]
-    await store._engine.write(lambda writer: writing.insert(writer, EVENTS, rows, "cut short"))
+    story = random_dataset(Random(21), 40).story
+    rows = [append._event_row(event) for event in story.events]
+    await store._engine.write(lambda writer: append.insert_block(writer, EVENTS, rows, "cut short"))
     assert await store.append(story.events) == 0
     kept = await contents(store)
     await store.rebuild()
@@ -113,7 +117,7 @@ async def test_a_batch_that_was_cut_short_is_whole_once_it_is_sent_again(store):
 
 
 def test_a_cluster_replicates_every_table_and_spreads_it_by_workspace():
-    texts = list(layout.statements("shop"))
+    texts = list(ddl.ddl_statements("shop"))
     made = [text for text in texts if text.startswith("CREATE")]
     local, spread = made[::2], made[1::2]
     assert len(local) == len(spread) == 12
@@ -127,22 +131,22 @@ def test_a_cluster_replicates_every_table_and_spreads_it_by_workspace():
 
 
 def test_values_are_bound_by_the_server_and_never_stand_in_the_text():
-    text, values = Statements(ClickHouseDialect()).render(KEEP_PARTS)
+    text, values = StatementCache(ClickHouseDialect()).render(SELECT_BATCH_SESSION_ROWS)
     assert all(f"{{{name}:" in text for name in values)
 
 
 def test_what_parts_of_a_question_share_is_kept_by_a_statement_before_it():
-    shared = sa.select(EVENTS.c.seq).where(EVENTS.c.seq > 7).cte("shared")
+    shared = sa.select(EVENTS.c.seq).where(EVENTS.c.seq > 7).as_cte("shared")
     again = sa.select(shared.c.seq).where(shared.c.seq < 9)
-    text, _ = Statements(ClickHouseDialect()).render(sa.select(shared.c.seq).union_all(again))
-    step, last = text.split(STEP)
-    assert step.startswith(f"{KEPT}shared AS")
+    text, _ = StatementCache(ClickHouseDialect()).render(sa.select(shared.c.seq).union_all(again))
+    step, last = text.split(STATEMENT_SEPARATOR)
+    assert step.startswith(f"{CREATE_TEMP_TABLE}shared AS")
     assert last.count("FROM shared") == 2
     assert "WITH" not in text
 
 
 def test_an_offset_stands_alone():
-    text, _ = Statements(ClickHouseDialect()).render(sa.select(EVENTS.c.seq).offset(2))
+    text, _ = StatementCache(ClickHouseDialect()).render(sa.select(EVENTS.c.seq).offset(2))
     assert "LIMIT" not in text
     assert "OFFSET" in text
 
@@ -152,11 +156,13 @@ def test_an_offset_stands_alone():
 )
 def test_a_url_that_names_no_database_stops_the_start(url):
     with pytest.raises(StartupError):
-        load().open("events", url, folder=Path())
+        load_plugins().open_adapter("events", url, folder=Path())
 
 
 async def test_a_server_that_is_not_there_stops_the_start():
-    store = load().open("events", "clickhouse://127.0.0.1:1/events?connect_seconds=1", folder=Path())
+    store = load_plugins().open_adapter(
+        "events", "clickhouse://127.0.0.1:1/events?connect_seconds=1", folder=Path()
+    )
     with pytest.raises(StartupError, match="cannot be used"):
         await store.start()
     await store.aclose()

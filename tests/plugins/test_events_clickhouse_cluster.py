@@ -1,4 +1,4 @@
-"""A cluster of ClickHouse answers as one server does: the engine with local shards, and distributed tables.
+"""A cluster of ClickHouseBackend answers as one server does: the engine with local shards, and distributed tables.
 
 Replication needs Keeper, which the engine in this process has not: here each shard is one table that is
 not replicated, and the statement that makes it is spoken without ``ON CLUSTER``.
@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.dialects.clickhouse import layout, writing
-from plugins.events_sql.dialects.clickhouse.backend import ClickHouse
-from plugins.events_sql.tables import EVENTS
-from service_core.testing import plans
-from service_core.testing.event_store.agreement import agree, cells, counted
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.dialects.clickhouse import append, ddl
+from plugins.events_sql.dialects.clickhouse.backend import ClickHouseBackend
+from plugins.events_sql.schema.tables import EVENTS
+from service_core.testing import random_queries
+from service_core.testing.event_store.differential import assert_same_answer, counts_by_path, non_empty_cells
+from service_core.testing.event_store.golden_numbers import GoldenNumbers
 from service_core.testing.event_store.kit import Kit, Store
-from service_core.testing.event_store.standard import Standard
-from service_core.testing.generated import world
-from tests.clickhouse import in_process, settings
+from service_core.testing.random_datasets import random_dataset
+from tests.fixtures.clickhouse_in_process import in_process_connect, in_process_settings
 
 pytestmark = pytest.mark.clickhouse
 
@@ -40,19 +40,21 @@ class Unreplicated:
     """A client that leaves out of a statement what needs Keeper."""
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self._find_client = client
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+        return getattr(self._find_client, name)
 
     def command(self, text: str, **told: Any) -> Any:
         for said, instead in WITHOUT_KEEPER.items():
             text = text.replace(said, instead)
-        return self._client.command(text, **told)
+        return self._find_client.command(text, **told)
 
 
-def opened(connect: Callable[[], Any]) -> SqlEvents:
-    return SqlEvents(ClickHouse(settings(cluster="shop"), lambda: Unreplicated(connect())))
+def open_cluster_store(connect: Callable[[], Any]) -> SqlEventStore:
+    return SqlEventStore(
+        ClickHouseBackend(in_process_settings(cluster="shop"), lambda: Unreplicated(connect()))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +62,13 @@ def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cluster")
     config = folder / "config.xml"
     config.write_text(CONFIG)
-    store = opened(in_process(folder / "data", **{"config-file": str(config)}))
+    store = open_cluster_store(in_process_connect(folder / "data", **{"config-file": str(config)}))
     asyncio.run(store.start())
     yield store
     asyncio.run(store.aclose())
 
 
-class TestCluster(Standard):
+class TestCluster(GoldenNumbers):
     @pytest.fixture
     def store(self, cluster):
         return cluster
@@ -80,21 +82,27 @@ class TestClusterAgrees(Kit):
     async def test_every_kind_of_question_is_answered_as_on_one_server(
         self, store: Store, oracle: Store
     ) -> None:
-        drawn, random = world(Random(8), 50), Random(8)
+        drawn, random = random_dataset(Random(8), 50), Random(8)
         for batch in (drawn.story.events[:20], drawn.story.events[20:]):
             for asked in (store, oracle):
                 assert await asked.append(batch) == len(batch)
         for _ in range(3):
-            await agree(store, oracle, "aggregate", plans.aggregate(random, drawn))
-        await agree(store, oracle, "paths", plans.paths(random, drawn), shown=counted)
-        await agree(store, oracle, "cohorts", plans.cohorts(random, drawn), shown=cells)
-        await agree(store, oracle, "funnel", plans.funnel(random, drawn))
-        await agree(store, oracle, "people", plans.people(random, drawn))
-        await agree(store, oracle, "page", plans.page(random, drawn))
+            await assert_same_answer(
+                store, oracle, "aggregate", random_queries.random_aggregate(random, drawn)
+            )
+        await assert_same_answer(
+            store, oracle, "paths", random_queries.random_paths(random, drawn), normalize=counts_by_path
+        )
+        await assert_same_answer(
+            store, oracle, "cohorts", random_queries.random_cohorts(random, drawn), normalize=non_empty_cells
+        )
+        await assert_same_answer(store, oracle, "funnel", random_queries.random_funnel(random, drawn))
+        await assert_same_answer(store, oracle, "people", random_queries.random_people_page(random, drawn))
+        await assert_same_answer(store, oracle, "page", random_queries.random_event_page(random, drawn))
 
 
 async def test_the_tables_of_a_shard_hold_what_the_distributed_ones_are_given(cluster):
-    story = world(Random(4), 30).story
+    story = random_dataset(Random(4), 30).story
     assert await cluster.append(story.events) == len(story.events)
     assert await cluster.append(story.events) == 0
     asked = "SELECT count() FROM {} WHERE workspace_id = '{}'"
@@ -104,16 +112,16 @@ async def test_the_tables_of_a_shard_hold_what_the_distributed_ones_are_given(cl
         assert rows == [(len(story.events),)]
     engines = "SELECT name, engine FROM system.tables WHERE database = 'default' AND NOT is_temporary"
     kinds = dict(await cluster._engine.read(lambda reader: reader.text(engines, {})))
-    assert {kinds[table.name] for table in layout._KEYS} == {"Distributed"}
-    assert {kinds[f"{table.name}_local"] for table in layout._KEYS} == {"ReplacingMergeTree"}
+    assert {kinds[table.name] for table in ddl._SORTING_KEYS} == {"Distributed"}
+    assert {kinds[f"{table.name}_local"] for table in ddl._SORTING_KEYS} == {"ReplacingMergeTree"}
 
 
 async def test_a_block_sent_twice_is_taken_once_by_its_shard(cluster):
-    story = world(Random(6), 30).story
-    rows = [writing._row(event) for event in story.events]
+    story = random_dataset(Random(6), 30).story
+    rows = [append._event_row(event) for event in story.events]
     for _ in range(2):
         await cluster._engine.write(
-            lambda writer: writing.insert(writer, EVENTS, rows, str(story.workspace_id))
+            lambda writer: append.insert_block(writer, EVENTS, rows, str(story.workspace_id))
         )
     text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
     assert await cluster._engine.read(lambda reader: reader.text(text, {})) == [(len(rows),)]

@@ -1,4 +1,4 @@
-"""ClickHouse over the wire: refusals, budgets, questions that are called off, and a server that goes away."""
+"""ClickHouseBackend over the wire: refusals, budgets, questions that are called off, and a server that goes away."""
 
 import asyncio
 from pathlib import Path
@@ -9,20 +9,20 @@ from uuid import UUID
 
 import pytest
 
-from plugins.events_sql import watch
-from plugins.events_sql.dialects.clickhouse import writing
-from plugins.events_sql.tables import EVENTS
-from service_core.extension.registry import load
-from service_core.insight.measures import count
-from service_core.insight.ports import Aggregate
+from plugins.events_sql.dialects.clickhouse import append
+from plugins.events_sql.execution import engine_watchdog
+from plugins.events_sql.schema.tables import EVENTS
+from service_core.analytics.measures import count_rows
+from service_core.analytics.ports import AggregateQuery
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 from service_core.plugin import QueryTimeout, Relation, StoreUnavailable
-from service_core.testing.generated import world
-from service_core.testing.story import Story, days
-from tests.clickhouse_http import DATABASE, PASSWORD, served
+from service_core.testing.event_builder import EventBuilder, whole_utc_days
+from service_core.testing.random_datasets import random_dataset
+from tests.fixtures.clickhouse_http_server import DATABASE, PASSWORD, serve_clickhouse
 
 pytestmark = pytest.mark.clickhouse
-SPAN = days("2025-01-01", "2026-12-31")
+SPAN = whole_utc_days("2025-01-01", "2026-12-31")
 SLOW = "SELECT sum(sleepEachRow(0.05)) FROM numbers(4000) SETTINGS max_block_size = 1"
 DEADLINE = 60.0
 
@@ -34,20 +34,20 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folder):
-    with served(folder) as server:
+    with serve_clickhouse(folder) as server:
         yield server
 
 
 @pytest.fixture
 async def store(server):
-    store = load().open("events", server.url, folder=Path())
+    store = load_plugins().open_adapter("events", server.url, folder=Path())
     await store.start()
     yield store
     await store.aclose()
 
 
-async def stored(store, story: Story) -> int:
-    plan = Aggregate(story.scan(SPAN, include_bots=True), (count(Relation.EVENTS),))
+async def stored(store, story: EventBuilder) -> int:
+    plan = AggregateQuery(story.scan(SPAN, include_bots=True), (count_rows(Relation.EVENTS),))
     return (await store.aggregate(plan)).rows[0][0]
 
 
@@ -61,7 +61,7 @@ async def until(met, what: str) -> None:
 
 async def test_a_wrong_password_stops_the_start_and_is_told_to_nobody(server):
     wrong = f"clickhouse://ada:not-this-one@127.0.0.1:{server.server_port}/{DATABASE}"
-    store = load().open("events", wrong, folder=Path())
+    store = load_plugins().open_adapter("events", wrong, folder=Path())
     with pytest.raises(StartupError, match="Authentication failed") as refused:
         await store.start()
     assert "not-this-one" not in str(refused.value)
@@ -70,14 +70,14 @@ async def test_a_wrong_password_stops_the_start_and_is_told_to_nobody(server):
 
 
 async def test_a_database_that_is_not_there_stops_the_start(server):
-    store = load().open("events", server.url.replace(DATABASE, "elsewhere"), folder=Path())
+    store = load_plugins().open_adapter("events", server.url.replace(DATABASE, "elsewhere"), folder=Path())
     with pytest.raises(StartupError, match="elsewhere"):
         await store.start()
     await store.aclose()
 
 
 async def test_values_go_as_a_form_and_never_in_the_address(store, server):
-    story = world(Random(3), 30).story
+    story = random_dataset(Random(3), 30).story
     await store.append(story.events)
     server.requests.clear()
     assert await stored(store, story) == len(story.events)
@@ -86,11 +86,13 @@ async def test_values_go_as_a_form_and_never_in_the_address(store, server):
 
 
 async def test_a_block_whose_answer_was_lost_is_left_out_when_it_comes_again(store):
-    story = world(Random(4), 30).story
-    rows = [writing._row(event) for event in story.events]
+    story = random_dataset(Random(4), 30).story
+    rows = [append._event_row(event) for event in story.events]
     for token in ("first", "first", "second"):
         await store._engine.write(
-            lambda writer, token=token: writing.insert(writer, EVENTS, rows, f"{story.workspace_id}{token}")
+            lambda writer, token=token: append.insert_block(
+                writer, EVENTS, rows, f"{story.workspace_id}{token}"
+            )
         )
     text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
     ((blocks,),) = await store._engine.read(lambda reader: reader.text(text, {}))
@@ -143,9 +145,9 @@ async def test_a_session_leaves_no_table_behind(store):
 
 
 async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
-    story = world(Random(5), 20).story
-    with served(folder) as away:
-        store = load().open("events", away.url, folder=Path())
+    story = random_dataset(Random(5), 20).story
+    with serve_clickhouse(folder) as away:
+        store = load_plugins().open_adapter("events", away.url, folder=Path())
         await store.start()
         await store.append(story.events)
     with pytest.raises(StoreUnavailable) as refused:
@@ -153,7 +155,7 @@ async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
     assert refused.value.status == 503
     with pytest.raises(StoreUnavailable):
         await store.append(story.events)
-    with served(folder, away.server_port):
+    with serve_clickhouse(folder, away.server_port):
         assert await stored(store, story) == len(story.events)
         assert await store.append(story.events) == 0
         await store.aclose()
@@ -161,10 +163,12 @@ async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
 
 async def test_a_server_that_hangs_is_away_long_before_a_budget_ends(folder, monkeypatch):
     """Whoever waits hears it, also behind others who wait: there is one reader."""
-    monkeypatch.setattr(watch, "PAUSE_SECONDS", 0.1)
-    story = world(Random(6), 20).story
-    with served(folder) as server:
-        store = load().open("events", f"{server.url}&connect_seconds=2&readers=1", folder=Path())
+    monkeypatch.setattr(engine_watchdog, "PAUSE_SECONDS", 0.1)
+    story = random_dataset(Random(6), 20).story
+    with serve_clickhouse(folder) as server:
+        store = load_plugins().open_adapter(
+            "events", f"{server.url}&connect_seconds=2&readers=1", folder=Path()
+        )
         await store.start()
         await store.append(story.events)
         server.going.clear()
@@ -180,7 +184,7 @@ async def test_a_server_that_hangs_is_away_long_before_a_budget_ends(folder, mon
 @pytest.fixture
 def impatient(monkeypatch):
     """Whether the server answers is looked at soon; asked for before the store, which begins to look when it opens."""
-    monkeypatch.setattr(watch, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(engine_watchdog, "PAUSE_SECONDS", 0.02)
 
 
 @pytest.mark.usefixtures("impatient")

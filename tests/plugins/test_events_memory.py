@@ -6,28 +6,38 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from plugins.events_memory.adapter import MemoryEvents
-from service_core.extension.registry import load
+from plugins.events_memory.adapter import MemoryEventStore
+from service_core.extensions.registry import load_plugins
+from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.errors import StartupError
-from service_core.kernel.ranges import Unit
-from service_core.kernel.series import cover
-from service_core.plugin import Aggregate, Leaf, PathPlan, Predicate, Ratio, Relation, Sort, count, distinct
-from service_core.testing.story import Story, campaign, days
+from service_core.kernel.time_ranges import BucketUnit
+from service_core.plugin import (
+    AggregateQuery,
+    Aggregation,
+    ColumnSort,
+    Predicate,
+    Ratio,
+    Relation,
+    TouchPathQuery,
+    count_distinct,
+    count_rows,
+)
+from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
 
-SPAN = days("2026-03-01", "2026-03-31")
-VIEWS = count(Relation.EVENTS, Predicate("event_name", value="page_view"))
-CLICKS = count(Relation.EVENTS, Predicate("event_name", value="click"))
+SPAN = whole_utc_days("2026-03-01", "2026-03-31")
+VIEWS = count_rows(Relation.EVENTS, Predicate("event_name", value="page_view"))
+CLICKS = count_rows(Relation.EVENTS, Predicate("event_name", value="click"))
 BY_COUNTRY = ({"events": "country"},)
 
 
 @pytest.fixture
 def store():
-    return MemoryEvents()
+    return MemoryEventStore()
 
 
 @pytest.fixture
 def story():
-    told = Story()
+    told = EventBuilder()
     for country, name in (
         ("DE", "page_view"),
         ("DE", "page_view"),
@@ -35,49 +45,49 @@ def story():
         ("FR", "page_view"),
         (None, "click"),
     ):
-        told.happens(name, at="2026-03-02", visitor="A1", country=country)
+        told.add_event(name, at="2026-03-02", visitor="A1", country=country)
     return told
 
 
 def test_it_is_chosen_by_its_scheme():
-    assert isinstance(load().open("events", "memory://", folder=Path()), MemoryEvents)
+    assert isinstance(load_plugins().open_adapter("events", "memory://", folder=Path()), MemoryEventStore)
 
 
 def test_its_url_takes_no_parameters():
     with pytest.raises(StartupError, match="threads"):
-        load().open("events", "memory://?threads=2", folder=Path())
+        load_plugins().open_adapter("events", "memory://?threads=2", folder=Path())
 
 
 async def test_a_quotient_by_nothing_sorts_last_in_either_direction(store, story):
     await store.append(story.events)
     rate = Ratio(CLICKS, VIEWS)
     for descending, countries in ((True, ["DE", "FR", None]), (False, ["FR", "DE", None])):
-        order = (Sort("m0", descending=descending),)
-        grid = await store.aggregate(Aggregate(story.scan(SPAN), (rate,), BY_COUNTRY, order=order))
+        order = (ColumnSort("m0", descending=descending),)
+        grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (rate,), BY_COUNTRY, order=order))
         assert [row[0] for row in grid.rows] == countries
         assert [row[1:] for row in grid.rows if row[0] == "DE"] == [(1, 2)]
 
 
 async def test_a_row_stands_where_any_leaf_counted(store, story):
     await store.append(story.events)
-    grid = await store.aggregate(Aggregate(story.scan(SPAN), (VIEWS,), BY_COUNTRY))
+    grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (VIEWS,), BY_COUNTRY))
     assert grid.rows == [("DE", 2), ("FR", 1)]
-    grid = await store.aggregate(Aggregate(story.scan(SPAN), (VIEWS, CLICKS), BY_COUNTRY, limit=1))
+    grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (VIEWS, CLICKS), BY_COUNTRY, limit=1))
     assert (grid.rows, grid.groups, grid.sums) == ([("DE", 2, 1)], 3, (3, 2))
 
 
 async def test_a_relation_without_a_dimension_has_no_value_there(store, story):
     await store.append(story.events)
-    plan = Aggregate(story.scan(SPAN), (VIEWS, count(Relation.SESSIONS)), BY_COUNTRY)
+    plan = AggregateQuery(story.scan(SPAN), (VIEWS, count_rows(Relation.SESSIONS)), BY_COUNTRY)
     assert (await store.aggregate(plan)).rows == [("DE", 2, 0), ("FR", 1, 0), (None, 0, 1)]
 
 
 async def test_text_is_ordered_by_code_point(store):
-    story = Story()
+    story = EventBuilder()
     for path in ("/éclair", "/apple", "/Zebra", "/日本"):
-        story.happens("page_view", at="2026-03-02", visitor="A1", page_path=path)
+        story.add_event("page_view", at="2026-03-02", visitor="A1", page_path=path)
     await store.append(story.events)
-    grid = await store.aggregate(Aggregate(story.scan(SPAN), (VIEWS,), ({"events": "page_path"},)))
+    grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (VIEWS,), ({"events": "page_path"},)))
     assert [row[0] for row in grid.rows] == ["/Zebra", "/apple", "/éclair", "/日本"]
 
 
@@ -85,7 +95,7 @@ async def test_text_is_ordered_by_code_point(store):
     ("relation", "column"),
     [
         (Relation.EVENTS, "nonsense.column"),
-        (Relation.MONEY, "page_path"),
+        (Relation.PAYMENTS, "page_path"),
         (Relation.SPEND, "spend"),
         (Relation.CREDITS, "credit"),
     ],
@@ -94,32 +104,36 @@ async def test_a_column_or_relation_it_does_not_have_is_an_error(store, story, r
     story.happens("purchase", at="2026-03-02", visitor="A1", revenue=1)
     await store.append(story.events)
     with pytest.raises(ValueError, match="no "):
-        await store.aggregate(Aggregate(story.scan(SPAN), (Leaf(relation, column, distinct=True),)))
+        await store.aggregate(
+            AggregateQuery(story.scan(SPAN), (Aggregation(relation, column, distinct=True),))
+        )
 
 
 async def test_a_trailing_count_sees_an_event_in_every_bucket_it_reaches(store):
-    story = Story()
+    story = EventBuilder()
     for day, visitor in ((1, "A1"), (2, "A2"), (4, "A1")):
-        story.happens("x", at=f"2026-03-0{day}", visitor=visitor)
+        story.add_event("x", at=f"2026-03-0{day}", visitor=visitor)
     await store.append(story.events)
-    span = days("2026-03-01", "2026-03-04")
-    active = Leaf(Relation.EVENTS, "person", distinct=True, trailing_days=2)
-    buckets = cover(span, Unit.DAY, ZoneInfo("UTC"))
-    grid = await store.aggregate(Aggregate(story.scan(span), (active,), buckets=buckets))
+    span = whole_utc_days("2026-03-01", "2026-03-04")
+    active = Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=2)
+    buckets = buckets_covering(span, BucketUnit.DAY, ZoneInfo("UTC"))
+    grid = await store.aggregate(AggregateQuery(story.scan(span), (active,), buckets=buckets))
     assert [row[1] for row in grid.rows] == [1, 2, 1, 1]
 
 
 async def test_the_same_person_walks_a_path_once_per_conversion(store):
-    story = Story()
+    story = EventBuilder()
     for at in ("2026-03-02", "2026-03-09"):
-        story.happens("page_view", at=at, visitor="A1", session=at, **campaign("google", "cpc"))
-        story.happens("signup", at=at, visitor="A1", session=at)
+        story.add_event("page_view", at=at, visitor="A1", session=at, **campaign("google", "cpc"))
+        story.add_event("signup", at=at, visitor="A1", session=at)
     await store.append(story.events)
-    (path,) = await store.paths(PathPlan(story.scan(SPAN), timedelta(days=30), ("channel",)))
+    (path,) = await store.paths(TouchPathQuery(story.scan(SPAN), timedelta(days=30), ("channel",)))
     assert (path.keys, path.converted, path.unconverted) == ((("paid_search",),), 2, 0)
 
 
 async def test_distinct_counts_leave_absent_values_out(store, story):
     await store.append(story.events)
-    grid = await store.aggregate(Aggregate(story.scan(SPAN), (distinct("country", Relation.EVENTS),)))
+    grid = await store.aggregate(
+        AggregateQuery(story.scan(SPAN), (count_distinct("country", Relation.EVENTS),))
+    )
     assert grid.rows == [(2,)]

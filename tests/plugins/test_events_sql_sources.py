@@ -7,27 +7,27 @@ from uuid import UUID, uuid4
 import pytest
 import sqlalchemy as sa
 
-from plugins.events_sql.dialects.clickhouse.spelling import ClickHouseDialect
-from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
-from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect
-from plugins.events_sql.prepared import WORKSPACE, source, told
-from plugins.events_sql.relations import conversions
-from plugins.events_sql.statements import Statements
-from plugins.events_sql.tables import EVENTS
-from service_core.plugin import ConversionSet, Scan, Span
+from plugins.events_sql.dialects.clickhouse.compiler import ClickHouseDialect
+from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
+from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
+from plugins.events_sql.execution.statement_cache import StatementCache
+from plugins.events_sql.relations.relation_rows import conversion_events
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql.compiled_sources import WORKSPACE, bind_parameters, compiled_source
+from service_core.plugin import ConversionSet, QueryScope, TimeRange
 
-DIALECTS = [DuckDialect, PostgresDialect, ClickHouseDialect]
+DIALECTS = [DuckDialect, PostgreSqlDialect, ClickHouseDialect]
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def scan(start: datetime = START, *names: str) -> Scan:
-    span = Span(start, start + timedelta(days=30))
-    return Scan(uuid4(), span, "USD", "UTC", ConversionSet(frozenset(names or ("purchase",))))
+def scan(start: datetime = START, *names: str) -> QueryScope:
+    span = TimeRange(start, start + timedelta(days=30))
+    return QueryScope(uuid4(), span, "USD", "UTC", ConversionSet(frozenset(names or ("purchase",))))
 
 
-def rendered(of: Scan, dialect: Any) -> tuple[str, Any]:
-    found = conversions(of, of.span)
-    return Statements(dialect()).render(sa.select(sa.func.count()).select_from(found))
+def rendered(of: QueryScope, dialect: Any) -> tuple[str, Any]:
+    found = conversion_events(of, of.span)
+    return StatementCache(dialect()).render(sa.select(sa.func.count()).select_from(found))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -56,18 +56,18 @@ def _own() -> sa.Select[Any]:
 
 
 def _of_another() -> sa.Select[Any]:
-    inner = source(_own).under("inner_one")
+    inner = compiled_source(_own).as_subquery("inner_one")
     return sa.select(inner.c.seq)
 
 
 def test_a_source_is_built_once() -> None:
-    assert source(_own) is source(_own)
+    assert compiled_source(_own) is compiled_source(_own)
 
 
 def test_a_source_inside_another_hears_what_that_one_is_told() -> None:
     workspace = UUID(int=7)
-    outer = source(_of_another).under("outer_one", workspace=workspace)
-    text, values = Statements(DuckDialect()).render(sa.select(outer.c.seq))
+    outer = compiled_source(_of_another).as_subquery("outer_one", workspace=workspace)
+    text, values = StatementCache(DuckDialect()).render(sa.select(outer.c.seq))
 
     assert text.count("$1") == 1
     assert list(values) == [workspace]
@@ -75,12 +75,14 @@ def test_a_source_inside_another_hears_what_that_one_is_told() -> None:
 
 def test_a_source_that_is_not_told_all_is_refused() -> None:
     with pytest.raises(sa.exc.InvalidRequestError):
-        Statements(DuckDialect()).render(sa.select(source(_own).under("untold").c.seq))
+        StatementCache(DuckDialect()).render(sa.select(compiled_source(_own).as_subquery("untold").c.seq))
 
 
 def test_two_uses_of_a_source_in_one_statement_keep_their_values_apart() -> None:
-    one, other = (source(_own).under(f"n{n}", workspace=UUID(int=n)) for n in (1, 2))
-    _, values = Statements(DuckDialect()).render(sa.select(one.c.seq).join(other, one.c.seq == other.c.seq))
+    one, other = (compiled_source(_own).as_subquery(f"n{n}", workspace=UUID(int=n)) for n in (1, 2))
+    _, values = StatementCache(DuckDialect()).render(
+        sa.select(one.c.seq).join(other, one.c.seq == other.c.seq)
+    )
 
     assert list(values) == [UUID(int=1), UUID(int=2)]
 
@@ -88,5 +90,5 @@ def test_two_uses_of_a_source_in_one_statement_keep_their_values_apart() -> None
 def test_names_that_convert_are_one_value_however_many() -> None:
     of = scan(START, *(f"name{n}" for n in range(40)))
 
-    assert told(of)["names"] == sorted(of.conversions.names)
+    assert bind_parameters(of)["names"] == sorted(of.conversions.names)
     assert len(rendered(of, DuckDialect)[1]) == len(rendered(scan(), DuckDialect)[1])

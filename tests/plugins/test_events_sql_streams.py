@@ -6,40 +6,40 @@ from random import Random
 from threading import Event, Thread
 from unittest.mock import Mock
 
-from plugins.events_sql.engine import Reader
-from service_core.extension.registry import load
-from service_core.insight.ports import ConversionSet, Scan
-from service_core.testing.generated import world
+from plugins.events_sql.execution.query_executor import StatementRunner
+from service_core.analytics.ports import ConversionSet, QueryScope
+from service_core.extensions.registry import load_plugins
+from service_core.testing.event_builder import whole_utc_days
 from service_core.testing.postgres_server import PostgresServer
-from service_core.testing.story import days
+from service_core.testing.random_datasets import random_dataset
 
 
 async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_server: PostgresServer) -> None:
-    store = load().open("events", f"{postgres_server.url}?connect_seconds=2", folder=Path())
+    store = load_plugins().open_adapter("events", f"{postgres_server.url}?connect_seconds=2", folder=Path())
     await store.start()
-    story = world(Random(31)).story
+    story = random_dataset(Random(31)).story
     await store.append(story.events)
-    span = days("2025-01-01", "2026-12-31")
+    span = whole_utc_days("2025-01-01", "2026-12-31")
     reading = store.event_batches(
-        Scan(story.workspace_id, span, "USD", "UTC", ConversionSet(frozenset())), 1_000
+        QueryScope(story.workspace_id, span, "USD", "UTC", ConversionSet(frozenset())), 1_000
     )
     assert len(await anext(reading))
-    postgres_server.hang()
+    postgres_server.suspend()
     async with asyncio.timeout(60):
         await reading.aclose()
-    postgres_server.go_on()
+    postgres_server.resume()
     await store.aclose()
 
 
 def test_who_gives_a_session_back_is_let_go_too() -> None:
     asked, cut = Event(), Event()
     session = Mock(close=lambda: asked.set() or cut.wait(30), abandon=cut.set)
-    reader = Reader(Mock(session=lambda _: session), Mock())
+    reader = StatementRunner(Mock(session=lambda _: session), Mock())
     assert reader.session is session
     closing = Thread(target=reader.close)
     closing.start()
     assert asked.wait(30)
-    reader.abandon()
+    reader.drop_connection()
     assert cut.is_set()
     closing.join(30)
     assert not closing.is_alive()

@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from hosts.composition.compose import installed
+from hosts.composition.compose import load_installed_registry
 from service_core.kernel.errors import StartupError
-from service_core.plugin import DayRate, RatesDown, RatesKnown
-from service_core.testing.exchange_rates import RateSourceConformance
-from tests.ad_api import Answer, Api, serving
+from service_core.plugin import DayRate, RateCoverage, RateSourceUnavailable
+from service_core.testing.memory.exchange_rates import RateSourceConformance
+from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 TUESDAY, FRIDAY = date(2026, 7, 7), date(2026, 7, 3)
@@ -46,24 +46,26 @@ class Bank:
         if self.answer is not None:
             return self.answer
         name = asked.path.removeprefix("/eurofxref")
-        return Answer(self.daily if name == "-daily.xml" else xml(*self.ever))
+        return StubResponse(self.daily if name == "-daily.xml" else xml(*self.ever))
 
 
 @pytest.fixture
 async def bank():
     bank = Bank()
-    bank.api = Api(bank.answers, Answer("busy", 503), lambda _: Answer("no", 403))
-    async with serving(bank.api):
+    bank.api = StubPlatformApi(bank.answers, StubResponse("busy", 503), lambda _: StubResponse("no", 403))
+    async with serve_api(bank.api):
         yield bank
 
 
 def source(bank, tmp_path, options=""):
-    opened = installed().open("fx", f"ecb:///?address={bank.api.url}{options}", folder=tmp_path)
+    opened = load_installed_registry().open_adapter(
+        "fx", f"ecb:///?address={bank.api.url}{options}", folder=tmp_path
+    )
     return replace(opened, clock=lambda: NOW)
 
 
 def known(last, first=date(2020, 1, 2)):
-    return RatesKnown(NOW, first, last, 30)
+    return RateCoverage(NOW, first, last, 30)
 
 
 class TestReferenceRates(RateSourceConformance):
@@ -76,7 +78,7 @@ class TestReferenceRates(RateSourceConformance):
 
     @pytest.fixture
     def away(self, bank, tmp_path):
-        bank.answer = Answer("busy", 503)
+        bank.answer = StubResponse("busy", 503)
         return source(bank, tmp_path)
 
 
@@ -84,7 +86,7 @@ class TestReferenceRates(RateSourceConformance):
     ("kept", "files"),
     [
         (None, ["hist"]),
-        (RatesKnown(NOW, None, None, 0), ["hist"]),
+        (RateCoverage(NOW, None, None, 0), ["hist"]),
         (known(date(2026, 4, 1)), ["hist"]),
         (known(TUESDAY, first=date(2024, 1, 2)), ["hist"]),
         (known(FRIDAY), ["daily", "hist-90d"]),
@@ -117,28 +119,28 @@ async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer("busy", 503),
-        Answer("<html><p>Sorry</html>"),
-        Answer("<html>Sorry</html>"),
-        Answer(xml((TUESDAY, {"USD": "-1"}))),
-        Answer(xml((TUESDAY, {"USD": "a lot"}))),
-        Answer(xml(("soon", {"USD": "1"}))),
-        Answer("<!DOCTYPE x [<!ENTITY y 'much'>]>" + xml((TUESDAY, {"USD": "1"})).partition("\n")[2]),
+        StubResponse("busy", 503),
+        StubResponse("<html><p>Sorry</html>"),
+        StubResponse("<html>Sorry</html>"),
+        StubResponse(xml((TUESDAY, {"USD": "-1"}))),
+        StubResponse(xml((TUESDAY, {"USD": "a lot"}))),
+        StubResponse(xml(("soon", {"USD": "1"}))),
+        StubResponse("<!DOCTYPE x [<!ENTITY y 'much'>]>" + xml((TUESDAY, {"USD": "1"})).partition("\n")[2]),
     ],
 )
 async def test_what_is_no_file_of_rates_is_none(bank, tmp_path, answer):
     bank.answer = answer
-    with pytest.raises(RatesDown, match="European Central Bank"):
+    with pytest.raises(RateSourceUnavailable, match="European Central Bank"):
         await source(bank, tmp_path).published(None)
 
 
 async def test_a_bank_that_is_away_may_be_asked_again(bank, tmp_path):
     asking = source(bank, tmp_path)
     bank.api.answer = lambda _: None
-    with pytest.raises(RatesDown, match="does not answer"):
+    with pytest.raises(RateSourceUnavailable, match="does not answer"):
         await asking.published(None)
 
 
 def test_an_address_that_is_none_is_refused_at_the_start(tmp_path):
     with pytest.raises(StartupError, match="address"):
-        installed().open("fx", "ecb:///?address=ftp://x", folder=tmp_path)
+        load_installed_registry().open_adapter("fx", "ecb:///?address=ftp://x", folder=tmp_path)

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from hosts.composition.compose import installed
+from hosts.composition.compose import load_installed_registry
 from service_core.kernel.errors import StartupError
-from service_core.plugin import DayRate, RatesDown
-from service_core.testing.exchange_rates import RateSourceConformance
+from service_core.plugin import DayRate, RateSourceUnavailable
+from service_core.testing.memory.exchange_rates import RateSourceConformance
 
 DAY = date(2026, 7, 7)
 
@@ -16,7 +16,7 @@ DAY = date(2026, 7, 7)
 def source(folder, text=None):
     if text is not None:
         (folder / "rates.csv").write_text(text)
-    return installed().open("fx", "rates:///rates.csv", folder=folder)
+    return load_installed_registry().open_adapter("fx", "rates:///rates.csv", folder=folder)
 
 
 class TestRateFile(RateSourceConformance):
@@ -45,7 +45,7 @@ async def test_a_line_is_a_day_and_a_column_a_currency(tmp_path):
 )  # fmt: skip
 async def test_a_line_that_is_none_is_named(tmp_path, text):
     asked = source(tmp_path, text)
-    with pytest.raises(RatesDown, match=r"Line 2 of .*rates\.csv"):
+    with pytest.raises(RateSourceUnavailable, match=r"Line 2 of .*rates\.csv"):
         await asked.published(None)
     with pytest.raises(StartupError, match=r"fx\.rates"):
         await asked.check()

@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from plugins.geo_mmdb.adapter import MmdbPlaces
-from service_core.extension.registry import load
-from service_core.plugin import Place, StartupError
+from plugins.geo_mmdb.adapter import MmdbGeoLocator
+from service_core.extensions.registry import load_plugins
+from service_core.plugin import GeoLocation, StartupError
 
 CITY = {
     "country": {"iso_code": "DE", "names": {"en": "Germany"}},
@@ -78,44 +78,44 @@ def file(tmp_path):
 
 
 def test_an_address_has_country_region_city_and_zone(file):
-    assert MmdbPlaces(file, "en").locate("203.0.113.7") == Place(
+    assert MmdbGeoLocator(file, "en").locate("203.0.113.7") == GeoLocation(
         "DE", "Land Berlin", "Berlin", "Europe/Berlin"
     )
 
 
 def test_names_come_in_the_language_asked_for_and_else_in_english(file):
-    assert MmdbPlaces(file, "de").locate("203.0.113.7") == Place(
+    assert MmdbGeoLocator(file, "de").locate("203.0.113.7") == GeoLocation(
         "DE", "Berlin (Land)", "Berlin", "Europe/Berlin"
     )
 
 
 def test_a_country_database_leaves_the_rest_unknown(file):
-    assert MmdbPlaces(file, "en").locate("2001:db8::1") == Place("NZ")
+    assert MmdbGeoLocator(file, "en").locate("2001:db8::1") == GeoLocation("NZ")
 
 
 @pytest.mark.parametrize("address", ["198.51.100.1", "::1", "not an address", ""])
 def test_an_address_that_is_not_there_is_nowhere(file, address):
-    assert MmdbPlaces(file, "en").locate(address) is None
+    assert MmdbGeoLocator(file, "en").locate(address) is None
 
 
 def test_an_absent_database_stops_the_start_with_what_to_do(tmp_path):
     with pytest.raises(StartupError, match=r"city\.mmdb does not exist\. .*geo\.database"):
-        MmdbPlaces(tmp_path / "city.mmdb", "en")
+        MmdbGeoLocator(tmp_path / "city.mmdb", "en")
 
 
 def test_a_file_that_is_no_database_stops_the_start(tmp_path):
     path = tmp_path / "city.mmdb"
     path.write_bytes(b"no database")
     with pytest.raises(StartupError, match="cannot be read"):
-        MmdbPlaces(path, "en")
+        MmdbGeoLocator(path, "en")
 
 
 async def test_the_database_is_chosen_by_its_url(file):
-    places = load().open("geo", "mmdb:///city.mmdb?language=en", folder=file.parent)
+    places = load_plugins().open_adapter("geo", "mmdb:///city.mmdb?language=en", folder=file.parent)
     assert places.locate("203.0.113.7").country == "DE"
     await places.aclose()
 
 
 def test_a_url_without_a_file_is_a_start_up_error(tmp_path):
     with pytest.raises(StartupError, match="path"):
-        load().open("geo", "mmdb://", folder=tmp_path)
+        load_plugins().open_adapter("geo", "mmdb://", folder=tmp_path)

@@ -8,25 +8,25 @@ from uuid import uuid4
 
 import pytest
 
-from plugins.ingest_redis import reader
-from plugins.ingest_redis.adapter import RedisQueue
-from service_core.extension.registry import load
-from service_core.insight.ports import StoreUnavailable
-from service_core.intake.model import Channel, Quarantined, Reason
-from service_core.intake.ports import Offer, QueueFailed
+from plugins.ingest_redis import ledger
+from plugins.ingest_redis.adapter import RedisIngestQueue
+from service_core.analytics.ports import StoreUnavailable
+from service_core.extensions.registry import load_plugins
+from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, RejectionReason
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
 from service_core.kernel.errors import StartupError
-from service_core.testing.queue.kit import NOON, Sender, stored
+from service_core.testing.queue.kit import NOON, WriteKeyClient, stored_event
 from service_core.testing.redis_server import RedisServer, find_binary
 
-REGISTRY = load()
+REGISTRY = load_plugins()
 HOUR = timedelta(hours=1)
 
 
 @asynccontextmanager
 async def queue(url, **given):
-    given = {"patience_seconds": 5, "glance_seconds": 2} | given
+    given = {"patience_seconds": 5, "state_timeout_seconds": 2} | given
     options = "&".join(f"{name}={value}" for name, value in given.items())
-    opened = REGISTRY.open("queue", f"{url}/0?{options}", folder=Path())
+    opened = REGISTRY.open_adapter("queue", f"{url}/0?{options}", folder=Path())
     await opened.start()
     try:
         yield opened
@@ -37,12 +37,12 @@ async def queue(url, **given):
 @pytest.fixture(autouse=True)
 def patient_readers(monkeypatch):
     """A test asks for the ledger of seven weeks, on whatever machine."""
-    monkeypatch.setattr(reader, "LEDGER_PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(ledger, "LEDGER_TIMEOUT_SECONDS", 30.0)
 
 
 @pytest.fixture
 def sender():
-    return Sender()
+    return WriteKeyClient()
 
 
 @pytest.fixture
@@ -50,9 +50,11 @@ def prefix():
     return uuid4().hex
 
 
-async def offered(opened: RedisQueue, sender: Sender, number: int) -> None:
-    answers = await asyncio.gather(*(opened.offer(sender.arrival(f"e{n}")) for n in range(number)))
-    assert set(answers) == {Offer.QUEUED}
+async def offered(opened: RedisIngestQueue, sender: WriteKeyClient, number: int) -> None:
+    answers = await asyncio.max_pending(
+        *(opened.offer(sender.received_event(f"e{n}")) for n in range(number))
+    )
+    assert set(answers) == {EnqueueResult.QUEUED}
 
 
 async def test_two_consumers_share_what_waits_and_no_event_is_in_two_hands(redis_url, prefix, sender):
@@ -61,8 +63,8 @@ async def test_two_consumers_share_what_waits_and_no_event_is_in_two_hands(redis
         hands = [await one.take(40), await two.take(40), await one.take(60)]
         ids = [queued.arrival.event_id for queued in hands[1] + hands[2]]
         assert len(ids) == len(set(ids)) == 100
-        await one.settle([stored(queued) for queued in hands[2]], [])
-        await two.settle([stored(queued) for queued in hands[1]], [])
+        await one.settle([stored_event(queued) for queued in hands[2]], [])
+        await two.settle([stored_event(queued) for queued in hands[1]], [])
         assert (await sender.row(one)).stored == 100
 
 
@@ -79,8 +81,8 @@ async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once
             while not (taken := await alive.take(10)):
                 await asyncio.sleep(0.02)
         assert taken == in_hand
-        await alive.settle([stored(queued) for queued in taken], [])
-        await dead.settle([stored(queued) for queued in in_hand], [])
+        await alive.settle([stored_event(queued) for queued in taken], [])
+        await dead.settle([stored_event(queued) for queued in in_hand], [])
         row = await sender.row(alive)
         assert (row.stored, row.in_flight, row.balanced) == (10, 0, True)
 
@@ -97,36 +99,38 @@ async def test_a_consumer_that_stops_leaves_no_name_behind_unless_it_has_a_batch
         async with asyncio.timeout(30):
             while len(await first.take(10)) < 3:
                 await asyncio.sleep(0.02)
-        await first.settle([stored(queued) for queued in await first.take(10)], [])
+        await first.settle([stored_event(queued) for queued in await first.take(10)], [])
     async with queue(redis_server.url, prefix=prefix) as third:
         assert await names(third) == 1, "the silent one goes after a day"
 
 
-async def names(opened: RedisQueue) -> int:
+async def names(opened: RedisIngestQueue) -> int:
     return len(await opened._redis.xinfo_consumers(opened._keys.stream, "store"))
 
 
 async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis_url, prefix, sender):
     async with queue(redis_url, prefix=prefix, bound=10) as opened:
-        answers = await asyncio.gather(
+        answers = await asyncio.max_pending(
             *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
         )
-        assert [isinstance(answer, QueueFailed) for answer in answers] == [False] * 10 + [True] * 5
-        assert await opened.offer(sender.arrival("e0")) is Offer.DUPLICATE
+        assert [isinstance(answer, EnqueueFailed) for answer in answers] == [False] * 10 + [True] * 5
+        assert await opened.offer(sender.arrival("e0")) is EnqueueResult.DUPLICATE
         taken = await opened.take(100)
         assert len(taken) == 10
-        await opened.settle([stored(queued) for queued in taken[:1]], [])
-        assert await opened.offer(sender.arrival("e14")) is Offer.QUEUED, "a refused event's id is free"
+        await opened.settle([stored_event(queued) for queued in taken[:1]], [])
+        assert await opened.offer(sender.arrival("e14")) is EnqueueResult.QUEUED, (
+            "a refused event's id is free"
+        )
         row = await sender.row(opened)
         assert (row.received, row.duplicate, row.stored, row.in_flight) == (12, 1, 1, 10)
 
 
 async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_url, prefix, sender):
     async with queue(redis_url, prefix=prefix, gather=10) as opened:
-        answers = await asyncio.gather(
+        answers = await asyncio.max_pending(
             *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
         )
-    assert sum(isinstance(answer, QueueFailed) for answer in answers) == 5
+    assert sum(isinstance(answer, EnqueueFailed) for answer in answers) == 5
 
 
 async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_sequence(
@@ -136,12 +140,12 @@ async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_seq
         await offered(opened, sender, 3)
         taken = await opened.take(10)
         for again in range(2):
-            await opened.settle([], [Quarantined(queued, "no number") for queued in taken])
+            await opened.settle([], [QuarantinedEvent(queued, "no number") for queued in taken])
             assert await opened.take(10) == []
             assert await opened.replay(sender.workspace) == 3
             assert await opened.take(10) == taken, again
-        await opened.settle([stored(queued) for queued in taken], [])
-        await opened.settle([stored(queued) for queued in taken], [])
+        await opened.settle([stored_event(queued) for queued in taken], [])
+        await opened.settle([stored_event(queued) for queued in taken], [])
         row = await sender.row(opened)
         assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 3, 0, 0)
 
@@ -155,7 +159,7 @@ async def test_a_server_that_forgot_the_scripts_or_everything_is_served_again(re
         await offered(opened, sender, 1)
         (after,) = await opened.take(10)
         assert after.seq > before.seq, "the sequence never goes back"
-        await opened.settle([stored(after)], [])
+        await opened.settle([stored_event(after)], [])
 
 
 async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goes_on(redis_server, sender):
@@ -163,13 +167,13 @@ async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goe
         await offered(opened, sender, 1)
         redis_server.hang()
         async with asyncio.timeout(60):
-            answers = await asyncio.gather(
+            answers = await asyncio.max_pending(
                 *(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)), return_exceptions=True
             )
-        assert {type(answer) for answer in answers} == {QueueFailed}
-        redis_server.go_on()
-        again = await asyncio.gather(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
-        assert set(again) == {Offer.QUEUED}
+        assert {type(answer) for answer in answers} == {EnqueueFailed}
+        redis_server.resume()
+        again = await asyncio.max_pending(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
+        assert set(again) == {EnqueueResult.QUEUED}
         assert (await sender.row(opened)).received == 6
 
 
@@ -180,7 +184,7 @@ async def test_the_first_offer_and_one_after_the_servers_clock_was_set_find_the_
         for wrong_by in (-3600, 3600):
             await opened.offer(sender.arrival(f"before {wrong_by}"))
             opened._writer._server_ahead += wrong_by
-            assert await opened.offer(sender.arrival(f"after {wrong_by}")) is Offer.QUEUED
+            assert await opened.offer(sender.arrival(f"after {wrong_by}")) is EnqueueResult.QUEUED
 
 
 async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledger_unknown(
@@ -206,11 +210,13 @@ async def test_a_process_that_starts_while_the_server_is_away_refuses_events_and
 ):
     redis_server.kill()
     async with queue(redis_server.url) as opened:
-        with pytest.raises(QueueFailed):
+        with pytest.raises(EnqueueFailed):
             await opened.offer(sender.arrival())
         with pytest.raises(StoreUnavailable):
             await opened.state()
-        await opened.reject(sender.workspace, sender.key, Channel.TRACK, Reason.ENQUEUE_FAILED, NOON)
+        await opened.reject(
+            sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.ENQUEUE_FAILED, NOON
+        )
         redis_server.start()
         await offered(opened, sender, 1)
         row = await sender.row(opened)
@@ -263,4 +269,4 @@ async def test_a_deployment_may_accept_the_loss_of_a_second(tmp_path, sender):
 )
 def test_a_url_that_does_not_fit_stops_the_start(url):
     with pytest.raises(StartupError):
-        REGISTRY.open("queue", url, folder=Path())
+        REGISTRY.open_adapter("queue", url, folder=Path())

@@ -12,12 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plugins import ingest_spool
-from plugins.ingest_spool.adapter import Spool
+from plugins.ingest_spool.adapter import SpoolQueue
 from plugins.ingest_spool.claims import claim_id
 from plugins.ingest_spool.settings import SpoolSettings
-from service_core.extension.registry import load
-from service_core.intake.model import Arrival, Channel, Event, LedgerRow, Quarantined, Queued, Reason
-from service_core.intake.ports import Offer, QueueFailed
+from service_core.extensions.registry import load_plugins
+from service_core.ingestion.models import (
+    Event,
+    IngestEndpoint,
+    LedgerRow,
+    QuarantinedEvent,
+    QueuedEvent,
+    ReceivedEvent,
+    RejectionReason,
+)
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
 from service_core.kernel.errors import StartupError
 
 NOON = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
@@ -26,12 +34,12 @@ WORKSPACE, OTHER, KEY = uuid4(), uuid4(), uuid4()
 
 def arrival(
     event_id: str = "order_1", *, at: datetime = NOON, workspace: UUID = WORKSPACE, **given
-) -> Arrival:
-    return Arrival(
+) -> ReceivedEvent:
+    return ReceivedEvent(
         **{
             "workspace_id": workspace,
             "key_id": KEY,
-            "channel": Channel.TRACK,
+            "channel": IngestEndpoint.TRACK,
             "event_id": event_id,
             "claimed": True,
             "received_at": at,
@@ -44,7 +52,7 @@ def arrival(
     )
 
 
-def stored(queued: Queued, **given) -> Event:
+def stored(queued: QueuedEvent, **given) -> Event:
     a = queued.arrival
     return Event(
         **{
@@ -63,7 +71,7 @@ def stored(queued: Queued, **given) -> Event:
 
 @asynccontextmanager
 async def spool(folder: Path, **given):
-    queue = Spool(SpoolSettings(url="spool:///ingest.db", path=folder / "ingest.db", **given))
+    queue = SpoolQueue(SpoolSettings(url="spool:///ingest.db", path=folder / "ingest.db", **given))
     await queue.start()
     try:
         yield queue
@@ -71,8 +79,8 @@ async def spool(folder: Path, **given):
         await queue.aclose()
 
 
-async def only_row(queue: Spool, workspace: UUID = WORKSPACE) -> LedgerRow:
-    (row,) = await queue.ledger(workspace, NOON - timedelta(days=40), NOON + timedelta(days=40))
+async def only_row(queue: SpoolQueue, workspace: UUID = WORKSPACE) -> LedgerRow:
+    (row,) = await queue.ledger_rows(workspace, NOON - timedelta(days=40), NOON + timedelta(days=40))
     return row
 
 
@@ -80,8 +88,8 @@ async def test_an_accepted_event_comes_out_as_it_went_in(tmp_path: Path) -> None
     sent = arrival("ürder_\x00_1", user_agent="Ä", body=b' {"event":"x"} ')
     bare = arrival("b", claimed=False, user_agent=None, address=None, headers={})
     async with spool(tmp_path) as queue:
-        assert await queue.offer(sent) is Offer.QUEUED
-        assert await queue.offer(bare) is Offer.QUEUED
+        assert await queue.offer(sent) is EnqueueResult.QUEUED
+        assert await queue.offer(bare) is EnqueueResult.QUEUED
         first, second = await queue.take(10)
     assert (first.arrival, second.arrival) == (sent, bare)
     assert first.seq < second.seq
@@ -89,31 +97,31 @@ async def test_an_accepted_event_comes_out_as_it_went_in(tmp_path: Path) -> None
 
 async def test_fifty_offers_of_one_id_give_one_success_and_forty_nine_duplicates(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        answers = await asyncio.gather(*(queue.offer(arrival()) for _ in range(50)))
-        assert sorted(answers) == [Offer.DUPLICATE] * 49 + [Offer.QUEUED]
+        answers = await asyncio.max_pending(*(queue.offer(arrival()) for _ in range(50)))
+        assert sorted(answers) == [EnqueueResult.DUPLICATE] * 49 + [EnqueueResult.QUEUED]
         assert len(await queue.take(100)) == 1
         row = await only_row(queue)
-    assert (row.received, row.duplicate, row.in_flight, row.balanced) == (50, 49, 1, True)
+    assert (row.received, row.duplicate, row.in_flight, row.is_balanced) == (50, 49, 1, True)
 
 
 async def test_two_processes_claim_one_id_once(tmp_path: Path) -> None:
     async with spool(tmp_path) as one, spool(tmp_path) as two:
-        answers = await asyncio.gather(
+        answers = await asyncio.max_pending(
             *(queue.offer(arrival(f"e{i}")) for i in range(200) for queue in (one, two))
         )
-    assert answers.count(Offer.QUEUED) == answers.count(Offer.DUPLICATE) == 200
+    assert answers.count(EnqueueResult.QUEUED) == answers.count(EnqueueResult.DUPLICATE) == 200
 
 
 async def test_the_same_id_in_two_workspaces_is_two_events(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        assert await queue.offer(arrival()) is Offer.QUEUED
-        assert await queue.offer(arrival(workspace=OTHER)) is Offer.QUEUED
+        assert await queue.offer(arrival()) is EnqueueResult.QUEUED
+        assert await queue.offer(arrival(workspace=OTHER)) is EnqueueResult.QUEUED
 
 
 async def test_a_generated_id_is_never_a_duplicate(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        assert await queue.offer(arrival(claimed=False)) is Offer.QUEUED
-        assert await queue.offer(arrival(claimed=False)) is Offer.QUEUED
+        assert await queue.offer(arrival(claimed=False)) is EnqueueResult.QUEUED
+        assert await queue.offer(arrival(claimed=False)) is EnqueueResult.QUEUED
 
 
 async def test_a_claim_holds_seven_days_from_the_accepted_event(tmp_path: Path) -> None:
@@ -129,14 +137,20 @@ async def test_a_claim_holds_seven_days_from_the_accepted_event(tmp_path: Path) 
                 2 * week,
             )
         ]
-    assert offers == [Offer.QUEUED, Offer.DUPLICATE, Offer.DUPLICATE, Offer.QUEUED, Offer.DUPLICATE]
+    assert offers == [
+        EnqueueResult.QUEUED,
+        EnqueueResult.DUPLICATE,
+        EnqueueResult.DUPLICATE,
+        EnqueueResult.QUEUED,
+        EnqueueResult.DUPLICATE,
+    ]
 
 
 async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(90)))
+        await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in range(90)))
         await queue.offer(arrival("later", at=NOON + timedelta(days=8)))
-        await queue.settle([stored(q) for q in await queue.take(100)], [])
+        await queue.acknowledge([stored(q) for q in await queue.take(100)], [])
     with sqlite3.connect(tmp_path / "ingest.db") as file:
         claims = file.execute("SELECT id FROM claim").fetchall()
     assert claims == [(claim_id(WORKSPACE.bytes, "later"),)]
@@ -145,20 +159,20 @@ async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> No
 
 async def test_the_ledger_balances_through_every_state(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(5)))
+        await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in range(5)))
         await queue.offer(arrival("e0"))
-        await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.NO_BODY, NOON)
-        await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.INVALID_JSON, NOON)
+        await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON)
+        await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.INVALID_JSON, NOON)
         await queue.offer(arrival("e5"))
         bot, late, poison, *rest = await queue.take(10)
-        await queue.settle(
+        await queue.acknowledge(
             [stored(bot, is_bot=True), stored(late, timestamp=NOON - timedelta(hours=25)), stored(rest[0])],
-            [Quarantined(poison, "bad")],
+            [QuarantinedEvent(poison, "bad")],
         )
         row = await only_row(queue)
-        assert row.rejected_by_reason == {Reason.NO_BODY: 1, Reason.INVALID_JSON: 1}
+        assert row.rejected_by_reason == {RejectionReason.NO_BODY: 1, RejectionReason.INVALID_JSON: 1}
         assert (row.received, row.stored, row.duplicate, row.quarantined, row.in_flight) == (9, 3, 1, 1, 2)
-        assert (row.late, row.bots, row.balanced) == (1, 1, True)
+        assert (row.late, row.bots, row.is_balanced) == (1, 1, True)
         assert row.hour == NOON.replace(minute=0)
 
 
@@ -166,8 +180,8 @@ async def test_settling_twice_counts_once(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
         await queue.offer(arrival())
         (waiting,) = await queue.take(10)
-        await queue.settle([stored(waiting)], [])
-        await queue.settle([stored(waiting)], [])
+        await queue.acknowledge([stored(waiting)], [])
+        await queue.acknowledge([stored(waiting)], [])
         row = await only_row(queue)
     assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
 
@@ -176,28 +190,28 @@ async def test_a_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: 
     async with spool(tmp_path) as queue:
         await queue.offer(arrival())
         (waiting,) = await queue.take(10)
-        await queue.settle([], [Quarantined(waiting, "no number")])
+        await queue.acknowledge([], [QuarantinedEvent(waiting, "no number")])
         assert await queue.take(10) == []
         assert await queue.replay(WORKSPACE) == 1
         assert await queue.take(10) == [waiting]
         row = await only_row(queue)
-    assert (row.quarantined, row.in_flight, row.balanced) == (0, 1, True)
+    assert (row.quarantined, row.in_flight, row.is_balanced) == (0, 1, True)
 
 
 async def test_a_rejection_alone_is_durable_though_no_event_follows(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue, spool(tmp_path) as reader, asyncio.timeout(30):
-        await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.RATE_LIMITED, NOON)
-        while not (rows := await reader.ledger(WORKSPACE, NOON - timedelta(hours=1), NOON)):
+        await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON)
+        while not (rows := await reader.ledger_rows(WORKSPACE, NOON - timedelta(hours=1), NOON)):
             await asyncio.sleep(0.01)
     (row,) = rows
-    assert (row.received, row.rejected_by_reason) == (1, {Reason.RATE_LIMITED: 1})
+    assert (row.received, row.rejected_by_reason) == (1, {RejectionReason.RATE_LIMITED: 1})
 
 
 async def test_the_sequence_is_never_given_twice(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
         await queue.offer(arrival("a"))
         (first,) = await queue.take(1)
-        await queue.settle([stored(first)], [])
+        await queue.acknowledge([stored(first)], [])
     async with spool(tmp_path) as queue:
         await queue.offer(arrival("b"))
         (second,) = await queue.take(1)
@@ -208,39 +222,39 @@ async def test_a_failed_commit_keeps_nothing_frees_the_claims_and_the_next_one_w
     async with spool(tmp_path, busy_seconds=0.05) as queue:
         with sqlite3.connect(tmp_path / "ingest.db", isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
-            failures = await asyncio.gather(
+            failures = await asyncio.max_pending(
                 *(queue.offer(arrival(f"e{i}")) for i in range(20)), return_exceptions=True
             )
             other.execute("ROLLBACK")
         other.close()
-        assert {type(f) for f in failures} == {QueueFailed}
-        again = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(20)))
-        assert set(again) == {Offer.QUEUED}
+        assert {type(f) for f in failures} == {EnqueueFailed}
+        again = await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in range(20)))
+        assert set(again) == {EnqueueResult.QUEUED}
         assert (await only_row(queue)).received == 20
 
 
 async def test_a_text_no_file_can_keep_fails_alone(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        good, bad = await asyncio.gather(
+        good, bad = await asyncio.max_pending(
             queue.offer(arrival("good")), queue.offer(arrival("\ud800")), return_exceptions=True
         )
-    assert good is Offer.QUEUED
-    assert isinstance(bad, QueueFailed)
+    assert good is EnqueueResult.QUEUED
+    assert isinstance(bad, EnqueueFailed)
 
 
 async def test_beyond_the_bound_an_offer_fails_at_once(tmp_path: Path) -> None:
     async with spool(tmp_path, bound=10) as queue:
-        answers = await asyncio.gather(
+        answers = await asyncio.max_pending(
             *(queue.offer(arrival(f"e{i}")) for i in range(15)), return_exceptions=True
         )
-    assert [isinstance(a, QueueFailed) and a.detail for a in answers] == [False] * 10 + ["queue"] * 5
+    assert [isinstance(a, EnqueueFailed) and a.detail for a in answers] == [False] * 10 + ["queue"] * 5
 
 
 async def test_what_is_pending_at_the_end_is_made_durable(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
         pending = [asyncio.create_task(queue.offer(arrival(f"e{i}"))) for i in range(300)]
         await asyncio.sleep(0)
-    assert {await p for p in pending} == {Offer.QUEUED}
+    assert {await p for p in pending} == {EnqueueResult.QUEUED}
 
 
 async def test_counts_that_the_file_does_not_take_keep_nobody_from_the_end(tmp_path: Path) -> None:
@@ -248,19 +262,19 @@ async def test_counts_that_the_file_does_not_take_keep_nobody_from_the_end(tmp_p
     with closing(sqlite3.connect(tmp_path / "ingest.db", isolation_level=None)) as other:
         async with asyncio.timeout(30), spool(tmp_path, busy_seconds=0.05) as queue:
             other.execute("BEGIN IMMEDIATE")
-            await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.NO_BODY, NOON)
+            await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON)
     async with spool(tmp_path) as queue:
-        assert await queue.ledger(WORKSPACE, NOON.replace(minute=0), NOON + timedelta(hours=1)) == []
+        assert await queue.ledger_rows(WORKSPACE, NOON.replace(minute=0), NOON + timedelta(hours=1)) == []
 
 
 async def test_the_state_tells_how_far_behind_the_queue_is(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
         empty = await queue.state()
-        assert (empty.waiting, empty.oldest_received_at) == (0, None)
+        assert (empty.waiting_count, empty.oldest_received_at) == (0, None)
         await queue.offer(arrival("a"))
         await queue.offer(arrival("b", at=NOON + timedelta(minutes=1)))
         behind = await queue.state()
-        assert (behind.waiting, behind.oldest_received_at) == (2, NOON)
+        assert (behind.waiting_count, behind.oldest_received_at) == (2, NOON)
 
 
 async def test_the_ledger_is_asked_by_whole_hours_and_by_workspace(tmp_path: Path) -> None:
@@ -268,16 +282,18 @@ async def test_the_ledger_is_asked_by_whole_hours_and_by_workspace(tmp_path: Pat
         await queue.offer(arrival())
         await queue.offer(arrival(workspace=OTHER))
         hour = NOON.replace(minute=0)
-        assert len(await queue.ledger(WORKSPACE, hour, NOON)) == 1
-        assert await queue.ledger(WORKSPACE, NOON, NOON + timedelta(hours=1)) == []
-        assert await queue.ledger(WORKSPACE, hour - timedelta(hours=1), hour) == []
+        assert len(await queue.ledger_rows(WORKSPACE, hour, NOON)) == 1
+        assert await queue.ledger_rows(WORKSPACE, NOON, NOON + timedelta(hours=1)) == []
+        assert await queue.ledger_rows(WORKSPACE, hour - timedelta(hours=1), hour) == []
 
 
 def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
-    registry = load([("spool", ingest_spool)], discover=False)
-    assert isinstance(registry.open("queue", "spool:///ingest.db?bound=5", folder=tmp_path), Spool)
+    registry = load_plugins([("spool", ingest_spool)], discover=False)
+    assert isinstance(
+        registry.open_adapter("queue", "spool:///ingest.db?bound=5", folder=tmp_path), SpoolQueue
+    )
     with pytest.raises(StartupError, match="bond"):
-        registry.open("queue", "spool:///ingest.db?bond=5", folder=tmp_path)
+        registry.open_adapter("queue", "spool:///ingest.db?bond=5", folder=tmp_path)
 
 
 @settings(max_examples=25)
@@ -285,7 +301,7 @@ def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
     steps=st.lists(
         st.one_of(
             st.tuples(st.just("offer"), st.lists(st.integers(0, 6), min_size=1, max_size=150)),
-            st.tuples(st.just("reject"), st.sampled_from(list(Reason))),
+            st.tuples(st.just("reject"), st.sampled_from(list(RejectionReason))),
             st.tuples(st.just("settle"), st.integers(1, 5)),
             st.tuples(st.just("quarantine"), st.integers(1, 2)),
             st.tuples(st.just("replay"), st.none()),
@@ -297,37 +313,37 @@ def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
 def test_whatever_happens_the_ledger_balances(steps, tmp_path_factory) -> None:
     async def play() -> None:
         folder = tmp_path_factory.mktemp("spool")
-        queue = Spool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
+        queue = SpoolQueue(SpoolSettings(url="spool:///x", path=folder / "x.db"))
         await queue.start()
         known: set[int] = set()
         received = duplicate = 0
         for what, how in steps:
             if what == "offer":
-                answers = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in how))
-                assert answers.count(Offer.QUEUED) == len(set(how) - known)
+                answers = await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in how))
+                assert answers.count(EnqueueResult.QUEUED) == len(set(how) - known)
                 known |= set(how)
                 received += len(how)
-                duplicate += answers.count(Offer.DUPLICATE)
+                duplicate += answers.count(EnqueueResult.DUPLICATE)
             elif what == "reject":
-                await queue.reject(WORKSPACE, KEY, Channel.TRACK, how, NOON)
+                await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, how, NOON)
                 received += 1
             elif what == "settle":
-                await queue.settle([stored(q) for q in await queue.take(how)], [])
+                await queue.acknowledge([stored(q) for q in await queue.take(how)], [])
             elif what == "quarantine":
-                await queue.settle([], [Quarantined(q, "r") for q in await queue.take(how)])
+                await queue.acknowledge([], [QuarantinedEvent(q, "r") for q in await queue.take(how)])
             elif what == "replay":
                 await queue.replay(WORKSPACE)
             else:
                 await queue.aclose()
-                queue = Spool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
+                queue = SpoolQueue(SpoolSettings(url="spool:///x", path=folder / "x.db"))
                 await queue.start()
-            rows = await queue.ledger(WORKSPACE, NOON - timedelta(hours=1), NOON)
-            assert all(row.balanced for row in rows)
+            rows = await queue.ledger_rows(WORKSPACE, NOON - timedelta(hours=1), NOON)
+            assert all(row.is_balanced for row in rows)
         await queue.aclose()
-        queue = Spool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
-        rows = await queue.ledger(WORKSPACE, NOON - timedelta(hours=1), NOON)
+        queue = SpoolQueue(SpoolSettings(url="spool:///x", path=folder / "x.db"))
+        rows = await queue.ledger_rows(WORKSPACE, NOON - timedelta(hours=1), NOON)
         assert (sum(r.received for r in rows), sum(r.duplicate for r in rows)) == (received, duplicate)
-        assert all(row.balanced for row in rows)
+        assert all(row.is_balanced for row in rows)
         await queue.aclose()
 
     asyncio.run(play())

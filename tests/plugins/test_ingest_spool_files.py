@@ -10,13 +10,13 @@ from uuid import uuid4
 
 import pytest
 
-from plugins.ingest_spool.adapter import Spool
-from plugins.ingest_spool.arrivals import PLACES, micros
+from plugins.ingest_spool.adapter import SpoolQueue
+from plugins.ingest_spool.row_format import MAX_EVENTS_PER_BATCH, to_microseconds
 from plugins.ingest_spool.settings import SpoolSettings
-from service_core.intake.model import Channel, Quarantined, Reason
-from service_core.intake.ports import Offer
+from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, RejectionReason
+from service_core.ingestion.ports import EnqueueResult
 from service_core.kernel.errors import StartupError
-from service_core.testing.queue.kit import NOON, Sender, stored
+from service_core.testing.queue.kit import NOON, WriteKeyClient, stored_event
 
 WEEK = timedelta(days=7)
 
@@ -57,7 +57,7 @@ FIRST_FORM = """
 
 @asynccontextmanager
 async def spool(folder: Path, **given):
-    queue = Spool(SpoolSettings(url="spool:///ingest.db", path=folder / "ingest.db", **given))
+    queue = SpoolQueue(SpoolSettings(url="spool:///ingest.db", path=folder / "ingest.db", **given))
     await queue.start()
     try:
         yield queue
@@ -67,7 +67,7 @@ async def spool(folder: Path, **given):
 
 def old_row(arrival, seq=None):
     """The columns of an arrival in a file of the first form."""
-    at = micros(arrival.received_at)
+    at = to_microseconds(arrival.received_at)
     return (
         seq, arrival.workspace_id.bytes, arrival.key_id.bytes, "track", at // 3_600_000_000, arrival.event_id,
         arrival.claimed, at, arrival.body, arrival.user_agent, arrival.address,
@@ -75,61 +75,68 @@ def old_row(arrival, seq=None):
     )  # fmt: skip
 
 
-def old_file(path: Path, sender: Sender) -> None:
+def old_file(path: Path, sender: WriteKeyClient) -> None:
     """A file of the first form: three arrivals wait, one is set aside, 2000 have left."""
     waiting = {
-        2001: sender.arrival("ä"),
-        2003: sender.arrival("b", headers={}),
-        3005: sender.arrival("c", claimed=False),
+        2001: sender.received_event("ä"),
+        2003: sender.received_event("b", headers={}),
+        3005: sender.received_event("c", claimed=False),
     }
-    lane = sender.workspace.bytes, sender.key.bytes, "track", micros(NOON) // 3_600_000_000
+    lane = sender.workspace.bytes, sender.key.bytes, "track", to_microseconds(NOON) // 3_600_000_000
     with closing(sqlite3.connect(path)) as file, file:
         file.executescript(FIRST_FORM)
         places = ", ?" * 11
         file.executemany(
             f"INSERT INTO arrival VALUES (?{places})", [old_row(a, s) for s, a in waiting.items()]
         )
-        file.execute(f"INSERT INTO quarantine VALUES (?{places}, 'bad')", old_row(sender.arrival("d"), 2002))
+        file.execute(
+            f"INSERT INTO quarantine VALUES (?{places}, 'bad')", old_row(sender.received_event("d"), 2002)
+        )
         claims = [("ä", NOON), ("b", NOON), ("d", NOON - WEEK), ("old", NOON - WEEK - timedelta(seconds=1))]
         file.executemany(
-            "INSERT INTO claim VALUES (?, ?, ?)", [(lane[0], event_id, micros(at)) for event_id, at in claims]
+            "INSERT INTO claim VALUES (?, ?, ?)",
+            [(lane[0], event_id, to_microseconds(at)) for event_id, at in claims],
         )
         file.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, 10, 2, 1, 1, 1, 0)", lane)
         file.execute("INSERT INTO rejection VALUES (?, ?, ?, ?, 'no_body', 3)", lane)
 
 
 async def test_a_file_of_the_first_form_is_carried_over_with_all_that_is_in_it(tmp_path: Path) -> None:
-    sender = Sender()
+    sender = WriteKeyClient()
     old_file(tmp_path / "ingest.db", sender)
     async with spool(tmp_path) as queue:
         taken = await queue.take(10)
         assert [waiting.seq for waiting in taken] == [2001, 2003, 3005]
-        assert taken[0].arrival == sender.arrival("ä")
-        assert taken[1].arrival == sender.arrival("b", headers={})
-        assert taken[2].arrival == sender.arrival("c", claimed=False)
-        (aside,) = await queue.quarantined(sender.workspace, 10)
-        assert (aside.queued.seq, aside.queued.arrival, aside.reason) == (2002, sender.arrival("d"), "bad")
-        row = await sender.row(queue)
+        assert taken[0].arrival == sender.received_event("ä")
+        assert taken[1].arrival == sender.received_event("b", headers={})
+        assert taken[2].arrival == sender.received_event("c", claimed=False)
+        (aside,) = await queue.list_quarantined(sender.workspace, 10)
+        assert (aside.queued.seq, aside.queued.arrival, aside.reason) == (
+            2002,
+            sender.received_event("d"),
+            "bad",
+        )
+        row = await sender.ledger_row(queue)
         assert (row.received, row.duplicate, row.stored, row.quarantined, row.in_flight, row.late) == (
             10, 2, 1, 1, 3, 1
         )  # fmt: skip
-        assert row.rejected_by_reason == {Reason.NO_BODY: 3}
-        assert row.balanced
-        answers = [await queue.offer(sender.arrival(event_id)) for event_id in ("ä", "b", "d", "old")]
-        assert answers == [Offer.DUPLICATE] * 3 + [Offer.QUEUED]
+        assert row.rejected_by_reason == {RejectionReason.NO_BODY: 3}
+        assert row.is_balanced
+        answers = [await queue.offer(sender.received_event(event_id)) for event_id in ("ä", "b", "d", "old")]
+        assert answers == [EnqueueResult.DUPLICATE] * 3 + [EnqueueResult.QUEUED]
         assert await queue.replay(sender.workspace) == 1
         seqs = [waiting.seq for waiting in await queue.take(10)]
         assert seqs[:4] == [2001, 2002, 2003, 3005]
         assert seqs[4] > 3005
-        await queue.settle([stored(waiting) for waiting in await queue.take(10)], [])
+        await queue.acknowledge([stored_event(waiting) for waiting in await queue.take(10)], [])
         assert await queue.take(10) == []
 
 
 async def test_processes_that_open_an_old_file_together_carry_it_over_once(tmp_path: Path) -> None:
-    sender = Sender()
+    sender = WriteKeyClient()
     old_file(tmp_path / "ingest.db", sender)
-    queues = [Spool(SpoolSettings(url="spool:///x", path=tmp_path / "ingest.db")) for _ in range(3)]
-    await asyncio.gather(*(queue.start() for queue in queues))
+    queues = [SpoolQueue(SpoolSettings(url="spool:///x", path=tmp_path / "ingest.db")) for _ in range(3)]
+    await asyncio.max_pending(*(queue.start() for queue in queues))
     taken = [[waiting.seq for waiting in await queue.take(10)] for queue in queues]
     for queue in queues:
         await queue.aclose()
@@ -139,76 +146,93 @@ async def test_processes_that_open_an_old_file_together_carry_it_over_once(tmp_p
 async def test_arrivals_beyond_one_batch_keep_their_order_and_have_sequences_of_their_own(
     tmp_path: Path,
 ) -> None:
-    sender, number = Sender(), 2 * PLACES + 5
+    sender, number = WriteKeyClient(), 2 * MAX_EVENTS_PER_BATCH + 5
     async with spool(tmp_path) as queue:
-        offers = await asyncio.gather(*(queue.offer(sender.arrival(f"e{n}")) for n in range(number)))
-        assert set(offers) == {Offer.QUEUED}
+        offers = await asyncio.max_pending(
+            *(queue.offer(sender.received_event(f"e{n}")) for n in range(number))
+        )
+        assert set(offers) == {EnqueueResult.QUEUED}
         taken = await queue.take(10_000)
     assert [waiting.arrival.event_id for waiting in taken] == [f"e{n}" for n in range(number)]
     assert [waiting.seq for waiting in taken] == sorted({waiting.seq for waiting in taken})
 
 
 async def test_parts_of_a_batch_leave_and_come_back_whole(tmp_path: Path) -> None:
-    sender = Sender()
+    sender = WriteKeyClient()
     async with spool(tmp_path) as queue:
-        await asyncio.gather(*(queue.offer(sender.arrival(f"e{n}", body=b"{%d}" % n)) for n in range(6)))
+        await asyncio.max_pending(
+            *(queue.offer(sender.received_event(f"e{n}", body=b"{%d}" % n)) for n in range(6))
+        )
         whole = await queue.take(10)
-        await queue.settle([stored(whole[0])], [Quarantined(whole[2], "bad"), Quarantined(whole[5], "bad")])
+        await queue.acknowledge(
+            [stored_event(whole[0])], [QuarantinedEvent(whole[2], "bad"), QuarantinedEvent(whole[5], "bad")]
+        )
         assert await queue.take(10) == [whole[1], whole[3], whole[4]]
         assert await queue.take(2) == [whole[1], whole[3]]
-        await queue.settle([stored(whole[1])], [])
+        await queue.acknowledge([stored_event(whole[1])], [])
         assert await queue.replay(sender.workspace) == 2
         assert await queue.take(10) == whole[2:]
-        await queue.settle([stored(waiting) for waiting in whole[2:5]], [Quarantined(whole[5], "bad")])
+        await queue.acknowledge(
+            [stored_event(waiting) for waiting in whole[2:5]], [QuarantinedEvent(whole[5], "bad")]
+        )
         assert await queue.take(10) == []
         assert await queue.replay(sender.workspace) == 1
         assert await queue.take(10) == whole[5:]
-        row = await sender.row(queue)
+        row = await sender.ledger_row(queue)
         assert (row.received, row.stored, row.quarantined, row.in_flight) == (6, 5, 0, 1)
 
 
 async def test_repeats_renewed_ids_and_rejections_share_a_commit_with_new_events(tmp_path: Path) -> None:
-    sender, later = Sender(), NOON + WEEK + timedelta(seconds=1)
+    sender, later = WriteKeyClient(), NOON + WEEK + timedelta(seconds=1)
     async with spool(tmp_path) as queue:
-        await asyncio.gather(queue.offer(sender.arrival("a")), queue.offer(sender.arrival("b", at=later)))
-        await queue.reject(sender.workspace, sender.key, Channel.TRACK, Reason.NO_BODY, later)
+        await asyncio.max_pending(
+            queue.offer(sender.received_event("a")), queue.offer(sender.received_event("b", at=later))
+        )
+        await queue.count_rejected(
+            sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.NO_BODY, later
+        )
         sent = [("a", True), ("b", True), ("c", True), ("c", True), ("a", True), ("a", False)]
-        offers = await asyncio.gather(
-            *(queue.offer(sender.arrival(name, at=later, claimed=claimed)) for name, claimed in sent)
+        offers = await asyncio.max_pending(
+            *(queue.offer(sender.received_event(name, at=later, claimed=claimed)) for name, claimed in sent)
         )
         expected = [True, False, True, False, False, True]
-        assert [offer is Offer.QUEUED for offer in offers] == expected
-        assert await queue.offer(sender.arrival("a", at=later + WEEK)) is Offer.DUPLICATE
-        rows = {row.hour: row for row in await sender.rows(queue)}
+        assert [offer is EnqueueResult.QUEUED for offer in offers] == expected
+        assert await queue.offer(sender.received_event("a", at=later + WEEK)) is EnqueueResult.DUPLICATE
+        rows = {row.hour: row for row in await sender.ledger_rows(queue)}
     row = rows[datetime(later.year, later.month, later.day, later.hour, tzinfo=UTC)]
     assert (row.received, row.duplicate, row.in_flight, row.rejected) == (8, 3, 4, 1)
-    assert all(row.balanced for row in rows.values())
+    assert all(row.is_balanced for row in rows.values())
 
 
 async def test_claims_whose_window_is_over_go_wherever_they_lie(tmp_path: Path) -> None:
-    sender, other = Sender(), uuid4()
+    sender, other = WriteKeyClient(), uuid4()
     async with spool(tmp_path) as queue:
-        await asyncio.gather(*(queue.offer(sender.arrival(f"e{n}")) for n in range(2_000)))
-        await queue.offer(sender.arrival("later", at=NOON + WEEK + timedelta(seconds=1), workspace_id=other))
+        await asyncio.max_pending(*(queue.offer(sender.received_event(f"e{n}")) for n in range(2_000)))
+        await queue.offer(
+            sender.received_event("later", at=NOON + WEEK + timedelta(seconds=1), workspace_id=other)
+        )
         (*_, latest) = taken = await queue.take(3_000)
-        await queue.settle([stored(waiting) for waiting in taken[:-1]], [])
-        await queue.settle([stored(latest)], [])
+        await queue.acknowledge([stored_event(waiting) for waiting in taken[:-1]], [])
+        await queue.acknowledge([stored_event(latest)], [])
         claims = -1
         async with asyncio.timeout(30):
             while claims != 1:
-                await queue.settle([stored(latest)], [])
+                await queue.acknowledge([stored_event(latest)], [])
                 with closing(sqlite3.connect(tmp_path / "ingest.db")) as file:
                     (claims,) = file.execute("SELECT count(*) FROM claim").fetchone()
         again = NOON + WEEK + timedelta(seconds=2)
-        assert await queue.offer(sender.arrival("later", at=again, workspace_id=other)) is Offer.DUPLICATE
-        assert await queue.offer(sender.arrival("e0", at=again)) is Offer.QUEUED
+        assert (
+            await queue.offer(sender.received_event("later", at=again, workspace_id=other))
+            is EnqueueResult.DUPLICATE
+        )
+        assert await queue.offer(sender.received_event("e0", at=again)) is EnqueueResult.QUEUED
 
 
-@pytest.mark.parametrize("ask", [Spool.check, Spool.start])
+@pytest.mark.parametrize("ask", [SpoolQueue.check, SpoolQueue.start])
 async def test_a_file_that_is_no_queue_is_refused_in_a_sentence(tmp_path, ask):
     file = tmp_path / "ingest.db"
     file.write_text("what somebody put here by mistake")
-    queue = Spool(SpoolSettings(url="spool:///ingest.db", path=file))
+    queue = SpoolQueue(SpoolSettings(url="spool:///ingest.db", path=file))
     with pytest.raises(StartupError, match=r"ingest\.db cannot be used as the ingest queue: .*no.* database"):
         await ask(queue)
     await queue.aclose()

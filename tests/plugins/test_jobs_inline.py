@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.extension.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
 
@@ -35,7 +35,7 @@ class Bench:
 
 @pytest.fixture
 def opened(tmp_path):
-    return lambda url="inline://": load().open("jobs", url, folder=tmp_path)
+    return lambda url="inline://": load_plugins().open_adapter("jobs", url, folder=tmp_path)
 
 
 async def stopped(task, stop):
@@ -45,7 +45,7 @@ async def stopped(task, stop):
 
 async def test_what_waits_is_done_at_the_start_and_what_comes_when_woken(opened):
     jobs, bench, stop = opened("inline://?rescan_seconds=60"), Bench("a", "b"), asyncio.Event()
-    here = asyncio.create_task(jobs.work_here(bench.work, stop))
+    here = asyncio.create_task(jobs.run_worker(bench.work, stop))
     await bench.until(lambda: bench.asked == 3)
     assert bench.done == ["a", "b"]
     bench.waiting.append("c")
@@ -57,7 +57,7 @@ async def test_what_waits_is_done_at_the_start_and_what_comes_when_woken(opened)
 
 async def test_jobs_are_looked_for_unasked(opened):
     jobs, bench, stop = opened("inline://?rescan_seconds=0.01"), Bench(), asyncio.Event()
-    here = asyncio.create_task(jobs.work_here(bench.work, stop))
+    here = asyncio.create_task(jobs.run_worker(bench.work, stop))
     await bench.until(lambda: bench.asked > 2)
     assert bench.done == []
     bench.waiting.append("a")
@@ -69,7 +69,7 @@ async def test_jobs_are_looked_for_unasked(opened):
 async def test_a_turn_that_fails_does_not_end_the_worker(opened, caplog):
     jobs, stop = opened("inline://?rescan_seconds=0.01"), asyncio.Event()
     bench = Bench(RuntimeError("of ann@example.com"), "a")
-    here = asyncio.create_task(jobs.work_here(bench.work, stop))
+    here = asyncio.create_task(jobs.run_worker(bench.work, stop))
     await bench.until(lambda: bench.done == ["a"])
     await stopped(here, stop)
     assert "RuntimeError" in caplog.text
@@ -87,7 +87,7 @@ async def test_as_many_jobs_as_workers_run_side_by_side(opened):
         finally:
             ended.append(None)
 
-    here = asyncio.create_task(opened("inline://?workers=3").work_here(work, stop))
+    here = asyncio.create_task(opened("inline://?workers=3").run_worker(work, stop))
     async with asyncio.timeout(30):
         for _ in range(3):
             await started.acquire()

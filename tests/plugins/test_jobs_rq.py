@@ -15,21 +15,21 @@ import pytest
 from redis import Redis
 
 from hosts.composition.compose import compose
-from hosts.composition.load import load_settings
-from hosts.worker.exports import exporter_of
-from service_core.access.keys import found_workspace
-from service_core.delivery.exports.ports import QueueDown
-from service_core.extension.registry import load
-from service_core.gateway.exchange import Request
+from hosts.composition.load_settings import load_settings
+from hosts.worker.exports import build_exporter
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.api.http_messages import ApiRequest
+from service_core.delivery.exports.ports import JobQueueUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
-from tests.processes import child
+from tests.fixtures.processes import running_process
 
 QUEUE = "rq:queue:touchpoint-exports"
 
 
 @asynccontextmanager
 async def jobs_of(url, folder, patience_seconds=5):
-    opened = load().open("jobs", f"{url}?patience_seconds={patience_seconds}", folder=folder)
+    opened = load_plugins().open_adapter("jobs", f"{url}?patience_seconds={patience_seconds}", folder=folder)
     yield opened
     await opened.aclose()
 
@@ -64,10 +64,10 @@ async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, 
 
 
 async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, hasty, redis_server):
-    for harm, heal in ((redis_server.hang, redis_server.go_on), (redis_server.kill, redis_server.start)):
+    for harm, heal in ((redis_server.hang, redis_server.resume), (redis_server.kill, redis_server.start)):
         harm()
         async with asyncio.timeout(60):
-            with pytest.raises(QueueDown):
+            with pytest.raises(JobQueueUnavailable):
                 await hasty.wake(uuid4())
         heal()
         await jobs.wake(uuid4())
@@ -81,13 +81,13 @@ async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(
     redis_server.hang()
     with pytest.raises(StartupError, match=r"exports\.jobs does not answer"):
         await hasty.check()
-    redis_server.go_on()
+    redis_server.resume()
     await jobs.check()
 
 
 async def test_work_in_the_serving_process_ends_at_once(jobs):
     stop, asked = asyncio.Event(), []
-    here = asyncio.create_task(jobs.work_here(asked.append, stop))
+    here = asyncio.create_task(jobs.run_worker(asked.append, stop))
     await asyncio.wait_for(here, 30)
     assert not stop.is_set()
     assert asked == []
@@ -96,11 +96,11 @@ async def test_work_in_the_serving_process_ends_at_once(jobs):
 def test_a_queue_without_a_server_stops_the_start(tmp_path):
     for url in ("redis://", "redis://host/x", "redis://host?queue=a b", "redis://host?nice=1"):
         with pytest.raises(StartupError):
-            load().open("jobs", url, folder=tmp_path)
+            load_plugins().open_adapter("jobs", url, folder=tmp_path)
 
 
 def test_the_worker_itself_loads_no_data_frames():
-    code = "import sys, hosts.worker.apart, plugins.jobs_rq.worker; print([m for m in ('polars', 'duckdb') if m in sys.modules])"
+    code = "import sys, hosts.worker.export_worker, plugins.jobs_rq.worker; print([m for m in ('polars', 'duckdb') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -117,13 +117,13 @@ class Deployment:
         self.key = ""
 
     async def open(self):
-        made = await found_workspace(self.service.ports.workspace, datetime.now(UTC), name="Shop")
+        made = await create_workspace_with_keys(self.service.ports.workspace, datetime.now(UTC), name="Shop")
         self.key = made.agent_key.secret
 
     async def ask(self, method, path, body=None):
         headers = {"authorization": f"Bearer {self.key}"}
         content = json.dumps(body).encode() if body else b""
-        return json.loads((await self.service.dispatch(Request(method, path, "", headers, content))).body)
+        return json.loads((await self.service.dispatch(ApiRequest(method, path, "", headers, content))).body)
 
     async def order(self):
         dates = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
@@ -132,7 +132,7 @@ class Deployment:
     async def final(self, export_id, seconds=200):
         async with asyncio.timeout(seconds):
             while True:
-                job = await self.service.ports.workspace.export(UUID(export_id))
+                job = await self.service.ports.workspace.find_export(UUID(export_id))
                 if job.status in {"completed", "failed"}:
                     return job
                 await asyncio.sleep(0.05)
@@ -142,7 +142,7 @@ class Deployment:
         command = [sys.executable, "-m", "hosts.cli", "worker", "--config", str(self.config)]
         with (
             (self.config.parent / "worker.log").open("ab") as log,
-            child(command, stdout=log, stderr=log) as process,
+            running_process(command, stdout=log, stderr=log) as process,
         ):
             yield process
 
@@ -160,8 +160,8 @@ async def test_workers_do_what_they_are_woken_for_also_when_the_queue_forgets(de
     forgotten = [await deployment.order() for _ in range(2)]
     redis.flushall()
     with deployment.worker():
-        exporter = exporter_of(deployment.service.ports, deployment.service.registry)
-        await exporter.rouse(deployment.service.ports.jobs)
+        exporter = build_exporter(deployment.service.ports, deployment.service.registry)
+        await exporter.wake_workers(deployment.service.ports.jobs)
         jobs = [await deployment.final(export_id) for export_id in forgotten]
         jobs.append(await deployment.final(await deployment.order()))
     assert [(job.status, job.row_count) for job in jobs] == [("completed", 0)] * 3

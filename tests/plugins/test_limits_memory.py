@@ -7,10 +7,10 @@ import pytest
 
 from plugins import limits_memory
 from plugins.limits_memory.adapter import MemoryLimiter
-from service_core.extension.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load([("limits_memory", limits_memory)], discover=False)
+REGISTRY = load_plugins([("limits_memory", limits_memory)], discover=False)
 
 
 @pytest.fixture
@@ -20,24 +20,24 @@ def standing_clock():
 
 async def test_400_requests_at_once_never_pass_a_limit_of_100(standing_clock):
     limiter = MemoryLimiter(capacity=10, clock=standing_clock)
-    spent = await asyncio.gather(*(limiter.spend("key", 100, 60) for _ in range(400)))
+    spent = await asyncio.max_pending(*(limiter.consume("key", 100, 60) for _ in range(400)))
     assert sum(allowance.allowed for allowance in spent) == 100
 
 
 async def test_keys_and_window_lengths_are_counted_apart(standing_clock):
     limiter = MemoryLimiter(capacity=10, clock=standing_clock)
-    assert (await limiter.spend("a", 1, 60)).allowed
-    assert (await limiter.spend("b", 1, 60)).allowed
-    assert (await limiter.spend("a", 1, 1)).allowed
-    assert not (await limiter.spend("a", 1, 60)).allowed
+    assert (await limiter.consume("a", 1, 60)).allowed
+    assert (await limiter.consume("b", 1, 60)).allowed
+    assert (await limiter.consume("a", 1, 1)).allowed
+    assert not (await limiter.consume("a", 1, 60)).allowed
 
 
 async def test_it_opens_by_its_url_and_counts(tmp_path):
-    limiter = REGISTRY.open("limits", "memory://?capacity=5", folder=tmp_path)
+    limiter = REGISTRY.open_adapter("limits", "memory://?capacity=5", folder=tmp_path)
     assert (await limiter.spend("key", 10, 3600)).limit == 10
 
 
 @pytest.mark.parametrize("url", ["memory://?capacity=0", "memory://?size=5"])
 def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError):
-        REGISTRY.open("limits", url, folder=tmp_path)
+        REGISTRY.open_adapter("limits", url, folder=tmp_path)

@@ -7,19 +7,19 @@ from unittest.mock import Mock
 import pytest
 
 from plugins.limits_redis.adapter import RedisLimiter
-from plugins.limits_redis.breaker import PROBE_SECONDS, Breaker
-from service_core.access.ports import LimiterDown
-from service_core.extension.registry import load
+from plugins.limits_redis.breaker import PROBE_SECONDS, CircuitBreaker
+from service_core.access.ports import RateLimiterUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
-from service_core.testing.limiter import AGES
+from service_core.testing.rate_limiter import AGES
 
-REGISTRY = load()
+REGISTRY = load_plugins()
 
 
 @asynccontextmanager
 async def limiter(url, folder, **given):
     query = "&".join(f"{name}={value}" for name, value in ({"patience_seconds": 5} | given).items())
-    opened = REGISTRY.open("limits", f"{url}/0?{query}", folder=folder)
+    opened = REGISTRY.open_adapter("limits", f"{url}/0?{query}", folder=folder)
     try:
         yield opened
     finally:
@@ -29,7 +29,7 @@ async def limiter(url, folder, **given):
 async def test_two_processes_count_together_and_a_restart_of_one_resets_nothing(redis_url, tmp_path):
     key = f"{tmp_path}:shared"
     async with limiter(redis_url, tmp_path) as one, limiter(redis_url, tmp_path) as two:
-        answers = await asyncio.gather(
+        answers = await asyncio.max_pending(
             *(process.spend(key, 50, AGES) for _ in range(50) for process in (one, two))
         )
     assert sum(allowance.allowed for allowance in answers) == 50
@@ -69,7 +69,7 @@ async def test_nobody_listening_is_told_at_once(tmp_path):
     # Before nobody waits any more, three would have waited for 15 seconds.
     async with limiter("redis://127.0.0.1:1", tmp_path) as opened, asyncio.timeout(12):
         for _ in range(20):
-            with pytest.raises(LimiterDown):
+            with pytest.raises(RateLimiterUnavailable):
                 await opened.spend("key", 5, 60)
 
 
@@ -80,22 +80,22 @@ async def test_a_server_that_hangs_costs_three_callers_their_patience_and_the_ne
         while not await passes(opened):
             await asyncio.sleep(0.05)
         now = 100.0
-        opened._breaker = Breaker(lambda: now)
+        opened._breaker = CircuitBreaker(lambda: now)
         opened._script = Mock(side_effect=opened._script)
         redis_server.hang()
         for _ in range(20):
-            with pytest.raises(LimiterDown):
+            with pytest.raises(RateLimiterUnavailable):
                 await opened.spend("key", 5, AGES)
         assert opened._script.call_count == 3
-        redis_server.go_on()
+        redis_server.resume()
         while not await passes(opened):
             now += PROBE_SECONDS
 
 
 async def passes(opened: RedisLimiter) -> bool:
     try:
-        return (await opened.spend("after", 1_000_000, AGES)).allowed
-    except LimiterDown:
+        return (await opened.consume("after", 1_000_000, AGES)).allowed
+    except RateLimiterUnavailable:
         return False
 
 
@@ -110,11 +110,11 @@ async def passes(opened: RedisLimiter) -> bool:
 )
 def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError):
-        REGISTRY.open("limits", url, folder=tmp_path)
+        REGISTRY.open_adapter("limits", url, folder=tmp_path)
 
 
 def test_a_url_may_ask_for_tls_and_name_a_user(tmp_path):
-    opened = REGISTRY.open("limits", "rediss://ann:secret@redis.example:6390/3", folder=tmp_path)
+    opened = REGISTRY.open_adapter("limits", "rediss://ann:secret@redis.example:6390/3", folder=tmp_path)
     options = opened._redis.connection_pool.connection_kwargs
     assert (options["host"], options["port"], options["db"], options["username"]) == (
         "redis.example",
@@ -127,24 +127,24 @@ def test_a_url_may_ask_for_tls_and_name_a_user(tmp_path):
 
 def test_the_circuit_opens_with_the_third_failure_and_lets_one_try_through_each_second():
     now = 100.0
-    breaker = Breaker(lambda: now)
+    breaker = CircuitBreaker(lambda: now)
     for _ in range(3):
         assert breaker.may_try()
-        breaker.failed()
+        breaker.record_failure()
     assert not breaker.may_try()
     now += 1
     assert [breaker.may_try() for _ in range(3)] == [True, False, False]
-    breaker.failed()
+    breaker.record_failure()
     now += 1
     assert breaker.may_try()
-    breaker.succeeded()
+    breaker.record_success()
     assert all(breaker.may_try() for _ in range(3))
 
 
 def test_a_success_between_failures_keeps_the_circuit_closed():
-    breaker = Breaker(lambda: 0.0)
+    breaker = CircuitBreaker(lambda: 0.0)
     for _ in range(10):
-        breaker.failed()
-        breaker.failed()
-        breaker.succeeded()
+        breaker.record_failure()
+        breaker.record_failure()
+        breaker.record_success()
     assert breaker.may_try()

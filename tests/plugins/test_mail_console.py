@@ -3,15 +3,17 @@
 import logging
 
 from plugins import mail_console
-from service_core.access.mail import Message
-from service_core.extension.registry import load
+from service_core.access.email_sender import EmailMessage
+from service_core.extensions.registry import load_plugins
 
 
 async def test_a_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):
-    mail = load([("console", mail_console)], discover=False).open("mail", "console://", folder=tmp_path)
+    mail = load_plugins([("console", mail_console)], discover=False).open_adapter(
+        "mail", "console://", folder=tmp_path
+    )
     with caplog.at_level(logging.DEBUG):
         await mail.send(
-            Message("ann@example.com", "Choose your password", "https://app/password?token=secret")
+            EmailMessage("ann@example.com", "Choose your password", "https://app/password?token=secret")
         )
     printed = capsys.readouterr()
     assert "To: ann@example.com\nSubject: Choose your password\n" in printed.err
@@ -20,4 +22,4 @@ async def test_a_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):
 
 
 def test_a_message_does_not_show_its_text():
-    assert "secret" not in repr(Message("ann@example.com", "Subject", "https://app/?token=secret"))
+    assert "secret" not in repr(EmailMessage("ann@example.com", "Subject", "https://app/?token=secret"))

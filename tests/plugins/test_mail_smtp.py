@@ -9,12 +9,12 @@ from email.policy import default
 import pytest
 
 from plugins import mail_smtp
-from service_core.access.mail import MailDown, Message
-from service_core.extension.registry import load
+from service_core.access.email_sender import EmailMessage, EmailSenderUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load([("smtp", mail_smtp)], discover=False)
-LETTER = Message(
+REGISTRY = load_plugins([("smtp", mail_smtp)], discover=False)
+LETTER = EmailMessage(
     "ann@example.com", "Einladung für Ann\nBcc: eve@example.com", "Grüße\nhttps://app/?token=t\n"
 )
 
@@ -67,7 +67,7 @@ def mail(folder, address, **options):
     query = "&".join(
         f"{k}={v}" for k, v in {"sender": "touchpoint@example.com", "security": "none", **options}.items()
     )
-    return REGISTRY.open("mail", f"smtp://{address}?{query}", folder=folder)
+    return REGISTRY.open_adapter("mail", f"smtp://{address}?{query}", folder=folder)
 
 
 async def test_a_mail_arrives_as_it_was_written_and_a_subject_is_one_line(tmp_path):
@@ -89,7 +89,7 @@ async def test_it_signs_in_with_percent_encoded_names(tmp_path):
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 async def test_a_server_without_tls_gets_no_mail(tmp_path, security):
     async with serving() as server:
-        with pytest.raises(MailDown):
+        with pytest.raises(EmailSenderUnavailable):
             await mail(tmp_path, f"127.0.0.1:{server.port}", security=security, seconds=2).send(LETTER)
     assert server.letters == []
 
@@ -97,10 +97,10 @@ async def test_a_server_without_tls_gets_no_mail(tmp_path, security):
 async def test_a_server_that_refuses_or_is_away_is_said(tmp_path):
     async with serving() as server:
         server.refuse = b"550 no ann@example.com here"
-        with pytest.raises(MailDown) as caught:
+        with pytest.raises(EmailSenderUnavailable) as caught:
             await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
     assert "ann@example.com" not in str(caught.value)
-    with pytest.raises(MailDown):
+    with pytest.raises(EmailSenderUnavailable):
         await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
 
 
@@ -143,12 +143,12 @@ async def test_a_look_at_a_server_that_says_nothing_ends(tmp_path):
 
 async def test_an_address_that_is_none_is_not_sent(tmp_path):
     async with serving() as server:
-        with pytest.raises(MailDown):
-            await mail(tmp_path, f"127.0.0.1:{server.port}").send(Message("a\nb@example.com", "x", "y"))
+        with pytest.raises(EmailSenderUnavailable):
+            await mail(tmp_path, f"127.0.0.1:{server.port}").send(EmailMessage("a\nb@example.com", "x", "y"))
     assert server.letters == []
 
 
 @pytest.mark.parametrize("url", ["smtp://", "smtp://host", "smtp://host?sender=a@b.c&security=ssl"])
 def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError):
-        REGISTRY.open("mail", url, folder=tmp_path)
+        REGISTRY.open_adapter("mail", url, folder=tmp_path)

@@ -14,30 +14,41 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from plugins import passkeys_webauthn
-from service_core.access.members.model import Account
-from service_core.access.passkeys.model import Asserted, Attested, Passkey, relying_party
-from service_core.access.passkeys.ports import NotProved
-from service_core.extension.registry import load
+from service_core.access.members.models import Account
+from service_core.access.passkeys.models import (
+    AuthenticationResponse,
+    Passkey,
+    RegistrationResponse,
+    build_relying_party,
+)
+from service_core.access.passkeys.ports import InvalidPasskeyResponse
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.ids import new_id
-from tests.web.authenticator import ORIGIN, Authenticator, decoded
+from tests.fixtures.software_authenticator import ORIGIN, SoftwareAuthenticator, base64url_decode
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 ANN = Account(new_id(), "ann@example.com", "Ann", NOW)
-PARTY = relying_party(f"{ORIGIN}/app")
+PARTY = build_relying_party(f"{ORIGIN}/app")
 CHALLENGE = "A" * 43
-WEBAUTHN = load([("webauthn", passkeys_webauthn)], discover=False).open(
+WEBAUTHN = load_plugins([("webauthn", passkeys_webauthn)], discover=False).open_adapter(
     "passkeys", "webauthn://", folder=Path()
 )
 
 
 def read(kind, form):
     """Fields of a form as the value the port takes."""
-    return kind(**{field.name: decoded(form[field.name]) for field in fields(kind) if field.name in form})
+    return kind(
+        **{field.name: base64url_decode(form[field.name]) for field in fields(kind) if field.name in form}
+    )
 
 
 async def made_by(device, **bent):
     form = device.make(json.loads(await WEBAUTHN.ask_to_make(PARTY, CHALLENGE, ANN, []))) | bent
-    sent = Attested(decoded(form["client_data"]), decoded(form["attestation"]), frozenset({"usb", "rumour"}))
+    sent = RegistrationResponse(
+        base64url_decode(form["client_data"]),
+        base64url_decode(form["attestation"]),
+        frozenset({"usb", "rumour"}),
+    )
     made = await WEBAUTHN.read_made(PARTY, CHALLENGE, sent)
     kept = (made.credential_id, made.public_key, made.counter, made.transports)
     return Passkey(new_id(), ANN.id, "Key", *kept, NOW)
@@ -45,7 +56,7 @@ async def made_by(device, **bent):
 
 async def signed_by(device, passkey, **bent):
     form = device.sign(json.loads(await WEBAUTHN.ask_to_sign(PARTY, CHALLENGE))) | bent
-    return await WEBAUTHN.read_signed(PARTY, CHALLENGE, read(Asserted, form), passkey)
+    return await WEBAUTHN.read_signed(PARTY, CHALLENGE, read(AuthenticationResponse, form), passkey)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +69,7 @@ async def signed_by(device, passkey, **bent):
     ids=["ES256", "EdDSA", "RS256"],
 )
 async def test_every_kind_of_key_that_is_asked_for_signs_in(new_key):
-    device = Authenticator(key=new_key(), counter=4)
+    device = SoftwareAuthenticator(key=new_key(), counter=4)
     passkey = await made_by(device)
     assert (passkey.counter, passkey.transports) == (4, {"usb"})
     device.counter = 2**32 - 1
@@ -66,33 +77,36 @@ async def test_every_kind_of_key_that_is_asked_for_signs_in(new_key):
 
 
 async def test_a_key_that_cannot_be_read_is_not_kept():
-    device = Authenticator()
+    device = SoftwareAuthenticator()
     device._public = lambda: {1: 2, 3: -7, -1: 1, -2: bytes(32), -3: bytes(32)}
-    with pytest.raises(NotProved):
+    with pytest.raises(InvalidPasskeyResponse):
         await made_by(device)
 
 
 async def test_an_id_longer_than_the_standard_has_it_is_not_kept():
-    assert len((await made_by(Authenticator(credential_id=bytes(1023)))).credential_id) == 1023
-    with pytest.raises(NotProved):
-        await made_by(Authenticator(credential_id=bytes(1024)))
+    assert len((await made_by(SoftwareAuthenticator(credential_id=bytes(1023)))).credential_id) == 1023
+    with pytest.raises(InvalidPasskeyResponse):
+        await made_by(SoftwareAuthenticator(credential_id=bytes(1024)))
 
 
 @given(some.one_of(some.binary(), some.recursive(some.none() | some.binary(), some.lists).map(cbor2.dumps)))
 async def test_whatever_is_sent_proves_nothing(sent):
-    client_data = decoded(Authenticator()._client_data("create", {"challenge": CHALLENGE}))
-    for attested in (Attested(client_data, sent, frozenset()), Attested(sent, sent, frozenset())):
-        with pytest.raises(NotProved):
-            await WEBAUTHN.read_made(PARTY, CHALLENGE, attested)
-    client_data = decoded(Authenticator()._client_data("get", {"challenge": CHALLENGE}))
-    passkey = Passkey(new_id(), ANN.id, "Key", b"id", sent, 0, frozenset(), NOW)
-    data = Authenticator()._data()
-    for asserted in (
-        Asserted(b"id", b"", client_data, data, sent),
-        Asserted(b"id", b"", client_data, sent, sent),
-        Asserted(b"id", b"", sent, data, sent),
+    client_data = base64url_decode(SoftwareAuthenticator()._client_data("create", {"challenge": CHALLENGE}))
+    for attested in (
+        RegistrationResponse(client_data, sent, frozenset()),
+        RegistrationResponse(sent, sent, frozenset()),
     ):
-        with pytest.raises(NotProved):
+        with pytest.raises(InvalidPasskeyResponse):
+            await WEBAUTHN.read_made(PARTY, CHALLENGE, attested)
+    client_data = base64url_decode(SoftwareAuthenticator()._client_data("get", {"challenge": CHALLENGE}))
+    passkey = Passkey(new_id(), ANN.id, "Key", b"id", sent, 0, frozenset(), NOW)
+    data = SoftwareAuthenticator()._data()
+    for asserted in (
+        AuthenticationResponse(b"id", b"", client_data, data, sent),
+        AuthenticationResponse(b"id", b"", client_data, sent, sent),
+        AuthenticationResponse(b"id", b"", sent, data, sent),
+    ):
+        with pytest.raises(InvalidPasskeyResponse):
             await WEBAUTHN.read_signed(PARTY, CHALLENGE, asserted, passkey)
 
 
@@ -107,7 +121,7 @@ async def test_whatever_is_sent_proves_nothing(sent):
     ],
 )
 def test_passkeys_are_bound_to_the_public_address(address, host, origin):
-    party = relying_party(address)
+    party = build_relying_party(address)
     assert (party.id, party.origin) == (host, origin)
 
 
@@ -115,13 +129,13 @@ def test_passkeys_are_bound_to_the_public_address(address, host, origin):
     "address", ["http://t.example", "https://127.0.0.1", "https://[::1]:8080/app", "http://localhost.example"]
 )
 def test_an_address_without_tls_or_a_name_has_none(address):
-    assert relying_party(address) is None
+    assert build_relying_party(address) is None
 
 
 def test_opening_the_port_loads_no_library():
     code = (
         "import sys; from pathlib import Path; from plugins import passkeys_webauthn as own;"
-        "from service_core.extension.registry import load;"
+        "from service_core.extensions.registry import load;"
         "load([('own', own)], discover=False).open('passkeys', 'webauthn://', folder=Path());"
         "print('webauthn' in sys.modules)"
     )

@@ -7,15 +7,15 @@ import pytest
 
 from plugins import passwords_argon2
 from plugins.passwords_argon2 import adapter
-from service_core.extension.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load([("argon2", passwords_argon2)], discover=False)
+REGISTRY = load_plugins([("argon2", passwords_argon2)], discover=False)
 
 
 @pytest.fixture
 def passwords(tmp_path):
-    return REGISTRY.open("passwords", "argon2://?memory_kib=1024&rounds=1", folder=tmp_path)
+    return REGISTRY.open_adapter("passwords", "argon2://?memory_kib=1024&rounds=1", folder=tmp_path)
 
 
 async def test_a_password_matches_its_hash_and_no_other(passwords):
@@ -30,7 +30,7 @@ async def test_a_password_matches_its_hash_and_no_other(passwords):
 
 
 async def test_nobody_takes_as_long_as_somebody(tmp_path):
-    passwords = REGISTRY.open("passwords", "argon2://?memory_kib=8192", folder=tmp_path)
+    passwords = REGISTRY.open_adapter("passwords", "argon2://?memory_kib=8192", folder=tmp_path)
     hashed = await passwords.hash("correct horse")
     spent = []
     for known in (hashed, None) * 8:
@@ -53,10 +53,10 @@ async def test_at_most_two_are_hashed_at_the_same_time(passwords, monkeypatch):
         return call(*arguments)
 
     monkeypatch.setattr(adapter.asyncio, "to_thread", counted)
-    await asyncio.gather(*(passwords.hash("x") for _ in range(10)))
+    await asyncio.max_pending(*(passwords.hash("x") for _ in range(10)))
     assert most == 2
 
 
 def test_a_cost_that_makes_no_sense_stops_the_start(tmp_path):
     with pytest.raises(StartupError):
-        REGISTRY.open("passwords", "argon2://?rounds=0", folder=tmp_path)
+        REGISTRY.open_adapter("passwords", "argon2://?rounds=0", folder=tmp_path)

@@ -8,10 +8,10 @@ import pytest
 
 from plugins import revenue_revenuecat
 from plugins.revenue_revenuecat.adapter import RevenueCat
-from plugins.revenue_revenuecat.mapping import mapped
-from service_core.commerce.subscriptions.model import DeedKind, Interval, SubscriptionStatus
-from service_core.extension.registry import load
-from service_core.testing.revenue_provider import RevenueProviderConformance, Sample, Sender
+from plugins.revenue_revenuecat.mapping import map_message
+from service_core.commerce.subscriptions.models import Interval, PaymentKind, SubscriptionStatus
+from service_core.extensions.registry import load_plugins
+from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 JULY = datetime(2026, 7, 1, tzinfo=UTC)
 AUGUST = datetime(2026, 8, 1, tzinfo=UTC)
@@ -95,7 +95,7 @@ class TestRevenueCat(RevenueProviderConformance):
 
     @pytest.fixture
     def sender(self):
-        return Sender(
+        return ProviderHarness(
             RevenueCat(),
             {"webhook_secret": "Bearer planted-password"},
             lambda _body, secrets, _sent: {"authorization": secrets["webhook_secret"]},
@@ -111,7 +111,7 @@ class TestSignedRevenueCat(RevenueProviderConformance):
 
     @pytest.fixture
     def sender(self):
-        return Sender(
+        return ProviderHarness(
             RevenueCat(),
             {"webhook_secret": "Bearer planted-password", "signing_secret": "planted-key"},
             signed,
@@ -130,7 +130,7 @@ def signed(body, secrets, sent):
 
 
 def said(kind, **fields):
-    return mapped(event(kind, **fields), "app1")
+    return map_message(event(kind, **fields), "app1")
 
 
 def only_state(kind, **fields):
@@ -139,13 +139,13 @@ def only_state(kind, **fields):
 
 
 def test_the_plugin_brings_its_provider():
-    registry = load([("revenue_revenuecat", revenue_revenuecat)], discover=False)
+    registry = load_plugins([("revenue_revenuecat", revenue_revenuecat)], discover=False)
     assert list(registry.revenue_providers) == ["revenuecat"]
 
 
 def test_a_purchase_tells_the_price_its_month_and_who_paid():
     told = said("INITIAL_PURCHASE", **PAID)
-    assert told.at == JULY
+    assert told.occurred_at == JULY
     assert told.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
     assert told.external_ids == {"revenuecat": "$RCAnonymousID:87c6"}
     state = told.states[0]
@@ -153,8 +153,8 @@ def test_a_purchase_tells_the_price_its_month_and_who_paid():
     assert (state.amount, state.currency, state.interval) == (999, "EUR", Interval.MONTH)
     assert (state.plan, state.product_id) == ("pro", "pro_monthly")
     assert (state.started_at, state.current_period_end) == (JULY, AUGUST)
-    assert told.deeds[0].kind is DeedKind.CHARGE
-    assert (told.deeds[0].amount, told.deeds[0].currency, told.deeds[0].at) == (999, "EUR", JULY)
+    assert told.payments[0].kind is PaymentKind.CHARGE
+    assert (told.payments[0].amount, told.payments[0].currency, told.payments[0].at) == (999, "EUR", JULY)
 
 
 def test_money_is_as_it_was_paid_with_the_fee_of_the_store():
@@ -169,8 +169,8 @@ def test_money_is_as_it_was_paid_with_the_fee_of_the_store():
 def test_a_price_is_read_as_it_is_written_and_never_through_binary_fractions():
     for written, minor in (("0.29", 29), ("1.005", 100), ("1.015", 102), ("4.35", 435), ("1e2", 10_000)):
         message = json.loads(json.dumps(event("RENEWAL")).replace("0.0,", f"{written},"))
-        told = mapped(message, "app1")
-        assert told.deeds[0].amount == minor, written
+        told = map_message(message, "app1")
+        assert told.payments[0].amount == minor, written
 
 
 def test_a_price_without_its_currency_is_the_one_in_dollars():
@@ -178,14 +178,14 @@ def test_a_price_without_its_currency_is_the_one_in_dollars():
     assert (told.properties["revenue"], told.properties["currency"]) == ("11.71", "USD")
     unknown = said("RENEWAL", price=None, price_in_purchased_currency=None)
     assert "revenue" not in unknown.properties
-    assert (unknown.states[0].amount, unknown.deeds) == (None, ())
+    assert (unknown.states[0].amount, unknown.payments) == (None, ())
 
 
 def test_a_trial_ends_with_its_period_and_tells_no_price():
     state = only_state("INITIAL_PURCHASE", period_type="TRIAL", expiration_at_ms=ms(JULY + timedelta(days=7)))
     assert (state.status, state.amount, state.interval) == (SubscriptionStatus.TRIALING, None, None)
     assert state.trial_ends_at == JULY + timedelta(days=7)
-    assert said("INITIAL_PURCHASE", period_type="TRIAL").deeds == ()
+    assert said("INITIAL_PURCHASE", period_type="TRIAL").payments == ()
 
 
 def test_a_cancellation_ends_at_the_end_of_the_period():
@@ -201,15 +201,15 @@ def test_a_failed_payment_is_past_due_and_counted_once():
     for told in (issue, cancellation):
         assert told.states[0].status is SubscriptionStatus.PAST_DUE
         assert not told.states[0].cancel_at_period_end
-    assert [deed.kind for deed in issue.deeds] == [DeedKind.FAILED_PAYMENT]
-    assert issue.deeds[0].amount is None
-    assert cancellation.deeds == ()
+    assert [deed.kind for deed in issue.payments] == [PaymentKind.FAILED_PAYMENT]
+    assert issue.payments[0].amount is None
+    assert cancellation.payments == ()
 
 
 def test_a_refund_gives_the_money_of_its_order_back_and_ends_what_is_over_by_it():
     running = said("CANCELLATION", **REFUNDED)
     assert (running.properties["revenue"], running.properties["order_id"]) == ("-9.99", "1002")
-    assert (running.states, running.deeds) == ((), ())
+    assert (running.states, running.payments) == ((), ())
     over = said("CANCELLATION", expiration_at_ms=ms(JULY), **REFUNDED)
     assert (over.states[0].status, over.states[0].ended_at) == (SubscriptionStatus.EXPIRED, JULY)
     once = said("CANCELLATION", expiration_at_ms=None, **REFUNDED)
@@ -220,7 +220,7 @@ def test_a_reversed_refund_is_a_charge_that_repeats_no_order():
     told = said("REFUND_REVERSED", **PAID)
     assert (told.properties["revenue"], told.properties["reversed_order_id"]) == ("9.99", "1002")
     assert "order_id" not in told.properties
-    assert told.deeds[0].amount == 999
+    assert told.payments[0].amount == 999
 
 
 def test_a_pause_begins_when_the_paid_period_ends():
@@ -241,12 +241,12 @@ def test_an_expiration_ends_it_and_an_uncancellation_or_extension_keeps_it():
 
 def test_another_product_counts_from_the_renewal_that_pays_for_it():
     told = said("PRODUCT_CHANGE", new_product_id="pro_yearly")
-    assert (told.states, told.deeds) == ((), ())
+    assert (told.states, told.payments) == ((), ())
     assert (told.properties["product_id"], told.properties["new_product_id"]) == ("pro_monthly", "pro_yearly")
 
 
 def test_a_transfer_names_who_has_it_now():
-    told = mapped(TRANSFER, "app1")
+    told = map_message(TRANSFER, "app1")
     assert told.identity == {"user_id": "user_1234"}
     assert told.properties["transferred_from"] == ["$RCAnonymousID:8069"]
     assert told.states == ()
@@ -266,7 +266,7 @@ def test_a_renewal_told_before_it_is_charged_happens_when_it_is_told():
     told = said(
         "RENEWAL", purchased_at_ms=ms(AUGUST), expiration_at_ms=ms(AUGUST + timedelta(days=31)), **PAID
     )
-    assert told.at == JULY + timedelta(seconds=4)
+    assert told.occurred_at == JULY + timedelta(seconds=4)
 
 
 def test_what_is_no_event_of_revenuecat_is_refused_by_name():
@@ -276,6 +276,6 @@ def test_what_is_no_event_of_revenuecat_is_refused_by_name():
         ({"event": {"type": "RENEWAL"}}, "id"),
     ):
         with pytest.raises(ValueError, match=missing):
-            mapped(message, "app1")
+            map_message(message, "app1")
     with pytest.raises(ValueError, match="event_timestamp_ms"):
         said("RENEWAL", event_timestamp_ms=None, purchased_at_ms=None)

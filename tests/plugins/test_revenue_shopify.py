@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plugins.revenue_shopify.adapter import Shopify
-from plugins.revenue_shopify.mapping import TOPICS
+from plugins.revenue_shopify.mapping import MAPPERS_BY_TOPIC
 from service_core.commerce.providers.signatures import hmac_sha256
-from service_core.plugin import Delivery
-from service_core.testing.intake import NOON
-from service_core.testing.revenue_provider import RevenueProviderConformance, Sample, Sender
+from service_core.plugin import WebhookDelivery
+from service_core.testing.ingestion_stubs import NOON
+from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 SECRETS = {"webhook_secret": "shpss_planted"}
 ORDER = {
@@ -59,7 +59,7 @@ SAMPLES = (
     Sample(CHECKOUT, "checkout_started", topic("checkouts/create")),
     Sample(CUSTOMER, None, topic("customers/create")),
 )
-SENDER = Sender(
+SENDER = ProviderHarness(
     Shopify(),
     SECRETS,
     signed,
@@ -76,11 +76,11 @@ class TestShopify(RevenueProviderConformance):
 
 
 def read(name, body):
-    return SENDER.mapped(Sample(body, None, topic(name)))
+    return SENDER.map_sample(Sample(body, None, topic(name)))
 
 
 def test_every_topic_of_the_map_is_held_to_the_kit():
-    assert {sample.headers["x-shopify-topic"] for sample in SAMPLES} == set(TOPICS)
+    assert {sample.headers["x-shopify-topic"] for sample in SAMPLES} == set(MAPPERS_BY_TOPIC)
 
 
 def test_the_parts_of_an_order_add_up_to_what_was_paid():
@@ -89,7 +89,7 @@ def test_the_parts_of_an_order_add_up_to_what_was_paid():
     assert money == {
         "revenue": "90.00", "tax": "18.05", "shipping": "5.00", "discount": "10.00", "currency": "EUR",
     }  # fmt: skip
-    assert told.at == datetime(2026, 7, 1, 11, tzinfo=UTC)
+    assert told.occurred_at == datetime(2026, 7, 1, 11, tzinfo=UTC)
     assert told.identity == {"visitor_id": "anon_1", "email": "ann@example.com"}
     assert told.external_ids == {"shopify": "7001", "shopify_order": "5001", "shopify_checkout": "tok_1"}
     assert (told.properties["order_id"], told.properties["order_name"]) == ("5001", "#1001")
@@ -112,7 +112,7 @@ def test_taxes_that_prices_include_are_taken_out():
 
 def test_a_currency_without_decimals_is_exact():
     yen = {"currency": "JPY", "subtotal_price": "5000", "total_line_items_price": "5000", "total_tax": "0"}
-    event = SENDER.row(Sample({**ORDER, **yen}, None, topic("orders/paid")))
+    event = SENDER.event_row(Sample({**ORDER, **yen}, None, topic("orders/paid")))
     assert (event.revenue, event.currency) == (5000, "JPY")
 
 
@@ -194,7 +194,9 @@ def test_another_delivery_id_makes_no_other_message():
     body = json.dumps(ORDER).encode()
     ids = {
         Shopify()
-        .mapped(ORDER, Delivery({**topic("orders/paid"), "x-shopify-webhook-id": id_}, body, NOON), "")
+        .map_message(
+            ORDER, WebhookDelivery({**topic("orders/paid"), "x-shopify-webhook-id": id_}, body, NOON), ""
+        )
         .message_id
         for id_ in ("a", "b")
     }

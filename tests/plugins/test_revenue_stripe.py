@@ -8,13 +8,13 @@ from decimal import Decimal
 import pytest
 
 from plugins.revenue_stripe.adapter import Stripe
-from plugins.revenue_stripe.amounts import minor, written
-from plugins.revenue_stripe.mapping import KINDS, mapped
+from plugins.revenue_stripe.amounts import format_amount, to_minor_units
+from plugins.revenue_stripe.mapping import MAPPERS_BY_TYPE, map_message
 from service_core.commerce.providers.signatures import hmac_sha256
-from service_core.commerce.subscriptions.model import DeedKind, Interval, SubscriptionStatus
-from service_core.plugin import Delivery
-from service_core.testing.intake import NOON
-from service_core.testing.revenue_provider import ACCOUNT, RevenueProviderConformance, Sample, Sender
+from service_core.commerce.subscriptions.models import Interval, PaymentKind, SubscriptionStatus
+from service_core.plugin import WebhookDelivery
+from service_core.testing.ingestion_stubs import NOON
+from service_core.testing.revenue_provider import ACCOUNT, ProviderHarness, RevenueProviderConformance, Sample
 
 SECRETS = {"webhook_secret": "whsec_planted"}
 HOUR_AGO = int((NOON - timedelta(hours=1)).timestamp())
@@ -72,11 +72,11 @@ TRIAL = SUBSCRIPTION | {"status": "trialing", "trial_end": HOUR_AGO + 604_800}
 CUSTOMER = {"id": "cus_1", "object": "customer", "email": "ann@example.com", "metadata": {"user_id": "u_1"}}
 
 SAMPLES = (
-    Sample(message("payment_intent.succeeded", PAYMENT), "purchase", revenue=5950),
-    Sample(message("payment_intent.succeeded", PAYMENT, id_="evt_t", live=False), "purchase", test=True, revenue=5950),
+    Sample(message("payment_intent.record_success", PAYMENT), "purchase", revenue=5950),
+    Sample(message("payment_intent.record_success", PAYMENT, id_="evt_t", live=False), "purchase", test=True, revenue=5950),
     Sample(message("invoice.payment_succeeded", INVOICE), "purchase", revenue=3000),
     Sample(message("invoice.payment_failed", INVOICE), "billing_failed"),
-    Sample(message("checkout.session.completed", SESSION), "purchase", revenue=5000),
+    Sample(message("checkout.session.complete", SESSION), "purchase", revenue=5000),
     Sample(
         message("charge.refunded", CHARGE, before={"amount_refunded": 1000}), "refund", revenue=-2000
     ),
@@ -87,7 +87,7 @@ SAMPLES = (
     Sample(message("customer.subscription.deleted", SUBSCRIPTION), "subscription_cancelled"),
     Sample(message("customer.created", CUSTOMER), None),
 )  # fmt: skip
-SENDER = Sender(
+SENDER = ProviderHarness(
     Stripe(), SECRETS, signed, SAMPLES, unknown=Sample(message("payout.paid", {"id": "po_1"}), None)
 )
 
@@ -99,11 +99,11 @@ class TestStripe(RevenueProviderConformance):
 
 
 def read(kind, about, **more):
-    return mapped(message(kind, about, **more), ACCOUNT)
+    return map_message(message(kind, about, **more), ACCOUNT)
 
 
 def test_every_kind_of_the_map_is_held_to_the_kit():
-    assert {sample.body["type"] for sample in SAMPLES} == set(KINDS)
+    assert {sample.body["type"] for sample in SAMPLES} == set(MAPPERS_BY_TYPE)
 
 
 def test_a_secret_that_is_rolled_signs_beside_the_old_one():
@@ -111,15 +111,15 @@ def test_a_secret_that_is_rolled_signs_beside_the_old_one():
     old, new = (signed(body, {"webhook_secret": key}, NOON)["stripe-signature"] for key in ("old", "new"))
     both = {"stripe-signature": f"{old},{new.partition(',')[2]},v0=abc"}
     for secret, genuine in (("old", True), ("new", True), ("other", False)):
-        delivery = Delivery(both, body, NOON)
-        assert Stripe().is_genuine(delivery, {"webhook_secret": secret}) is genuine
+        delivery = WebhookDelivery(both, body, NOON)
+        assert Stripe().verify_signature(delivery, {"webhook_secret": secret}) is genuine
 
 
 def test_a_second_time_in_the_header_is_refused():
-    delivery = SENDER.delivery(SAMPLES[0])
+    delivery = SENDER.make_delivery(SAMPLES[0])
     header = delivery.headers["stripe-signature"]
     doubled = replace(delivery, headers={"stripe-signature": f"t=1,{header}"})
-    assert not Stripe().is_genuine(doubled, SECRETS)
+    assert not Stripe().verify_signature(doubled, SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,16 @@ def test_a_second_time_in_the_header_is_refused():
     ],
 )  # fmt: skip
 def test_amounts_are_in_the_units_stripe_uses(amount, currency, text, own):
-    assert (written(Decimal(amount), currency), minor(Decimal(amount), currency)) == (text, own)
+    assert (format_amount(Decimal(amount), currency), to_minor_units(Decimal(amount), currency)) == (
+        text,
+        own,
+    )
 
 
 def test_the_three_messages_of_one_payment_tell_of_one_order_and_one_person():
     told = [
-        read("payment_intent.succeeded", PAYMENT),
-        read("checkout.session.completed", SESSION),
+        read("payment_intent.record_success", PAYMENT),
+        read("checkout.session.complete", SESSION),
         read("charge.refunded", CHARGE),
         read("charge.dispute.closed", DISPUTE),
     ]
@@ -151,16 +154,16 @@ def test_the_three_messages_of_one_payment_tell_of_one_order_and_one_person():
 def test_a_payment_of_an_invoice_is_its_order_in_every_version_of_the_api(about):
     session = SESSION | {"mode": "subscription", "payment_intent": None, "invoice": "in_1"}
     told = [
-        read("payment_intent.succeeded", PAYMENT | about),
+        read("payment_intent.record_success", PAYMENT | about),
         read("invoice.payment_succeeded", INVOICE),
-        read("checkout.session.completed", session),
+        read("checkout.session.complete", session),
         read("charge.refunded", CHARGE | about),
     ]
     assert {one.properties["order_id"] for one in told} == {"in_1"}
 
 
 def test_revenue_is_without_tax_and_shipping_and_after_discounts():
-    session = read("checkout.session.completed", SESSION).properties
+    session = read("checkout.session.complete", SESSION).properties
     assert {name: session[name] for name in ("revenue", "tax", "shipping", "discount", "currency")} == {
         "revenue": "50.00", "tax": "9.50", "shipping": "5.00", "discount": "0.00", "currency": "EUR",
     }  # fmt: skip
@@ -168,11 +171,11 @@ def test_revenue_is_without_tax_and_shipping_and_after_discounts():
     assert (invoice.properties["revenue"], invoice.properties["tax"], invoice.properties["discount"]) == (
         "30.00", "5.70", "10.00",
     )  # fmt: skip
-    (charged,) = invoice.deeds
+    (charged,) = invoice.payments
     assert (charged.kind, charged.amount, charged.currency, charged.subscription_id) == (
-        DeedKind.CHARGE, 3000, "USD", "sub_1",
+        PaymentKind.CHARGE, 3000, "USD", "sub_1",
     )  # fmt: skip
-    assert "tax" not in read("payment_intent.succeeded", PAYMENT).properties
+    assert "tax" not in read("payment_intent.record_success", PAYMENT).properties
 
 
 def test_an_invoice_knows_that_nothing_was_taken_off_or_added_and_one_that_leaves_it_out_does_not():
@@ -186,9 +189,9 @@ def test_an_invoice_knows_that_nothing_was_taken_off_or_added_and_one_that_leave
 @pytest.mark.parametrize(
     ("kind", "about", "own"),
     [
-        ("payment_intent.succeeded", PAYMENT, "pi_1"),
+        ("payment_intent.record_success", PAYMENT, "pi_1"),
         ("invoice.payment_succeeded", INVOICE, "in_1"),
-        ("checkout.session.completed", SESSION, SESSION["payment_intent"]),
+        ("checkout.session.complete", SESSION, SESSION["payment_intent"]),
     ],
 )
 def test_the_order_that_metadata_names_is_the_order_and_what_stripe_has_is_its_payment(kind, about, own):
@@ -205,14 +208,14 @@ def test_an_invoice_of_before_2025_says_the_same():
     }  # fmt: skip
     since, before = read("invoice.payment_succeeded", INVOICE), read("invoice.payment_succeeded", old)
     assert before.properties == {**since.properties, "payment_id": "pi_9"}
-    assert (before.deeds, before.identity) == (since.deeds, since.identity)
+    assert (before.payments, before.identity) == (since.payments, since.identity)
     assert since.identity == {"visitor_id": "anon_1", "email": "ann@example.com"}
 
 
 def test_an_invoice_over_nothing_is_no_purchase_and_one_that_a_discount_pays_is():
     nothing = INVOICE | {"amount_paid": 0, "total_taxes": []}
     trial = read("invoice.payment_succeeded", nothing | {"subtotal": 0, "total_discount_amounts": []})
-    assert (trial.event_name, trial.deeds, trial.says_nothing) == (None, (), False)
+    assert (trial.event_name, trial.payments, trial.is_unknown_kind) == (None, (), False)
     free = read("invoice.payment_succeeded", nothing | {"total_discount_amounts": [{"amount": 4000}]})
     assert (free.event_name, free.properties["revenue"]) == ("purchase", "0.00")
 
@@ -220,7 +223,7 @@ def test_an_invoice_over_nothing_is_no_purchase_and_one_that_a_discount_pays_is(
 def test_a_failed_invoice_moves_no_money_and_is_told_of_its_subscription():
     failed = read("invoice.payment_failed", INVOICE)
     assert (failed.properties["amount_due"], "revenue" in failed.properties) == ("35.70", False)
-    assert [(deed.kind, deed.amount) for deed in failed.deeds] == [(DeedKind.FAILED_PAYMENT, 3000)]
+    assert [(deed.kind, deed.amount) for deed in failed.payments] == [(PaymentKind.FAILED_PAYMENT, 3000)]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +236,7 @@ def test_a_failed_invoice_moves_no_money_and_is_told_of_its_subscription():
     ],
 )
 def test_a_checkout_that_is_not_paid_tells_who_it_was(changes, event_name):
-    told = read("checkout.session.completed", SESSION | changes)
+    told = read("checkout.session.complete", SESSION | changes)
     assert (told.event_name, told.identity["visitor_id"]) == (event_name, "anon_1")
     assert told.external_ids == {
         "stripe": "cus_1",
@@ -243,7 +246,7 @@ def test_a_checkout_that_is_not_paid_tells_who_it_was(changes, event_name):
 
 
 def test_a_dispute_that_is_won_says_nothing():
-    assert read("charge.dispute.closed", DISPUTE | {"status": "won"}).says_nothing
+    assert read("charge.dispute.closed", DISPUTE | {"status": "won"}).is_unknown_kind
 
 
 def test_of_several_refunds_each_tells_its_own_part():
@@ -329,7 +332,9 @@ def test_every_status_is_kept(status):
 
 
 def test_an_account_of_a_platform_is_told_by_its_messages():
-    told = mapped({**message("customer.subscription.created", SUBSCRIPTION), "account": "acct_9"}, ACCOUNT)
+    told = map_message(
+        {**message("customer.subscription.created", SUBSCRIPTION), "account": "acct_9"}, ACCOUNT
+    )
     assert [state.account_id for state in told.states] == ["acct_9"]
 
 

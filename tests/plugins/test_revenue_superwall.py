@@ -9,11 +9,11 @@ import pytest
 
 from plugins import revenue_superwall
 from plugins.revenue_superwall.adapter import Superwall
-from plugins.revenue_superwall.mapping import mapped
-from service_core.commerce.providers.model import Delivery
-from service_core.commerce.subscriptions.model import DeedKind, Interval, SubscriptionStatus
-from service_core.extension.registry import load
-from service_core.testing.revenue_provider import RevenueProviderConformance, Sample, Sender
+from plugins.revenue_superwall.mapping import map_message
+from service_core.commerce.providers.models import WebhookDelivery
+from service_core.commerce.subscriptions.models import Interval, PaymentKind, SubscriptionStatus
+from service_core.extensions.registry import load_plugins
+from service_core.testing.revenue_provider import ProviderHarness, RevenueProviderConformance, Sample
 
 JULY = datetime(2026, 7, 1, tzinfo=UTC)
 NEXT_JULY = datetime(2027, 7, 1, tzinfo=UTC)
@@ -88,7 +88,7 @@ class TestSuperwall(RevenueProviderConformance):
 
     @pytest.fixture
     def sender(self):
-        return Sender(
+        return ProviderHarness(
             Superwall(),
             {"webhook_secret": SECRET},
             signed,
@@ -104,7 +104,9 @@ def genuine(signature, *, body=b'{"test": 2432232314}', stamp="1614265330", secr
         "svix-signature": signature,
     }
     received_at = datetime.fromtimestamp(1614265330, UTC)
-    return Superwall().is_genuine(Delivery(headers, body, received_at), {"webhook_secret": secret})
+    return Superwall().verify_signature(
+        WebhookDelivery(headers, body, received_at), {"webhook_secret": secret}
+    )
 
 
 PUBLISHED = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
@@ -129,17 +131,17 @@ def test_a_secret_that_is_none_of_svix_proves_nothing():
 
 
 def said(name, **fields):
-    return mapped(message(name, **fields), "app1")
+    return map_message(message(name, **fields), "app1")
 
 
 def test_the_plugin_brings_its_provider():
-    registry = load([("revenue_superwall", revenue_superwall)], discover=False)
+    registry = load_plugins([("revenue_superwall", revenue_superwall)], discover=False)
     assert list(registry.revenue_providers) == ["superwall"]
 
 
 def test_a_purchase_tells_the_price_its_year_and_who_paid():
     told = said("initial_purchase", **PAID)
-    assert told.at == JULY
+    assert told.occurred_at == JULY
     assert told.identity == {"visitor_id": "visitor-7", "user_id": "user_1234", "email": "ann@example.com"}
     assert told.external_ids == {"superwall": "user_1234"}
     state = told.states[0]
@@ -147,7 +149,7 @@ def test_a_purchase_tells_the_price_its_year_and_who_paid():
     assert (state.amount, state.currency, state.interval) == (5999, "EUR", Interval.YEAR)
     assert (state.started_at, state.current_period_end) == (JULY, NEXT_JULY)
     assert state.product_id == "pro_yearly"
-    assert [(deed.kind, deed.amount) for deed in told.deeds] == [(DeedKind.CHARGE, 5999)]
+    assert [(deed.kind, deed.amount) for deed in told.payments] == [(PaymentKind.CHARGE, 5999)]
 
 
 def test_money_is_as_it_was_paid_with_the_fee_of_the_store_and_what_is_left():
@@ -170,13 +172,13 @@ def test_a_user_superwall_made_up_is_known_by_the_external_id_alone():
 
 
 def test_only_kinds_of_its_own_map_become_events():
-    assert said("subscription_extended").says_nothing
-    assert said("transfer").says_nothing
+    assert said("subscription_extended").is_unknown_kind
+    assert said("transfer").is_unknown_kind
 
 
 def test_what_is_no_message_of_superwall_is_refused_by_name():
     for other, missing in (({}, "id"), ({"data": {"id": "1"}}, "type"), ({"type": "renewal"}, "id")):
         with pytest.raises(ValueError, match=missing):
-            mapped(other, "app1")
+            map_message(other, "app1")
     with pytest.raises(ValueError, match="ts"):
-        mapped({"type": "renewal", "data": {"id": "1"}}, "app1")
+        map_message({"type": "renewal", "data": {"id": "1"}}, "app1")

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.extension.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
 
 @pytest.fixture
 async def sink(tmp_path):
-    opened = load().open("sink", "local:///deep/exports", folder=tmp_path)
+    opened = load_plugins().open_adapter("sink", "local:///deep/exports", folder=tmp_path)
     await opened.start()
     return opened
 
@@ -111,4 +111,4 @@ async def test_links_are_left_to_the_service(sink):
 @pytest.mark.parametrize("url", ["local://", "local://host/x", "local:///x?deep=1"])
 def test_a_url_that_names_no_folder_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
-        load().open("sink", url, folder=tmp_path)
+        load_plugins().open_adapter("sink", url, folder=tmp_path)

@@ -7,15 +7,17 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from service_core.delivery.exports.ports import SinkDown
-from service_core.extension.registry import load
+from service_core.delivery.exports.ports import ExportStorageUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
 
 @pytest.fixture
 def sink(bucket, tmp_path):
     endpoint = quote(bucket.url, safe="")
-    return load().open("sink", f"s3://key:se%2Fcret@exports/deep/files?endpoint={endpoint}", folder=tmp_path)
+    return load_plugins().open_adapter(
+        "sink", f"s3://key:se%2Fcret@exports/deep/files?endpoint={endpoint}", folder=tmp_path
+    )
 
 
 def fetched(link):
@@ -104,7 +106,7 @@ async def test_a_look_without_credentials_names_where_they_come_from(tmp_path, m
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
-    sink = load().open("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
+    sink = load_plugins().open_adapter("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
     with pytest.raises(StartupError, match="AWS_ACCESS_KEY_ID"):
         await sink.check()
 
@@ -113,8 +115,8 @@ async def test_a_link_without_credentials_is_said(tmp_path, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
-    sink = load().open("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
-    with pytest.raises(SinkDown):
+    sink = load_plugins().open_adapter("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
+    with pytest.raises(ExportStorageUnavailable):
         await sink.url("a.csv", timedelta(hours=1))
 
 
@@ -124,4 +126,4 @@ async def test_a_link_without_credentials_is_said(tmp_path, monkeypatch):
 )
 def test_a_url_that_names_no_bucket_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
-        load().open("sink", url, folder=tmp_path)
+        load_plugins().open_adapter("sink", url, folder=tmp_path)

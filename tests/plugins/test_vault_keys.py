@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 
 from plugins import vault_keys
-from service_core.commerce.credentials import VaultShut
-from service_core.extension.registry import load
+from service_core.commerce.credentials.ports import CipherUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
-REGISTRY = load([("vault_keys", vault_keys)], discover=False)
+REGISTRY = load_plugins([("vault_keys", vault_keys)], discover=False)
 SECRET, OURS = b'{"token": "geheim"}', b"workspace and provider"
 
 
@@ -21,27 +21,27 @@ def key():
 
 
 def opened(folder, url="keyfile:///connections.key"):
-    return REGISTRY.open("vault", url, folder=folder)
+    return REGISTRY.open_adapter("vault", url, folder=folder)
 
 
 async def test_the_first_secret_makes_a_key_that_only_its_owner_reads(tmp_path):
     vault = opened(tmp_path)
     await vault.start()
     assert not list(tmp_path.iterdir())
-    sealed = vault.seal(SECRET, OURS)
+    sealed = vault.encrypt(SECRET, OURS)
     file = tmp_path / "connections.key"
     assert [stat.S_IMODE(file.stat().st_mode), *tmp_path.iterdir()] == [0o600, file]
     assert b"geheim" not in sealed
-    assert sealed != vault.seal(SECRET, OURS)
+    assert sealed != vault.encrypt(SECRET, OURS)
     assert opened(tmp_path).unseal(sealed, OURS) == SECRET
 
 
 def test_what_is_moved_to_another_connection_or_changed_opens_nothing(tmp_path):
     vault = opened(tmp_path)
-    sealed = vault.seal(SECRET, OURS)
+    sealed = vault.encrypt(SECRET, OURS)
     changed = sealed[:-1] + bytes([sealed[-1] ^ 1])
     for wrong, whose in ((sealed, b"another"), (changed, OURS), (b"\x02" + sealed[1:], OURS), (b"", OURS)):
-        with pytest.raises(VaultShut):
+        with pytest.raises(CipherUnavailable):
             vault.unseal(wrong, whose)
 
 
@@ -49,13 +49,13 @@ def test_a_new_key_is_written_first_and_the_old_ones_still_open(tmp_path):
     file, old, new = tmp_path / "connections.key", key(), urlsafe_b64encode(os.urandom(32)).decode()
     file.write_text(f"{old}\n")
     vault = opened(tmp_path)
-    before = vault.seal(SECRET, OURS)
+    before = vault.encrypt(SECRET, OURS)
     file.write_text(f"{new}\n{old}\n")
-    after = vault.seal(SECRET, OURS)
+    after = vault.encrypt(SECRET, OURS)
     assert [vault.unseal(one, OURS) for one in (before, after)] == [SECRET, SECRET]
     file.write_text(f"{new}\n")
     assert vault.unseal(after, OURS) == SECRET
-    with pytest.raises(VaultShut) as shut:
+    with pytest.raises(CipherUnavailable) as shut:
         vault.unseal(before, OURS)
     assert (shut.value.status, shut.value.body()["code"]) == (503, "data_unverified")
     assert "connect again" in shut.value.reason
@@ -63,9 +63,9 @@ def test_a_new_key_is_written_first_and_the_old_ones_still_open(tmp_path):
 
 def test_a_key_file_that_went_away_is_told_and_not_made_anew_by_reading(tmp_path):
     vault = opened(tmp_path)
-    sealed = vault.seal(SECRET, OURS)
+    sealed = vault.encrypt(SECRET, OURS)
     (tmp_path / "connections.key").unlink()
-    with pytest.raises(VaultShut) as shut:
+    with pytest.raises(CipherUnavailable) as shut:
         vault.unseal(sealed, OURS)
     assert "is missing" in shut.value.reason
     assert not (tmp_path / "connections.key").exists()
@@ -76,7 +76,7 @@ async def test_a_variable_holds_keys_as_a_file_does(tmp_path, monkeypatch):
     monkeypatch.setenv("Sealing_Key", old)
     vault = opened(tmp_path, "keyenv://Sealing_Key")
     await vault.start()
-    sealed = vault.seal(SECRET, OURS)
+    sealed = vault.encrypt(SECRET, OURS)
     monkeypatch.setenv("Sealing_Key", f"{new} {old}")
     assert vault.unseal(sealed, OURS) == SECRET
 
@@ -106,6 +106,6 @@ def test_a_url_that_names_nothing_is_refused(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path):
-    with pytest.raises(VaultShut) as shut:
-        opened(tmp_path / "gone").seal(SECRET, OURS)
+    with pytest.raises(CipherUnavailable) as shut:
+        opened(tmp_path / "gone").encrypt(SECRET, OURS)
     assert "cannot be made" in shut.value.reason

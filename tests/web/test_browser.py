@@ -7,19 +7,19 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from service_core.access.keys import mint_key
-from service_core.access.members.invite import invite
-from service_core.access.members.model import Account, Member
-from service_core.access.model import Grant
-from service_core.access.passkeys.model import Passkey
+from service_core.access.api_keys import create_named_key
+from service_core.access.members.invitations import invite_member
+from service_core.access.members.models import Account, Member
+from service_core.access.models import OAuthGrant
+from service_core.access.passkeys.models import Passkey
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
-from service_core.testing.programs import let_in
-from tests.web.house import CONTRAST, IN_BROWSER
-from tests.web.payloads import LONG_NAMES, PAYLOADS
-from tests.web.stage import PASSWORD
+from service_core.testing.oauth_grants import issue_access_token
+from tests.fixtures.composed_deployment import PASSWORD
+from tests.fixtures.served_deployment import CONTRAST, IN_BROWSER
+from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
 
 pytestmark = IN_BROWSER
 
@@ -55,14 +55,14 @@ def passkey_of(account, name):
 async def test_names_of_strangers_stay_text_on_every_page(house):
     store, workspace = house.store, house.founded.workspace
     for payload in PAYLOADS:
-        await mint_key(store, workspace, system_clock(), name=payload)
+        await create_named_key(store, workspace, system_clock(), name=payload)
         account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
         await store.save_account(account)
         await store.save_member(Member(workspace.id, account.id, Role.VIEWER, system_clock()))
-        grant = Grant(
+        grant = OAuthGrant(
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
         )
-        await let_in(store, grant, system_clock())
+        await issue_access_token(store, grant, system_clock())
         await store.add_passkey(passkey_of(house.ann, payload), len(PAYLOADS))
     async with house.watched() as look:
         await look(f"{house.app}/account", PAYLOADS)
@@ -92,10 +92,10 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
     passkey = passkey_of(house.ann, LONG_NAMES[0])
     await house.store.add_passkey(passkey, 20)
     for name in LONG_NAMES:
-        await mint_key(house.store, house.founded.workspace, system_clock(), name=name)
+        await create_named_key(house.store, house.founded.workspace, system_clock(), name=name)
     texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
     addresses = [
-        *await house.everywhere(),
+        *await house.all_pages(),
         await house.asked(**texts),
         await house.consent(name=LONG_NAMES[1]),
     ]
@@ -112,7 +112,7 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_every_text_can_be_read_in_light_and_dark(house, scheme):
     async with house.page(color_scheme=scheme) as page:
-        for address in await house.everywhere():
+        for address in await house.all_pages():
             await page.goto(address)
             assert await page.evaluate(CONTRAST) == [], address
         background = await page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -121,7 +121,7 @@ async def test_every_text_can_be_read_in_light_and_dark(house, scheme):
 
 async def test_every_page_has_a_title_one_heading_and_a_name_for_each_field(house):
     async with house.page() as page:
-        for address in await house.everywhere():
+        for address in await house.all_pages():
             await page.goto(address)
             assert await page.evaluate("document.querySelectorAll('h1').length") == 1, address
             assert await page.evaluate("document.documentElement.lang") == "en"
@@ -219,7 +219,7 @@ async def test_consent_leads_back_to_the_program(house, host):
 
 async def test_an_invited_person_comes_in_by_the_mailed_link(house):
     letters = house.service.ports.mail.letters
-    await invite(
+    await invite_member(
         house.store, house.service.ports.mail, house.founded.workspace, house.owner,
         email="bob@example.com", role=Role.MEMBER, web_url=house.app, now=system_clock(),
     )  # fmt: skip

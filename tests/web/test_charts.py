@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.web.cards.card import Setting
-from hosts.web.cards.queries import query_card
-from hosts.web.cards.reports import report_card
-from hosts.web.charts.curve import path
-from hosts.web.charts.days import bucket_at, size_of, span
-from hosts.web.charts.numbers import Unit
-from hosts.web.charts.picture import Bucket, Series
-from hosts.web.charts.plot import plot
-from hosts.web.charts.scale import scale_of
-from hosts.web.charts.shares import gauge, ring, rows
+from hosts.web.cards.card import DisplayContext
+from hosts.web.cards.queries import build_query_card
+from hosts.web.cards.reports import build_report_card
+from hosts.web.charts.curve import smooth_path
+from hosts.web.charts.number_format import ValueFormat
+from hosts.web.charts.plot import build_plot
+from hosts.web.charts.plot_model import Bucket, Series
+from hosts.web.charts.proportion_charts import build_bar_list, build_gauge, build_ring
+from hosts.web.charts.scale import build_scale
+from hosts.web.charts.time_labels import detect_bucket_size, format_range, label_bucket
 
 VALUES = st.floats(-1e12, 1e12, allow_nan=False).map(lambda value: round(value, 3))
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -26,7 +26,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 @given(st.lists(VALUES, max_size=20), st.booleans())
 def test_a_scale_holds_zero_and_every_value_between_few_round_ticks(values, whole):
-    scale = scale_of(values, whole=whole)
+    scale = build_scale(values, whole=whole)
     assert 2 <= len(scale.ticks) <= 7
     for value in (*values, 0):
         assert -0.01 <= scale.y(value) <= 100.01
@@ -39,7 +39,7 @@ def test_a_scale_holds_zero_and_every_value_between_few_round_ticks(values, whol
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=30))
 def test_a_curve_never_leaves_the_range_of_the_points_it_joins(heights):
     points = [(float(index), round(height, 2)) for index, height in enumerate(heights)]
-    steps = re.findall(r"C([^C]+)", path(points))
+    steps = re.findall(r"C([^C]+)", smooth_path(points))
     assert len(steps) == len(points) - 1
     for step, (_, start), (_, end) in zip(steps, points, points[1:], strict=False):
         _, first, _, second, _, last = map(float, step.split())
@@ -52,7 +52,7 @@ def test_a_curve_never_leaves_the_range_of_the_points_it_joins(heights):
 @given(st.lists(st.none() | VALUES, min_size=1, max_size=40), st.sampled_from(["line", "area", "bar"]))
 def test_every_measured_value_is_drawn_once_and_nothing_else_is(values, style):
     buckets = [Bucket(str(index), str(index)) for index in range(len(values))]
-    drawn = plot("x", buckets, [Series("a", tuple(values))], unit=Unit(), style=style)
+    drawn = build_plot("x", buckets, [Series("a", tuple(values))], unit=ValueFormat(), style=style)
     known = [value for value in values if value is not None]
     if style == "bar":
         assert len(drawn.bars) == sum(value != 0 for value in known)
@@ -66,26 +66,26 @@ def test_every_measured_value_is_drawn_once_and_nothing_else_is(values, style):
 
 def test_the_step_to_a_bucket_that_is_not_over_is_drawn_apart():
     buckets = [Bucket("a", "a"), Bucket("b", "b"), Bucket("c", "c", partial=True)]
-    (trace,) = plot("x", buckets, [Series("a", (1, 2, 3))], unit=Unit(), style="line").traces
+    (trace,) = build_plot("x", buckets, [Series("a", (1, 2, 3))], unit=ValueFormat(), style="line").traces
     assert (trace.line.count("C"), trace.tail.count("C")) == (1, 1)
-    bars = plot("x", buckets, [Series("a", (1, 2, 3))], unit=Unit(), style="bar").bars
+    bars = build_plot("x", buckets, [Series("a", (1, 2, 3))], unit=ValueFormat(), style="bar").bars
     assert [bar.partial for bar in bars] == [False, False, True]
 
 
 @pytest.mark.parametrize(
     ("unit", "value", "full", "brief"),
     [
-        (Unit(), 12480, "12,480", "12.5k"),
-        (Unit(), 0, "0", "0"),
-        (Unit("number"), 2.345, "2.35", "2.3"),
-        (Unit("ratio"), 0.0344, "3.4 %", "3.4 %"),
-        (Unit("seconds"), 134, "2m 14s", "2m 14s"),
-        (Unit("seconds"), 7384, "2h 3m", "2h 3m"),
-        (Unit("seconds"), 0, "0s", "0s"),
-        (Unit("currency", "USD"), 1234.5, "$1,234.50", "$1.2k"),
-        (Unit("currency", "JPY"), 1234, "¥1,234", "¥1.2k"),
-        (Unit("currency", "CHF"), -5, "-CHF 5.00", "-CHF 5"),
-        (Unit("currency_per_unit", "EUR"), 0.42, "€0.42", "€0.42"),
+        (ValueFormat(), 12480, "12,480", "12.5k"),
+        (ValueFormat(), 0, "0", "0"),
+        (ValueFormat("number"), 2.345, "2.35", "2.3"),
+        (ValueFormat("ratio"), 0.0344, "3.4 %", "3.4 %"),
+        (ValueFormat("seconds"), 134, "2m 14s", "2m 14s"),
+        (ValueFormat("seconds"), 7384, "2h 3m", "2h 3m"),
+        (ValueFormat("seconds"), 0, "0s", "0s"),
+        (ValueFormat("currency", "USD"), 1234.5, "$1,234.50", "$1.2k"),
+        (ValueFormat("currency", "JPY"), 1234, "¥1,234", "¥1.2k"),
+        (ValueFormat("currency", "CHF"), -5, "-CHF 5.00", "-CHF 5"),
+        (ValueFormat("currency_per_unit", "EUR"), 0.42, "€0.42", "€0.42"),
     ],
 )
 def test_values_have_their_unit(unit, value, full, brief):
@@ -96,11 +96,11 @@ def test_values_have_their_unit(unit, value, full, brief):
 def test_bucket_sizes_follow_from_their_starts_across_a_clock_change():
     midnight = datetime(2026, 3, 27, 23, tzinfo=UTC)
     daily = [midnight, midnight + timedelta(hours=24), midnight + timedelta(hours=47)]
-    assert size_of(daily) == "day"
-    assert [bucket_at(start, BERLIN, "day").label for start in daily] == ["28 Mar", "29 Mar", "30 Mar"]
-    assert bucket_at(midnight, BERLIN, "week").title == "Week of Sat 28 March 2026"
-    assert bucket_at(midnight, BERLIN, "quarter").label == "Q1 2026"
-    assert bucket_at(midnight + timedelta(hours=5), BERLIN, "hour").label == "05:00"
+    assert detect_bucket_size(daily) == "day"
+    assert [label_bucket(start, BERLIN, "day").label for start in daily] == ["28 Mar", "29 Mar", "30 Mar"]
+    assert label_bucket(midnight, BERLIN, "week").title == "Week of Sat 28 March 2026"
+    assert label_bucket(midnight, BERLIN, "quarter").label == "Q1 2026"
+    assert label_bucket(midnight + timedelta(hours=5), BERLIN, "hour").label == "05:00"
 
 
 @pytest.mark.parametrize(
@@ -115,19 +115,21 @@ def test_bucket_sizes_follow_from_their_starts_across_a_clock_change():
 )
 def test_ranges_read_as_people_say_them(first, last, text):
     start, end = (datetime.fromisoformat(one).replace(tzinfo=BERLIN) for one in (first, last))
-    assert span(start, end, BERLIN) == text
+    assert format_range(start, end, BERLIN) == text
 
 
 def test_a_ring_goes_once_around():
-    drawn = ring("x", "10", [("a", 5.0, "5"), ("b", 5.0, "5")])
+    drawn = build_ring("x", "10", [("a", 5.0, "5"), ("b", 5.0, "5")])
     assert [slice_.share for slice_ in drawn.slices] == [0.5, 0.5]
     assert drawn.slices[0].arc.endswith("50.000 92.000")
-    assert gauge("x", "100 %", "a", 1.2).slices[0].arc == ""
-    assert gauge("x", "0 %", "a", 0.0).slices[0].share == 0
+    assert build_gauge("x", "100 %", "a", 1.2).slices[0].arc == ""
+    assert build_gauge("x", "0 %", "a", 0.0).slices[0].share == 0
 
 
 def test_bars_are_measured_by_the_longest_and_unknown_has_none():
-    drawn = rows([("a", 4.0, "4", ""), ("b", 1.0, "1", ""), ("c", None, "—", ""), ("d", -2.0, "-2", "")])
+    drawn = build_bar_list(
+        [("a", 4.0, "4", ""), ("b", 1.0, "1", ""), ("c", None, "—", ""), ("d", -2.0, "-2", "")]
+    )
     assert [row.width for row in drawn] == [100.0, 25.0, 0.0, 0.0]
 
 
@@ -147,7 +149,7 @@ def by_day(rows_, *, truncated=False):
 @pytest.mark.parametrize(("truncated", "missing"), [(False, 0), (True, None)])
 def test_a_bucket_without_a_row_is_zero_unless_rows_were_left_out(truncated, missing):
     listed = [{"bucket": "2026-07-01T00:00:00.000Z", "channel": "direct", "visitors": 9}]
-    card = query_card("x", by_day(listed, truncated=truncated), Setting(ZoneInfo("UTC"), "USD"))
+    card = build_query_card("x", by_day(listed, truncated=truncated), DisplayContext(ZoneInfo("UTC"), "USD"))
     assert [mark.text for mark in card.figure.marks] == ["1 Jul", "2 Jul", "3 Jul"]
     assert [len(stop.dots) for stop in card.figure.stops] == [1, 0, 0] if missing is None else [1, 1, 1]
     assert ("Further rows are left out." in card.notes) is truncated
@@ -158,7 +160,7 @@ def test_only_the_largest_lines_are_drawn_and_the_card_says_so():
         {"bucket": "2026-07-01T00:00:00.000Z", "channel": f"c{index}", "visitors": index}
         for index in range(8)
     ]
-    card = query_card("x", by_day(listed), Setting(ZoneInfo("UTC"), "USD"))
+    card = build_query_card("x", by_day(listed), DisplayContext(ZoneInfo("UTC"), "USD"))
     assert card.figure.names == ("c7", "c6", "c5", "c4", "c3")
     assert "The picture shows the 5 largest of 8." in card.notes
     assert len(card.table.rows) == 8
@@ -171,6 +173,6 @@ def test_a_long_list_is_cut_beside_other_cards_and_its_table_is_not(size, bars, 
     data = {"data": listed, "type": "page", "metric": "pageviews"}
     summary = {"id": "x", "name": "Pages", "kind": "breakdown", "source": "catalog"}
     run = {"report": summary, "data": data, "filters_skipped": [], "complete": True}
-    card = report_card(run, None, Setting(ZoneInfo("UTC"), "USD"), size)
+    card = build_report_card(run, None, DisplayContext(ZoneInfo("UTC"), "USD"), size)
     assert (len(card.figure), len(card.table.rows)) == (bars, 30)
     assert ("The picture shows the first 10 of 30." in card.notes) is said

@@ -4,18 +4,18 @@ import re
 
 import pytest
 
-from hosts.roles.tasks import proofs_of
-from service_core.access.keys import mint_key
+from hosts.roles.tasks import build_domain_verification
+from service_core.access.api_keys import create_named_key
 from service_core.kernel.operations import Scope
-from service_core.workspace.links.domains.model import DomainClaim
-from service_core.workspace.links.domains.plan import LOOKS
+from service_core.workspace.links.domains.models import LinkDomainClaim
+from service_core.workspace.links.domains.verification import MAX_DNS_QUERIES
 
 HOST = "go.shop.example"
 
 
 async def claims(deployment):
     async with deployment.store.look(deployment.workspace.id) as unit:
-        return await unit.resources.every(DomainClaim)
+        return await unit.resources.every(LinkDomainClaim)
 
 
 async def claimed(deployment, person):
@@ -51,7 +51,7 @@ async def test_a_domain_with_links_is_not_removed_and_one_without_is(deployment)
     deployment.service.ports.dns.book[claim.record] = [claim.proof]
     await person.send(page, f"{page}/{claim.id}", action="verify")
     link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
-    minted = await mint_key(
+    minted = await create_named_key(
         deployment.store, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
     status, made = await deployment.api("POST", "/v1/links", minted.secret, {"link": link})
@@ -97,14 +97,14 @@ async def test_a_record_that_is_gone_is_shown_until_it_is_back(deployment):
     records.book[claim.record] = [claim.proof]
     await person.send(page, f"{page}/{claim.id}", action="verify")
     link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
-    minted = await mint_key(
+    minted = await create_named_key(
         deployment.store, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
     assert (await deployment.api("POST", "/v1/links", minted.secret, {"link": link}))[0] == 200
     records.book.clear()
     for days, said in ((1, "no new links are taken from 16 July 2026 on"), (7, "no new ones are taken")):
         deployment.clock.advance(days=days)
-        await proofs_of(deployment.service.ports).look(deployment.clock())
+        await build_domain_verification(deployment.service.ports).recheck_all(deployment.clock())
         shown = " ".join((await person.get(page)).text.split())
         assert "gone since 9 July 2026" in shown
         assert said in shown
@@ -119,8 +119,8 @@ async def test_whoever_verifies_without_end_is_asked_to_wait(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, claim = await claimed(deployment, person)
     fields = {"csrf": await person.token(page), "action": "verify"}
-    told = [(await person.post(f"{page}/{claim.id}", fields)).status for _ in range(LOOKS + 1)]
-    assert told == [422] * LOOKS + [429]
+    told = [(await person.post(f"{page}/{claim.id}", fields)).status for _ in range(MAX_DNS_QUERIES + 1)]
+    assert told == [422] * MAX_DNS_QUERIES + [429]
     deployment.service.ports.limits.down = True
     assert (await person.post(f"{page}/{claim.id}", fields)).status == 503
 

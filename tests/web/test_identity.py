@@ -4,23 +4,23 @@ from urllib.parse import quote
 
 import pytest
 
-from hosts.composition.ports import running
-from hosts.web.identity import LISTED
-from service_core.insight.people.ports import MOST_CLAIMS
-from service_core.insight.ports import QueryTimeout, StoreUnavailable
-from service_core.testing.story import Story
-from tests.web.stage import standing
+from hosts.composition.ports import start_adapters
+from hosts.web.identity import MAX_LISTED
+from service_core.analytics.people.ports import MAX_CONFLICTING_PERSONS
+from service_core.analytics.ports import QueryTimeout, StoreUnavailable
+from service_core.testing.event_builder import EventBuilder
+from tests.fixtures.composed_deployment import running_deployment
 
 STORES = ["memory://", "duckdb:///events.duckdb"]
 
 
 @pytest.fixture(params=STORES[:1])
 async def shop(request, tmp_path):
-    async with standing(tmp_path, {"storage": {"events": request.param}}) as deployment:
+    async with running_deployment(tmp_path, {"storage": {"events": request.param}}) as deployment:
         events = deployment.service.ports.events
-        async with running([events]):
-            deployment.story = Story(deployment.workspace.id)
-            happens = deployment.story.happens
+        async with start_adapters([events]):
+            deployment.story = EventBuilder(deployment.workspace.id)
+            happens = deployment.story.add_event
             for visitor, user in (("A1", "U1"), ("A2", "U2")):
                 happens("page_view", at="2026-07-02T05:00", visitor=visitor, strong_id=user)
             joined = {"previous_id": "U1"}
@@ -186,15 +186,15 @@ async def test_of_many_external_ids_and_people_only_the_first_are_shown(shop):
             strong_id=f"P{user}",
             external_ids={"crm": f"c{number}"},
         )
-        for number in range(LISTED + 2)
-        for user in range(2 if number else MOST_CLAIMS + 3)
+        for number in range(MAX_LISTED + 2)
+        for user in range(2 if number else MAX_CONFLICTING_PERSONS + 3)
     ]
     await shop.service.ports.events.append(events)
     shown = words(await ann.get(shop.page))
-    many = shown.index(f"{MOST_CLAIMS + 3} people carry it")
-    assert shown.index("crm:c0 ") < many < shown.index(f"crm:c{LISTED + 1} ")
+    many = shown.index(f"{MAX_CONFLICTING_PERSONS + 3} people carry it")
+    assert shown.index("crm:c0 ") < many < shown.index(f"crm:c{MAX_LISTED + 1} ")
     assert "crm:c2 " not in shown
-    assert f"the first of {LISTED + 2} external ids" in shown
+    assert f"the first of {MAX_LISTED + 2} external ids" in shown
 
 
 async def test_what_cannot_be_looked_up_is_not_told_as_none(shop, monkeypatch):

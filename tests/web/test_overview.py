@@ -4,20 +4,22 @@ import json
 
 import pytest
 
-from hosts.web.pages import entrance
-from service_core.access.keys import mint_key
-from tests.web.gallery import AFTER, Gallery
-from tests.web.stage import Deployment, HandClock, application, built
+from hosts.web.pages import create_entrance_blueprint
+from service_core.access.api_keys import create_named_key
+from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
+from tests.fixtures.shared_objects import AFTER, SharedObjects
 
 
 @pytest.fixture
 async def shop(tmp_path):
-    clock = HandClock()
+    clock = ManualClock()
     clock.now = AFTER
-    service, letters = built(tmp_path, clock=clock, settings={"storage": {"events": "memory://"}})
+    service, letters = compose_deployment(
+        tmp_path, clock=clock, settings={"storage": {"events": "memory://"}}
+    )
     async with service:
-        gallery = await Gallery(service).open(clock.now)
-        deployment = Deployment(service, application(service), clock, letters, None, None)
+        gallery = await SharedObjects(service).open(clock.now)
+        deployment = Deployment(service, create_application(service), clock, letters, None, None)
         deployment.gallery = gallery
         yield deployment
 
@@ -63,7 +65,7 @@ async def test_nobody_else_sees_them(shop):
     assert (answer.status, answer.location.partition("?")[0]) == (303, "/app/sign-in")
     ann = await joined(shop)
     await shop.store.remove_member(
-        shop.gallery.workspace.id, (await shop.store.account_of("ann@example.com")).id
+        shop.gallery.workspace.id, (await shop.store.find_account_by_email("ann@example.com")).id
     )
     assert (await ann.get("/app/w/k3Jx9QmZ2aPr")).status == 404
 
@@ -85,13 +87,15 @@ async def test_a_key_that_opens_nothing_shows_nothing_and_says_so_as_the_api_doe
 
 
 async def test_a_look_is_paid_for_by_the_key(shop):
-    minted = await mint_key(shop.store, shop.gallery.workspace, shop.clock(), name="Poor", rate_limit=8)
+    minted = await create_named_key(
+        shop.store, shop.gallery.workspace, shop.clock(), name="Poor", rate_limit=8
+    )
     looks = [await shop.person().get("/app/look", Authorization=f"Bearer {minted.secret}") for _ in range(2)]
     assert [look.status for look in looks] == [200, 429]
 
 
 async def test_the_bare_address_leads_to_the_application(shop):
-    shop.app.register_blueprint(entrance(shop.service))
+    shop.app.register_blueprint(create_entrance_blueprint(shop.service))
     assert (await shop.person().get("/")).location == "/app/"
 
 

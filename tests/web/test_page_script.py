@@ -1,9 +1,9 @@
 """`GET /t.js` in a real browser: what pages send, and of whom (contract 11.1)."""
 
-from hosts.worker.consumer import pipeline_of
+from hosts.worker.consumer import build_pipeline
 from service_core.kernel.clock import system_clock
-from tests.web.house import IN_BROWSER
-from tests.web.shop import AHEAD, CHROME, STUB, cookies, ready
+from tests.fixtures.served_deployment import IN_BROWSER
+from tests.fixtures.shop_site import AHEAD, CHROME, STUB, cookies, ready
 
 pytestmark = IN_BROWSER
 
@@ -33,8 +33,8 @@ async def test_what_pages_send_is_what_questions_are_answered_from(shop):
             "touchpoint.identify('u1'); touchpoint.track('purchase', { value: 9.5, currency: 'EUR' })"
         )
         await shop.named("page_view", "$identify", "purchase")
-    pipeline = pipeline_of(shop.house.service.ports, shop.house.service.settings.ingest)
-    while await pipeline.drain_once():
+    pipeline = build_pipeline(shop.house.service.ports, shop.house.service.settings.ingest)
+    while await pipeline.process_batch():
         pass
     rows = {row["event_name"]: row for row in (await shop.asked_for("/v1/events"))["events"]}
     viewed, bought = rows["page_view"], rows["purchase"]

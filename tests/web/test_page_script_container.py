@@ -3,29 +3,31 @@
 import json
 from uuid import UUID
 
-from service_core.access.members.enrol import enrol
-from service_core.access.person import caller_of
+from service_core.access.internal_callers import dashboard_caller
+from service_core.access.members.membership import add_member
 from service_core.access.roles import Role
-from service_core.changes.write import Writes
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.clock import system_clock
-from service_core.workspace.scripts.bodies import NewProposal
 from service_core.workspace.scripts.plan import propose
-from service_core.workspace.scripts.review import review
-from tests.web.house import IN_BROWSER
-from tests.web.shop import STUB
+from service_core.workspace.scripts.review_proposal import plan_review
+from service_core.workspace.scripts.schemas import NewProposal
+from tests.fixtures.served_deployment import IN_BROWSER
+from tests.fixtures.shop_site import STUB
 
 pytestmark = IN_BROWSER
 
 
 async def approve(shop, **fields):
     house, now = shop.house, system_clock()
-    owner = await enrol(
+    owner = await add_member(
         house.store, house.store, shop.workspace, email=house.ann.email, role=Role.OWNER, now=now
     )
-    who = caller_of(owner.account, owner.member, shop.workspace, now)
-    writes = house.service.part(Writes)
-    proposed = await writes.run(who, propose(who, NewProposal.model_validate(fields)), dry_run=False)
-    await writes.run(who, review(who, UUID(proposed.answer.data["id"]), "approved", None), dry_run=False)
+    caller = dashboard_caller(owner.account, owner.member, shop.workspace, now)
+    writes = house.service.part(ChangeExecutor)
+    proposed = await writes.run(caller, propose(caller, NewProposal.model_validate(fields)), dry_run=False)
+    await writes.run(
+        caller, plan_review(caller, UUID(proposed.answer.data["id"]), "approved", None), dry_run=False
+    )
 
 
 def script(name, **fields):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.web.house import IN_BROWSER
-from tests.web.shop import SIGNAL, STUB, cookies, ready
+from tests.fixtures.served_deployment import IN_BROWSER
+from tests.fixtures.shop_site import SIGNAL, STUB, cookies, ready
 
 pytestmark = IN_BROWSER
 

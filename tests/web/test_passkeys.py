@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from service_core.kernel.ids import new_id
-from tests.web.authenticator import ORIGIN, PRESENT, VERIFIED, Authenticator
-from tests.web.stage import PASSWORD, standing
+from tests.fixtures.composed_deployment import PASSWORD, running_deployment
+from tests.fixtures.software_authenticator import ORIGIN, PRESENT, VERIFIED, SoftwareAuthenticator
 
 ACCOUNT, SIGN_IN = "/app/account", "/app/sign-in"
 REFUSED = "This passkey does not open anything here."
@@ -19,7 +19,7 @@ REFUSED = "This passkey does not open anything here."
 @pytest.fixture
 async def deployment(workspace_url, tmp_path):
     settings = {"http": {"root_url": ORIGIN}, "storage": {"events": "memory://", "workspace": workspace_url}}
-    async with standing(tmp_path, settings) as deployment:
+    async with running_deployment(tmp_path, settings) as deployment:
         yield deployment
 
 
@@ -57,7 +57,7 @@ async def ann(deployment):
 @pytest.fixture
 async def device(ann):
     """A device with a passkey of ann's."""
-    device = Authenticator()
+    device = SoftwareAuthenticator()
     assert (await added(ann, device)).status == 303
     return device
 
@@ -155,13 +155,15 @@ async def test_an_answer_that_says_anything_else_is_refused(deployment, device):
 
 
 async def test_an_unknown_passkey_is_refused_as_a_wrong_one_is(deployment, device):
-    unknown = Authenticator(user=device.user)
-    wrong = Authenticator(user=device.user, credential_id=device.credential_id)
+    unknown = SoftwareAuthenticator(user=device.user)
+    wrong = SoftwareAuthenticator(user=device.user, credential_id=device.credential_id)
     spoilt = (
         lambda asked, name=name: device.sign(asked) | {name: "\u00e9"}
         for name in ("credential_id", "client_data", "authenticator_data", "signature", "challenge")
     )
-    [(status, text)] = await refusals(deployment.person(), [unknown.sign, wrong.sign, *spoilt])
+    [(status, text)] = await refusals(
+        deployment.person(), [unknown.sign_challenge, wrong.sign_challenge, *spoilt]
+    )
     assert status == 403
     assert REFUSED in text
 
@@ -182,7 +184,7 @@ async def test_an_answer_counts_once(deployment, device):
     tabs = [deployment.person() for _ in range(10)]
     for tab in tabs:
         tab.client.cookie_jar = copy(person.client.cookie_jar)
-    answers = await asyncio.gather(*(tab.post(f"{SIGN_IN}/passkey", fields) for tab in tabs))
+    answers = await asyncio.max_pending(*(tab.post(f"{SIGN_IN}/passkey", fields) for tab in tabs))
     assert sorted(answer.status for answer in answers) == [303, *[403] * 9]
 
 
@@ -209,10 +211,10 @@ async def test_a_counter_that_does_not_rise_is_refused(deployment, device):
 async def test_ten_attempts_on_a_passkey_are_enough(deployment, device):
     person, stranger = (
         deployment.person(),
-        Authenticator(user=device.user, credential_id=device.credential_id),
+        SoftwareAuthenticator(user=device.user, credential_id=device.credential_id),
     )
     for _ in range(10):
-        assert (await entered(person, stranger.sign(await asked_to_sign(person)))).status == 403
+        assert (await entered(person, stranger.sign_challenge(await asked_to_sign(person)))).status == 403
     answer = await entered(person, device.sign(await asked_to_sign(person)))
     assert answer.status == 429
     assert "Wait a quarter of an hour" in answer.text
@@ -230,19 +232,25 @@ async def refused_to_add(person, fields, status=403):
 async def test_a_passkey_that_was_made_otherwise_is_not_added(deployment, ann):
     bob = await deployment.signed_in("bob", "viewer")
     for wrong in ({"origin": "http://evil.example"}, {"host": "evil.example"}, {"flags": PRESENT}):
-        await refused_to_add(ann, Authenticator(**wrong).make(await asked_to_make(ann)))
-    await refused_to_add(bob, Authenticator().make(await asked_to_make(ann)))
-    await refused_to_add(ann, Authenticator().make(await asked_to_make(ann)) | {"attestation": "AAAA"})
+        await refused_to_add(ann, SoftwareAuthenticator(**wrong).create_credential(await asked_to_make(ann)))
+    await refused_to_add(bob, SoftwareAuthenticator().create_credential(await asked_to_make(ann)))
+    await refused_to_add(
+        ann, SoftwareAuthenticator().create_credential(await asked_to_make(ann)) | {"attestation": "AAAA"}
+    )
     asked = await asked_to_make(ann)
-    assert "A name" in await refused_to_add(ann, Authenticator().make(asked) | {"name": " "}, 400)
-    assert "A name" in await refused_to_add(ann, Authenticator().make(asked) | {"name": "x" * 101}, 400)
+    assert "A name" in await refused_to_add(
+        ann, SoftwareAuthenticator().create_credential(asked) | {"name": " "}, 400
+    )
+    assert "A name" in await refused_to_add(
+        ann, SoftwareAuthenticator().create_credential(asked) | {"name": "x" * 101}, 400
+    )
     deployment.clock.advance(minutes=5)
-    await refused_to_add(ann, Authenticator().make(asked))
+    await refused_to_add(ann, SoftwareAuthenticator().create_credential(asked))
 
 
 async def test_a_passkey_has_one_owner(deployment, ann, device):
     bob = await deployment.signed_in("bob", "viewer")
-    again = Authenticator(credential_id=device.credential_id)
+    again = SoftwareAuthenticator(credential_id=device.credential_id)
     for person in (ann, bob):
         assert (await added(person, again)).status == 409
     stranger = deployment.person()
@@ -251,9 +259,9 @@ async def test_a_passkey_has_one_owner(deployment, ann, device):
 
 async def test_an_account_has_twenty_passkeys(deployment, ann):
     for _ in range(20):
-        assert (await added(ann, Authenticator())).status == 303
+        assert (await added(ann, SoftwareAuthenticator())).status == 303
         deployment.clock.advance(minutes=2)
-    assert "you have 20 passkeys" in words(await added(ann, Authenticator()))
+    assert "you have 20 passkeys" in words(await added(ann, SoftwareAuthenticator()))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +274,7 @@ async def test_an_account_has_twenty_passkeys(deployment, ann):
     ids=["address", "no TLS", "off"],
 )
 async def test_where_there_can_be_no_passkeys_none_are_offered(tmp_path, settings):
-    async with standing(tmp_path, {"storage": {"events": "memory://"}} | settings) as deployment:
+    async with running_deployment(tmp_path, {"storage": {"events": "memory://"}} | settings) as deployment:
         assert "passkey" not in (await deployment.person().get(SIGN_IN)).body
         ann = await deployment.signed_in("ann", "owner")
         assert "asskey" not in (page := await ann.get(ACCOUNT)).body

@@ -1,7 +1,7 @@
 """Passkeys in a real browser, with an authenticator of the browser's own."""
 
-from tests.web.house import IN_BROWSER, WATCH
-from tests.web.stage import PASSWORD
+from tests.fixtures.composed_deployment import PASSWORD
+from tests.fixtures.served_deployment import IN_BROWSER, WATCH
 
 pytestmark = IN_BROWSER
 DEVICE = {

@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from hosts.logs import write_logs
-from tests.oauth.walk import LINKS, READ, REPORTS, program
-from tests.web.stage import standing
+from hosts.logs import configure_logging
+from tests.fixtures.composed_deployment import running_deployment
+from tests.oauth.oauth_client import LINKS, READ, REPORTS, register_client
 
 REPORT = {"name": "Visitors", "source": "catalog", "metric_id": "visitors", "chart": "number"}
 LISTS = (
@@ -29,7 +29,7 @@ def logs():
     """Every line of the process from here on, formatted as the service writes them."""
     root = logging.getLogger()
     handlers, level, kept = root.handlers[:], root.level, io.StringIO()
-    write_logs(kept)
+    configure_logging(kept)
     yield kept
     logging.basicConfig(level=level, handlers=handlers, force=True)
 
@@ -37,7 +37,7 @@ def logs():
 async def walked(deployment):
     """Every secret the service hands out, by name."""
     ann = await deployment.signed_in("ann", "owner")
-    helper = await program(deployment)
+    helper = await register_client(deployment)
     code = (await helper.code(ann, scope=f"{READ} {REPORTS} {LINKS}"))["code"]
     _, tokens = await helper.redeem(code)
     named = (
@@ -77,7 +77,7 @@ async def used_everywhere(deployment, secrets):
 
 
 async def test_no_store_log_or_answer_holds_a_secret_after_its_one_showing(tmp_path, logs):
-    async with standing(tmp_path, {"storage": {"events": "memory://"}}) as deployment:
+    async with running_deployment(tmp_path, {"storage": {"events": "memory://"}}) as deployment:
         ann, secrets = await walked(deployment)
         await used_everywhere(deployment, secrets)
         answers = [(await deployment.api("GET", f"/v1/{path}", secrets["named key"])) for path in LISTS]

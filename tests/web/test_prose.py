@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.web.prose import prose
+from hosts.web.markdown import render_markdown
 from service_core.kernel.ids import new_id
-from service_core.workspace.analyses.model import pieces
-from tests.web.payloads import PAYLOADS
+from service_core.workspace.analyses.models import split_embeds
+from tests.fixtures.xss_payloads import PAYLOADS
 
 PLAIN = {
     "a", "blockquote", "br", "code", "em", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
@@ -40,7 +40,7 @@ class Seen(HTMLParser):
 
 @given(st.lists(MARKS, max_size=30).map("".join))
 def test_only_plain_elements_come_out(text):
-    seen = Seen(prose(text))
+    seen = Seen(render_markdown(text))
     assert seen.elements <= PLAIN
     assert seen.attributes <= KNOWN
     assert {urlsplit(url).scheme for url in seen.leads} <= {"", "http", "https", "mailto"}
@@ -63,13 +63,13 @@ def test_only_plain_elements_come_out(text):
     ],
 )
 def test_markdown_reads_as_it_was_meant(text, html):
-    assert prose(text).strip() == html
+    assert render_markdown(text).strip() == html
 
 
 def test_a_body_falls_into_texts_and_the_reports_between_them():
     first, second = new_id(), new_id()
     body = f"Before\n\n::report[{first}]\n::report[ {second} ]  \r\nAfter ::report[{first}]"
-    assert [(text.strip(), name) for text, name in pieces(body)] == [
+    assert [(text.strip(), name) for text, name in split_embeds(body)] == [
         ("Before", str(first)), ("", str(second)), (f"After ::report[{first}]", None),
     ]  # fmt: skip
-    assert list(pieces("")) == [("", None)]
+    assert list(split_embeds("")) == [("", None)]

@@ -7,11 +7,11 @@ from unittest.mock import patch
 
 import pytest
 
-from service_core.kernel.errors import Unavailable503
+from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.ids import new_token
-from service_core.workspace.cards import CardRuns
-from tests.web.gallery import AFTER, EVERY_KIND, Gallery
-from tests.web.stage import Deployment, HandClock, application, built
+from service_core.workspace.reports.run_batch import ReportBatchRunner
+from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
+from tests.fixtures.shared_objects import AFTER, EVERY_KIND, SharedObjects
 
 PERSON = {
     "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36"
@@ -33,13 +33,15 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 async def gallery(tmp_path):
-    clock = HandClock()
+    clock = ManualClock()
     clock.now = AFTER
-    service, letters = built(tmp_path, clock=clock, settings={"storage": {"events": "memory://"}})
+    service, letters = compose_deployment(
+        tmp_path, clock=clock, settings={"storage": {"events": "memory://"}}
+    )
     async with service:
-        opened = await Gallery(service).open(clock.now)
+        opened = await SharedObjects(service).open(clock.now)
         opened.clock = clock
-        deployment = Deployment(service, application(service), clock, letters, None, None)
+        deployment = Deployment(service, create_application(service), clock, letters, None, None)
         opened.person = deployment.person
         yield opened
 
@@ -245,13 +247,13 @@ async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(g
 async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(gallery):
     cards = [await gallery.report(name) for name in ("Broken", "Whole")]
     link = await gallery.share("dashboard", await gallery.dashboard(cards))
-    runs = gallery.service.part(CardRuns).reports
+    runs = gallery.service.part(ReportBatchRunner).reports
     run = type(runs).run
 
-    async def sometimes(self, who, report, wanted):
+    async def sometimes(self, caller, report, wanted):
         if report.name == "Broken":
-            raise Unavailable503("The data cannot be read", "query_timeout")
-        return await run(self, who, report, wanted)
+            raise ServiceUnavailable("The data cannot be read", "query_timeout")
+        return await run(self, caller, report, wanted)
 
     with patch.object(type(runs), "run", sometimes):
         text = words(await look(gallery, link))
@@ -275,6 +277,6 @@ async def test_each_link_to_an_object_says_whose_it_is_or_not(gallery):
 
 async def test_fifty_people_at_once_are_fifty_views_and_one_question(gallery):
     link = await gallery.share("report", await gallery.report())
-    answers = await asyncio.gather(*(look(gallery, link) for _ in range(50)))
+    answers = await asyncio.max_pending(*(look(gallery, link) for _ in range(50)))
     assert {answer.status for answer in answers} == {200}
     assert await gallery.views(link) == 50

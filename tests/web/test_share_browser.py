@@ -2,12 +2,12 @@
 
 import pytest
 
-from service_core.access.keys import mint_key
-from service_core.access.members.model import Member
+from service_core.access.api_keys import create_named_key
+from service_core.access.members.models import Member
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
-from tests.web.house import CONTRAST, IN_BROWSER, WATCH
-from tests.web.payloads import LONG_NAMES, PAYLOADS
+from tests.fixtures.served_deployment import CONTRAST, IN_BROWSER, WATCH
+from tests.fixtures.xss_payloads import LONG_NAMES, PAYLOADS
 
 pytestmark = IN_BROWSER
 
@@ -164,7 +164,7 @@ async def test_texts_of_events_stay_text_on_the_overview_of_a_member(house):
 
 async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
     now = system_clock()
-    key = await mint_key(house.store, house.gallery.workspace, now, name="Reader", rate_limit=100)
+    key = await create_named_key(house.store, house.gallery.workspace, now, name="Reader", rate_limit=100)
     async with house.page(signed_in=False) as page:
         await page.add_init_script(WATCH)
         await page.goto(f"{house.app}/#key={key.secret}&days=7")
@@ -178,7 +178,9 @@ async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
 
 
 async def test_the_front_page_can_be_read_on_a_phone_and_without_its_picture(house):
-    key = await mint_key(house.store, house.gallery.workspace, system_clock(), name="Phone", rate_limit=100)
+    key = await create_named_key(
+        house.store, house.gallery.workspace, system_clock(), name="Phone", rate_limit=100
+    )
     small = {"viewport": {"width": 375, "height": 800}, "color_scheme": "dark"}
     async with house.page(signed_in=False, **small) as page:
         await page.goto(f"{house.app}/#key={key.secret}")

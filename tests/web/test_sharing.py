@@ -4,22 +4,24 @@ import re
 
 import pytest
 
-from hosts.web import sharing
+from hosts.web import share_links
 from service_core.kernel.ids import new_id
-from tests.web.gallery import AFTER, Gallery
-from tests.web.stage import Deployment, HandClock, application, built
+from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_deployment, create_application
+from tests.fixtures.shared_objects import AFTER, SharedObjects
 
 PAGE = "/app/w/k3Jx9QmZ2aPr/shared"
 
 
 @pytest.fixture
 async def shop(tmp_path):
-    clock = HandClock()
+    clock = ManualClock()
     clock.now = AFTER
-    service, letters = built(tmp_path, clock=clock, settings={"storage": {"events": "memory://"}})
+    service, letters = compose_deployment(
+        tmp_path, clock=clock, settings={"storage": {"events": "memory://"}}
+    )
     async with service:
-        deployment = Deployment(service, application(service), clock, letters, None, None)
-        deployment.gallery = await Gallery(service).open(clock.now)
+        deployment = Deployment(service, create_application(service), clock, letters, None, None)
+        deployment.gallery = await SharedObjects(service).open(clock.now)
         yield deployment
 
 
@@ -47,7 +49,7 @@ async def test_a_member_shares_and_sees_the_address_once(shop):
 
 
 async def test_what_the_form_has_no_room_for_is_looked_for_by_its_name(shop, monkeypatch):
-    monkeypatch.setattr(sharing, "OFFERED", 2)
+    monkeypatch.setattr(share_links, "OFFERED", 2)
     names = "Oldest", "Older", "Newest"
     reports = {name: await shop.gallery.report(name) for name in names[:2]}
     ann = await joined(shop, "member")
@@ -103,7 +105,7 @@ async def test_what_stands_in_no_form_is_refused(shop, fields, status):
 
 async def test_links_of_another_workspace_are_not_there(shop):
     link = await shop.gallery.share("report", await shop.gallery.report())
-    other = Gallery(shop.service)
+    other = SharedObjects(shop.service)
     await other.open(shop.clock(), events=lambda *_: [])
     await shop.enrol("bob", "owner", other)
     bob = await shop.person().sign_in("bob@example.com")

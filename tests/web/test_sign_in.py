@@ -1,7 +1,7 @@
 """Accounts and sessions: who gets in, who does not, and what both are told."""
 
-from hosts.composition.ports import running
-from tests.web.stage import PASSWORD, HandClock, application, built
+from hosts.composition.ports import start_adapters
+from tests.fixtures.composed_deployment import PASSWORD, ManualClock, compose_deployment, create_application
 
 
 async def test_a_password_opens_a_session_that_signing_out_ends(deployment):
@@ -97,9 +97,11 @@ async def test_an_address_gets_three_mails_an_hour(deployment):
 
 
 async def test_cookies_are_secure_where_the_address_is(tmp_path):
-    service, _ = built(tmp_path, clock=HandClock(), settings={"http": {"root_url": "https://t.example"}})
-    async with running([service.ports.workspace]):
-        answer = await application(service).test_client().get("/app/sign-in")
+    service, _ = compose_deployment(
+        tmp_path, clock=ManualClock(), settings={"http": {"root_url": "https://t.example"}}
+    )
+    async with start_adapters([service.ports.workspace]):
+        answer = await create_application(service).test_client().get("/app/sign-in")
     cookie = answer.headers["Set-Cookie"]
     assert cookie.startswith("__Host-touchpoint=")
     assert "Secure" in cookie
@@ -108,9 +110,11 @@ async def test_cookies_are_secure_where_the_address_is(tmp_path):
 
 
 async def test_an_address_of_the_application_of_its_own_leads_to_itself(tmp_path):
-    service, _ = built(tmp_path, clock=HandClock(), settings={"http": {"app_url": "https://people.example"}})
-    async with running([service.ports.workspace]):
-        answer = await application(service).test_client().get("/app/workspaces")
-        page = await application(service).test_client().get("/app/sign-in")
+    service, _ = compose_deployment(
+        tmp_path, clock=ManualClock(), settings={"http": {"app_url": "https://people.example"}}
+    )
+    async with start_adapters([service.ports.workspace]):
+        answer = await create_application(service).test_client().get("/app/workspaces")
+        page = await create_application(service).test_client().get("/app/sign-in")
     assert answer.headers["Location"] == "/sign-in?next=%2Fworkspaces"
     assert 'action="/sign-in"' in await page.get_data(as_text=True)

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hosts.composition.compose import compose
-from service_core.access.keys import found_workspace, mint_key
-from service_core.gateway.exchange import Request
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.api.http_messages import ApiRequest
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 SCOPES = {"reader": Scope.READ, "links": Scope.WRITE_LINKS, "scripts": Scope.PROPOSE_SCRIPTS}
 
 
-class Answered:
+class ApiResponse:
     def __init__(self, response):
         self.status, self.headers, self.bytes = response.status, response.headers, response.body
         self.json = json.loads(response.body)
@@ -29,7 +29,7 @@ class Answered:
         return self.status, self.json.get("code"), self.json.get("field")
 
 
-class Office:
+class WorkspaceApi:
     """Programs of two workspaces with keys of several scopes."""
 
     def __init__(self, folder, *, alarm=asyncio.sleep, registry=None, **sections):
@@ -37,24 +37,26 @@ class Office:
         settings = {"storage": {"events": "memory://"}, "links": {"domain": "go.example.com"}, **sections}
         settings["http"] = {"root_url": "https://t.example", "app_url": "https://app.example"}
         self.service = compose(
-            Settings.model_validate(settings), folder, clock=lambda: self.now, alarm=alarm, registry=registry
+            Settings.model_validate(settings), folder, clock=lambda: self.now, sleep=alarm, registry=registry
         )
         self.keys, self.workspaces = {}, {}
 
     async def open(self):
         store = self.service.ports.workspace
         for name in ("shop", "other"):
-            founded = await found_workspace(store, NOW, name=name)
-            self.workspaces[name] = founded.workspace
-            self.keys[name] = await self._key(founded.workspace, "Campaign bot", list(Scope))
+            initialized_deployment = await create_workspace_with_keys(store, NOW, name=name)
+            self.workspaces[name] = initialized_deployment.workspace
+            self.keys[name] = await self._key(initialized_deployment.workspace, "Campaign bot", list(Scope))
             for label, scope in SCOPES.items():
                 scopes = {Scope.READ, scope}
-                self.keys[f"{name} {label}"] = await self._key(founded.workspace, label, scopes)
+                self.keys[f"{name} {label}"] = await self._key(
+                    initialized_deployment.workspace, label, scopes
+                )
         return self
 
     async def _key(self, workspace, name, scopes):
         store = self.service.ports.workspace
-        minted = await mint_key(store, workspace, NOW, name=name, scopes=scopes, rate_limit=10_000)
+        minted = await create_named_key(store, workspace, NOW, name=name, scopes=scopes, rate_limit=10_000)
         return minted.secret
 
     def later(self, **passed):
@@ -68,8 +70,8 @@ class Office:
         url = urlsplit(target)
         headers = {"authorization": f"Bearer {self.keys[key]}"} | ({"idempotency-key": once} if once else {})
         content = b"" if body is None else json.dumps(body).encode()
-        request = Request(method, f"/v1{url.path}", url.query, headers, content)
-        return Answered(await self.service.dispatch(request))
+        request = ApiRequest(method, f"/v1{url.path}", url.query, headers, content)
+        return ApiResponse(await self.service.dispatch(request))
 
     async def link(self, **fields):
         """An applied link."""
@@ -83,8 +85,8 @@ class Office:
 
 
 @pytest.fixture
-async def office(tmp_path):
-    made = Office(tmp_path)
+async def workspace_api(tmp_path):
+    made = WorkspaceApi(tmp_path)
     async with made.service:
         yield await made.open()
 
@@ -92,6 +94,6 @@ async def office(tmp_path):
 @pytest.fixture
 async def bare(tmp_path):
     """A deployment without a link domain."""
-    made = Office(tmp_path, links={"domain": ""})
+    made = WorkspaceApi(tmp_path, links={"domain": ""})
     async with made.service:
         yield await made.open()

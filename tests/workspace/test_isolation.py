@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from hosts.composition.compose import installed
+from hosts.composition.compose import load_installed_registry
 from service_core.kernel.ids import new_id
-from service_core.kernel.operations import Surface
-from tests.workspace.belongings import BODIES, ENDLESS, INSIDE, MAKERS, Belongings
+from service_core.kernel.operations import RoutePrefix
+from tests.workspace.resource_fixtures import BODY_IDS, CREATORS, NEVER_DELETED, PATCH_BODIES, ResourceFactory
 
 OF_ANOTHER_CREDENTIAL = {
     "GET /signup/{signupId}": "bound to its own secret, tests/access/test_signup.py",
@@ -21,8 +21,8 @@ OF_ANOTHER_CREDENTIAL = {
 
 ROUTES = {
     f"{operation.method} {operation.path}": re.findall(r"\{(\w+)\}", operation.path)
-    for operation in installed().operations
-    if "{" in operation.path and operation.surface is Surface.V1
+    for operation in load_installed_registry().operations
+    if "{" in operation.path and operation.prefix is RoutePrefix.V1
 }
 
 
@@ -35,31 +35,36 @@ def without(answer, *ids):
 
 
 @pytest.fixture
-def belongings(office):
-    office.service.ports.limits.__init__(1000, clock=lambda: office.now)  # each `ask` has a minute of its own
-    return Belongings(office)
+def resource_factory(workspace_api):
+    workspace_api.service.ports.limits.__init__(
+        1000, clock=lambda: workspace_api.now
+    )  # each `ask` has a minute of its own
+    return ResourceFactory(workspace_api)
 
 
 def test_every_id_of_a_route_can_be_made():
     names = {name for route, found in ROUTES.items() if route not in OF_ANOTHER_CREDENTIAL for name in found}
-    assert names - set(MAKERS) == set()
+    assert names - set(CREATORS) == set()
 
 
-async def test_what_another_workspace_owns_is_answered_as_what_never_was(office, belongings):
+async def test_what_another_workspace_owns_is_answered_as_what_never_was(workspace_api, resource_factory):
     leaks = []
     for route, (name,) in ROUTES.items():
         if route in OF_ANOTHER_CREDENTIAL:
             continue
         method, path = route.split(" ")
         asked = {
-            "own": await belongings.id(name, "shop"),
-            "other": await belongings.id(name, "other"),
+            "own": await resource_factory.id(name, "shop"),
+            "other": await resource_factory.id(name, "other"),
             "random": str(new_id()),
         }
-        if name not in ENDLESS:
-            asked["deleted"] = await belongings.id(name, "shop", deleted=True)
+        if name not in NEVER_DELETED:
+            asked["deleted"] = await resource_factory.id(name, "shop", deleted=True)
         told = {
-            kind: without(await office.ask(method, path.replace(f"{{{name}}}", one), BODIES.get(route)), one)
+            kind: without(
+                await workspace_api.ask(method, path.replace(f"{{{name}}}", one), PATCH_BODIES.get(route)),
+                one,
+            )
             for kind, one in reversed(asked.items())
         }
         assert told["random"][0] == 404, (route, told["random"])
@@ -70,20 +75,20 @@ async def test_what_another_workspace_owns_is_answered_as_what_never_was(office,
             for kind in ("other", "deleted")
             if told.get(kind, told["random"]) != told["random"]
         ]
-        belongings.made = {key: one for key, one in belongings.made.items() if key[0] != name}
+        resource_factory.made = {key: one for key, one in resource_factory.made.items() if key[0] != name}
     assert leaks == []
 
 
-@pytest.mark.parametrize("where", INSIDE)
-async def test_an_id_in_a_body_is_no_way_in_either(office, belongings, where):
-    name, body = INSIDE[where]
+@pytest.mark.parametrize("where", BODY_IDS)
+async def test_an_id_in_a_body_is_no_way_in_either(workspace_api, resource_factory, where):
+    name, body = BODY_IDS[where]
     method, path = where.split(" ")[:2]
     if method == "PATCH":
-        path = f"{path}/{await belongings.id('dashboardId', 'shop')}"
-    own, other = await belongings.id(name, "shop"), await belongings.id(name, "other")
-    gone = await belongings.id(name, "shop", deleted=True)
+        path = f"{path}/{await resource_factory.id('dashboardId', 'shop')}"
+    own, other = await resource_factory.id(name, "shop"), await resource_factory.id(name, "other")
+    gone = await resource_factory.id(name, "shop", deleted=True)
     unknown = str(new_id())
-    answers = {one: await office.ask(method, path, body(one)) for one in (other, gone, unknown, own)}
+    answers = {one: await workspace_api.ask(method, path, body(one)) for one in (other, gone, unknown, own)}
     assert answers[own].status == 200, answers[own].json
     assert answers[unknown].status == 422
     assert (
@@ -91,12 +96,12 @@ async def test_an_id_in_a_body_is_no_way_in_either(office, belongings, where):
     )
 
 
-async def test_lists_and_searches_show_nothing_of_another_workspace(office, belongings):
-    for name in MAKERS:
-        await belongings.id(name, "shop")
-    theirs = [await belongings.id(name, "other") for name in MAKERS]
-    for operation in installed().operations:
-        if operation.surface is Surface.V1 and operation.method == "GET" and "{" not in operation.path:
+async def test_lists_and_searches_show_nothing_of_another_workspace(workspace_api, resource_factory):
+    for name in CREATORS:
+        await resource_factory.id(name, "shop")
+    theirs = [await resource_factory.id(name, "other") for name in CREATORS]
+    for operation in load_installed_registry().operations:
+        if operation.prefix is RoutePrefix.V1 and operation.method == "GET" and "{" not in operation.path:
             query = "?start_date=2026-07-01&end_date=2026-07-08&q=visitor&dimension=channel&steps=a,b"
-            answer = await office.ask("GET", operation.path + query)
+            answer = await workspace_api.ask("GET", operation.path + query)
             assert [one for one in theirs if one in answer.bytes.decode()] == [], operation.path

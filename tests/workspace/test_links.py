@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from service_core.testing.story import Story
+from service_core.testing.event_builder import EventBuilder
 
 DESTINATION = "https://example.com/a"
 UTM = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
 
 
-async def test_a_slug_makes_a_redirect_on_the_link_domain(office):
-    made = await office.link(slug="spring", utm_source="instagram")
+async def test_a_slug_makes_a_redirect_on_the_link_domain(workspace_api):
+    made = await workspace_api.link(slug="spring", utm_source="instagram")
     link = made["data"]
     assert (link["kind"], link["url"], link["slug"]) == (
         "redirect",
@@ -29,17 +29,17 @@ async def test_a_slug_makes_a_redirect_on_the_link_domain(office):
         }
     ]
     assert (link["clicks"], link["unique_clicks"]) == (0, 0)
-    assert await office.links() == [link]
+    assert await workspace_api.links() == [link]
 
 
-async def test_a_domain_without_a_slug_gets_a_generated_one(office):
-    domain = (await office.link(slug="a"))["data"]["domain_id"]
-    link = (await office.link(domain_id=domain))["data"]
+async def test_a_domain_without_a_slug_gets_a_generated_one(workspace_api):
+    domain = (await workspace_api.link(slug="a"))["data"]["domain_id"]
+    link = (await workspace_api.link(domain_id=domain))["data"]
     assert re.fullmatch("[A-Za-z0-9]{7}", link["slug"])
 
 
-async def test_without_either_the_url_is_the_destination_with_its_tags(office):
-    made = await office.link(
+async def test_without_either_the_url_is_the_destination_with_its_tags(workspace_api):
+    made = await workspace_api.link(
         destination_url="https://example.com/a?utm_source=own&lyr=x&q=1%202#top",
         utm_source="insta", utm_campaign="spring sale",
     )  # fmt: skip
@@ -52,25 +52,25 @@ async def test_without_either_the_url_is_the_destination_with_its_tags(office):
     assert made["diff"]["effects"] == []
 
 
-async def test_a_dry_run_knows_no_assigned_value(office):
+async def test_a_dry_run_knows_no_assigned_value(workspace_api):
     link = {"name": "Reel", "destination_url": DESTINATION, "slug": ""}
-    planned = (await office.ask("POST", "/links", {"link": link, "dry_run": True})).json
+    planned = (await workspace_api.ask("POST", "/links", {"link": link, "dry_run": True})).json
     unknown = {name for name, value in planned["data"].items() if value is None}
     assert {"id", "created_at", "updated_at", "tracking_identifier", "url"} <= unknown
     assert "audit_id" not in planned
-    domain = (await office.link(slug="a"))["data"]["domain_id"]
+    domain = (await workspace_api.link(slug="a"))["data"]["domain_id"]
     link = {"name": "Reel", "destination_url": DESTINATION, "domain_id": domain}
-    planned = (await office.ask("POST", "/links", {"link": link, "dry_run": True})).json
+    planned = (await workspace_api.ask("POST", "/links", {"link": link, "dry_run": True})).json
     assert (planned["data"]["slug"], planned["data"]["kind"]) == (None, "redirect")
     (effect,) = planned["diff"]["effects"]
     assert (effect["operation"], effect["key"], effect["path"]) == ("put", None, None)
-    assert len(await office.links()) == 1
+    assert len(await workspace_api.links()) == 1
 
 
-async def test_the_envelope_of_a_patch_is_that_of_the_contract(office):
-    link = (await office.link(slug="spring"))["data"]
+async def test_the_envelope_of_a_patch_is_that_of_the_contract(workspace_api):
+    link = (await workspace_api.link(slug="spring"))["data"]
     patch = {"link": {"destination_url": "https://example.com/b"}}
-    changed = (await office.ask("PATCH", f"/links/{link['id']}", patch)).json
+    changed = (await workspace_api.ask("PATCH", f"/links/{link['id']}", patch)).json
     shown, audit_id = changed.pop("data"), changed.pop("audit_id")
     assert changed == {
         "dry_run": False,
@@ -95,66 +95,70 @@ async def test_the_envelope_of_a_patch_is_that_of_the_contract(office):
         },
     }
     assert shown == link | {"destination_url": "https://example.com/b", "updated_at": shown["updated_at"]}
-    (entry, _) = (await office.ask("GET", "/audit")).json["entries"]
+    (entry, _) = (await workspace_api.ask("GET", "/audit")).json["entries"]
     assert (entry["id"], entry["changes"]) == (audit_id, changed["diff"]["changes"])
     assert entry["actor"]["name"] == "Campaign bot"
 
 
-async def test_only_the_fields_sent_change_and_null_or_nothing_clears(office):
-    link = (await office.link(utm_source="a", utm_medium="b", utm_term="c"))["data"]
+async def test_only_the_fields_sent_change_and_null_or_nothing_clears(workspace_api):
+    link = (await workspace_api.link(utm_source="a", utm_medium="b", utm_term="c"))["data"]
     patch = {"link": {"utm_source": None, "utm_medium": ""}}
-    changed = (await office.ask("PATCH", f"/links/{link['id']}", patch)).json["data"]
+    changed = (await workspace_api.ask("PATCH", f"/links/{link['id']}", patch)).json["data"]
     assert [changed[name] for name in UTM] == [None, None, None, "c", None]
     assert changed["tracking_identifier"] == link["tracking_identifier"]
 
 
-async def test_two_changes_of_one_instant_still_differ(office):
-    made = (await office.link())["data"]
+async def test_two_changes_of_one_instant_still_differ(workspace_api):
+    made = (await workspace_api.link())["data"]
     sent = [{"link": {"name": name}} for name in ("One", "Two")]
-    changed = [(await office.send("PATCH", f"/links/{made['id']}", body)).json for body in sent]
+    changed = [(await workspace_api.send("PATCH", f"/links/{made['id']}", body)).json for body in sent]
     dates = [made["updated_at"], *(one["data"]["updated_at"] for one in changed)]
     assert dates == sorted(set(dates))
 
 
-async def test_a_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug(office):
-    made = (await office.link(slug="spring"))["data"]
-    gone = (await office.ask("DELETE", f"/links/{made['id']}")).json
+async def test_a_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug(workspace_api):
+    made = (await workspace_api.link(slug="spring"))["data"]
+    gone = (await workspace_api.ask("DELETE", f"/links/{made['id']}")).json
     assert "data" not in gone
     assert [effect["operation"] for effect in gone["diff"]["effects"]] == ["delete"]
-    assert await office.links() == []
-    undone = (await office.ask("POST", f"/audit/{gone['audit_id']}/undo")).json
+    assert await workspace_api.links() == []
+    undone = (await workspace_api.ask("POST", f"/audit/{gone['audit_id']}/undo")).json
     assert undone["data"] == made | {"updated_at": undone["data"]["updated_at"]}
     assert [effect["operation"] for effect in undone["diff"]["effects"]] == ["put"]
-    assert await office.links() == [undone["data"]]
+    assert await workspace_api.links() == [undone["data"]]
 
 
-async def test_a_slug_used_meanwhile_is_taken(office):
-    made = (await office.link(slug="spring"))["data"]
-    gone = (await office.ask("DELETE", f"/links/{made['id']}", {"dry_run": False})).json
-    await office.link(slug="spring")
-    refused = await office.ask("POST", f"/audit/{gone['audit_id']}/undo")
+async def test_a_slug_used_meanwhile_is_taken(workspace_api):
+    made = (await workspace_api.link(slug="spring"))["data"]
+    gone = (await workspace_api.ask("DELETE", f"/links/{made['id']}", {"dry_run": False})).json
+    await workspace_api.link(slug="spring")
+    refused = await workspace_api.ask("POST", f"/audit/{gone['audit_id']}/undo")
     assert refused.refusal == (409, "slug_taken", "link.slug")
 
 
 @pytest.mark.parametrize("sent", [{"body": {"dry_run": True}}, {"query": "?dry_run=true"}])
-async def test_a_delete_can_be_tried_by_body_or_query(office, sent):
-    made = (await office.link())["data"]
+async def test_a_delete_can_be_tried_by_body_or_query(workspace_api, sent):
+    made = (await workspace_api.link())["data"]
     target = f"/links/{made['id']}{sent.get('query', '')}"
-    tried = (await office.ask("DELETE", target, sent.get("body"))).json
+    tried = (await workspace_api.ask("DELETE", target, sent.get("body"))).json
     assert (tried["dry_run"], tried["applied"], tried["diff"]["prior_state"]["id"]) == (
         True,
         False,
         made["id"],
     )
-    assert len(await office.links()) == 1
+    assert len(await workspace_api.links()) == 1
 
 
-async def test_slugs_are_unique_on_the_domain_across_workspaces(office):
-    await office.link(slug="spring")
+async def test_slugs_are_unique_on_the_domain_across_workspaces(workspace_api):
+    await workspace_api.link(slug="spring")
     body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": "spring"}}
     for key in ("shop", "other"):
-        assert (await office.ask("POST", "/links", body, key=key)).refusal == (409, "slug_taken", "link.slug")
-    assert (await office.ask("POST", "/links", {**body, "dry_run": True})).status == 409
+        assert (await workspace_api.ask("POST", "/links", body, key=key)).refusal == (
+            409,
+            "slug_taken",
+            "link.slug",
+        )
+    assert (await workspace_api.ask("POST", "/links", {**body, "dry_run": True})).status == 409
 
 
 BAD_URLS = [
@@ -167,38 +171,42 @@ BAD_URLS = [
 
 
 @pytest.mark.parametrize("url", BAD_URLS)
-async def test_a_link_leads_to_public_addresses_only(office, url):
-    refused = await office.ask("POST", "/links", {"link": {"name": "x", "destination_url": url}})
+async def test_a_link_leads_to_public_addresses_only(workspace_api, url):
+    refused = await workspace_api.ask("POST", "/links", {"link": {"name": "x", "destination_url": url}})
     code = "invalid_field" if url == "" else "invalid_url"
     assert refused.refusal == (422, code, "link.destination_url")
 
 
 @pytest.mark.parametrize("slug", ["a b", "ä", "a" * 65, "share", "v1", "t.js", ".well-known", "Health"])
-async def test_slugs_have_a_form_and_some_are_reserved(office, slug):
+async def test_slugs_have_a_form_and_some_are_reserved(workspace_api, slug):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": slug}}
-    assert (await office.ask("POST", "/links", body)).refusal == (422, "invalid_slug", "link.slug")
+    assert (await workspace_api.ask("POST", "/links", body)).refusal == (422, "invalid_slug", "link.slug")
 
 
 @pytest.mark.parametrize("field", ["tracking_identifier", "slug", "domain_id", "target"])
-async def test_a_patch_names_nothing_immutable(office, field):
-    link = (await office.link(slug="spring"))["data"]
-    refused = await office.ask("PATCH", f"/links/{link['id']}", {"link": {field: link[field]}})
+async def test_a_patch_names_nothing_immutable(workspace_api, field):
+    link = (await workspace_api.link(slug="spring"))["data"]
+    refused = await workspace_api.ask("PATCH", f"/links/{link['id']}", {"link": {field: link[field]}})
     assert refused.refusal == (422, "immutable_field", f"link.{field}")
 
 
-async def test_an_app_link_needs_a_store(office):
+async def test_an_app_link_needs_a_store(workspace_api):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "target": "app"}}
-    assert (await office.ask("POST", "/links", body)).refusal == (422, "invalid_field", "link.target")
-    link = (await office.link(target="app", ios_url="itms-apps://apps.apple.com/app/id1"))["data"]
-    refused = await office.ask("PATCH", f"/links/{link['id']}", {"link": {"ios_url": ""}})
+    assert (await workspace_api.ask("POST", "/links", body)).refusal == (422, "invalid_field", "link.target")
+    link = (await workspace_api.link(target="app", ios_url="itms-apps://apps.apple.com/app/id1"))["data"]
+    refused = await workspace_api.ask("PATCH", f"/links/{link['id']}", {"link": {"ios_url": ""}})
     assert refused.refusal == (422, "invalid_field", "link.target")
 
 
-async def test_a_domain_nobody_set_up_is_unknown(office, bare):
+async def test_a_domain_nobody_set_up_is_unknown(workspace_api, bare):
     body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": "a"}}
     assert (await bare.ask("POST", "/links", body)).refusal == (422, "unknown_domain", "link.domain_id")
     body["link"]["domain_id"] = "01890000-0000-7000-8000-000000000000"
-    assert (await office.ask("POST", "/links", body)).refusal == (422, "unknown_domain", "link.domain_id")
+    assert (await workspace_api.ask("POST", "/links", body)).refusal == (
+        422,
+        "unknown_domain",
+        "link.domain_id",
+    )
 
 
 @pytest.mark.parametrize(
@@ -210,44 +218,48 @@ async def test_a_domain_nobody_set_up_is_unknown(office, bare):
         ({}, "missing_field", "link"),
     ],
 )
-async def test_bodies_are_strict(office, body, code, field):
-    assert (await office.ask("POST", "/links", body)).refusal == (400, code, field)
+async def test_bodies_are_strict(workspace_api, body, code, field):
+    assert (await workspace_api.ask("POST", "/links", body)).refusal == (400, code, field)
 
 
-async def test_other_links_and_those_of_others_are_not_found(office):
-    link = (await office.link())["data"]
+async def test_other_links_and_those_of_others_are_not_found(workspace_api):
+    link = (await workspace_api.link())["data"]
     for method, body in (("PATCH", {"link": {"name": "y"}}), ("DELETE", None)):
-        theirs = await office.ask(method, f"/links/{link['id']}", body, key="other")
-        random = await office.ask(method, "/links/01890000-0000-7000-8000-000000000000", body, key="other")
+        theirs = await workspace_api.ask(method, f"/links/{link['id']}", body, key="other")
+        random = await workspace_api.ask(
+            method, "/links/01890000-0000-7000-8000-000000000000", body, key="other"
+        )
         assert theirs.status == 404
         assert theirs.bytes == random.bytes
-    assert (await office.ask("GET", "/links", key="other")).json == {"links": []}
+    assert (await workspace_api.ask("GET", "/links", key="other")).json == {"links": []}
 
 
-async def carried(office, tag):
+async def carried(workspace_api, tag):
     """Somebody came with a tag."""
-    story = Story(office.workspaces["shop"].id)
+    story = EventBuilder(workspace_api.workspaces["shop"].id)
     came = {"lyr": tag, "attribution_source": "instagram"}
-    await office.service.ports.events.append([story.happens("page_view", at=office.now, visitor="v", **came)])
+    await workspace_api.service.ports.events.append(
+        [story.add_event("page_view", at=workspace_api.now, visitor="v", **came)]
+    )
 
 
-async def test_a_tag_names_its_link_also_when_it_is_deleted(office):
-    link = (await office.link(slug="spring"))["data"]
-    await carried(office, link["tracking_identifier"])
+async def test_a_tag_names_its_link_also_when_it_is_deleted(workspace_api):
+    link = (await workspace_api.link(slug="spring"))["data"]
+    await carried(workspace_api, link["tracking_identifier"])
     days = "start_date=2026-07-01&end_date=2026-07-09"
-    (row,) = (await office.ask("GET", f"/tags?{days}")).json["data"]
+    (row,) = (await workspace_api.ask("GET", f"/tags?{days}")).json["data"]
     named = {"tag": link["tracking_identifier"], "link_id": link["id"], "link_name": "Spring reel"}
     assert row == named | {"count": 1, "percentage": 100, "source": "instagram"}
-    await office.ask("DELETE", f"/links/{link['id']}")
-    (row,) = (await office.ask("GET", f"/tags?{days}")).json["data"]
+    await workspace_api.ask("DELETE", f"/links/{link['id']}")
+    (row,) = (await workspace_api.ask("GET", f"/tags?{days}")).json["data"]
     assert (row["link_id"], row["link_name"]) == (link["id"], "Spring reel")
 
 
 @pytest.mark.parametrize("by", ["name", "tracking_identifier", "slug"])
-async def test_a_search_finds_a_link_as_a_filter_by_its_tag(office, by):
-    link = (await office.link(slug="reel-7", name="Spring film"))["data"]
-    await office.link(name="Autumn")
-    found = (await office.ask("GET", f"/search?q={link[by][:6].replace(' ', '%20')}&types=link")).json[
+async def test_a_search_finds_a_link_as_a_filter_by_its_tag(workspace_api, by):
+    link = (await workspace_api.link(slug="reel-7", name="Spring film"))["data"]
+    await workspace_api.link(name="Autumn")
+    found = (await workspace_api.ask("GET", f"/search?q={link[by][:6].replace(' ', '%20')}&types=link")).json[
         "results"
     ]
     assert found == [
@@ -261,12 +273,12 @@ async def test_a_search_finds_a_link_as_a_filter_by_its_tag(office, by):
             "count": None,
         }
     ]
-    assert (await office.ask("GET", "/search?q=Spring&types=link", key="other")).json["results"] == []
+    assert (await workspace_api.ask("GET", "/search?q=Spring&types=link", key="other")).json["results"] == []
 
 
-async def test_a_search_finds_tags_people_came_with(office):
-    await carried(office, "k7m2q9xa")
-    (found,) = (await office.ask("GET", "/search?q=k7m2&types=tag,link")).json["results"]
+async def test_a_search_finds_tags_people_came_with(workspace_api):
+    await carried(workspace_api, "k7m2q9xa")
+    (found,) = (await workspace_api.ask("GET", "/search?q=k7m2&types=tag,link")).json["results"]
     assert (found["type"], found["dimension"], found["value"], found["count"]) == (
         "tag",
         "lyr",

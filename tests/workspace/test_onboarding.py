@@ -5,17 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.access.plans import Plan
-from service_core.insight import usage
-from service_core.insight.connections.model import (
+from service_core.access.billing_plans import BillingPlan
+from service_core.analytics.connections.models import (
     Asset,
     ConnectedAccount,
     Connection,
     ConnectionStatus,
     ProviderKind,
 )
-from service_core.insight.ports import StoreUnavailable
-from service_core.testing.story import Story
+from service_core.analytics.ports import StoreUnavailable
+from service_core.analytics.reads import usage
+from service_core.testing.event_builder import EventBuilder
 
 STEPS = [
     "Install the tracking script or send a server event.",
@@ -30,14 +30,14 @@ STEPS = [
 class Setup:
     """A workspace that is set up step by step."""
 
-    def __init__(self, office):
-        self.office = office
-        self.workspace = office.workspaces["shop"]
-        self.store = office.service.ports.workspace
-        self.story = Story(self.workspace.id)
+    def __init__(self, workspace_api):
+        self.office = workspace_api
+        self.workspace = workspace_api.workspaces["shop"]
+        self.store = workspace_api.service.ports.workspace
+        self.story = EventBuilder(self.workspace.id)
 
     async def happens(self, name, *, ago=timedelta(), **columns):
-        event = self.story.happens(name, at=self.office.now - ago, visitor="v", **columns)
+        event = self.story.add_event(name, at=self.office.now - ago, visitor="v", **columns)
         await self.office.service.ports.events.append([event])
         return event
 
@@ -57,8 +57,8 @@ class Setup:
 
 
 @pytest.fixture
-def setup(office):
-    return Setup(office)
+def setup(workspace_api):
+    return Setup(workspace_api)
 
 
 async def test_a_new_workspace_has_everything_before_it(setup):
@@ -182,7 +182,7 @@ async def test_a_workspace_whose_subscription_ended_is_told_so(setup):
 
 
 async def test_above_its_limits_a_workspace_sees_by_how_much_and_nothing_is_refused(setup, monkeypatch):
-    monkeypatch.setattr(usage, "PLANS", {"tiny": Plan("tiny", 2, 1, 100)})
+    monkeypatch.setattr(usage, "PLANS", {"tiny": BillingPlan("tiny", 2, 1, 100)})
     await setup.store.save_workspace(replace(setup.workspace, plan="tiny"))
     for _ in range(3):
         await setup.happens("purchase")

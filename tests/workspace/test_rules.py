@@ -8,16 +8,16 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.access.rules import Rules
-from service_core.insight.connections.model import (
+from service_core.access.analytics_settings import AnalyticsSettings
+from service_core.analytics.connections.models import (
     Asset,
     ConnectedAccount,
     Connection,
     ConnectionStatus,
     ProviderKind,
 )
-from service_core.testing.story import Story
-from tests.workspace.conftest import NOW, Office
+from service_core.testing.event_builder import EventBuilder
+from tests.workspace.conftest import NOW, WorkspaceApi
 
 RULE = {
     "name": "Purchase to Meta",
@@ -30,28 +30,28 @@ SECOND = ConnectedAccount("act_2", "Second", (Asset("5678"), Asset("9999")))
 ACTIONS = ConnectedAccount("777", None, (Asset("42", "Sale"), Asset("43", "Lead form")))
 
 
-async def connect(office, provider, *accounts, status=ConnectionStatus.CONNECTED):
-    store = office.service.ports.workspace
+async def connect(workspace_api, provider, *accounts, status=ConnectionStatus.CONNECTED):
+    store = workspace_api.service.ports.workspace
     (shop, _) = await store.workspaces()
-    made = Connection(shop.id, provider, ProviderKind.ADS, status, office.now, accounts)
+    made = Connection(shop.id, provider, ProviderKind.ADS, status, workspace_api.now, accounts)
     await store.save_connection(made)
 
 
 @pytest.fixture
-async def shop(office):
+async def shop(workspace_api):
     """A workspace with one pixel of Meta."""
-    await connect(office, "meta", MAIN)
-    return office
+    await connect(workspace_api, "meta", MAIN)
+    return workspace_api
 
 
-async def make(office, **fields):
-    made = await office.ask("POST", "/rules", {"rule": RULE | fields})
+async def make(workspace_api, **fields):
+    made = await workspace_api.ask("POST", "/rules", {"rule": RULE | fields})
     assert made.status == 200, made.json
     return made.json
 
 
-async def refused(office, **fields):
-    return (await office.ask("POST", "/rules", {"rule": RULE | fields})).refusal
+async def refused(workspace_api, **fields):
+    return (await workspace_api.ask("POST", "/rules", {"rule": RULE | fields})).refusal
 
 
 async def test_a_dry_run_names_platform_account_and_pixel(shop):
@@ -180,12 +180,14 @@ async def test_the_same_event_goes_to_the_same_place_by_one_rule(shop):
 
 
 async def test_of_twenty_at_once_one_makes_the_rule(workspace_url, tmp_path):
-    office = Office(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
-    async with office.service:
-        await connect(await office.open(), "meta", MAIN)
-        answers = await asyncio.gather(*(office.send("POST", "/rules", {"rule": RULE}) for _ in range(20)))
+    workspace_api = WorkspaceApi(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
+    async with workspace_api.service:
+        await connect(await workspace_api.open(), "meta", MAIN)
+        answers = await asyncio.max_pending(
+            *(workspace_api.send("POST", "/rules", {"rule": RULE}) for _ in range(20))
+        )
         assert Counter(answer.status for answer in answers) == {200: 1, 409: 19}
-        assert len((await office.ask("GET", "/rules")).json["rules"]) == 1
+        assert len((await workspace_api.ask("GET", "/rules")).json["rules"]) == 1
 
 
 async def test_events_of_a_rules_own_are_told_apart_by_their_name(shop):
@@ -207,15 +209,15 @@ async def test_another_workspace_may_have_the_same_rule_and_sees_none_of_ours(sh
 
 
 @pytest.mark.parametrize("status", [status for status in ConnectionStatus if status != "connected"])
-async def test_a_rule_needs_a_platform_that_is_connected(office, status):
-    assert await refused(office) == (422, "platform_not_connected", "rule.platform")
-    await connect(office, "meta", MAIN, status=status)
-    assert await refused(office) == (422, "platform_not_connected", "rule.platform")
+async def test_a_rule_needs_a_platform_that_is_connected(workspace_api, status):
+    assert await refused(workspace_api) == (422, "platform_not_connected", "rule.platform")
+    await connect(workspace_api, "meta", MAIN, status=status)
+    assert await refused(workspace_api) == (422, "platform_not_connected", "rule.platform")
 
 
-async def test_an_account_without_a_pixel_is_no_place_to_send_to(office):
-    await connect(office, "meta", ConnectedAccount("act_1"))
-    assert await refused(office) == (422, "platform_not_connected", "rule.platform")
+async def test_an_account_without_a_pixel_is_no_place_to_send_to(workspace_api):
+    await connect(workspace_api, "meta", ConnectedAccount("act_1"))
+    assert await refused(workspace_api) == (422, "platform_not_connected", "rule.platform")
 
 
 async def test_a_rule_is_paused_while_its_platform_is_not_connected(shop):
@@ -225,18 +227,20 @@ async def test_a_rule_is_paused_while_its_platform_is_not_connected(shop):
     assert paused.json["data"]["active"] is False
 
 
-async def test_of_several_assets_one_is_named(office):
-    await connect(office, "meta", MAIN, SECOND)
-    assert await refused(office) == (400, "missing_field", "rule.asset_id")
-    assert await refused(office, ad_account_id="act_2") == (400, "missing_field", "rule.asset_id")
-    assert (await make(office, ad_account_id="act_1"))["data"]["asset_id"] == "1234"
-    assert (await make(office, asset_id="5678"))["data"]["ad_account_id"] == "act_2"
+async def test_of_several_assets_one_is_named(workspace_api):
+    await connect(workspace_api, "meta", MAIN, SECOND)
+    assert await refused(workspace_api) == (400, "missing_field", "rule.asset_id")
+    assert await refused(workspace_api, ad_account_id="act_2") == (400, "missing_field", "rule.asset_id")
+    assert (await make(workspace_api, ad_account_id="act_1"))["data"]["asset_id"] == "1234"
+    assert (await make(workspace_api, asset_id="5678"))["data"]["ad_account_id"] == "act_2"
 
 
-async def test_a_pixel_two_accounts_share_needs_its_account(office):
-    await connect(office, "meta", MAIN, ConnectedAccount("act_3", None, MAIN.assets))
-    assert await refused(office, asset_id="1234") == (400, "missing_field", "rule.ad_account_id")
-    assert (await make(office, asset_id="1234", ad_account_id="act_3"))["data"]["ad_account_id"] == "act_3"
+async def test_a_pixel_two_accounts_share_needs_its_account(workspace_api):
+    await connect(workspace_api, "meta", MAIN, ConnectedAccount("act_3", None, MAIN.assets))
+    assert await refused(workspace_api, asset_id="1234") == (400, "missing_field", "rule.ad_account_id")
+    assert (await make(workspace_api, asset_id="1234", ad_account_id="act_3"))["data"][
+        "ad_account_id"
+    ] == "act_3"
 
 
 @pytest.mark.parametrize(
@@ -340,16 +344,16 @@ async def test_a_retry_makes_one_rule(shop):
     assert len((await shop.ask("GET", "/rules")).json["rules"]) == 1
 
 
-async def conversions(office, key="shop"):
+async def conversions(workspace_api, key="shop"):
     asked = {"metrics": ["conversions"], "start_date": "2026-07-01", "end_date": "2026-07-08"}
-    answer = await office.ask("POST", "/metrics", asked, key=key)
+    answer = await workspace_api.ask("POST", "/metrics", asked, key=key)
     return answer.json["metrics"][0]["value"]
 
 
 async def test_what_an_active_rule_sends_converts_and_stops_with_it(shop):
     for name in ("shop", "other"):
-        story = Story(shop.workspaces[name].id)
-        demo = story.happens("demo_booked", at=NOW - timedelta(days=1), visitor="v")
+        story = EventBuilder(shop.workspaces[name].id)
+        demo = story.add_event("demo_booked", at=NOW - timedelta(days=1), visitor="v")
         await shop.service.ports.events.append([demo])
     assert await conversions(shop) == 0
     planned = {"rule": RULE | {"trigger_event": "demo_booked"}, "dry_run": True}
@@ -368,6 +372,6 @@ async def test_what_an_active_rule_sends_converts_and_stops_with_it(shop):
     assert owner.triggers == {"demo_booked"}
     await shop.service.ports.workspace.save_workspace(replace(owner, triggers=frozenset(), name="Shop"))
     assert await conversions(shop) == 1
-    own = replace(owner, rules=Rules(conversions=frozenset({"purchase"})))
+    own = replace(owner, rules=AnalyticsSettings(conversions=frozenset({"purchase"})))
     await shop.service.ports.workspace.save_workspace(own)
     assert await conversions(shop) == 0

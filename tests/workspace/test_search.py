@@ -13,40 +13,44 @@ OWNED = {
 
 
 @pytest.mark.parametrize("type_", OWNED)
-async def test_what_is_saved_is_found_by_its_name_until_it_is_deleted(office, type_):
+async def test_what_is_saved_is_found_by_its_name_until_it_is_deleted(workspace_api, type_):
     path, body = OWNED[type_]
-    made = await office.ask("POST", path, body)
+    made = await workspace_api.ask("POST", path, body)
     assert made.status == 200, made.json
     own = made.json["data"]["id"]
-    (found,) = (await office.ask("GET", f"/search?q=weekly&types={type_}")).json["results"]
+    (found,) = (await workspace_api.ask("GET", f"/search?q=weekly&types={type_}")).json["results"]
     assert (found["type"], found["id"], found["value"], found["dimension"]) == (type_, own, own, None)
     assert found["label"].startswith("Weekly")
-    assert (await office.ask("GET", f"/search?q=weekly&types={type_}", key="other")).json["results"] == []
-    await office.ask("DELETE", f"{path}/{own}")
-    assert (await office.ask("GET", f"/search?q=weekly&types={type_}")).json["results"] == []
+    assert (await workspace_api.ask("GET", f"/search?q=weekly&types={type_}", key="other")).json[
+        "results"
+    ] == []
+    await workspace_api.ask("DELETE", f"{path}/{own}")
+    assert (await workspace_api.ask("GET", f"/search?q=weekly&types={type_}")).json["results"] == []
 
 
-async def test_a_type_named_often_is_looked_through_once(office):
+async def test_a_type_named_often_is_looked_through_once(workspace_api):
     path, body = OWNED["report"]
-    await office.ask("POST", path, body)
-    (found,) = (await office.ask("GET", f"/search?q=weekly&types={'report,' * 100}report")).json["results"]
+    await workspace_api.ask("POST", path, body)
+    (found,) = (await workspace_api.ask("GET", f"/search?q=weekly&types={'report,' * 100}report")).json[
+        "results"
+    ]
     assert found["label"] == "Weekly"
 
 
-async def test_names_that_start_with_the_query_are_found_before_others_whatever_the_limit(office):
+async def test_names_that_start_with_the_query_are_found_before_others_whatever_the_limit(workspace_api):
     path, body = OWNED["report"]
     for name in ("My weekly", "weekly b", "Weekly A", "Daily"):
-        await office.ask("POST", path, {"report": body["report"] | {"name": name}})
+        await workspace_api.ask("POST", path, {"report": body["report"] | {"name": name}})
     for limit in (1, 2, 3):
-        found = await office.ask("GET", f"/search?q=WEEKLY&types=report&limit={limit}")
+        found = await workspace_api.ask("GET", f"/search?q=WEEKLY&types=report&limit={limit}")
         assert [one["label"] for one in found.json["results"]] == ["Weekly A", "weekly b", "My weekly"][
             :limit
         ]
 
 
-async def test_a_link_is_found_by_its_tag_and_its_slug_too(office):
-    made = (await office.link(name="Reel", slug="Holidays"))["data"]
+async def test_a_link_is_found_by_its_tag_and_its_slug_too(workspace_api):
+    made = (await workspace_api.link(name="Reel", slug="Holidays"))["data"]
     for text in ("reel", "oliday", made["tracking_identifier"].upper()):
-        (found,) = (await office.ask("GET", f"/search?q={text}&types=link")).json["results"]
+        (found,) = (await workspace_api.ask("GET", f"/search?q={text}&types=link")).json["results"]
         assert (found["label"], found["value"]) == ("Reel", made["tracking_identifier"])
-    assert (await office.ask("GET", "/search?q=example.com&types=link")).json["results"] == []
+    assert (await workspace_api.ask("GET", "/search?q=example.com&types=link")).json["results"] == []

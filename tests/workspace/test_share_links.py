@@ -6,42 +6,42 @@ from uuid import UUID
 
 import pytest
 
-from service_core.access.model import Via
+from service_core.access.models import RequestInterface
 from service_core.changes.actor import Actor
 from service_core.kernel.ids import new_id
-from service_core.workspace.reports.model import USUAL_RANGE, Report
+from service_core.workspace.reports.models import DEFAULT_RANGE, Report
 
 DRAWN = {"source": "catalog", "kind": "metric", "metric_id": "visitors", "chart": "line"}
 EMPTY = dict.fromkeys(("description", "dimension", "plan", "steps", "window_days", "order", "unit"))
 
 
-async def a_report(office, name="Weekly", key="shop"):
+async def a_report(workspace_api, name="Weekly", key="shop"):
     """The id of a saved report of the workspace of a key."""
-    workspace = office.workspaces[key]
+    workspace = workspace_api.workspaces[key]
     report = Report(
-        id=new_id(), workspace_id=workspace.id, name=name, default_range=USUAL_RANGE, **DRAWN, **EMPTY,
-        created_at=office.now, updated_at=office.now, created_via=Via.API,
+        id=new_id(), workspace_id=workspace.id, name=name, default_range=DEFAULT_RANGE, **DRAWN, **EMPTY,
+        created_at=workspace_api.now, updated_at=workspace_api.now, created_via=RequestInterface.API,
         created_by=Actor(type="key", id=new_id(), client_id=None),
     )  # fmt: skip
-    async with office.service.ports.workspace.begin(workspace.id) as unit:
+    async with workspace_api.service.ports.workspace.begin(workspace.id) as unit:
         await unit.resources.save(report)
     return str(report.id)
 
 
-async def share(office, dry_run=False, key="shop", once=None, **fields):
+async def share(workspace_api, dry_run=False, key="shop", once=None, **fields):
     wanted = {"object_type": "report", **fields}
     if "object_id" not in wanted:
-        wanted["object_id"] = await a_report(office)
+        wanted["object_id"] = await a_report(workspace_api)
     body = {"share_link": wanted, "dry_run": dry_run}
-    return await office.ask("POST", "/share-links", body, key=key, once=once)
+    return await workspace_api.ask("POST", "/share-links", body, key=key, once=once)
 
 
-async def listed(office, query=""):
-    return (await office.ask("GET", f"/share-links{query}")).json["share_links"]
+async def listed(workspace_api, query=""):
+    return (await workspace_api.ask("GET", f"/share-links{query}")).json["share_links"]
 
 
-async def test_the_address_is_told_once_and_the_token_is_kept_nowhere(office, tmp_path):
-    made = (await share(office, show_workspace_name=True)).json
+async def test_the_address_is_told_once_and_the_token_is_kept_nowhere(workspace_api, tmp_path):
+    made = (await share(workspace_api, show_workspace_name=True)).json
     data = made["data"]
     url = data.pop("url")
     assert re.fullmatch(r"https://app\.example/share/[A-Za-z0-9_-]{43}", url)
@@ -49,16 +49,16 @@ async def test_the_address_is_told_once_and_the_token_is_kept_nowhere(office, tm
     assert (data["status"], data["object_type"], data["object_name"]) == ("active", "report", "Weekly")
     assert (data["view_count"], data["last_viewed_at"]) == (0, None)
     assert (data["show_workspace_name"], data["expires_at"], data["revoked_at"]) == (True, None, None)
-    assert await listed(office) == [data]
+    assert await listed(workspace_api) == [data]
     token = url.rpartition("/")[2].encode()
-    entries = (await office.ask("GET", "/audit")).bytes
+    entries = (await workspace_api.ask("GET", "/audit")).bytes
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
     assert token not in entries + stored
     assert b"digest" not in entries
 
 
-async def test_the_effect_is_a_public_page_with_a_masked_path(office):
-    made = (await share(office)).json
+async def test_the_effect_is_a_public_page_with_a_masked_path(workspace_api):
+    made = (await share(workspace_api)).json
     assert made["diff"]["effects"] == [
         {
             "type": "public_page",
@@ -69,68 +69,68 @@ async def test_the_effect_is_a_public_page_with_a_masked_path(office):
     ]
 
 
-async def test_a_dry_run_tells_no_address_and_makes_no_link(office):
-    planned = (await share(office, dry_run=True)).json
+async def test_a_dry_run_tells_no_address_and_makes_no_link(workspace_api):
+    planned = (await share(workspace_api, dry_run=True)).json
     assert planned["applied"] is False
     assert {
         name: planned["data"][name] for name in ("id", "url", "token_hint", "created_at")
     } == dict.fromkeys(("id", "url", "token_hint", "created_at"))
     assert planned["diff"]["effects"][0]["path"] == "/share/…"
-    assert await listed(office) == []
-    assert (await office.ask("GET", "/audit")).json["entries"] == []
+    assert await listed(workspace_api) == []
+    assert (await workspace_api.ask("GET", "/audit")).json["entries"] == []
 
 
-async def test_an_idempotency_key_is_ignored(office):
-    report = await a_report(office)
-    first, second = [await share(office, once="same", object_id=report) for _ in range(2)]
+async def test_an_idempotency_key_is_ignored(workspace_api):
+    report = await a_report(workspace_api)
+    first, second = [await share(workspace_api, once="same", object_id=report) for _ in range(2)]
     assert first.json["data"]["url"] != second.json["data"]["url"]
     assert "idempotent-replay" not in {name.lower() for name in second.headers}
-    assert len(await listed(office)) == 2
+    assert len(await listed(workspace_api)) == 2
 
 
-async def test_a_revoke_is_final_and_recorded_once(office):
-    made = (await share(office)).json["data"]
-    revoked = (await office.ask("DELETE", f"/share-links/{made['id']}")).json
+async def test_a_revoke_is_final_and_recorded_once(workspace_api):
+    made = (await share(workspace_api)).json["data"]
+    revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json
     assert (revoked["applied"], revoked["diff"]["action"]) == (True, "revoke")
     assert revoked["diff"]["prior_state"] == {"status": "active", "revoked_at": None}
     assert revoked["diff"]["new_state"] == {"status": "revoked", "revoked_at": revoked["data"]["revoked_at"]}
     assert revoked["diff"]["effects"][0]["operation"] == "delete"
     assert "url" not in revoked["data"]
-    again = (await office.ask("DELETE", f"/share-links/{made['id']}")).json
+    again = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json
     assert (again["applied"], again["diff"]["changes"], again["diff"]["effects"]) == (False, [], [])
     assert again["diff"]["prior_state"] == again["diff"]["new_state"] == {"status": "revoked"}
     assert "audit_id" not in again
     assert again["data"] == revoked["data"]
-    assert [entry["action"] for entry in (await office.ask("GET", "/audit")).json["entries"]] == [
+    assert [entry["action"] for entry in (await workspace_api.ask("GET", "/audit")).json["entries"]] == [
         "revoke", "create",
     ]  # fmt: skip
 
 
-async def test_a_dry_run_revokes_nothing(office):
-    made = (await share(office)).json["data"]
-    planned = (await office.ask("DELETE", f"/share-links/{made['id']}?dry_run=true")).json
+async def test_a_dry_run_revokes_nothing(workspace_api):
+    made = (await share(workspace_api)).json["data"]
+    planned = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}?dry_run=true")).json
     assert (planned["dry_run"], planned["data"]["status"]) == (True, "revoked")
     assert planned["data"]["revoked_at"] is None
-    assert (await listed(office))[0]["status"] == "active"
+    assert (await listed(workspace_api))[0]["status"] == "active"
 
 
-async def test_neither_making_nor_revoking_is_taken_back(office):
-    made = (await share(office)).json
-    revoked = (await office.ask("DELETE", f"/share-links/{made['data']['id']}")).json
+async def test_neither_making_nor_revoking_is_taken_back(workspace_api):
+    made = (await share(workspace_api)).json
+    revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['data']['id']}")).json
     for audit_id in (made["audit_id"], revoked["audit_id"]):
-        refused = await office.ask("POST", f"/audit/{audit_id}/undo")
+        refused = await workspace_api.ask("POST", f"/audit/{audit_id}/undo")
         assert refused.refusal == (409, "not_undoable", None)
 
 
-async def test_a_link_expires_by_time(office):
-    made = (await share(office, expires_in_days=7)).json["data"]
+async def test_a_link_expires_by_time(workspace_api):
+    made = (await share(workspace_api, expires_in_days=7)).json["data"]
     assert made["expires_at"] == "2026-07-15T15:01:00.000Z"
-    assert (await listed(office))[0]["status"] == "active"
-    office.later(days=7)
-    assert (await listed(office))[0]["status"] == "expired"
-    revoked = (await office.ask("DELETE", f"/share-links/{made['id']}")).json
+    assert (await listed(workspace_api))[0]["status"] == "active"
+    workspace_api.later(days=7)
+    assert (await listed(workspace_api))[0]["status"] == "expired"
+    revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json
     assert revoked["diff"]["prior_state"]["status"] == "expired"
-    assert (await listed(office))[0]["status"] == "revoked"
+    assert (await listed(workspace_api))[0]["status"] == "revoked"
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ async def test_a_link_expires_by_time(office):
         ("2026-07-10T12:00:00Z", "2026-07-10T12:00:00.000Z"),
     ],
 )
-async def test_a_date_includes_its_day(office, sent, ends):
-    assert (await share(office, expires_at=sent)).json["data"]["expires_at"] == ends
+async def test_a_date_includes_its_day(workspace_api, sent, ends):
+    assert (await share(workspace_api, expires_at=sent)).json["data"]["expires_at"] == ends
 
 
 @pytest.mark.parametrize(
@@ -163,49 +163,51 @@ async def test_a_date_includes_its_day(office, sent, ends):
         ({"digest": "0" * 64}, (400, "unknown_field", "share_link.digest")),
     ],
 )
-async def test_what_breaks_a_rule_is_refused(office, fields, refusal):
-    assert (await share(office, **fields)).refusal == refusal
+async def test_what_breaks_a_rule_is_refused(workspace_api, fields, refusal):
+    assert (await share(workspace_api, **fields)).refusal == refusal
 
 
-async def test_the_list_is_filtered_and_walked(office):
-    reports = [await a_report(office, name) for name in ("A", "B")]
+async def test_the_list_is_filtered_and_walked(workspace_api):
+    reports = [await a_report(workspace_api, name) for name in ("A", "B")]
     links = [
-        (await share(office, object_id=reports[index % 2], expires_in_days=index + 1)).json["data"]["id"]
+        (await share(workspace_api, object_id=reports[index % 2], expires_in_days=index + 1)).json["data"][
+            "id"
+        ]
         for index in range(5)
     ]
-    await office.ask("DELETE", f"/share-links/{links[0]}")
-    office.later(days=2)
-    assert [one["id"] for one in await listed(office)] == links[::-1]
-    assert [one["id"] for one in await listed(office, "?status=expired")] == [links[1]]
-    assert [one["id"] for one in await listed(office, "?status=revoked")] == [links[0]]
-    assert [one["id"] for one in await listed(office, f"?object_id={reports[0]}")] == links[4::-2]
-    assert await listed(office, "?object_type=analysis") == []
+    await workspace_api.ask("DELETE", f"/share-links/{links[0]}")
+    workspace_api.later(days=2)
+    assert [one["id"] for one in await listed(workspace_api)] == links[::-1]
+    assert [one["id"] for one in await listed(workspace_api, "?status=expired")] == [links[1]]
+    assert [one["id"] for one in await listed(workspace_api, "?status=revoked")] == [links[0]]
+    assert [one["id"] for one in await listed(workspace_api, f"?object_id={reports[0]}")] == links[4::-2]
+    assert await listed(workspace_api, "?object_type=analysis") == []
     walked, cursor = [], ""
     while cursor is not None:
-        page = (await office.ask("GET", f"/share-links?limit=2{cursor and f'&cursor={cursor}'}")).json
+        page = (await workspace_api.ask("GET", f"/share-links?limit=2{cursor and f'&cursor={cursor}'}")).json
         walked += [one["id"] for one in page["share_links"]]
         cursor = page["next_cursor"]
     assert walked == links[::-1]
 
 
-async def test_reading_is_not_writing_and_another_workspace_sees_nothing(office):
-    report = await a_report(office)
-    refused = await share(office, key="shop reader", object_id=report)
+async def test_reading_is_not_writing_and_another_workspace_sees_nothing(workspace_api):
+    report = await a_report(workspace_api)
+    refused = await share(workspace_api, key="shop reader", object_id=report)
     assert refused.refusal == (403, "insufficient_scope", None)
-    assert (await share(office, key="other", object_id=report)).refusal[:2] == (422, "unknown_object")
-    made = (await share(office, object_id=report)).json["data"]
-    assert (await office.ask("GET", "/share-links", key="shop reader")).status == 200
-    assert (await office.ask("GET", "/share-links", key="other")).json["share_links"] == []
-    assert (await office.ask("DELETE", f"/share-links/{made['id']}", key="other")).status == 404
-    assert (await office.ask("DELETE", f"/share-links/{new_id()}")).status == 404
+    assert (await share(workspace_api, key="other", object_id=report)).refusal[:2] == (422, "unknown_object")
+    made = (await share(workspace_api, object_id=report)).json["data"]
+    assert (await workspace_api.ask("GET", "/share-links", key="shop reader")).status == 200
+    assert (await workspace_api.ask("GET", "/share-links", key="other")).json["share_links"] == []
+    assert (await workspace_api.ask("DELETE", f"/share-links/{made['id']}", key="other")).status == 404
+    assert (await workspace_api.ask("DELETE", f"/share-links/{new_id()}")).status == 404
 
 
-async def test_views_stand_beside_the_link(office):
-    made = (await share(office)).json["data"]
-    store = office.service.ports.workspace
+async def test_views_stand_beside_the_link(workspace_api):
+    made = (await share(workspace_api)).json["data"]
+    store = workspace_api.service.ports.workspace
     for minutes in (1, 2):
-        await store.count_view(UUID(made["id"]), office.now + timedelta(minutes=minutes))
-    (seen,) = await listed(office)
+        await store.count_view(UUID(made["id"]), workspace_api.now + timedelta(minutes=minutes))
+    (seen,) = await listed(workspace_api)
     assert seen["view_count"] == 2
-    revoked = (await office.ask("DELETE", f"/share-links/{made['id']}")).json["data"]
+    revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json["data"]
     assert (revoked["view_count"], revoked["last_viewed_at"]) == (2, seen["last_viewed_at"])

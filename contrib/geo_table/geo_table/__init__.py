@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from service_core.plugin import Adapter, AdapterSettings, Geo, hook
+from service_core.plugin import Adapter, AdapterSettings, GeoLocator, hook
 
 
 class TableSettings(AdapterSettings):
@@ -15,10 +15,10 @@ class TableSettings(AdapterSettings):
     delimiter: str = Field(",", min_length=1, max_length=1)
 
 
-def _open(settings: TableSettings) -> Geo:
-    from geo_table.places import Table  # noqa: PLC0415 - what takes time is imported when it is chosen
+def _open(settings: TableSettings) -> GeoLocator:
+    from geo_table.places import NetworkTable  # noqa: PLC0415 - what takes time is imported when it is chosen
 
-    return Table.read(settings.path, settings.delimiter)
+    return NetworkTable.read(settings.path, settings.delimiter)
 
 
 @hook

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 
-from metric_pack_video.metrics import METRICS, VIDEO
+from metric_pack_video.metrics import VIDEO_DIMENSION, VIDEO_METRICS
 from service_core.plugin import Dimension, Metric, hook
 
 
 @hook
 def metrics() -> Iterable[Metric]:
     """Plays, viewers, and how many watch to the end."""
-    return METRICS
+    return VIDEO_METRICS
 
 
 @hook
 def dimensions() -> Iterable[Dimension]:
     """Which video."""
-    return (VIDEO,)
+    return (VIDEO_DIMENSION,)

@@ -8,31 +8,31 @@ from service_core.plugin import (
     Predicate,
     Ratio,
     Relation,
-    count,
-    distinct,
+    count_distinct,
+    count_rows,
 )
 
-VIDEO = Dimension(
+VIDEO_DIMENSION = Dimension(
     id="video",
     label="Video",
     description="The property `video` of the event.",
     columns={Relation.EVENTS: "data:video"},
 )
 
-_STARTED = Predicate("event_name", value="video_play")
-_PLAYS = count(Relation.EVENTS, _STARTED)
-_COMPLETED = count(Relation.EVENTS, Predicate("event_name", value="video_complete"))
-_ACCEPTED = (VIDEO.id, "channel", "utm_campaign", "country", "device_type", "page_path")
+_IS_PLAY_EVENT = Predicate("event_name", value="video_play")
+_PLAY_COUNT = count_rows(Relation.EVENTS, _IS_PLAY_EVENT)
+_COMPLETION_COUNT = count_rows(Relation.EVENTS, Predicate("event_name", value="video_complete"))
+_ACCEPTED_DIMENSIONS = (VIDEO_DIMENSION.id, "channel", "utm_campaign", "country", "device_type", "page_path")
 
-METRICS = (
+VIDEO_METRICS = (
     Metric(
         id="video_plays",
         label="Video plays",
         unit=MetricUnit.COUNT,
         category="video",
         additivity=Additivity.ADDITIVE,
-        measure=_PLAYS,
-        dimensions=_ACCEPTED,
+        measure=_PLAY_COUNT,
+        dimensions=_ACCEPTED_DIMENSIONS,
         description="Events named `video_play`.",
     ),
     Metric(
@@ -41,8 +41,8 @@ METRICS = (
         unit=MetricUnit.COUNT,
         category="video",
         additivity=Additivity.DISTINCT,
-        measure=distinct("person", Relation.EVENTS, _STARTED),
-        dimensions=_ACCEPTED,
+        measure=count_distinct("person", Relation.EVENTS, _IS_PLAY_EVENT),
+        dimensions=_ACCEPTED_DIMENSIONS,
         description="Distinct persons with an event named `video_play`.",
     ),
     Metric(
@@ -51,8 +51,8 @@ METRICS = (
         unit=MetricUnit.RATIO,
         category="video",
         additivity=Additivity.RATIO,
-        measure=Ratio(_COMPLETED, _PLAYS),
-        dimensions=_ACCEPTED,
+        measure=Ratio(_COMPLETION_COUNT, _PLAY_COUNT),
+        dimensions=_ACCEPTED_DIMENSIONS,
         description="Events named `video_complete`, divided by those named `video_play`.",
     ),
 )

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from service_core.plugin import Mapped, MessageFields
+from service_core.plugin import MappedMessage, MessageFields
 
 PROVIDER: Final = "whop"
-EVENTS: Final = {
+EVENT_NAMES: Final = {
     "payment.succeeded": "purchase",
     "membership.went_valid": "subscription_started",
     "membership.activated": "subscription_started",
@@ -16,32 +16,32 @@ EVENTS: Final = {
 """A membership that is activated went valid in earlier versions of the webhooks."""
 
 
-def mapped(message: Mapping[str, Any]) -> Mapped:
+def map_message(message: Mapping[str, Any]) -> MappedMessage:
     """What the body of a webhook says.
 
     Raises:
         ValueError: it has no type, id, time or data.
     """
     fields = MessageFields(message)
-    id_, kind, at = fields.required("id"), fields.required("type"), _instant(fields, "timestamp")
+    id_, kind, at = fields.required_text("id"), fields.required_text("type"), _parse_utc(fields, "timestamp")
     if at is None:
         raise ValueError("timestamp is missing")
-    if kind not in EVENTS:
-        return Mapped(id_, None, at)
-    data = fields.inner("data")
-    of = data.required("id")
-    told = _payment(data, of) if kind == "payment.succeeded" else (("subscription_id", of),)
-    return Mapped(
+    if kind not in EVENT_NAMES:
+        return MappedMessage(id_, None, at)
+    data = fields.object("data")
+    of = data.required_text("id")
+    told = _payment_properties(data, of) if kind == "payment.succeeded" else (("subscription_id", of),)
+    return MappedMessage(
         id_,
-        EVENTS[kind],
-        _instant(data, "paid_at") or at,
+        EVENT_NAMES[kind],
+        _parse_utc(data, "paid_at") or at,
         identity=_identity(data),
-        properties=dict(told) | _names(data),
+        properties=dict(told) | _product_properties(data),
         external_ids=_external_ids(data),
     )
 
 
-def _payment(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
+def _payment_properties(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
     """Its money, when the currency is told: the total without the tax."""
     currency, total = data.currency("currency"), data.number("total")
     tax = data.number("tax_amount")
@@ -56,11 +56,11 @@ def _payment(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
         yield "discount", "0"
 
 
-def _names(data: MessageFields) -> dict[str, str]:
+def _product_properties(data: MessageFields) -> dict[str, str]:
     known = {
-        "product_id": data.inner("product").text("id"),
-        "plan_id": data.inner("plan").text("id"),
-        "membership_id": data.inner("membership").text("id"),
+        "product_id": data.object("product").text("id"),
+        "plan_id": data.object("plan").text("id"),
+        "membership_id": data.object("membership").text("id"),
         "billing_reason": data.text("billing_reason"),
     }
     return {name: value for name, value in known.items() if value is not None}
@@ -68,18 +68,18 @@ def _names(data: MessageFields) -> dict[str, str]:
 
 def _identity(data: MessageFields) -> dict[str, str]:
     known = {
-        "visitor_id": data.inner("metadata").text("visitor_id"),
-        "email": data.inner("user").text("email"),
+        "visitor_id": data.object("metadata").text("visitor_id"),
+        "email": data.object("user").text("email"),
     }
     return {name: value for name, value in known.items() if value is not None}
 
 
 def _external_ids(data: MessageFields) -> dict[str, str]:
-    user = data.inner("user").text("id")
+    user = data.object("user").text("id")
     return {} if user is None else {PROVIDER: user}
 
 
-def _instant(data: MessageFields, name: str) -> datetime | None:
+def _parse_utc(data: MessageFields, name: str) -> datetime | None:
     """ISO 8601 as aware UTC; without an offset it is UTC."""
     try:
         read = datetime.fromisoformat(data.text(name) or "")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from revenue_whop.mapping import PROVIDER, mapped
-from service_core.plugin import Delivery, Mapped, is_standard
+from revenue_whop.mapping import PROVIDER, map_message
+from service_core.plugin import MappedMessage, WebhookDelivery, verify_standard_webhook
 
 
 class Whop:
@@ -12,14 +12,14 @@ class Whop:
 
     id = PROVIDER
 
-    def is_genuine(self, delivery: Delivery, secrets: Mapping[str, str]) -> bool:
+    def is_genuine(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether one of the signatures is of id, time and body, and the time is near."""
-        return is_standard("webhook", secrets.get("webhook_secret", ""), delivery)
+        return verify_standard_webhook("webhook", secrets.get("webhook_secret", ""), delivery)
 
-    def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:  # noqa: ARG002 - all is in the body
+    def mapped(self, message: Mapping[str, Any], delivery: WebhookDelivery, account_id: str) -> MappedMessage:  # noqa: ARG002 - all is in the body
         """What a message says.
 
         Raises:
             ValueError: it has no type, id, time or data.
         """
-        return mapped(message)
+        return map_message(message)

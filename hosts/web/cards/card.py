@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo
 
-from hosts.web.charts.numbers import Unit
+from hosts.web.charts.number_format import ValueFormat
 
 Shape = Literal["numbers", "plot", "ring", "rows", "steps", "table", "message"]
 Answer = Mapping[str, Any]
@@ -47,7 +47,7 @@ class Step:
     name: str
     count: str
     rate: str
-    lost: str
+    dropped: str
     width: float
 
 
@@ -77,7 +77,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class DisplayContext:
     """What answers do not say themselves.
 
     Attributes:
@@ -94,21 +94,21 @@ class Setting:
         """The name of a metric or dimension."""
         return self.labels.get(id_) or id_.replace("_", " ").capitalize()
 
-    def unit(self, name: str) -> Unit:
+    def format_for(self, name: str) -> ValueFormat:
         """A unit with the workspace's currency."""
-        return Unit(name, self.currency)
+        return ValueFormat(name, self.currency)
 
 
-def message(title: str, text: str, size: str = "md") -> Card:
+def message_card(title: str, text: str, size: str = "md") -> Card:
     """A card that says why it shows nothing."""
     return Card(title, "message", text, size=size)
 
 
-def instant(text: str) -> datetime:
+def parse_instant(text: str) -> datetime:
     """An instant of an answer."""
     return datetime.fromisoformat(text)
 
 
-def name_of(value: object) -> str:
+def dimension_label(value: object) -> str:
     """The name in a dimension's column."""
     return UNSET if value is None or value == "" else str(value)

@@ -5,25 +5,34 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from hosts.web.cards.card import Answer, Card, Number, Setting, Table, instant, message, name_of
-from hosts.web.charts.days import bucket_at
-from hosts.web.charts.picture import Bucket, Series
-from hosts.web.charts.plot import plot
-from hosts.web.charts.shares import Row, rows
-from service_core.kernel.instants import wire
-from service_core.kernel.ranges import Span, Unit
-from service_core.kernel.series import cover
+from hosts.web.cards.card import (
+    Answer,
+    Card,
+    DisplayContext,
+    Number,
+    Table,
+    dimension_label,
+    message_card,
+    parse_instant,
+)
+from hosts.web.charts.plot import build_plot
+from hosts.web.charts.plot_model import Bucket, Series
+from hosts.web.charts.proportion_charts import Row, build_bar_list
+from hosts.web.charts.time_labels import label_bucket
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import BucketUnit, TimeRange
+from service_core.kernel.timestamps import format_timestamp
 
-MOST_LINES: Final = 5
+MAX_LINES: Final = 5
 """Lines of one plot; the table names all."""
 
 _BUCKET: Final = "bucket"
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_ADDITIVE: Final = frozenset({"count", "currency"})
+_ADDITIVE_UNITS: Final = frozenset({"count", "currency"})
 """Units whose parts make up a whole, as far as a picture tells: their rows have shares and zeros."""
 
 
-def query_card(title: str, data: Answer, setting: Setting) -> Card:
+def build_query_card(title: str, data: Answer, setting: DisplayContext) -> Card:
     """The card of a question: lines over time, a bar list of one dimension, numbers, or a table.
 
     Args:
@@ -31,25 +40,25 @@ def query_card(title: str, data: Answer, setting: Setting) -> Card:
         data: the answer.
         setting: of the workspace.
     """
-    asked = _Asked(title, data, setting)
+    asked = _QueryAnswer(title, data, setting)
     if not data["rows"] and (asked.bucketed or asked.dimensions):
-        return message(title, "Nothing was recorded in this range.")
+        return message_card(title, "Nothing was recorded in this range.")
     if asked.bucketed:
-        return _over_time(asked)
+        return _time_series_card(asked)
     if not asked.dimensions:
         return Card(title, "numbers", asked.totals(), notes=asked.notes())
     if len(asked.dimensions) == 1:
-        return Card(title, "rows", _rows(asked), table=asked.table(), notes=asked.notes())
+        return Card(title, "rows", _bar_list_rows(asked), table=asked.table(), notes=asked.notes())
     return Card(title, "table", asked.table(), asked.totals(), notes=asked.notes())
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _QueryAnswer:
     """An answer and what is needed to read it."""
 
     title: str
     data: Answer
-    setting: Setting
+    setting: DisplayContext
 
     @property
     def metrics(self) -> list[Answer]:
@@ -72,17 +81,21 @@ class _Asked:
         """The starts of all buckets, also of those no row was listed for; none is shown ahead of the data."""
         meta = self.data["meta"]
         covered = meta["resolved"]["date_range"]
-        span = Span(instant(covered["from"]), instant(covered["to"]) + _MILLISECOND)
-        through = max(instant(meta["data_through"]), *(instant(row[_BUCKET]) for row in self.data["rows"]))
-        buckets = cover(span, Unit(self.size), self.setting.zone)
-        return [wire(start) for start in buckets.starts if start <= through]
+        span = TimeRange(parse_instant(covered["from"]), parse_instant(covered["to"]) + _MILLISECOND)
+        through = max(
+            parse_instant(meta["data_through"]), *(parse_instant(row[_BUCKET]) for row in self.data["rows"])
+        )
+        buckets = buckets_covering(span, BucketUnit(self.size), self.setting.zone)
+        return [format_timestamp(start) for start in buckets.starts if start <= through]
 
     def totals(self) -> tuple[Number, ...]:
         """The metrics over the whole range."""
         found = [(metric, self.data["totals"].get(metric["id"])) for metric in self.metrics]
         return tuple(
             Number(
-                self.setting.label(metric["id"]), self.setting.unit(metric["unit"]).full(value), value is None
+                self.setting.label(metric["id"]),
+                self.setting.format_for(metric["unit"]).format_full(value),
+                value is None,
             )
             for metric, value in found
         )
@@ -102,41 +115,44 @@ class _Asked:
             self.size.capitalize() if one["kind"] == _BUCKET else self.setting.label(one["id"])
             for one in columns
         )
-        lines = (tuple(self._cell(row[one["id"]], one) for one in columns) for row in self.data["rows"])
+        lines = (
+            tuple(self._format_cell(row[one["id"]], one) for one in columns) for row in self.data["rows"]
+        )
         return Table(tuple(head), tuple(lines), sum(one["kind"] != "metric" for one in columns))
 
-    def _cell(self, value: Any, column: Answer) -> str:
+    def _format_cell(self, value: Any, column: Answer) -> str:
         if column["kind"] == "metric":
-            return self.setting.unit(column["unit"]).full(value)
+            return self.setting.format_for(column["unit"]).format_full(value)
         if column["kind"] == _BUCKET:
-            return bucket_at(instant(value), self.setting.zone, self.size).title
-        return name_of(value)
+            return label_bucket(parse_instant(value), self.setting.zone, self.size).title
+        return dimension_label(value)
 
 
-def _over_time(asked: _Asked) -> Card:
+def _time_series_card(asked: _QueryAnswer) -> Card:
     starts = asked.starts()
-    found = _by_name(asked, starts) if asked.dimensions else _by_metric(asked, starts)
-    picture = plot(
+    found = _series_by_dimension(asked, starts) if asked.dimensions else _series_by_metric(asked, starts)
+    picture = build_plot(
         f"{asked.title}, by {asked.size}",
-        _buckets(asked, starts),
-        found[:MOST_LINES],
-        unit=asked.setting.unit(asked.metrics[0]["unit"]),
+        _build_buckets(asked, starts),
+        found[:MAX_LINES],
+        unit=asked.setting.format_for(asked.metrics[0]["unit"]),
         style="area" if len(found) == 1 else "line",
     )
-    more = [f"The picture shows the {MOST_LINES} largest of {len(found)}."] if len(found) > MOST_LINES else []
+    more = [f"The picture shows the {MAX_LINES} largest of {len(found)}."] if len(found) > MAX_LINES else []
     return Card(asked.title, "plot", picture, asked.totals(), asked.table(), (*more, *asked.notes()))
 
 
-def _buckets(asked: _Asked, starts: Sequence[str]) -> list[Bucket]:
+def _build_buckets(asked: _QueryAnswer, starts: Sequence[str]) -> list[Bucket]:
     """The x axis; the last bucket is not over while the range is not."""
     lasting = asked.data["meta"]["resolved"]["date_range"]["partial"]
     zone, last = asked.setting.zone, starts[-1]
     return [
-        bucket_at(instant(start), zone, asked.size, partial=lasting and start == last) for start in starts
+        label_bucket(parse_instant(start), zone, asked.size, partial=lasting and start == last)
+        for start in starts
     ]
 
 
-def _by_metric(asked: _Asked, starts: Sequence[str]) -> list[Series]:
+def _series_by_metric(asked: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
     """A line per metric that shares the first one's unit: two units have no axis in common."""
     alike = [metric for metric in asked.metrics if metric["unit"] == asked.metrics[0]["unit"]]
     found = {row[_BUCKET]: row for row in asked.data["rows"]}
@@ -149,26 +165,28 @@ def _by_metric(asked: _Asked, starts: Sequence[str]) -> list[Series]:
     ]
 
 
-def _by_name(asked: _Asked, starts: Sequence[str]) -> list[Series]:
+def _series_by_dimension(asked: _QueryAnswer, starts: Sequence[str]) -> list[Series]:
     """A line per combination of names, the largest first.
 
     A name without a row in a bucket had nothing to count there, unless rows were left out.
     """
     metric, found = asked.metrics[0], dict[str, dict[str, float | None]]()
     for row in asked.data["rows"]:
-        name = " · ".join(name_of(row[dimension]) for dimension in asked.dimensions)
+        name = " · ".join(dimension_label(row[dimension]) for dimension in asked.dimensions)
         found.setdefault(name, {})[row[_BUCKET]] = row[metric["id"]]
-    nothing = 0 if metric["unit"] in _ADDITIVE and not asked.data["meta"]["truncated"] else None
+    nothing = 0 if metric["unit"] in _ADDITIVE_UNITS and not asked.data["meta"]["truncated"] else None
     largest = sorted(found, key=lambda name: -sum(value or 0 for value in found[name].values()))
     return [Series(name, tuple(found[name].get(start, nothing) for start in starts)) for name in largest]
 
 
-def _rows(asked: _Asked) -> tuple[Row, ...]:
+def _bar_list_rows(asked: _QueryAnswer) -> tuple[Row, ...]:
     metric, (dimension,) = asked.metrics[0], asked.dimensions
-    unit, total = asked.setting.unit(metric["unit"]), asked.data["totals"].get(metric["id"])
+    unit, total = asked.setting.format_for(metric["unit"]), asked.data["totals"].get(metric["id"])
     parts = []
     for row in asked.data["rows"]:
         value = row[metric["id"]]
-        share = f"{100 * value / total:.1f} %" if metric["unit"] in _ADDITIVE and value and total else ""
-        parts.append((name_of(row[dimension]), value, unit.full(value), share))
-    return rows(parts)
+        share = (
+            f"{100 * value / total:.1f} %" if metric["unit"] in _ADDITIVE_UNITS and value and total else ""
+        )
+        parts.append((dimension_label(row[dimension]), value, unit.format_full(value), share))
+    return build_bar_list(parts)

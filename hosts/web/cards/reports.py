@@ -4,15 +4,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from hosts.web.cards.card import Answer, Card, Number, Setting, Shape, Step, Table, instant, message, name_of
-from hosts.web.cards.queries import query_card
-from hosts.web.charts.days import bucket_at, size_of
-from hosts.web.charts.picture import Series
-from hosts.web.charts.plot import Style, plot
-from hosts.web.charts.shares import gauge, ring, rows
+from hosts.web.cards.card import (
+    Answer,
+    Card,
+    DisplayContext,
+    Number,
+    Shape,
+    Step,
+    Table,
+    dimension_label,
+    message_card,
+    parse_instant,
+)
+from hosts.web.cards.queries import build_query_card
+from hosts.web.charts.plot import Style, build_plot
+from hosts.web.charts.plot_model import Series
+from hosts.web.charts.proportion_charts import build_bar_list, build_gauge, build_ring
+from hosts.web.charts.time_labels import detect_bucket_size, label_bucket
 
-LATE: Final = "Some events of this range are still on their way: the numbers are a lower bound."
-MOST_ROWS: Final = 10
+INCOMPLETE_NOTE: Final = "Some events of this range are still on their way: the numbers are a lower bound."
+MAX_ROWS: Final = 10
 """Bars of a list that shares the page with other cards; its table has all."""
 
 _STYLES: Final = frozenset({"line", "area", "bar"})
@@ -21,7 +32,7 @@ _FUNNEL_HEAD: Final = (
 )  # fmt: skip
 
 
-def report_card(run: Answer, chart: str | None, setting: Setting, size: str = "md") -> Card:
+def build_report_card(run: Answer, chart: str | None, setting: DisplayContext, size: str = "md") -> Card:
     """The card of a report that ran.
 
     Args:
@@ -36,91 +47,97 @@ def report_card(run: Answer, chart: str | None, setting: Setting, size: str = "m
     elif "steps" in data:
         card = _funnel_card(report["name"], data, setting)
     elif "columns" in data:
-        card = query_card(report["name"], data, setting)
+        card = build_query_card(report["name"], data, setting)
     else:
-        card = breakdown_card(report["name"], data, setting)
-    return _with(card, size, _notes(run, setting))
+        card = build_breakdown_card(report["name"], data, setting)
+    return _resize_card(card, size, _report_notes(run, setting))
 
 
-def _notes(run: Answer, setting: Setting) -> tuple[str, ...]:
+def _report_notes(run: Answer, setting: DisplayContext) -> tuple[str, ...]:
     skipped = [setting.label(one["dimension"]) for one in run["filters_skipped"]]
     return (
-        *([] if run["complete"] else [LATE]),
+        *([] if run["complete"] else [INCOMPLETE_NOTE]),
         *([f"Not filtered by {', '.join(skipped)}."] if skipped else []),
     )
 
 
-def _with(card: Card, size: str, notes: Sequence[str]) -> Card:
+def _resize_card(card: Card, size: str, notes: Sequence[str]) -> Card:
     """The card in its size; a long list is cut where it would tower over its neighbours."""
     told = (*card.notes, *notes)
-    if card.shape == "rows" and size != "lg" and len(card.figure) > MOST_ROWS:
-        more = f"The picture shows the first {MOST_ROWS} of {len(card.figure)}."
-        return replace(card, figure=card.figure[:MOST_ROWS], notes=(more, *told), size=size)
+    if card.shape == "rows" and size != "lg" and len(card.figure) > MAX_ROWS:
+        more = f"The picture shows the first {MAX_ROWS} of {len(card.figure)}."
+        return replace(card, figure=card.figure[:MAX_ROWS], notes=(more, *told), size=size)
     return replace(card, notes=told, size=size)
 
 
-def _metric_card(title: str, data: Answer, chart: str, setting: Setting) -> Card:
+def _metric_card(title: str, data: Answer, chart: str, setting: DisplayContext) -> Card:
     metric, series = data["metric"], data["series"] or ()
-    unit, label = setting.unit(metric["unit"]), setting.label(metric["id"])
+    unit, label = setting.format_for(metric["unit"]), setting.label(metric["id"])
     if not metric["available"]:
         reason = (metric["unavailable_reason"] or "not measured").replace("_", " ")
-        return message(title, f"{label} is not available here: {reason}.")
-    number = Number(label, unit.full(metric["value"]), metric["value"] is None)
+        return message_card(title, f"{label} is not available here: {reason}.")
+    number = Number(label, unit.format_full(metric["value"]), metric["value"] is None)
     if chart == "pie" and metric["value"] is not None:
-        return Card(title, "ring", _ring(label, metric["value"], setting, metric["unit"]))
+        return Card(title, "ring", _gauge_or_ring(label, metric["value"], setting, metric["unit"]))
     if not series:
         return Card(title, "numbers", (number,))
-    starts = [instant(point["timestamp"]) for point in series]
-    size = size_of(starts)
+    starts = [parse_instant(point["timestamp"]) for point in series]
+    size = detect_bucket_size(starts)
     buckets = [
-        bucket_at(start, setting.zone, size, partial=point["partial"])
+        label_bucket(start, setting.zone, size, partial=point["partial"])
         for start, point in zip(starts, series, strict=True)
     ]
     table = Table(
         (size.capitalize(), label),
         tuple(
-            (bucket.title, unit.full(point["value"])) for bucket, point in zip(buckets, series, strict=True)
+            (bucket.title, unit.format_full(point["value"]))
+            for bucket, point in zip(buckets, series, strict=True)
         ),
     )
     if chart not in _STYLES:
         return Card(title, "table", table, (number,))
     line = Series(label, tuple(point["value"] for point in series))
-    picture = plot(f"{label} by {size}", buckets, [line], unit=unit, style=cast(Style, chart))
+    picture = build_plot(f"{label} by {size}", buckets, [line], unit=unit, style=cast(Style, chart))
     return Card(title, "plot", picture, (number,), table)
 
 
-def _ring(label: str, value: float, setting: Setting, unit_name: str) -> Any:
+def _gauge_or_ring(label: str, value: float, setting: DisplayContext, unit_name: str) -> Any:
     """A share fills its part of the ring; any other number is a whole of one part."""
-    text = setting.unit(unit_name).full(value)
+    text = setting.format_for(unit_name).format_full(value)
     if unit_name == "ratio":
-        return gauge(f"{label}: {text}", text, label, value)
-    return ring(f"{label}: {text}", text, [(label, max(value, 0.0), text)])
+        return build_gauge(f"{label}: {text}", text, label, value)
+    return build_ring(f"{label}: {text}", text, [(label, max(value, 0.0), text)])
 
 
-def breakdown_card(title: str, data: Answer, setting: Setting) -> Card:
+def build_breakdown_card(title: str, data: Answer, setting: DisplayContext) -> Card:
     """The bar list of a grouping: what `/traffic`, `/devices` and `/locations` answer (contract 3.2)."""
-    counted = setting.unit("count")
+    counted = setting.format_for("count")
     parts = [
-        (name_of(row["name"]), row["count"], counted.full(row["count"]), f"{row['percentage']:.1f} %")
+        (
+            dimension_label(row["name"]),
+            row["count"],
+            counted.format_full(row["count"]),
+            f"{row['percentage']:.1f} %",
+        )
         for row in data["data"]
     ]
     if not parts:
-        return message(title, "Nothing was recorded in this range.")
+        return message_card(title, "Nothing was recorded in this range.")
     head = (setting.label(data["type"]), setting.label(data["metric"]), "Share")
     table = Table(head, tuple((name, text, share) for name, _, text, share in parts))
-    return Card(title, "rows", rows(parts), table=table)
+    return Card(title, "rows", build_bar_list(parts), table=table)
 
 
-def _funnel_card(title: str, data: Answer, setting: Setting) -> Card:
-    counted, rate, time = (setting.unit(name) for name in ("count", "ratio", "seconds"))
+def _funnel_card(title: str, data: Answer, setting: DisplayContext) -> Card:
+    counted, rate, time = (setting.format_for(name) for name in ("count", "ratio", "seconds"))
     entered = data["steps"][0]["count"] or 0
     steps = tuple(
         Step(
             number=step["step"],
             name=step["event_name"],
-            count=counted.full(step["count"]),
-            rate=rate.full(step["conversion_rate"]),
-            lost=counted.full(step["dropped"]),
+            count=counted.format_full(step["count"]),
+            rate=rate.format_full(step["conversion_rate"]),
+            dropped=counted.format_full(step["dropped"]),
             width=round(100 * step["count"] / entered, 2) if entered else 0.0,
         )
         for step in data["steps"]
@@ -128,11 +145,11 @@ def _funnel_card(title: str, data: Answer, setting: Setting) -> Card:
     lines = tuple(
         (
             step["event_name"],
-            counted.full(step["count"]),
-            rate.full(step["conversion_rate"]),
-            rate.full(step["step_conversion_rate"]),
-            counted.full(step["dropped"]),
-            time.full(step["median_seconds_from_previous"]),
+            counted.format_full(step["count"]),
+            rate.format_full(step["conversion_rate"]),
+            rate.format_full(step["step_conversion_rate"]),
+            counted.format_full(step["dropped"]),
+            time.format_full(step["median_seconds_from_previous"]),
         )
         for step in data["steps"]
     )
@@ -142,6 +159,6 @@ def _funnel_card(title: str, data: Answer, setting: Setting) -> Card:
         title,
         shape,
         steps,
-        (Number("Conversion", rate.full(whole), whole is None),),
+        (Number("Conversion", rate.format_full(whole), whole is None),),
         Table(_FUNNEL_HEAD, lines),
     )

@@ -6,14 +6,14 @@ from typing import Final
 
 Point = tuple[float, float]
 
-_STEEPEST: Final = 3.0
+_MAX_SLOPE_RATIO: Final = 3.0
 
 
-def path(points: Sequence[Point]) -> str:
+def smooth_path(points: Sequence[Point]) -> str:
     """SVG path data through points with ascending x; empty for fewer than two."""
     if len(points) < 2:  # noqa: PLR2004 - a line has two ends
         return ""
-    slopes = _slopes(points)
+    slopes = _monotone_slopes(points)
     steps = [f"M{points[0][0]:g} {points[0][1]:g}"]
     for (start, end), (leave, arrive) in zip(pairwise(points), pairwise(slopes), strict=True):
         third = (end[0] - start[0]) / 3
@@ -22,20 +22,20 @@ def path(points: Sequence[Point]) -> str:
     return "".join(steps)
 
 
-def _slopes(points: Sequence[Point]) -> list[float]:
+def _monotone_slopes(points: Sequence[Point]) -> list[float]:
     """The slope at each point: the mean of both sides, none at a turn, and never steep enough to overshoot."""
     secants = [(end[1] - start[1]) / (end[0] - start[0]) for start, end in pairwise(points)]
-    slopes = [secants[0], *(_mean(*sides) for sides in pairwise(secants)), secants[-1]]
+    slopes = [secants[0], *(_mean_slope(*sides) for sides in pairwise(secants)), secants[-1]]
     return [
-        _bounded(slope, secants[max(index - 1, 0)], secants[min(index, len(secants) - 1)])
+        _limit_slope(slope, secants[max(index - 1, 0)], secants[min(index, len(secants) - 1)])
         for index, slope in enumerate(slopes)
     ]
 
 
-def _mean(before: float, after: float) -> float:
+def _mean_slope(before: float, after: float) -> float:
     return 0.0 if before * after <= 0 else (before + after) / 2
 
 
-def _bounded(slope: float, before: float, after: float) -> float:
-    most = _STEEPEST * min(abs(before), abs(after))
+def _limit_slope(slope: float, before: float, after: float) -> float:
+    most = _MAX_SLOPE_RATIO * min(abs(before), abs(after))
     return max(-most, min(most, slope))

@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Final, Literal
 
-from hosts.web.charts.curve import Point, path
-from hosts.web.charts.numbers import Unit
-from hosts.web.charts.picture import Bar, Bucket, Mark, Plot, Series, Stop, Tick, Trace
-from hosts.web.charts.scale import Scale, scale_of
+from hosts.web.charts.curve import Point, smooth_path
+from hosts.web.charts.number_format import ValueFormat
+from hosts.web.charts.plot_model import AxisLabel, Bar, Bucket, HoverTarget, Plot, Series, Tick, Trace
+from hosts.web.charts.scale import Scale, build_scale
 
 Style = Literal["line", "area", "bar"]
 
-MOST_STOPS: Final = 400
+MAX_HOVER_TARGETS: Final = 400
 """Buckets up to which each one answers a pointer; beyond that they are narrower than it."""
 
-MARKS: Final = 6
+AXIS_LABELS: Final = 6
 _GAP: Final = 0.28
-_WIDEST: Final = 14.0
+_MAX_BAR_WIDTH: Final = 14.0
 _FIRST_THIRD, _LAST_THIRD = 30.0, 70.0
 
 
-def plot(
-    label: str, buckets: Sequence[Bucket], series: Sequence[Series], *, unit: Unit, style: Style
+def build_plot(
+    label: str, buckets: Sequence[Bucket], series: Sequence[Series], *, unit: ValueFormat, style: Style
 ) -> Plot:
     """Place series in a picture.
 
@@ -37,67 +37,75 @@ def plot(
         style: bars of several series stand side by side; an area is filled for a single series only.
     """
     known = (value for one in series for value in one.values if value is not None)
-    scale = scale_of(known, whole=unit.is_whole)
-    spots = _spots(len(buckets), style)
+    scale = build_scale(known, whole=unit.is_whole)
+    spots = _bucket_positions(len(buckets), style)
     return Plot(
         label=label,
         zero=scale.y(0),
-        ticks=tuple(Tick(scale.y(value), unit.brief(value)) for value in scale.ticks),
-        marks=_marks(buckets, spots),
+        ticks=tuple(Tick(scale.y(value), unit.format_short(value)) for value in scale.ticks),
+        marks=_build_axis_labels(buckets, spots),
         traces=()
         if style == "bar"
         else tuple(
-            _trace(number, one, buckets, spots, scale, filled=style == "area" and len(series) == 1)
+            _build_trace(number, one, buckets, spots, scale, filled=style == "area" and len(series) == 1)
             for number, one in enumerate(series, 1)
         ),
-        bars=_bars(buckets, series, scale) if style == "bar" else (),
-        stops=_stops(buckets, series, spots, scale, unit) if len(buckets) <= MOST_STOPS else (),
+        bars=_build_bars(buckets, series, scale) if style == "bar" else (),
+        stops=_build_hover_targets(buckets, series, spots, scale, unit)
+        if len(buckets) <= MAX_HOVER_TARGETS
+        else (),
         names=tuple(one.name for one in series),
     )
 
 
-def _spots(count: int, style: Style) -> tuple[float, ...]:
+def _bucket_positions(count: int, style: Style) -> tuple[float, ...]:
     """Where buckets stand: a line runs from edge to edge, a bar has its room on both sides."""
     if style == "bar" or count == 1:
         return tuple(round((index + 0.5) * 100 / count, 3) for index in range(count))
     return tuple(round(index * 100 / (count - 1), 3) for index in range(count))
 
 
-def _marks(buckets: Sequence[Bucket], spots: Sequence[float]) -> tuple[Mark, ...]:
+def _build_axis_labels(buckets: Sequence[Bucket], spots: Sequence[float]) -> tuple[AxisLabel, ...]:
     """About six labels, the first one under the first bucket."""
-    every = max(1, -(-len(buckets) // MARKS))
+    every = max(1, -(-len(buckets) // AXIS_LABELS))
     chosen = range(0, len(buckets), every)
     return tuple(
-        Mark(spots[index], buckets[index].label, _anchor(spots[index]), minor=place % 2 == 1)
+        AxisLabel(spots[index], buckets[index].label, _label_anchor(spots[index]), minor=place % 2 == 1)
         for place, index in enumerate(chosen)
     )
 
 
-def _anchor(x: float) -> str:
+def _label_anchor(x: float) -> str:
     if x < 8:  # noqa: PLR2004 - per cent: closer to an edge, half a label would be cut off
         return "start"
     return "end" if x > 92 else "middle"  # noqa: PLR2004
 
 
-def _trace(
-    number: int, one: Series, buckets: Sequence[Bucket], spots: Sequence[float], scale: Scale, *, filled: bool
+def _build_trace(
+    number: int,
+    series: Series,
+    buckets: Sequence[Bucket],
+    spots: Sequence[float],
+    scale: Scale,
+    *,
+    filled: bool,
 ) -> Trace:
-    runs = _runs(one, spots, scale)
+    runs = _split_at_gaps(series, spots, scale)
     last = len(buckets) - 1
-    open_end = last > 0 and buckets[last].partial and one.values[last] is not None
-    solid, tail = _cut(runs) if open_end and len(runs[-1]) > 1 else (runs, [])
+    open_end = last > 0 and buckets[last].partial and series.values[last] is not None
+    solid, tail = _split_partial_bucket(runs) if open_end and len(runs[-1]) > 1 else (runs, [])
     return Trace(
         number,
-        "".join(path(run) for run in solid),
-        path(tail),
-        "".join(_area(run, scale.y(0)) for run in (*solid, tail)) if filled else "",
+        "".join(smooth_path(run) for run in solid),
+        smooth_path(tail),
+        "".join(_area_path(run, scale.y(0)) for run in (*solid, tail)) if filled else "",
         tuple(run[0] for run in runs if len(run) == 1),
     )
 
 
-def _runs(one: Series, spots: Sequence[float], scale: Scale) -> list[list[Point]]:
+def _split_at_gaps(series: Series, spots: Sequence[float], scale: Scale) -> list[list[Point]]:
     """Points without a gap between them; nothing is drawn where nothing was measured."""
-    points = zip(spots, one.values, strict=True)
+    points = zip(spots, series.values, strict=True)
     return [
         [(x, scale.y(value)) for x, value in run if value is not None]
         for known, run in groupby(points, key=lambda point: point[1] is not None)
@@ -105,21 +113,21 @@ def _runs(one: Series, spots: Sequence[float], scale: Scale) -> list[list[Point]
     ]
 
 
-def _cut(runs: list[list[Point]]) -> tuple[list[list[Point]], list[Point]]:
+def _split_partial_bucket(runs: list[list[Point]]) -> tuple[list[list[Point]], list[Point]]:
     """The runs without their last step, and that step."""
     *before, last = runs
     return [*before, last[:-1]], last[-2:]
 
 
-def _area(run: Sequence[Point], zero: float) -> str:
+def _area_path(run: Sequence[Point], zero: float) -> str:
     """What lies between a line and zero."""
-    line = path(run)
+    line = smooth_path(run)
     return f"{line}L{run[-1][0]:g} {zero:g}L{run[0][0]:g} {zero:g}Z" if line else ""
 
 
-def _bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scale) -> tuple[Bar, ...]:
+def _build_bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scale) -> tuple[Bar, ...]:
     room = 100 / len(buckets)
-    width = min(room * (1 - _GAP), _WIDEST) / len(series)
+    width = min(room * (1 - _GAP), _MAX_BAR_WIDTH) / len(series)
     bars = []
     for number, one in enumerate(series, 1):
         for index, value in enumerate(one.values):
@@ -132,17 +140,21 @@ def _bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scale) -> 
     return tuple(bars)
 
 
-def _stops(
-    buckets: Sequence[Bucket], series: Sequence[Series], spots: Sequence[float], scale: Scale, unit: Unit
-) -> tuple[Stop, ...]:
+def _build_hover_targets(
+    buckets: Sequence[Bucket],
+    series: Sequence[Series],
+    spots: Sequence[float],
+    scale: Scale,
+    unit: ValueFormat,
+) -> tuple[HoverTarget, ...]:
     edges = [0.0, *((a + b) / 2 for a, b in pairwise(spots)), 100.0]
     return tuple(
-        Stop(
+        HoverTarget(
             left=round(edges[index], 3),
             width=round(edges[index + 1] - edges[index], 3),
             x=spots[index],
-            text=_told(bucket, index, series, unit),
-            anchor=_side(spots[index]),
+            text=_hover_text(bucket, index, series, unit),
+            anchor=_hover_anchor(spots[index]),
             dots=tuple(
                 (scale.y(value), number)
                 for number, one in enumerate(series, 1)
@@ -153,15 +165,17 @@ def _stops(
     )
 
 
-def _told(bucket: Bucket, index: int, series: Sequence[Series], unit: Unit) -> str:
+def _hover_text(bucket: Bucket, index: int, series: Sequence[Series], unit: ValueFormat) -> str:
     values = (
-        f"{one.name} {unit.full(one.values[index])}" if len(series) > 1 else unit.full(one.values[index])
+        f"{one.name} {unit.format_full(one.values[index])}"
+        if len(series) > 1
+        else unit.format_full(one.values[index])
         for one in series
     )
     return " · ".join((bucket.title + (" (not over)" if bucket.partial else ""), *values))
 
 
-def _side(x: float) -> str:
+def _hover_anchor(x: float) -> str:
     if x < _FIRST_THIRD:
         return "start"
     return "end" if x > _LAST_THIRD else "middle"

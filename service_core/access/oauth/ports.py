@@ -4,40 +4,40 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from service_core.access.model import Grant
-from service_core.access.oauth.model import AccessToken, Client, Issued, Ticket
+from service_core.access.models import OAuthGrant
+from service_core.access.oauth.models import AccessToken, IssuedTokens, OAuthClient, OneTimeToken
 
 
-class Grants(Protocol):
+class OAuthGrants(Protocol):
     """Grants and access tokens by digest: what whoever answers a request reads."""
 
-    async def grants(self, workspace_id: UUID) -> list[Grant]:
+    async def list_grants(self, workspace_id: UUID) -> list[OAuthGrant]:
         """Grants of a workspace that have not ended, oldest first."""
 
-    async def access_token(self, digest: str) -> AccessToken | None:
+    async def find_access_token(self, digest: str) -> AccessToken | None:
         """What a token stands for, expired or not; None when unknown, or its grant has ended."""
 
 
-class Clients(Protocol):
+class OAuthClients(Protocol):
     """Programs that registered."""
 
-    async def save_client(self, client: Client) -> None:
+    async def add_client(self, client: OAuthClient) -> None:
         """Keep a program; programs older than 90 days that no grant names may be dropped."""
 
-    async def client(self, client_id: str) -> Client | None:
+    async def find_client(self, client_id: str) -> OAuthClient | None:
         """The program with this id."""
 
 
-class Tickets(Protocol):
+class OneTimeTokens(Protocol):
     """Codes and refresh tokens by digest, each for one use."""
 
-    async def open_grant(self, ticket: Ticket, digest: str) -> None:
+    async def open_grant(self, ticket: OneTimeToken, digest: str) -> None:
         """Keep a new grant with its code, in one step; grants nothing can continue any more end."""
 
-    async def ticket(self, digest: str) -> Ticket | None:
+    async def find_token(self, digest: str) -> OneTimeToken | None:
         """The ticket with this digest, used, expired and of an ended grant included."""
 
-    async def exchange(self, digest: str, issued: Issued | None, now: datetime) -> bool:
+    async def replace_token(self, digest: str, issued: IssuedTokens | None, now: datetime) -> bool:
         """Use a ticket up and keep what takes its place, in one step.
 
         Args:
@@ -53,5 +53,5 @@ class Tickets(Protocol):
     async def end_grant(self, grant_id: UUID, now: datetime) -> None:
         """End a grant with its tickets and access tokens; ending twice changes nothing."""
 
-    async def grants_of(self, account_id: UUID, workspace_id: UUID) -> list[Grant]:
+    async def list_account_grants(self, account_id: UUID, workspace_id: UUID) -> list[OAuthGrant]:
         """Grants of a person in a workspace that have not ended, oldest first."""

@@ -4,29 +4,39 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from service_core.access.keys import checked_name
-from service_core.access.members.attempts import ATTEMPTS_PER_ADDRESS, ATTEMPTS_PER_CLIENT, count_attempt
-from service_core.access.members.model import Account
+from service_core.access.api_keys import validate_name
+from service_core.access.members.models import Account
 from service_core.access.members.ports import Accounts
-from service_core.access.members.sign_in import SignedIn, SignIn
-from service_core.access.passkeys.challenges import issue, redeem
-from service_core.access.passkeys.model import MOST_PASSKEYS, Asserted, Attested, Passkey, RelyingParty
-from service_core.access.passkeys.ports import Challenges, NotProved, Passkeys, WebAuthn
+from service_core.access.members.sign_in import NewSession, SignIn
+from service_core.access.members.sign_in_attempts import (
+    ATTEMPTS_PER_ADDRESS,
+    ATTEMPTS_PER_CLIENT,
+    consume_attempt,
+)
+from service_core.access.passkeys.challenges import consume_challenge, create_challenge
+from service_core.access.passkeys.models import (
+    MAX_PASSKEYS,
+    AuthenticationResponse,
+    Passkey,
+    RegistrationResponse,
+    RelyingParty,
+)
+from service_core.access.passkeys.ports import InvalidPasskeyResponse, PasskeyChallenges, Passkeys, WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import BadRequest, Conflict, NotFound, Unauthorized
-from service_core.kernel.ids import digest, new_id
+from service_core.kernel.ids import new_id, sha256_hex
 
-LONGEST_NAME: Final = 100
+MAX_PASSKEY_NAME_LENGTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Browser:
+class BrowserContext:
     """Who answers.
 
     Attributes:
         secret: of its cookie; a challenge is for one browser.
-        client: its network (`networks.network_of`), when it is known.
+        client: its network (`networks.rate_limit_prefix`), when it is known.
     """
 
     secret: str = field(repr=False)
@@ -51,7 +61,7 @@ class PasskeySignIn:
         self,
         accounts: Accounts,
         passkeys: Passkeys,
-        challenges: Challenges,
+        challenges: PasskeyChallenges,
         *,
         sign_in: SignIn,
         limiter: RateLimiter,
@@ -68,28 +78,28 @@ class PasskeySignIn:
         self._tools = None if webauthn is None or party is None else (webauthn, party)
 
     @property
-    def is_open(self) -> bool:
+    def is_available(self) -> bool:
         """Whether there are passkeys here at all; without, everything but looking and removing is `NotFound`."""
         return self._tools is not None
 
-    async def ask_to_make(self, account: Account, password: str, browser: Browser) -> str:
+    async def registration_options(self, account: Account, password: str, browser: BrowserContext) -> str:
         """What to ask a browser for a new passkey; whoever sits at it has to know the password.
 
         Raises:
             Unauthorized: it is another password.
-            TooMany, Unavailable503: as `SignIn.prove`.
+            TooManyRequests, Unavailable503: as `SignIn.prove`.
         """
-        webauthn, party = self._present()
+        webauthn, party = self._require_available()
         try:
-            await self._sign_in.prove(account.email, password, client=browser.client)
+            await self._sign_in.verify_password(account.email, password, client=browser.client)
         except Unauthorized:
             raise Unauthorized("This is not your password") from None
-        known = await self._passkeys.passkeys(account.id)
-        token = await issue(self._challenges, browser.secret, account.id, self._clock())
-        return await webauthn.ask_to_make(party, token, account, known)
+        known = await self._passkeys.list_passkeys(account.id)
+        token = await create_challenge(self._challenges, browser.secret, account.id, self._clock())
+        return await webauthn.registration_options(party, token, account, known)
 
-    async def make(
-        self, account: Account, name: str, token: str, attested: Attested, browser: Browser
+    async def register_passkey(
+        self, account: Account, name: str, token: str, response: RegistrationResponse, browser: BrowserContext
     ) -> Passkey:
         """Keep the passkey that a browser has made.
 
@@ -98,16 +108,16 @@ class PasskeySignIn:
             Unauthorized: the answer does not fit what this browser was asked, or comes late.
             Conflict: the passkey is known, or the account has 20.
         """
-        webauthn, party = self._present()
-        trimmed, now = checked_name(name), self._clock()
-        if len(trimmed) > LONGEST_NAME:
+        webauthn, party = self._require_available()
+        trimmed, now = validate_name(name), self._clock()
+        if len(trimmed) > MAX_PASSKEY_NAME_LENGTH:
             raise BadRequest(
-                f"A name has at most {LONGEST_NAME} characters", "invalid_parameter", field="name"
+                f"A name has at most {MAX_PASSKEY_NAME_LENGTH} characters", "invalid_parameter", field="name"
             )
         try:
-            await redeem(self._challenges, token, browser.secret, account.id, now)
-            made = await webauthn.read_made(party, token, attested)
-        except NotProved:
+            await consume_challenge(self._challenges, token, browser.secret, account.id, now)
+            made = await webauthn.verify_registration(party, token, response)
+        except InvalidPasskeyResponse:
             raise Unauthorized("This passkey could not be added. Try again") from None
         passkey = Passkey(
             new_id(),
@@ -119,11 +129,11 @@ class PasskeySignIn:
             made.transports,
             created_at=now,
         )
-        if not await self._passkeys.add_passkey(passkey, MOST_PASSKEYS):
-            raise Conflict(f"It is known already, or you have {MOST_PASSKEYS} passkeys", "resource_changed")
+        if not await self._passkeys.add_passkey(passkey, MAX_PASSKEYS):
+            raise Conflict(f"It is known already, or you have {MAX_PASSKEYS} passkeys", "resource_changed")
         return passkey
 
-    async def remove(self, account: Account, passkey_id: UUID, browser: Browser) -> None:
+    async def remove_passkey(self, account: Account, passkey_id: UUID, browser: BrowserContext) -> None:
         """Drop a passkey, and end every session but this one: its device may be in other hands.
 
         Raises:
@@ -131,52 +141,58 @@ class PasskeySignIn:
         """
         if not await self._passkeys.remove_passkey(account.id, passkey_id):
             raise NotFound
-        await self._sign_in.sign_out_elsewhere(account, browser.secret)
+        await self._sign_in.end_other_sessions(account, browser.secret)
 
-    async def ask_to_sign(self, browser: Browser) -> str:
+    async def authentication_options(self, browser: BrowserContext) -> str:
         """What to ask a browser that wants in.
 
         Raises:
-            TooMany: more than 30 times of the client in 15 minutes.
+            TooManyRequests: more than 30 times of the client in 15 minutes.
             Unavailable503: attempts cannot be counted.
         """
-        webauthn, party = self._present()
+        webauthn, party = self._require_available()
         if browser.client is not None:
-            await count_attempt(self._limiter, f"passkey-client:{browser.client}", ATTEMPTS_PER_CLIENT)
-        token = await issue(self._challenges, browser.secret, None, self._clock())
-        return await webauthn.ask_to_sign(party, token)
+            await consume_attempt(self._limiter, f"passkey-client:{browser.client}", ATTEMPTS_PER_CLIENT)
+        token = await create_challenge(self._challenges, browser.secret, None, self._clock())
+        return await webauthn.authentication_options(party, token)
 
-    async def sign_in(self, token: str, asserted: Asserted, browser: Browser) -> SignedIn:
+    async def sign_in_with_passkey(
+        self, token: str, response: AuthenticationResponse, browser: BrowserContext
+    ) -> NewSession:
         """Open a session for the account of a passkey.
 
         Raises:
             Unauthorized: it opens nothing, whyever; nothing more is said.
-            TooMany: more than 10 attempts on the passkey, or 30 of the client, in 15 minutes.
+            TooManyRequests: more than 10 attempts on the passkey, or 30 of the client, in 15 minutes.
             Unavailable503: attempts cannot be counted.
         """
-        named = digest(asserted.credential_id.hex())
-        await count_attempt(self._limiter, f"sign-in-passkey:{named}", ATTEMPTS_PER_ADDRESS)
+        named = sha256_hex(response.credential_id.hex())
+        await consume_attempt(self._limiter, f"sign-in-passkey:{named}", ATTEMPTS_PER_ADDRESS)
         if browser.client is not None:
-            await count_attempt(self._limiter, f"sign-in-client:{browser.client}", ATTEMPTS_PER_CLIENT)
+            await consume_attempt(self._limiter, f"sign-in-client:{browser.client}", ATTEMPTS_PER_CLIENT)
         try:
-            return await self._sign_in.admit(await self._owner(token, asserted, browser))
-        except NotProved:
+            return await self._sign_in.open_session(
+                await self._verify_passkey_owner(token, response, browser)
+            )
+        except InvalidPasskeyResponse:
             raise Unauthorized("This passkey does not open anything here") from None
 
-    async def _owner(self, token: str, asserted: Asserted, browser: Browser) -> Account:
-        webauthn, party = self._present()
+    async def _verify_passkey_owner(
+        self, token: str, response: AuthenticationResponse, browser: BrowserContext
+    ) -> Account:
+        webauthn, party = self._require_available()
         now = self._clock()
-        await redeem(self._challenges, token, browser.secret, None, now)
-        passkey = await self._passkeys.passkey_of(asserted.credential_id)
-        if passkey is None or passkey.account_id.bytes != asserted.user:
-            raise NotProved
-        counter = await webauthn.read_signed(party, token, asserted, passkey)
-        account = await self._accounts.account(passkey.account_id)
-        if account is None or not await self._passkeys.use_passkey(passkey.id, counter, now):
-            raise NotProved
+        await consume_challenge(self._challenges, token, browser.secret, None, now)
+        passkey = await self._passkeys.find_passkey(response.credential_id)
+        if passkey is None or passkey.account_id.bytes != response.user_handle:
+            raise InvalidPasskeyResponse
+        counter = await webauthn.verify_authentication(party, token, response, passkey)
+        account = await self._accounts.get_account(passkey.account_id)
+        if account is None or not await self._passkeys.record_passkey_use(passkey.id, counter, now):
+            raise InvalidPasskeyResponse
         return account
 
-    def _present(self) -> tuple[WebAuthn, RelyingParty]:
+    def _require_available(self) -> tuple[WebAuthn, RelyingParty]:
         if self._tools is None:
             raise NotFound
         return self._tools

@@ -3,12 +3,14 @@
 from datetime import datetime
 from uuid import UUID
 
-from service_core.access.passkeys.model import CHALLENGE_LIFETIME, Challenge
-from service_core.access.passkeys.ports import Challenges, NotProved
-from service_core.kernel.ids import ONE_TIME_TOKEN, digest, new_token
+from service_core.access.passkeys.models import CHALLENGE_LIFETIME, Challenge
+from service_core.access.passkeys.ports import InvalidPasskeyResponse, PasskeyChallenges
+from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_token, sha256_hex
 
 
-async def issue(challenges: Challenges, browser: str, account_id: UUID | None, now: datetime) -> str:
+async def create_challenge(
+    challenges: PasskeyChallenges, browser_secret: str, account_id: UUID | None, now: datetime
+) -> str:
     """A new challenge, base64url of 32 random bytes; only its digest is kept.
 
     Args:
@@ -18,20 +20,20 @@ async def issue(challenges: Challenges, browser: str, account_id: UUID | None, n
         now: the present.
     """
     token = new_token()
-    kept = Challenge(digest(browser), account_id, now + CHALLENGE_LIFETIME)
-    await challenges.save_challenge(kept, digest(token), now)
+    kept = Challenge(sha256_hex(browser_secret), account_id, now + CHALLENGE_LIFETIME)
+    await challenges.add_challenge(kept, sha256_hex(token), now)
     return token
 
 
-async def redeem(
-    challenges: Challenges, token: str, browser: str, account_id: UUID | None, now: datetime
+async def consume_challenge(
+    challenges: PasskeyChallenges, token: str, browser_secret: str, account_id: UUID | None, now: datetime
 ) -> None:
     """Use a challenge up, for this browser and purpose.
 
     Raises:
-        NotProved: it is not open, or was for another; in any case it is used up.
+        InvalidPasskeyResponse: it is not open, or was for another; in any case it is used up.
     """
-    known = ONE_TIME_TOKEN.fullmatch(token)
-    found = await challenges.use_challenge(digest(token), now) if known else None
-    if found is None or (found.browser, found.account_id) != (digest(browser), account_id):
-        raise NotProved
+    known = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+    found = await challenges.take_challenge(sha256_hex(token), now) if known else None
+    if found is None or (found.browser, found.account_id) != (sha256_hex(browser_secret), account_id):
+        raise InvalidPasskeyResponse

@@ -7,20 +7,33 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field
 
-from service_core.access.addresses import email_of
-from service_core.access.authenticate import refused
-from service_core.access.model import Applicant, Stranger
-from service_core.access.places import Places
-from service_core.access.requests.model import RequestStatus
-from service_core.access.signup.apply import DEFAULT_PLAN, Application, Applications, Applied, Wish
-from service_core.access.signup.model import Notice, Signup, SignupStatus
-from service_core.access.signup.ports import By, Signups
-from service_core.access.signup.settle import Settlement
-from service_core.access.texts import Line, Sentence
-from service_core.access.workspaces import Workspaces
+from service_core.access.email_addresses import normalize_email
+from service_core.access.key_authentication import invalid_api_key_error
+from service_core.access.key_requests.models import RequestStatus
+from service_core.access.models import AnonymousCaller, SignupCaller
+from service_core.access.public_urls import PublicUrls
+from service_core.access.signup.create import (
+    DEFAULT_PLAN,
+    CreatedSignup,
+    RequestedKey,
+    SignupCreator,
+    SignupInput,
+)
+from service_core.access.signup.models import CheckoutWebhook, Signup, SignupStatus
+from service_core.access.signup.payments import SignupPayments
+from service_core.access.signup.ports import SignupLookup, Signups
+from service_core.access.text_types import SingleLineName, SingleLineText
+from service_core.access.workspace_cache import WorkspaceCache
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.operations import ANY_SCOPE, Budget, Entry, Scope, Surface, operation
-from service_core.kernel.params import Answer, BodyModel
+from service_core.kernel.operations import (
+    ANY_SCOPE,
+    CredentialRequirement,
+    RateLimitClass,
+    RoutePrefix,
+    Scope,
+    operation,
+)
+from service_core.kernel.schemas import BodyModel, ResponseModel
 
 _HOST: Final = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{1,62}")
 
@@ -37,42 +50,44 @@ NEXT_STEPS: Final = {
 """What to do next, in order."""
 
 
-def _host(text: str) -> str:
+def _validate_host(text: str) -> str:
     host = text.lower().removeprefix("https://").removeprefix("http://").rstrip("/").rstrip(".")
     if len(host) > 253 or not _HOST.fullmatch(host):  # noqa: PLR2004 - the longest name of a host
         raise ValueError("must be a host name")
     return host
 
 
-class KeyWish(BodyModel):
+class SignupKeyRequestBody(BodyModel):
     """A key that rides along; it can read and nothing else."""
 
-    name: Line = Field(description="Name of the key.")
+    name: SingleLineName = Field(description="Name of the key.")
     scopes: list[str] = Field([Scope.READ.value], description="Only `service:read`.")
-    reason: Sentence | None = Field(None, description="Why, for the person who pays.")
+    reason: SingleLineText | None = Field(None, description="Why, for the person who pays.")
 
 
 class SignupBody(BodyModel):
     """A wish for a workspace."""
 
     email: str = Field(description="Address of the person who will own the workspace.")
-    name: Line | None = Field(None, description="Name of that person.")
-    company: Line | None = None
-    workspace_name: Line | None = Field(None, description="Name of the workspace.")
-    domain: Annotated[Line, AfterValidator(_host)] | None = Field(None, description="The main site.")
-    timezone: Line = Field("UTC", description="IANA zone its days are counted in.")
-    plan: Line = Field(DEFAULT_PLAN, description="Id of a plan.")
-    key_request: KeyWish | None = None
+    name: SingleLineName | None = Field(None, description="Name of that person.")
+    company: SingleLineName | None = None
+    workspace_name: SingleLineName | None = Field(None, description="Name of the workspace.")
+    domain: Annotated[SingleLineName, AfterValidator(_validate_host)] | None = Field(
+        None, description="The main site."
+    )
+    timezone: SingleLineName = Field("UTC", description="IANA zone its days are counted in.")
+    plan: SingleLineName = Field(DEFAULT_PLAN, description="Id of a plan.")
+    key_request: SignupKeyRequestBody | None = None
 
 
-class Riding(Answer):
+class SignupKeyRequest(ResponseModel):
     """The key that rides along."""
 
     request_id: UUID
     status: RequestStatus
 
 
-class SignupTaken(Answer):
+class SignupCreatedResponse(ResponseModel):
     """A signup that waits for payment; the secret is shown this once."""
 
     signup_id: UUID
@@ -81,23 +96,23 @@ class SignupTaken(Answer):
     signup_secret: str
     poll_url: str
     expires_at: datetime
-    key_request: Riding | None
+    key_request: SignupKeyRequest | None
 
 
-class VerificationSent(Answer):
+class VerificationSentResponse(ResponseModel):
     """The answer of a deployment that proves addresses first."""
 
     status: Literal["verification_sent"] = "verification_sent"
 
 
-class SignupWorkspace(Answer):
+class SignupWorkspace(ResponseModel):
     """The workspace of a paid signup."""
 
     id: str
     name: str
 
 
-class SignupState(Answer):
+class SignupStatusResponse(ResponseModel):
     """Where a signup stands."""
 
     signup_id: UUID
@@ -113,41 +128,51 @@ class SignupPath(BodyModel):
     signup_id: UUID = Field(alias="signupId")
 
 
-class Received(Answer):
+class WebhookReceivedResponse(ResponseModel):
     """The notice was booked, or concerns nothing here."""
 
     received: bool = True
 
 
 @operation(
-    "POST /signup", scope=None, budget=Budget.NONE, tag="signup", statuses=(202,), errors=(404, 429, 503)
+    "POST /signup",
+    scope=None,
+    rate_limit=RateLimitClass.NONE,
+    tag="signup",
+    statuses=(202,),
+    errors=(404, 429, 503),
 )
 async def sign_up(
-    body: SignupBody, *, who: Stranger, applications: Applications, places: Places
-) -> SignupTaken | VerificationSent:
+    body: SignupBody, *, caller: AnonymousCaller, applications: SignupCreator, places: PublicUrls
+) -> SignupCreatedResponse | VerificationSentResponse:
     """Record a signup and offer its checkout.
 
     No account, workspace or key exists before a person has paid. The answer is the same whether or
     not the address is known.
     """
-    applied = await applications.apply(_application(body), who.client)
-    return VerificationSent() if applied is None else _taken(applied, places)
+    applied = await applications.create_signup(_build_signup_input(body), caller.client_ip)
+    return VerificationSentResponse() if applied is None else _created_response(applied, places)
 
 
-@operation("GET /signup/{signupId}", scope=ANY_SCOPE, entry=Entry.SIGNUP, tag="signup")
+@operation("GET /signup/{signupId}", scope=ANY_SCOPE, credential=CredentialRequirement.SIGNUP, tag="signup")
 async def get_signup(
-    path: SignupPath, *, who: Applicant, signups: Signups, settlement: Settlement, workspaces: Workspaces
-) -> SignupState:
+    path: SignupPath,
+    *,
+    caller: SignupCaller,
+    signups: Signups,
+    settlement: SignupPayments,
+    workspaces: WorkspaceCache,
+) -> SignupStatusResponse:
     """Follow a signup with its secret, until its status is ``paid``."""
-    signup = await signups.find_signup(By.ID, path.signup_id.hex)
-    if signup is None or signup.id != who.signup_id:
-        raise refused()
-    present = await settlement.reconcile(signup)
-    status = present.status_at(who.now)
-    return SignupState(
+    signup = await signups.find_signup(SignupLookup.ID, path.signup_id.hex)
+    if signup is None or signup.id != caller.signup_id:
+        raise invalid_api_key_error()
+    present = await settlement.refresh_payment(signup)
+    status = present.status_at(caller.now)
+    return SignupStatusResponse(
         signup_id=present.id,
         status=status,
-        workspace=await _workspace(present, workspaces),
+        workspace=await _signup_workspace(present, workspaces),
         next_steps=NEXT_STEPS[status],
         expires_at=present.expires_at,
     )
@@ -156,23 +181,25 @@ async def get_signup(
 @operation(
     "POST /checkout/notices",
     scope=None,
-    budget=Budget.NONE,
-    surface=Surface.ROOT,
+    rate_limit=RateLimitClass.NONE,
+    prefix=RoutePrefix.ROOT,
     tag="signup",
     errors=(403, 503),
 )
-async def receive_payment_notice(raw: bytes, *, who: Stranger, settlement: Settlement) -> Received:
+async def receive_payment_notice(
+    raw: bytes, *, caller: AnonymousCaller, settlement: SignupPayments
+) -> WebhookReceivedResponse:
     """Take a webhook of the checkout. Its signature is checked over the body as it came."""
-    await settlement.receive(Notice(raw, who.headers, who.now))
-    return Received()
+    await settlement.receive_webhook(CheckoutWebhook(raw, caller.headers, caller.now))
+    return WebhookReceivedResponse()
 
 
-def _application(body: SignupBody) -> Application:
+def _build_signup_input(body: SignupBody) -> SignupInput:
     wish = body.key_request
     if wish is not None and wish.scopes != [Scope.READ.value]:
         raise BadRequest("Only a key to read can ride along", "invalid_parameter", field="key_request.scopes")
-    email = email_of(body.email)
-    return Application(
+    email = normalize_email(body.email)
+    return SignupInput(
         email=email,
         name=body.name,
         company=body.company,
@@ -180,25 +207,25 @@ def _application(body: SignupBody) -> Application:
         domain=body.domain,
         timezone=body.timezone,
         plan=body.plan,
-        wish=None if wish is None else Wish(wish.name, wish.reason or None),
+        requested_key=None if wish is None else RequestedKey(wish.name, wish.reason or None),
     )
 
 
-def _taken(applied: Applied, places: Places) -> SignupTaken:
+def _created_response(applied: CreatedSignup, places: PublicUrls) -> SignupCreatedResponse:
     request = applied.key_request
-    return SignupTaken(
+    return SignupCreatedResponse(
         signup_id=applied.signup.id,
         status=SignupStatus.PENDING,
         checkout_url=applied.checkout_url,
         signup_secret=applied.secret,
-        poll_url=places.poll("signup", applied.signup.id),
+        poll_url=places.poll_url("signup", applied.signup.id),
         expires_at=applied.signup.expires_at,
-        key_request=Riding(request_id=request.id, status=request.status) if request else None,
+        key_request=SignupKeyRequest(request_id=request.id, status=request.status) if request else None,
     )
 
 
-async def _workspace(signup: Signup, workspaces: Workspaces) -> SignupWorkspace | None:
-    workspace = await workspaces.find(signup.workspace_id) if signup.workspace_id else None
+async def _signup_workspace(signup: Signup, workspaces: WorkspaceCache) -> SignupWorkspace | None:
+    workspace = await workspaces.find_by_id(signup.workspace_id) if signup.workspace_id else None
     return SignupWorkspace(id=workspace.public_id, name=workspace.name) if workspace else None
 
 

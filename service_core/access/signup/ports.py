@@ -6,13 +6,19 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-from service_core.access.members.model import Account
-from service_core.access.model import Credential, Workspace
-from service_core.access.requests.model import KeyRequest
-from service_core.access.signup.model import Notice, Order, Payment, Placed, Signup
+from service_core.access.key_requests.models import KeyRequest
+from service_core.access.members.models import Account
+from service_core.access.models import Credential, Workspace
+from service_core.access.signup.models import (
+    CheckoutRequest,
+    CheckoutSession,
+    CheckoutWebhook,
+    Signup,
+    SignupPayment,
+)
 
 
-class By(StrEnum):
+class SignupLookup(StrEnum):
     """What a signup is found by; every one but its id is a digest."""
 
     ID = "id"
@@ -22,7 +28,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class SignupDigests:
     """Digests of the secrets of a signup; None for one that it does not have."""
 
     secret: str | None
@@ -31,7 +37,7 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True)
-class Founding:
+class WorkspaceProvisioning:
     """Everything a payment brings about, made before it is known who wins.
 
     Attributes:
@@ -48,16 +54,18 @@ class Founding:
 class Signups(Protocol):
     """Signups, durably."""
 
-    async def add_signup(self, signup: Signup, secrets: Secrets, key_request: KeyRequest | None) -> None:
+    async def add_signup(
+        self, signup: Signup, secrets: SignupDigests, key_request: KeyRequest | None
+    ) -> None:
         """Keep a new signup and the request it carries."""
 
-    async def find_signup(self, by: By, value: str) -> Signup | None:
+    async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
         """The signup with this id (in hex, with or without hyphens) or digest."""
 
-    async def place_order(self, signup_id: UUID, order: str) -> None:
+    async def save_order_id(self, signup_id: UUID, order: str) -> None:
         """Remember the checkout's id of the order; the latest one counts."""
 
-    async def settle(self, signup_id: UUID, founding: Founding) -> Account | None:
+    async def record_payment(self, signup_id: UUID, provisioning: WorkspaceProvisioning) -> Account | None:
         """Move a signup that is not paid to ``paid``, with everything it brings about, in one step.
 
         Creates the account unless its address has one, the workspace, the membership of the owner
@@ -67,44 +75,44 @@ class Signups(Protocol):
             The account; None, and no change, when the signup is unknown or was paid before.
         """
 
-    async def cancel(self, signup_id: UUID) -> bool:
+    async def cancel_signup(self, signup_id: UUID) -> bool:
         """Move a pending signup to ``canceled``; False when it is not pending."""
 
-    async def renew_welcome(self, signup_id: UUID, welcome: str) -> None:
+    async def replace_welcome_link(self, signup_id: UUID, welcome: str) -> None:
         """Give a signup another welcome link by its digest; the former one ends."""
 
 
 class Checkout(Protocol):
     """Where people pay."""
 
-    async def place(self, order: Order) -> Placed:
+    async def create_session(self, order: CheckoutRequest) -> CheckoutSession:
         """Offer an order to the person who opens its page; placing it again gives the same one.
 
         Raises:
-            CheckoutDown: it was not placed.
+            CheckoutUnavailable: it was not placed.
         """
 
-    async def look(self, order: str) -> Payment:
+    async def get_payment(self, order: str) -> SignupPayment:
         """Ask how an order stands: what to do when a notice was lost.
 
         Raises:
-            CheckoutDown: nothing is known.
+            CheckoutUnavailable: nothing is known.
         """
 
-    async def receive(self, notice: Notice) -> Payment | None:
+    async def receive_webhook(self, notice: CheckoutWebhook) -> SignupPayment | None:
         """Check a call of the checkout; None when it concerns no order of ours.
 
         Raises:
             Forged: no valid signature, or older than 300 seconds.
-            CheckoutDown: it has to be sent again.
+            CheckoutUnavailable: it has to be sent again.
         """
 
 
-class Simulated(Protocol):
+class SandboxCheckout(Protocol):
     """A checkout without money, as a page of the web application operates it."""
 
-    def confirm(self, signup_id: UUID, now: datetime) -> Notice:
+    def confirm_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
         """The notice of a payment, signed."""
 
-    def refuse(self, signup_id: UUID, now: datetime) -> Notice:
+    def cancel_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
         """The notice of a cancellation, signed."""

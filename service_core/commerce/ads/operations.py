@@ -4,25 +4,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service_core.access.model import Caller
-from service_core.commerce.ads.amounts import figure
-from service_core.commerce.ads.answer import AdAccountStatus, AdFigures, AdRow, Ads
-from service_core.commerce.ads.asked import AdsQuery
-from service_core.commerce.ads.model import Entity, Level
-from service_core.commerce.ads.ports import SpendPlan, SpendStore, SpendSum
-from service_core.commerce.ads.source import advertises
-from service_core.insight.connections.model import ConnectedAccount, Connection
-from service_core.insight.connections.ports import Connections
-from service_core.insight.measures import Op
-from service_core.insight.metric_values import UnavailableMetric
-from service_core.insight.ports import StoreUnavailable
-from service_core.insight.query.formula import rounded
-from service_core.insight.query.question import Filter, Question
-from service_core.insight.query.questions import Questions
-from service_core.kernel.errors import Unavailable503
+from service_core.access.models import Caller
+from service_core.analytics.connections.models import ConnectedAccount, Connection
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.measures import FilterOperator
+from service_core.analytics.ports import StoreUnavailable
+from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.models import DimensionFilter, MetricQuery
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.metric_values import UnavailableMetric
+from service_core.commerce.ads.models import AdEntity, AdLevel
+from service_core.commerce.ads.ports import AdSpendStore, SpendQuery, SpendSum
+from service_core.commerce.ads.query_schemas import AdsQuery
+from service_core.commerce.ads.schemas import AdAccountStatus, AdMetrics, AdRow, AdsResponse
+from service_core.commerce.ads.source import expects_spend
+from service_core.commerce.ads.spend_metrics import spend_metric_value
+from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
+from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.operations import operation
-from service_core.kernel.ranges import Range
-from service_core.kernel.reading import Reading, Reason, Unavailable
+from service_core.kernel.time_ranges import ResolvedRange
 
 _METRICS: Final = {
     "spend": "ad_spend",
@@ -38,14 +38,14 @@ _METRICS: Final = {
 }
 """Field -> the metric whose value it has."""
 
-_IDS: Final = {Level.CAMPAIGN: "campaign_id", Level.GROUP: "group_id", Level.AD: "ad_id"}
-_NARROWING: Final = {Level.GROUP: "ad_group_id", Level.AD: "ad_id"}
+_ID_COLUMNS: Final = {AdLevel.CAMPAIGN: "campaign_id", AdLevel.GROUP: "group_id", AdLevel.AD: "ad_id"}
+_LEVEL_DIMENSIONS: Final = {AdLevel.GROUP: "ad_group_id", AdLevel.AD: "ad_id"}
 """Level -> a dimension that asks for it; nothing asks for campaigns."""
 
-_NEVER_ASKED: Final = Unavailable(Reason.NO_AD_PLATFORM)
+_NO_AD_PLATFORM: Final = Unavailable(UnavailableReason.NO_AD_PLATFORM)
 
 
-class AdsUnavailable(Unavailable503):
+class AdsUnavailable(ServiceUnavailable):
     """What is kept of ad accounts cannot be read: unknown, never zero."""
 
     def __init__(self) -> None:
@@ -54,42 +54,51 @@ class AdsUnavailable(Unavailable503):
 
 @operation("GET /ads", tag="marketing")
 async def get_ads(
-    query: AdsQuery, *, who: Caller, store: SpendStore, connections: Connections, questions: Questions
-) -> Ads:
+    query: AdsQuery,
+    *,
+    caller: Caller,
+    store: AdSpendStore,
+    connections: Connections,
+    questions: MetricQueries,
+) -> AdsResponse:
     """Spend, delivery and claimed conversions of campaigns, groups or ads, as the platforms report them.
 
     Claims of several platforms are never added: their totals are null then. Null is what was not reported.
     """
-    days, level = query.days(who), query.of_level
+    days, level = query.days(caller), query.parsed_level
     try:
-        found = [one for one in await connections.connections(who.workspace.id) if advertises(one)]
-        platform = query.of_platform(one.provider for one in found)
+        found = [one for one in await connections.list_connections(caller.workspace.id) if expects_spend(one)]
+        platform = query.parse_platform(one.provider for one in found)
         ours = [one for one in found if platform in (None, one.provider)]
-        read = _Reading(who, days, level, platform, store, questions)
-        return await read.answer(ours, query.limit)
+        read = _AdsReport(caller, days, level, platform, store, questions)
+        return await read.build_response(ours, query.limit)
     except StoreUnavailable:
         raise AdsUnavailable from None
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _AdsReport:
     """One request, checked."""
 
     who: Caller
-    days: Range
-    level: Level
+    days: ResolvedRange
+    level: AdLevel
     platform: str | None
-    store: SpendStore
-    questions: Questions
+    store: AdSpendStore
+    questions: MetricQueries
 
-    async def answer(self, ours: Sequence[Connection], limit: int) -> Ads:
+    async def build_response(self, connections: Sequence[Connection], limit: int) -> AdsResponse:
         """The answer, by the connections of the platforms asked for."""
-        is_connected = any(one.is_live or one.is_broken for one in ours)
-        sums, entities = await self._sums() if is_connected else ([], {})
-        totals = await self._totals(sums, ours) if is_connected else dict.fromkeys(_METRICS, _NEVER_ASKED)
-        names = {(one.provider, account.id): account.name for one in ours for account in one.accounts}
-        rows = sorted((self._row(each, entities, names) for each in sums), key=_place)
-        return Ads(
+        is_connected = any(one.is_connected or one.has_failed for one in connections)
+        sums, entities = await self._spend_by_entity() if is_connected else ([], {})
+        totals = (
+            await self._totals(sums, connections)
+            if is_connected
+            else dict.fromkeys(_METRICS, _NO_AD_PLATFORM)
+        )
+        names = {(one.provider, account.id): account.name for one in connections for account in one.accounts}
+        rows = sorted((self._ad_row(each, entities, names) for each in sums), key=_sort_key)
+        return AdsResponse(
             ads=rows[:limit],
             level=self.level,
             platform=self.platform,
@@ -97,60 +106,65 @@ class _Reading:
             date_through=self.days.last_day,
             timezone=self.who.workspace.timezone,
             currency=self.who.workspace.currency,
-            totals=AdFigures(**self._shown(totals)),
+            totals=AdMetrics(**self._render_totals(totals)),
             totals_unavailable=[
                 UnavailableMetric(metric=field, reason=reading.reason)
                 for field, reading in totals.items()
                 if isinstance(reading, Unavailable)
             ],
-            platforms=[status for one in ours for status in _statuses(one)],
+            platforms=[status for one in connections for status in _account_statuses(one)],
             truncated=len(rows) > limit,
-            complete=await self.questions.complete(
+            complete=await self.questions.is_complete(
                 self.who, self.days, ("ad_spend",), {"platform": self.platform}
             ),
         )
 
-    async def _sums(self) -> tuple[list[SpendSum], Mapping[tuple[str, str, str], Entity]]:
+    async def _spend_by_entity(self) -> tuple[list[SpendSum], Mapping[tuple[str, str, str], AdEntity]]:
         """What each entity had, and what it is called."""
-        asked = SpendPlan(
+        asked = SpendQuery(
             self.who.workspace.id,
             self.days.first_day,
             self.days.last_day,
             self.level,
-            ("platform", "account_id", _IDS[self.level]),
+            ("platform", "account_id", _ID_COLUMNS[self.level]),
             None if self.platform is None else (self.platform,),
         )
         sums = await self.store.spend(asked)
-        named = await self.store.entities(
+        named = await self.store.list_ad_entities(
             self.who.workspace.id, self.level
         )  # afterwards: all of these are there
         return sums, {(platform, account, entity.id): entity for platform, account, entity in named}
 
-    async def _totals(self, sums: Sequence[SpendSum], ours: Sequence[Connection]) -> Mapping[str, Reading]:
+    async def _totals(
+        self, sums: Sequence[SpendSum], connections: Sequence[Connection]
+    ) -> Mapping[str, Measurement]:
         """The metrics over all rows: of one platform where rows are of no other, so that its claims are told.
 
         What is not known of all that were asked for is not told of one.
         """
-        present = {str(each.keys[0]) for each in sums} or {ours[0].provider}
-        unknown = await self.questions.reasons(self.who, ("ad_spend",), {"platform": self.platform})
+        present = {str(each.keys[0]) for each in sums} or {connections[0].provider}
+        unknown = await self.questions.unavailable_reasons(
+            self.who, ("ad_spend",), {"platform": self.platform}
+        )
         is_one = len(present) == 1 and not unknown
-        narrowed = [Filter("platform", Op.EQ, name) for name in present if is_one]
-        if self.level in _NARROWING:
-            narrowed.append(Filter(_NARROWING[self.level], Op.IS_SET))
-        question = Question(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))
-        table = await self.questions.ask(self.who, question)
-        return dict(zip(_METRICS, table.rows[0].readings, strict=True))
+        narrowed = [DimensionFilter("platform", FilterOperator.EQ, name) for name in present if is_one]
+        if self.level in _LEVEL_DIMENSIONS:
+            narrowed.append(DimensionFilter(_LEVEL_DIMENSIONS[self.level], FilterOperator.IS_SET))
+        question = MetricQuery(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))
+        table = await self.questions.execute(self.who, question)
+        return dict(zip(_METRICS, table.rows[0].values, strict=True))
 
-    def _shown(self, totals: Mapping[str, Reading]) -> dict[str, Any]:
+    def _render_totals(self, totals: Mapping[str, Measurement]) -> dict[str, Any]:
         metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
         return {
-            field: rounded(reading, metrics[_METRICS[field]], currency) for field, reading in totals.items()
+            field: round_for_unit(reading, metrics[_METRICS[field]], currency)
+            for field, reading in totals.items()
         }
 
-    def _row(
+    def _ad_row(
         self,
         sums: SpendSum,
-        entities: Mapping[tuple[str, str, str], Entity],
+        entities: Mapping[tuple[str, str, str], AdEntity],
         names: Mapping[tuple[str, str], str | None],
     ) -> AdRow:
         platform, account, id_ = map(str, sums.keys)
@@ -172,11 +186,11 @@ class _Reading:
             ad_name=entity.ad_name,
             currency=sums.currency,
             reach=sums.reach if sums.rows == 1 else None,
-            **{field: figure(metrics[id_], sums) for field, id_ in _METRICS.items()},
+            **{field: spend_metric_value(metrics[id_], sums) for field, id_ in _METRICS.items()},
         )
 
 
-def _place(row: AdRow) -> tuple[Any, ...]:
+def _sort_key(row: AdRow) -> tuple[Any, ...]:
     """Most spent first, what is not known last, then by name and by id."""
     return (
         row.spend is None,
@@ -189,7 +203,7 @@ def _place(row: AdRow) -> tuple[Any, ...]:
     )
 
 
-def _statuses(connection: Connection) -> list[AdAccountStatus]:
+def _account_statuses(connection: Connection) -> list[AdAccountStatus]:
     """One per account; a connection that has named none yet tells how it stands all the same."""
     nameless = ConnectedAccount("")
     return [

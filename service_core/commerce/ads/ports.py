@@ -6,7 +6,7 @@ from datetime import date
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
-from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
+from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
 
 
 @runtime_checkable
@@ -25,31 +25,31 @@ class AdPlatform(Protocol):
         """The ad accounts the credentials open.
 
         Raises:
-            PlatformDown: it cannot be read now.
-            PlatformRefused: the credentials are not good.
+            PlatformUnavailable: it cannot be read now.
+            CredentialsRejected: the credentials are not good.
         """
 
     async def spend(
-        self, account: AdAccount, level: Level, first: date, last: date, secrets: Mapping[str, str]
+        self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
     ) -> Sequence[SpendRow]:
         """Every row of a level with delivery from ``first`` to ``last``, both inclusive, in the account's days.
 
         Raises:
-            PlatformDown: it cannot be read now.
-            PlatformRefused: the credentials are not good.
+            PlatformUnavailable: it cannot be read now.
+            CredentialsRejected: the credentials are not good.
         """
 
 
 @runtime_checkable
-class Movable(AdPlatform, Protocol):
+class SupportsBaseUrl(AdPlatform, Protocol):
     """An ad platform whose API a deployment may reach at another address, such as that of a newer version."""
 
-    def at(self, address: str) -> AdPlatform:
+    def with_base_url(self, base_url: str) -> AdPlatform:
         """The same platform, read at ``address``: scheme, host and version, without a slash at its end."""
 
 
 @dataclass(frozen=True, slots=True)
-class SpendPlan:
+class SpendQuery:
     """Which rows are summed, and by what.
 
     Ids and names are those of the entity as it was named last.
@@ -62,8 +62,8 @@ class SpendPlan:
     workspace_id: UUID
     first: date
     last: date
-    level: Level
-    by: tuple[str, ...] = ()
+    level: AdLevel
+    group_by: tuple[str, ...] = ()
     platforms: Collection[str] | None = None
 
 
@@ -87,7 +87,7 @@ class SpendSum:
     conversion_value: int | None
 
 
-class SpendStore(Protocol):
+class AdSpendStore(Protocol):
     """The spend of every workspace, in versions.
 
     An entity's day counts once, by the version fetched last: with another ``attribution_setting`` its
@@ -97,21 +97,23 @@ class SpendStore(Protocol):
     async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
         """Keep rows; one that says what its latest version says changes nothing but what its entity is called."""
 
-    async def spend(self, plan: SpendPlan) -> list[SpendSum]:
+    async def spend(self, plan: SpendQuery) -> list[SpendSum]:
         """Sums of the latest versions, by the columns asked for.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.
         """
 
-    async def entities(self, workspace_id: UUID, level: Level) -> Sequence[tuple[str, str, Entity]]:
+    async def list_ad_entities(
+        self, workspace_id: UUID, level: AdLevel
+    ) -> Sequence[tuple[str, str, AdEntity]]:
         """Platform, account and entity of everything there ever was spend of, each as it was named last.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
 
-    async def spending_platforms(self, workspace_id: UUID) -> frozenset[str]:
+    async def list_platforms_with_spend(self, workspace_id: UUID) -> frozenset[str]:
         """The platforms there ever was spend of.
 
         Raises:

@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from service_core.commerce.costs.model import ItemCost
+from service_core.commerce.costs.models import ItemCost
 
 
-class CostStore(Protocol):
+class ItemCostStore(Protocol):
     """What items of every workspace cost, by the day a cost begins to count."""
 
-    async def keep_costs(
+    async def save_costs(
         self, workspace_id: UUID, import_id: UUID, costs: Sequence[ItemCost], imported_at: datetime
     ) -> None:
         """Keep all or none of them; of an item and day that are known they replace what was."""

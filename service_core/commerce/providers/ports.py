@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
-from service_core.commerce.providers.model import Delivery, Mapped, ProviderMessage
+from service_core.commerce.providers.models import MappedMessage, PolledMessage, WebhookDelivery
 
 
 @runtime_checkable
@@ -17,13 +17,15 @@ class RevenueProvider(Protocol):
     def id(self) -> str:
         """Id of the provider, such as ``stripe``: of its connection, its webhook and its events."""
 
-    def is_genuine(self, delivery: Delivery, secrets: Mapping[str, str]) -> bool:
+    def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether the provider signed these bytes, compared in constant time; False without its secret.
 
         Where it signs the time, too, that has to be within 300 seconds of ``received_at``.
         """
 
-    def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:
+    def map_message(
+        self, message: Mapping[str, Any], delivery: WebhookDelivery, account_id: str
+    ) -> MappedMessage:
         """What a genuine message says.
 
         The same message, delivered again, says the same: ids and times come from what is signed.
@@ -40,7 +42,7 @@ class RevenueProvider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Poll:
+class PollRequest:
     """What a provider is asked for: everything that happened since a time.
 
     Attributes:
@@ -54,40 +56,42 @@ class Poll:
     secrets: Mapping[str, str]
     accounts: tuple[str, ...]
     since: datetime | None
-    left_out: Collection[str]
-    kept: Callable[[Collection[str]], Awaitable[Collection[str]]]
+    excluded_kinds: Collection[str]
+    processed_ids: Callable[[Collection[str]], Awaitable[Collection[str]]]
 
 
 @runtime_checkable
-class Pollable(RevenueProvider, Protocol):
+class PollableProvider(RevenueProvider, Protocol):
     """A revenue provider that tells what happened when it is asked, too."""
 
-    def is_open(self, secrets: Mapping[str, str]) -> bool:
+    def can_poll(self, secrets: Mapping[str, str]) -> bool:
         """Whether there is a credential to ask it with; webhooks take another one."""
 
-    def messages(self, poll: Poll) -> AsyncGenerator[Sequence[ProviderMessage], None]:
+    def poll_messages(self, request: PollRequest) -> AsyncGenerator[Sequence[PolledMessage], None]:
         """What happened, page by page, in any order; whoever asks closes the generator.
 
         `mapped` says the same of a message, under the same id, whether it was sent or asked for.
 
         Raises:
-            PlatformDown: it cannot be read now.
-            PlatformRefused: the credentials are not good.
+            PlatformUnavailable: it cannot be read now.
+            CredentialsRejected: the credentials are not good.
         """
 
-    def at(self, address: str) -> "Pollable":
+    def with_base_url(self, base_url: str) -> "PollableProvider":
         """The same provider, asked at ``address``: scheme, host and version, without a slash at its end."""
 
 
-class ProviderMessages(Protocol):
+class ProcessedMessages(Protocol):
     """Which messages of providers were kept, for ever: a repeat is one however late it comes."""
 
-    async def kept_messages(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> frozenset[str]:
+    async def processed_messages(
+        self, workspace_id: UUID, provider: str, ids: Collection[str]
+    ) -> frozenset[str]:
         """Those of some messages that were kept.
 
         Raises:
             StoreUnavailable: nobody knows.
         """
 
-    async def keep_messages(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
+    async def mark_processed(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
         """Remember messages; twice is as good as once. They stay when the connection is removed."""

@@ -7,24 +7,24 @@ import re
 from datetime import datetime
 from typing import Final
 
-from service_core.commerce.providers.model import Delivery
+from service_core.commerce.providers.models import WebhookDelivery
 
-WINDOW_SECONDS: Final = 300
+TOLERANCE_SECONDS: Final = 300
 """A signed message older than this, or as far ahead, is taken for a replay."""
 
-_SECONDS: Final = re.compile(r"[0-9]{1,12}")
+_EPOCH_SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 
-def is_recent(stamp: str, received_at: datetime) -> bool:
+def is_within_tolerance(timestamp: str, received_at: datetime) -> bool:
     """Whether the time that was signed is within `WINDOW_SECONDS` of the receipt.
 
     Args:
         stamp: epoch seconds, as the header has them.
         received_at: aware UTC.
     """
-    if not _SECONDS.fullmatch(stamp):
+    if not _EPOCH_SECONDS.fullmatch(timestamp):
         return False
-    return abs(received_at.timestamp() - int(stamp)) <= WINDOW_SECONDS
+    return abs(received_at.timestamp() - int(timestamp)) <= TOLERANCE_SECONDS
 
 
 def hmac_sha256(key: str | bytes, message: bytes) -> bytes:
@@ -32,25 +32,25 @@ def hmac_sha256(key: str | bytes, message: bytes) -> bytes:
     return hmac.digest(key.encode() if isinstance(key, str) else key, message, hashlib.sha256)
 
 
-def is_same(sent: str, expected: str) -> bool:
+def constant_time_equals(sent: str, expected: str) -> bool:
     """Compare in constant time, whatever was sent; an empty text is never the expected one."""
     return bool(expected) and hmac.compare_digest(sent.encode("utf-8", "replace"), expected.encode())
 
 
-def is_stamped(header: str, key: str, delivery: Delivery) -> bool:
+def verify_timestamped_signature(header: str, key: str, delivery: WebhookDelivery) -> bool:
     """Whether ``t=…,v1=…`` of a header has a recent time, and the digest of ``t.body`` in hexadecimal digits.
 
     There may be several ``v1`` while a key is changed: the old one and the new one sign both.
     """
     pairs = [part.strip().partition("=") for part in header.split(",")]
     stamps = [value for name, _, value in pairs if name == "t"]
-    if not key or len(stamps) != 1 or not is_recent(stamps[0], delivery.received_at):
+    if not key or len(stamps) != 1 or not is_within_tolerance(stamps[0], delivery.received_at):
         return False
     expected = hmac_sha256(key, stamps[0].encode() + b"." + delivery.body).hex()
-    return any(is_same(value, expected) for name, _, value in pairs if name == "v1")
+    return any(constant_time_equals(value, expected) for name, _, value in pairs if name == "v1")
 
 
-def is_standard(prefix: str, key: str | bytes, delivery: Delivery) -> bool:
+def verify_standard_webhook(prefix: str, key: str | bytes, delivery: WebhookDelivery) -> bool:
     """Whether one of the signatures is right that Standard Webhooks makes of id, time and body, and the time recent.
 
     Args:
@@ -61,8 +61,8 @@ def is_standard(prefix: str, key: str | bytes, delivery: Delivery) -> bool:
     id_, stamp, signatures = (
         delivery.headers.get(f"{prefix}-{name}", "") for name in ("id", "timestamp", "signature")
     )
-    if not key or not id_ or not is_recent(stamp, delivery.received_at):
+    if not key or not id_ or not is_within_tolerance(stamp, delivery.received_at):
         return False
     signed = f"{id_}.{stamp}.".encode("utf-8", "replace") + delivery.body
     expected = "v1," + base64.b64encode(hmac_sha256(key, signed)).decode()
-    return any(is_same(sent, expected) for sent in signatures.split(" "))
+    return any(constant_time_equals(sent, expected) for sent in signatures.split(" "))

@@ -6,29 +6,29 @@ from typing import Any, Final, Literal
 
 from pydantic import AliasChoices, Field
 
-from service_core.access.model import Caller
-from service_core.commerce.revenue.answer import Revenue, RevenueFigures, RevenueRow
-from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
-from service_core.insight.connections.ports import Connections
-from service_core.insight.metric_values import not_measured
-from service_core.insight.orders import TRACKED
-from service_core.insight.query.formula import rounded
-from service_core.insight.query.question import Filter, Order, Question
-from service_core.insight.query.questions import Questions
-from service_core.insight.query.requested import RefundBasis
-from service_core.insight.range_query import RangeQuery
-from service_core.kernel.date_range import RangeAnswer
+from service_core.access.models import Caller
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.event_rules.order_deduplication import TRACKED
+from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.models import DimensionFilter, MetricQuery, SortKey
+from service_core.analytics.query.schemas import RefundBasis
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.metric_values import list_unavailable
+from service_core.commerce.revenue.schemas import RevenueMetrics, RevenueResponse, RevenueRow
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
+from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
-from service_core.kernel.ranges import Range
-from service_core.kernel.reading import Reading, Reason, Unavailable
-from service_core.kernel.together import together
+from service_core.kernel.time_ranges import ResolvedRange
 
-_FIELDS: Final = tuple(RevenueFigures.model_fields)
+_FIELDS: Final = tuple(RevenueMetrics.model_fields)
 _METRICS: Final = tuple("new_subscriptions" if name == "subscriptions" else name for name in _FIELDS)
 """The metric whose value each field has."""
 
-_NEVER_TOLD: Final = (Unavailable(Reason.NO_REVENUE_PROVIDER),) * len(_METRICS)
-_BY_NAME: Final = (Order("provider", descending=False),)
+_NO_PROVIDER_READINGS: Final = (Unavailable(UnavailableReason.NO_REVENUE_PROVIDER),) * len(_METRICS)
+_ORDER_BY_PROVIDER: Final = (SortKey("provider", descending=False),)
 
 
 class RevenueQuery(RangeQuery):
@@ -43,86 +43,88 @@ class RevenueQuery(RangeQuery):
         "refund", description="Book a refund on its own day or on that of its order."
     )
 
-    def question(self, asked: Range) -> Question:
+    def question(self, date_range: ResolvedRange) -> MetricQuery:
         """Everything asked for, as one row."""
-        narrowed = (Filter("provider", value=self.provider),) if self.provider else ()
-        return Question(
+        narrowed = (DimensionFilter("provider", value=self.provider),) if self.provider else ()
+        return MetricQuery(
             _METRICS,
-            asked,
+            date_range,
             filters=narrowed,
-            order_refunds=self.refund_basis == "order",
+            book_refunds_at_order=self.refund_basis == "order",
             include_bots=self.include_bots,
         )
 
 
 @operation("GET /revenue", tag="marketing")
 async def get_revenue(
-    query: RevenueQuery, *, who: Caller, connections: Connections, questions: Questions
-) -> Revenue:
+    query: RevenueQuery, *, caller: Caller, connections: Connections, questions: MetricQueries
+) -> RevenueResponse:
     """Revenue, orders, new subscriptions and refunds by provider, and of all together.
 
     An order that several report counts once: a storefront's word goes before that of a payment provider,
     and both before what was tracked. Null is what is not known; `unavailable` says why.
     """
-    asked = query.asked(who)
+    asked = query.resolve_range(caller)
     question = query.question(asked)
-    known, table, whole, nothing, complete = await together(
-        connections.connections(who.workspace.id),
-        questions.ask(who, replace(question, dimensions=("provider",), order=_BY_NAME)),
-        questions.ask(who, question),
-        questions.nothing(who, question),
-        questions.complete(who, asked, _METRICS, question.held),
+    known, table, whole, nothing, complete = await gather_or_cancel(
+        connections.list_connections(caller.workspace.id),
+        questions.execute(caller, replace(question, dimensions=("provider",), order=_ORDER_BY_PROVIDER)),
+        questions.execute(caller, question),
+        questions.empty_row_values(caller, question),
+        questions.is_complete(caller, asked, _METRICS, question.fixed_dimensions),
     )
-    told = {row.labels[0]: row.readings for row in table.rows}
-    platforms = dict(_platforms(query, known, told))
-    written = _Written(questions, who.workspace.currency)
-    combined = whole.rows[0].readings if platforms else _NEVER_TOLD
+    told = {row.labels[0]: row.values for row in table.rows}
+    platforms = dict(_reporting_platforms(query, known, told))
+    written = _RowRenderer(questions, caller.workspace.currency)
+    combined = whole.rows[0].values if platforms else _NO_PROVIDER_READINGS
     rows = [
-        written.row(platform, connection, told.get(platform, nothing))
+        written.render_row(platform, connection, told.get(platform, nothing))
         for platform, connection in platforms.items()
     ]
-    return Revenue(
-        platforms=sorted(rows, key=_place),
-        combined=RevenueFigures(**written.figures(combined)),
+    return RevenueResponse(
+        platforms=sorted(rows, key=_sort_key),
+        combined=RevenueMetrics(**written.render_metrics(combined)),
         refund_basis=query.refund_basis,
-        currency=who.workspace.currency,
+        currency=caller.workspace.currency,
         timezone=asked.zone.key,
-        unavailable=not_measured(_FIELDS, combined),
-        range=RangeAnswer.of(asked),
+        unavailable=list_unavailable(_FIELDS, combined),
+        range=RangeResponse.from_range(asked),
         complete=complete,
     )
 
 
-def _platforms(
-    query: RevenueQuery, known: Sequence[Connection], told: Mapping[str, Any]
+def _reporting_platforms(
+    query: RevenueQuery, connections: Sequence[Connection], reported: Mapping[str, Any]
 ) -> Iterator[tuple[str, Connection | None]]:
     """Who is measured: providers that are or were read, those whose money is there, and tracked events."""
-    ours = {one.provider: one for one in known if one.kind is ProviderKind.REVENUE}
-    for name in dict.fromkeys((*ours, *told)):
+    ours = {one.provider: one for one in connections if one.kind is ProviderKind.REVENUE}
+    for name in dict.fromkeys((*ours, *reported)):
         connection = ours.get(name)
-        is_read = connection is not None and (connection.is_live or connection.is_broken)
-        if name != TRACKED and query.provider in (None, name) and (is_read or name in told):
+        is_read = connection is not None and (connection.is_connected or connection.has_failed)
+        if name != TRACKED and query.provider in (None, name) and (is_read or name in reported):
             yield name, connection
     if query.provider is None:
         yield TRACKED, None
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _RowRenderer:
     """How readings are shown."""
 
-    questions: Questions
+    questions: MetricQueries
     currency: str
 
-    def figures(self, readings: Sequence[Reading]) -> dict[str, Any]:
+    def render_metrics(self, readings: Sequence[Measurement]) -> dict[str, Any]:
         """Readings as the fields of an answer."""
-        metrics = self.questions.named(_METRICS)
+        metrics = self.questions.metrics_by_id(_METRICS)
         return {
-            field: rounded(reading, metric, self.currency)
+            field: round_for_unit(reading, metric, self.currency)
             for field, metric, reading in zip(_FIELDS, metrics, readings, strict=True)
         }
 
-    def row(self, platform: str, connection: Connection | None, readings: Sequence[Reading]) -> RevenueRow:
+    def render_row(
+        self, platform: str, connection: Connection | None, readings: Sequence[Measurement]
+    ) -> RevenueRow:
         """What a provider told; one whose money is there without a connection was disconnected."""
         absent = ConnectionStatus.CONNECTED if platform == TRACKED else ConnectionStatus.DISCONNECTED
         return RevenueRow(
@@ -130,11 +132,11 @@ class _Written:
             currency=self.currency,
             status=connection.status if connection else absent,
             last_synced_at=connection.last_synced_at if connection else None,
-            **self.figures(readings),
+            **self.render_metrics(readings),
         )
 
 
-def _place(row: RevenueRow) -> tuple[Any, ...]:
+def _sort_key(row: RevenueRow) -> tuple[Any, ...]:
     """Most revenue first, what is not known last, then by name."""
     return row.revenue is None, -(row.revenue or 0), row.platform
 

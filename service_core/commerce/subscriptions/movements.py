@@ -13,8 +13,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from service_core.commerce.subscriptions.model import DeedKind, SubscriptionDeed, SubscriptionState
-from service_core.commerce.subscriptions.standing import Stance, Standing
+from service_core.commerce.subscriptions.lifecycle import LifecycleState, LifecycleStatus
+from service_core.commerce.subscriptions.models import PaymentKind, SubscriptionPayment, SubscriptionState
 
 
 class MovementKind(StrEnum):
@@ -53,118 +53,133 @@ class Movement:
     product: str | None
     plan: str | None
     currency: str | None
-    worth: Fraction = Fraction(0)
-    live: int = 0
+    mrr_delta: Fraction = Fraction(0)
+    active_delta: int = 0
     amount: int = 0
 
 
-def movements(known: Sequence[Stance], deeds: Iterable[SubscriptionDeed]) -> list[Movement]:
+def subscription_movements(
+    states: Sequence[LifecycleState], payments: Iterable[SubscriptionPayment]
+) -> list[Movement]:
     """Every movement of one subscription, in order of time.
 
     Args:
         known: how it stood.
         deeds: its own, each once, in any order.
     """
-    told = sorted(deeds, key=lambda deed: (deed.at, deed.message_id))
-    found = [*_paid(known), *_trials(known), *_converted(known, told), *_done(known, told)]
+    told = sorted(payments, key=lambda deed: (deed.at, deed.message_id))
+    found = [
+        *_mrr_movements(states),
+        *_trial_movements(states),
+        *_conversion_movements(states, told),
+        *_payment_movements(states, told),
+    ]
     return sorted(found, key=lambda movement: movement.at)
 
 
-def _paid(known: Sequence[Stance]) -> Iterator[Movement]:
+def _mrr_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
     """What became of its worth."""
     was_paid = False
-    for before, now in pairwise((None, *known)):
+    for before, now in pairwise((None, *states)):
         if now is None:
             continue
         if before is not None and before.is_paid:
             yield from (
-                _changed(before, now) if now.is_paid else (_taken(MovementKind.CHURN, now.since, before),)
+                _change_movements(before, now)
+                if now.is_paid
+                else (_loss_movement(MovementKind.CHURN, now.since, before),)
             )
         elif now.is_paid:
-            yield _given(MovementKind.REACTIVATION if was_paid else MovementKind.NEW, now)
+            yield _gain_movement(MovementKind.REACTIVATION if was_paid else MovementKind.NEW, now)
         was_paid = was_paid or now.is_paid
 
 
-def _changed(before: Stance, now: Stance) -> Iterator[Movement]:
+def _change_movements(before: LifecycleState, now: LifecycleState) -> Iterator[Movement]:
     if before.state.currency != now.state.currency:
-        yield _taken(MovementKind.CONTRACTION, now.since, before)
-        yield _given(MovementKind.EXPANSION, now)
+        yield _loss_movement(MovementKind.CONTRACTION, now.since, before)
+        yield _gain_movement(MovementKind.EXPANSION, now)
         return
-    if _named(before.state) != _named(now.state):
-        yield _taken(MovementKind.TRANSFER, now.since, before)
-        yield _of(MovementKind.TRANSFER, now.since, now.state, before.worth, 1)
-    gain = now.worth - before.worth
+    if _product_and_plan(before.state) != _product_and_plan(now.state):
+        yield _loss_movement(MovementKind.TRANSFER, now.since, before)
+        yield _movement(MovementKind.TRANSFER, now.since, now.state, before.mrr, 1)
+    gain = now.mrr - before.mrr
     kind = MovementKind.EXPANSION if gain > 0 else MovementKind.CONTRACTION
-    if before.worth.denominator != now.worth.denominator:
-        yield _of(kind, now.since, now.state, -before.worth)  # apart: a store keeps whole parts of a unit
-        yield _of(kind, now.since, now.state, now.worth)
+    if before.mrr.denominator != now.mrr.denominator:
+        yield _movement(kind, now.since, now.state, -before.mrr)  # apart: a store keeps whole parts of a unit
+        yield _movement(kind, now.since, now.state, now.mrr)
     elif gain:
-        yield _of(kind, now.since, now.state, gain)
+        yield _movement(kind, now.since, now.state, gain)
 
 
-def _given(kind: MovementKind, now: Stance) -> Movement:
-    return _of(kind, now.since, now.state, now.worth, 1)
+def _gain_movement(kind: MovementKind, now: LifecycleState) -> Movement:
+    return _movement(kind, now.since, now.state, now.mrr, 1)
 
 
-def _taken(kind: MovementKind, at: datetime, before: Stance) -> Movement:
-    return _of(kind, at, before.state, -before.worth, -1)
+def _loss_movement(kind: MovementKind, at: datetime, before: LifecycleState) -> Movement:
+    return _movement(kind, at, before.state, -before.mrr, -1)
 
 
-def _of(
+def _movement(
     kind: MovementKind, at: datetime, state: SubscriptionState, worth: Fraction = Fraction(0), live: int = 0
 ) -> Movement:
-    return Movement(at, kind, state.provider, *_named(state), state.currency, worth, live)
+    return Movement(at, kind, state.provider, *_product_and_plan(state), state.currency, worth, live)
 
 
-def _named(state: SubscriptionState) -> tuple[str | None, str | None]:
+def _product_and_plan(state: SubscriptionState) -> tuple[str | None, str | None]:
     return state.product_id, state.plan
 
 
-_ON_TRIAL: Final = Standing.TRIALING
+_TRIALING: Final = LifecycleStatus.TRIALING
 
 
-def _trials(known: Sequence[Stance]) -> Iterator[Movement]:
-    for before, now in pairwise((None, *known)):
-        was_on_trial = before is not None and before.standing is _ON_TRIAL
-        if now is None or was_on_trial is (now.standing is _ON_TRIAL):
+def _trial_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
+    for before, now in pairwise((None, *states)):
+        was_on_trial = before is not None and before.lifecycle_status is _TRIALING
+        if now is None or was_on_trial is (now.lifecycle_status is _TRIALING):
             continue
         if before is not None and was_on_trial:
-            yield _of(MovementKind.TRIAL_ENDED, now.since, before.state)
+            yield _movement(MovementKind.TRIAL_ENDED, now.since, before.state)
         else:
-            yield _of(MovementKind.TRIAL_STARTED, now.since, now.state)
+            yield _movement(MovementKind.TRIAL_STARTED, now.since, now.state)
 
 
-def _converted(known: Sequence[Stance], deeds: Sequence[SubscriptionDeed]) -> Iterator[Movement]:
+def _conversion_movements(
+    states: Sequence[LifecycleState], payments: Sequence[SubscriptionPayment]
+) -> Iterator[Movement]:
     """The first payment for a trial that was not ended, once it is a trial no more."""
-    paid = [deed.at for deed in deeds if deed.kind is DeedKind.CHARGE and deed.amount]
+    paid = [deed.at for deed in payments if deed.kind is PaymentKind.CHARGE and deed.amount]
     started: datetime | None = None
-    for place, (before, now) in enumerate(pairwise((None, *known))):
+    for place, (before, now) in enumerate(pairwise((None, *states))):
         if now is None:
             continue
-        if now.standing is _ON_TRIAL:
+        if now.lifecycle_status is _TRIALING:
             started = started or now.since
         elif before is not None and started is not None:
-            end = _over(known[place:])
+            end = _ended_or_trialing_at(states[place:])
             first = next((at for at in paid if at >= started), None)
             if first is not None and (end is None or max(first, now.since) < end):
-                yield _of(MovementKind.TRIAL_CONVERTED, max(first, now.since), before.state)
+                yield _movement(MovementKind.TRIAL_CONVERTED, max(first, now.since), before.state)
             started = None
 
 
-def _over(known: Iterable[Stance]) -> datetime | None:
+def _ended_or_trialing_at(states: Iterable[LifecycleState]) -> datetime | None:
     """When a subscription ended, or was on trial again."""
-    return next((one.since for one in known if one.standing in (Standing.ENDED, _ON_TRIAL)), None)
+    return next(
+        (one.since for one in states if one.lifecycle_status in (LifecycleStatus.ENDED, _TRIALING)), None
+    )
 
 
-def _done(known: Sequence[Stance], deeds: Sequence[SubscriptionDeed]) -> Iterator[Movement]:
+def _payment_movements(
+    states: Sequence[LifecycleState], payments: Sequence[SubscriptionPayment]
+) -> Iterator[Movement]:
     """Charges, and those that failed, of what the subscription was for at the time."""
-    since = [stance.since for stance in known]
-    for deed in deeds:
+    since = [stance.since for stance in states]
+    for deed in payments:
         place = max(bisect_right(since, deed.at) - 1, 0)
-        of = known[place].state if known else None
-        product, plan = _named(of) if of else (None, None)
+        of = states[place].state if states else None
+        product, plan = _product_and_plan(of) if of else (None, None)
         currency = deed.currency or (of.currency if of else None)
-        is_charge = deed.kind is DeedKind.CHARGE
+        is_charge = deed.kind is PaymentKind.CHARGE
         kind = MovementKind.CHARGE if is_charge else MovementKind.FAILED_PAYMENT
         amount = (deed.amount or 0) if is_charge else 0
         yield Movement(deed.at, kind, deed.provider, product, plan, currency, amount=amount)

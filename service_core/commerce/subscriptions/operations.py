@@ -7,26 +7,31 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from service_core.access.model import Caller
-from service_core.commerce.subscriptions.answer import SubscriptionRow, Subscriptions
-from service_core.commerce.subscriptions.model import SubscriptionState, SubscriptionStatus
+from service_core.access.models import Caller
+from service_core.analytics.people.ports import PersonFirstTouch, PersonReader
+from service_core.analytics.query.service import MetricQueries
+from service_core.commerce.subscriptions.lifecycle import LifecycleState, LifecycleStatus, normalize_to_month
+from service_core.commerce.subscriptions.models import SubscriptionState, SubscriptionStatus
 from service_core.commerce.subscriptions.ports import SubscriptionPage, SubscriptionStore
-from service_core.commerce.subscriptions.standing import Stance, Standing, month_of
-from service_core.commerce.subscriptions.summary import METRICS, Summing
-from service_core.insight.people.ports import Origin, People
-from service_core.insight.query.questions import Questions
-from service_core.kernel.date_range import DateRange, RangeAnswer, between
+from service_core.commerce.subscriptions.schemas import SubscriptionRow, SubscriptionsResponse
+from service_core.commerce.subscriptions.summary import SUMMARY_METRICS, SubscriptionSummaryQuery
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.date_range import DateRange, RangeResponse, parse_start_end_dates
 from service_core.kernel.money import to_major
 from service_core.kernel.operations import operation
-from service_core.kernel.paging import Cursor, binding, seal, unseal
-from service_core.kernel.params import Clamp, QueryModel
-from service_core.kernel.ranges import Range
-from service_core.kernel.together import together
+from service_core.kernel.paging import (
+    OffsetCursor,
+    cursor_scope_digest,
+    decode_offset_cursor,
+    encode_offset_cursor,
+)
+from service_core.kernel.schemas import Clamp, QueryModel
+from service_core.kernel.time_ranges import ResolvedRange
 
-_PERSONAL: Final = ("user_id", "visitor_id")
+_PERSON_ID_FIELDS: Final = ("user_id", "visitor_id")
 """Ids a person is found by, the first that is known: a device may be somebody else's later, and the user stays."""
 
-_NOBODY: Final = Origin(None, None)
+_UNKNOWN_ORIGIN: Final = PersonFirstTouch(None, None)
 
 
 class SubscriptionsQuery(QueryModel):
@@ -41,79 +46,102 @@ class SubscriptionsQuery(QueryModel):
     limit: Annotated[int, Clamp(1, 200)] = 50
     cursor: str | None = Field(default=None, description="`next_cursor` of the page before.")
 
-    def asked(self, who: Caller) -> Range:
+    def asked(self, caller: Caller) -> ResolvedRange:
         """The range, or the last 30 days.
 
         Raises:
             BadRequest: one date without the other, one that does not parse, or the start after the end.
         """
         if self.start_date is None and self.end_date is None:
-            return DateRange(preset="last_30_days").resolve(who.workspace.zone, who.now, None)
-        return between(self.start_date, self.end_date, who.workspace.zone, who.now)
+            return DateRange(preset="last_30_days").resolve(caller.workspace.zone, caller.now, None)
+        return parse_start_end_dates(self.start_date, self.end_date, caller.workspace.zone, caller.now)
 
-    def binding(self, who: Caller) -> bytes:
+    def cursor_binding(self, caller: Caller) -> bytes:
         """What a cursor of this request is bound to."""
         sent = self.model_dump(mode="json", exclude={"cursor"})
-        return binding("subscriptions", str(who.workspace.id), sent)
+        return cursor_scope_digest("subscriptions", str(caller.workspace.id), sent)
 
 
 @operation("GET /subscriptions", tag="marketing")
 async def get_subscriptions(
-    query: SubscriptionsQuery, *, who: Caller, questions: Questions, store: SubscriptionStore, people: People
-) -> Subscriptions:
+    query: SubscriptionsQuery,
+    *,
+    caller: Caller,
+    questions: MetricQueries,
+    store: SubscriptionStore,
+    people: PersonReader,
+) -> SubscriptionsResponse:
     """Subscriptions alive at any time in the range, and what all of them come to at its end.
 
     What is known of a subscription begins with the first message that names its price. Null is what is not
     known; `unavailable` says why.
     """
-    cursor = unseal(query.cursor, query.binding(who)) if query.cursor else Cursor(0, who.now)
-    who = replace(who, now=cursor.asked_at)
-    asked = query.asked(who)
-    end = min(asked.span.end, who.now + datetime.resolution)
-    page = SubscriptionPage(
-        who.workspace.id, asked.span.start, end, query.limit + 1, cursor.offset, query.provider, query.status
+    cursor = (
+        decode_offset_cursor(query.cursor, query.cursor_binding(caller))
+        if query.cursor
+        else OffsetCursor(0, caller.now)
     )
-    found, (summary, unavailable), complete = await together(
+    caller = replace(caller, now=cursor.first_requested_at)
+    asked = query.asked(caller)
+    end = min(asked.span.end, caller.now + datetime.resolution)
+    page = SubscriptionPage(
+        caller.workspace.id,
+        asked.span.start,
+        end,
+        query.limit + 1,
+        cursor.offset,
+        query.provider,
+        query.status,
+    )
+    found, (summary, unavailable), complete = await gather_or_cancel(
         store.subscriptions(page),
-        Summing(questions, store, who, asked, query.provider).summary(end),
-        questions.complete(who, asked, METRICS, {"provider": query.provider}),
+        SubscriptionSummaryQuery(questions, store, caller, asked, query.provider).summarize(end),
+        questions.is_complete(caller, asked, SUMMARY_METRICS, {"provider": query.provider}),
     )
     listed = found[: query.limit]
-    origins = await people.origins(who.workspace.id, {id_ for stance in listed for id_ in _ids(stance.state)})
-    following = Cursor(cursor.offset + len(listed), cursor.asked_at)
-    return Subscriptions(
+    origins = await people.first_touches(
+        caller.workspace.id, {id_ for stance in listed for id_ in _person_ids(stance.state)}
+    )
+    following = OffsetCursor(cursor.offset + len(listed), cursor.first_requested_at)
+    return SubscriptionsResponse(
         summary=summary,
-        subscriptions=_rows(listed, origins),
-        next_cursor=seal(following, query.binding(who)) if len(found) > len(listed) else None,
-        currency=who.workspace.currency,
+        subscriptions=_render_rows(listed, origins),
+        next_cursor=encode_offset_cursor(following, query.cursor_binding(caller))
+        if len(found) > len(listed)
+        else None,
+        currency=caller.workspace.currency,
         unavailable=unavailable,
-        range=RangeAnswer.of(asked),
+        range=RangeResponse.from_range(asked),
         complete=complete,
     )
 
 
-def _ids(state: SubscriptionState) -> list[str]:
+def _person_ids(state: SubscriptionState) -> list[str]:
     """The ids its person may be known by, the best first."""
     told = dict(state.identity)
-    return [told[name] for name in _PERSONAL if told.get(name)]
+    return [told[name] for name in _PERSON_ID_FIELDS if told.get(name)]
 
 
-def _rows(listed: Sequence[Stance], origins: Mapping[str, Origin]) -> list[SubscriptionRow]:
-    known = ((stance, [origins[id_] for id_ in _ids(stance.state) if id_ in origins]) for stance in listed)
-    return [_row(stance, found[0] if found else _NOBODY) for stance, found in known]
+def _render_rows(
+    states: Sequence[LifecycleState], origins: Mapping[str, PersonFirstTouch]
+) -> list[SubscriptionRow]:
+    known = (
+        (stance, [origins[id_] for id_ in _person_ids(stance.state) if id_ in origins]) for stance in states
+    )
+    return [_render_row(stance, found[0] if found else _UNKNOWN_ORIGIN) for stance, found in known]
 
 
-def _row(stance: Stance, origin: Origin) -> SubscriptionRow:
-    state, touch = stance.state, origin.first_touch
+def _render_row(lifecycle: LifecycleState, origin: PersonFirstTouch) -> SubscriptionRow:
+    state, touch = lifecycle.state, origin.first_touch
     told = {name: getattr(state, name) for name in SubscriptionRow.model_fields if hasattr(state, name)}
     return SubscriptionRow.model_validate(
         {
             **told,
             "id": state.subscription_id,
-            "status": stance.status,
-            "amount": _major(state, None if state.amount is None else state.amount * state.quantity),
-            "interval": _interval(state),
-            "mrr": _mrr(stance),
+            "status": lifecycle.status,
+            "amount": _major_units(state, None if state.amount is None else state.amount * state.quantity),
+            "interval": _render_interval(state),
+            "mrr": _render_mrr(lifecycle),
             "user_id": origin.user_id,
             "attribution_source": touch.source if touch else None,
             "utm_campaign": touch.campaign if touch else None,
@@ -121,17 +149,20 @@ def _row(stance: Stance, origin: Origin) -> SubscriptionRow:
     )
 
 
-def _mrr(stance: Stance) -> float | None:
+def _render_mrr(lifecycle: LifecycleState) -> float | None:
     """What it is worth a month; unknown, and not nothing, while it is alive and nobody named a price."""
-    is_unknown = month_of(stance.state) is None and stance.standing is not Standing.ENDED
-    return None if is_unknown else _major(stance.state, round(stance.worth))
+    is_unknown = (
+        normalize_to_month(lifecycle.state) is None
+        and lifecycle.lifecycle_status is not LifecycleStatus.ENDED
+    )
+    return None if is_unknown else _major_units(lifecycle.state, round(lifecycle.mrr))
 
 
-def _major(state: SubscriptionState, units: int | None) -> float | None:
+def _major_units(state: SubscriptionState, units: int | None) -> float | None:
     return None if units is None or state.currency is None else float(to_major(units, state.currency))
 
 
-def _interval(state: SubscriptionState) -> str | None:
+def _render_interval(state: SubscriptionState) -> str | None:
     if state.interval is None or state.interval_count == 1:
         return state.interval
     return f"{state.interval_count} {state.interval}s"

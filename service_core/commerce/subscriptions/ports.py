@@ -7,17 +7,17 @@ from fractions import Fraction
 from typing import Protocol
 from uuid import UUID
 
-from service_core.commerce.subscriptions.model import (
-    SubscriptionDeed,
+from service_core.commerce.subscriptions.lifecycle import LifecycleState, LifecycleStatus
+from service_core.commerce.subscriptions.models import (
+    SubscriptionPayment,
     SubscriptionState,
     SubscriptionStatus,
 )
 from service_core.commerce.subscriptions.movements import MovementKind
-from service_core.commerce.subscriptions.standing import Stance, Standing
 
 
 @dataclass(frozen=True, slots=True)
-class MovementPlan:
+class MovementQuery:
     """Which movements are summed, and by what.
 
     Attributes:
@@ -28,11 +28,11 @@ class MovementPlan:
 
     workspace_id: UUID
     edges: tuple[datetime, ...]
-    by: tuple[str, ...] = ()
+    group_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovementSum:
     """The sum of the movements of one kind in a bucket.
 
     Attributes:
@@ -46,8 +46,8 @@ class Moved:
     keys: tuple[str | None, ...]
     currency: str | None
     count: int
-    worth: Fraction
-    live: int
+    mrr_delta: Fraction
+    active_delta: int
     amount: int
 
 
@@ -75,28 +75,28 @@ class SubscriptionStore(Protocol):
     What is of a test is kept and never told.
     """
 
-    async def add_subscription_facts(
-        self, workspace_id: UUID, states: Sequence[SubscriptionState], deeds: Sequence[SubscriptionDeed]
+    async def add_subscription_reports(
+        self, workspace_id: UUID, states: Sequence[SubscriptionState], payments: Sequence[SubscriptionPayment]
     ) -> None:
         """Keep them; one whose natural key is known changes nothing."""
 
-    async def subscription_movements(self, plan: MovementPlan) -> Sequence[Moved]:
+    async def sum_movements(self, plan: MovementQuery) -> Sequence[MovementSum]:
         """Sums of movements by bucket, kind and the columns asked for.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.
         """
 
-    async def subscriptions(self, page: SubscriptionPage) -> Sequence[Stance]:
+    async def subscriptions(self, page: SubscriptionPage) -> Sequence[LifecycleState]:
         """A page of subscriptions, each as it stood at the end of the span.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
 
-    async def subscription_standings(
+    async def count_by_lifecycle_status(
         self, workspace_id: UUID, at: datetime, provider: str | None = None
-    ) -> dict[Standing, int]:
+    ) -> dict[LifecycleStatus, int]:
         """How many subscriptions stood how just before an instant.
 
         Raises:

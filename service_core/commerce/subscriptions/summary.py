@@ -6,19 +6,19 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Final
 
-from service_core.access.model import Caller
-from service_core.commerce.subscriptions.answer import MrrMovements, SubscriptionSummary
-from service_core.commerce.subscriptions.closing import closing
+from service_core.access.models import Caller
+from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.models import DimensionFilter, MetricQuery
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.metric_values import UnavailableMetric, list_unavailable
+from service_core.commerce.subscriptions.lifecycle import LifecycleStatus
 from service_core.commerce.subscriptions.ports import SubscriptionStore
-from service_core.commerce.subscriptions.standing import Standing
-from service_core.insight.metric_values import UnavailableMetric, not_measured
-from service_core.insight.query.formula import rounded
-from service_core.insight.query.question import Filter, Question
-from service_core.insight.query.questions import Questions
+from service_core.commerce.subscriptions.round_to_total import round_to_total
+from service_core.commerce.subscriptions.schemas import MrrMovements, SubscriptionSummary
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.availability import Measurement, Unavailable
 from service_core.kernel.money import to_major
-from service_core.kernel.ranges import Range, Span
-from service_core.kernel.reading import Reading, Unavailable
-from service_core.kernel.together import together
+from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 
 _FIELDS: Final = {
     "mrr": "mrr",
@@ -28,81 +28,91 @@ _FIELDS: Final = {
     "churn_rate": "churn_rate",
     "trial_conversion_rate": "trial_conversion_rate",
 }
-_MOVES: Final = {
+_MOVEMENT_METRICS: Final = {
     "new": "mrr_new",
     "expansion": "mrr_expansion",
     "contraction": "mrr_contraction",
     "churn": "mrr_churn",
     "reactivation": "mrr_reactivation",
 }
-METRICS: Final = (*_FIELDS.values(), *_MOVES.values())
+SUMMARY_METRICS: Final = (*_FIELDS.values(), *_MOVEMENT_METRICS.values())
 """The metrics whose values it shows."""
 
-_COUNTED: Final = (Standing.ACTIVE, Standing.TRIALING, Standing.PAST_DUE)
+_COUNTED_STATUSES: Final = (LifecycleStatus.ACTIVE, LifecycleStatus.TRIALING, LifecycleStatus.PAST_DUE)
 
 
 @dataclass(frozen=True, slots=True)
-class Summing:
+class SubscriptionSummaryQuery:
     """One request: whose subscriptions, of which provider, over which range."""
 
-    questions: Questions
+    questions: MetricQueries
     store: SubscriptionStore
     who: Caller
-    asked: Range
+    date_range: ResolvedRange
     provider: str | None
 
-    async def summary(self, end: datetime) -> tuple[SubscriptionSummary, list[UnavailableMetric]]:
+    async def summarize(self, end: datetime) -> tuple[SubscriptionSummary, list[UnavailableMetric]]:
         """The summary, and what it does not know.
 
         Args:
             end: of the range, or now.
         """
-        before = Span(self.asked.span.start - datetime.resolution, self.asked.span.start)
-        now, (at_start,), standings = await together(
-            self._readings(METRICS, self.asked),
-            self._readings(("mrr",), replace(self.asked, span=before)),
-            self.store.subscription_standings(self.who.workspace.id, end, self.provider),
+        before = TimeRange(self.date_range.span.start - datetime.resolution, self.date_range.span.start)
+        now, (at_start,), standings = await gather_or_cancel(
+            self._read_metrics(SUMMARY_METRICS, self.date_range),
+            self._read_metrics(("mrr",), replace(self.date_range, span=before)),
+            self.store.count_by_lifecycle_status(self.who.workspace.id, end, self.provider),
         )
-        told = dict(zip(METRICS, now, strict=True))
-        counts = {standing.value: standings.get(standing, 0) for standing in _COUNTED}
+        told = dict(zip(SUMMARY_METRICS, now, strict=True))
+        counts = {standing.value: standings.get(standing, 0) for standing in _COUNTED_STATUSES}
         is_counted = not isinstance(told["new_subscriptions"], Unavailable)
         metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
-        fields = {field: rounded(told[id_], metrics[id_], currency) for field, id_ in _FIELDS.items()}
+        fields = {field: round_for_unit(told[id_], metrics[id_], currency) for field, id_ in _FIELDS.items()}
         summary = SubscriptionSummary.model_validate(
             {
                 **(counts if is_counted else dict.fromkeys(counts)),
                 **fields,
-                "movements": self._movements(at_start, told),
+                "movements": self._render_movements(at_start, told),
             }
         )
-        return summary, not_measured(METRICS, now)
+        return summary, list_unavailable(SUMMARY_METRICS, now)
 
-    async def _readings(self, metrics: tuple[str, ...], asked: Range) -> tuple[Reading, ...]:
-        narrowed = (Filter("provider", value=self.provider),) if self.provider else ()
+    async def _read_metrics(
+        self, metrics: tuple[str, ...], date_range: ResolvedRange
+    ) -> tuple[Measurement, ...]:
+        narrowed = (DimensionFilter("provider", value=self.provider),) if self.provider else ()
         return (
-            (await self.questions.ask(self.who, Question(metrics, asked, filters=narrowed))).rows[0].readings
+            (await self.questions.execute(self.who, MetricQuery(metrics, date_range, filters=narrowed)))
+            .rows[0]
+            .values
         )
 
-    def _movements(self, at_start: Reading, told: Mapping[str, Reading]) -> MrrMovements:
+    def _render_movements(
+        self, at_start: Measurement, readings_by_metric: Mapping[str, Measurement]
+    ) -> MrrMovements:
         """From start to end; as they are where something is unknown, else so that they add up."""
         metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
-        readings = {field: told[id_] for field, id_ in _MOVES.items()}
-        shown = {field: rounded(reading, metrics["mrr"], currency) for field, reading in readings.items()}
-        ends = {
-            name: rounded(reading, metrics["mrr"], currency)
-            for name, reading in (("start_mrr", at_start), ("end_mrr", told["mrr"]))
+        readings = {field: readings_by_metric[id_] for field, id_ in _MOVEMENT_METRICS.items()}
+        shown = {
+            field: round_for_unit(reading, metrics["mrr"], currency) for field, reading in readings.items()
         }
-        found = [_exact(reading) for reading in (at_start, *readings.values(), told["mrr"])]
+        ends = {
+            name: round_for_unit(reading, metrics["mrr"], currency)
+            for name, reading in (("start_mrr", at_start), ("end_mrr", readings_by_metric["mrr"]))
+        }
+        found = [
+            _exact_value(reading) for reading in (at_start, *readings.values(), readings_by_metric["mrr"])
+        ]
         known = [value for value in found if value is not None]
         if len(known) < len(found):
             return MrrMovements.model_validate({**ends, **shown, "fx": None})
         start, *moves, end = known
         # What rates did meanwhile to what stood: the rest.
         every = [*moves, end - start - sum(moves)]
-        whole = zip((*readings, "fx"), closing(start, every, end), strict=True)
+        whole = zip((*readings, "fx"), round_to_total(start, every, end), strict=True)
         closed = {field: float(to_major(units, currency)) for field, units in whole}
         return MrrMovements.model_validate({**ends, **closed})
 
 
-def _exact(reading: Reading) -> Fraction | None:
+def _exact_value(reading: Measurement) -> Fraction | None:
     return None if isinstance(reading, Unavailable) or reading.value is None else Fraction(reading.value)

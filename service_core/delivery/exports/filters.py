@@ -4,42 +4,42 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from service_core.access.model import Caller
-from service_core.delivery.exports.model import Subject
-from service_core.insight.attribution.model import Models
-from service_core.insight.attribution.operations import AttributionQuery, check_basis
-from service_core.insight.events import EventsQuery
-from service_core.insight.people.operations import UsersQuery
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.attribution.operations import AttributionQuery, validate_basis
+from service_core.analytics.people.operations import UsersQuery
+from service_core.analytics.reads.event_list import EventsQuery
+from service_core.delivery.exports.models import ExportType
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.params import query_of
+from service_core.kernel.schemas import parse_query_parameters
 
 Query: TypeAlias = EventsQuery | UsersQuery | AttributionQuery
 
-LONGEST_DAYS: Final = 366
+MAX_DAYS: Final = 366
 
-_QUERIES: Final[Mapping[Subject, type[Query]]] = {
-    Subject.EVENTS: EventsQuery,
-    Subject.USERS: UsersQuery,
-    Subject.ATTRIBUTION: AttributionQuery,
+_QUERY_TYPES: Final[Mapping[ExportType, type[Query]]] = {
+    ExportType.EVENTS: EventsQuery,
+    ExportType.USERS: UsersQuery,
+    ExportType.ATTRIBUTION: AttributionQuery,
 }
-ALLOWED: Final[Mapping[Subject, tuple[str, ...]]] = {
-    Subject.EVENTS: (
+ALLOWED_FILTERS: Final[Mapping[ExportType, tuple[str, ...]]] = {
+    ExportType.EVENTS: (
         "event_name", "source", "attribution_source", "channel", "visitor_id", "user_id", "session_id",
         "utm_source", "utm_medium", "utm_campaign", "lyr", "country", "device_type", "property_filters",
         "include_bots",
     ),
-    Subject.USERS: ("search", "identified", "utm_source", "utm_campaign", "country", "include_bots"),
-    Subject.ATTRIBUTION: ("model", "window_days", "event_name", "basis", "refund_basis", "include_bots"),
+    ExportType.USERS: ("search", "identified", "utm_source", "utm_campaign", "country", "include_bots"),
+    ExportType.ATTRIBUTION: ("model", "window_days", "event_name", "basis", "refund_basis", "include_bots"),
 }  # fmt: skip
 """Filters of each type (contract 6)."""
 
-_FLAGS: Final = frozenset({"include_bots", "identified"})
-_NUMBERS: Final = frozenset({"window_days"})
-_STRUCTURED: Final = frozenset({"property_filters"})
+_BOOLEAN_FILTERS: Final = frozenset({"include_bots", "identified"})
+_NUMBER_FILTERS: Final = frozenset({"window_days"})
+_STRUCTURED_FILTERS: Final = frozenset({"property_filters"})
 
 
-def question(
-    subject: Subject, start_date: str | None, end_date: str | None, filters: Mapping[str, Any]
+def build_query(
+    export_type: ExportType, start_date: str | None, end_date: str | None, filters: Mapping[str, Any]
 ) -> Query:
     """The question of the read endpoint whose rows the export holds.
 
@@ -47,52 +47,52 @@ def question(
         BadRequest: ``unknown_filter``, or a value that the endpoint would refuse.
     """
     for name in filters:
-        if name not in ALLOWED[subject]:
+        if name not in ALLOWED_FILTERS[export_type]:
             raise BadRequest(
-                f"{subject.value} exports have no filter {name[:100]!r}",
+                f"{export_type.value} exports have no filter {name[:100]!r}",
                 "unknown_filter",
                 field=f"filters.{name[:100]}",
-                hint=f"Filters: {', '.join(ALLOWED[subject])}.",
+                hint=f"Filters: {', '.join(ALLOWED_FILTERS[export_type])}.",
             )
     dates = [("start_date", start_date or ""), ("end_date", end_date or "")]
     try:
-        return query_of(_QUERIES[subject], [*dates, *_pairs(filters)])
+        return parse_query_parameters(_QUERY_TYPES[export_type], [*dates, *_query_parameters(filters)])
     except BadRequest as refusal:
         raise BadRequest(
-            refusal.message, refusal.code, field=_in_filters(refusal.field), hint=refusal.hint
+            refusal.message, refusal.code, field=_filter_field_name(refusal.field), hint=refusal.hint
         ) from None
 
 
-def check(query: Query, who: Caller, models: Models) -> None:
+def validate_query(query: Query, caller: Caller, models: AttributionModels) -> None:
     """Find out now what would fail later.
 
     Raises:
         BadRequest: the dates, ``range_too_long``, or a filter without meaning.
     """
-    asked = query.asked(who)
-    if (asked.last_day - asked.first_day).days >= LONGEST_DAYS:
-        raise BadRequest(f"An export covers at most {LONGEST_DAYS} days", "range_too_long", field="end_date")
+    asked = query.resolve_range(caller)
+    if (asked.last_day - asked.first_day).days >= MAX_DAYS:
+        raise BadRequest(f"An export covers at most {MAX_DAYS} days", "range_too_long", field="end_date")
     try:
         if isinstance(query, EventsQuery):
             query.predicates()
         elif isinstance(query, AttributionQuery):
-            check_basis(query, models.named(query.chosen(who).model))
+            validate_basis(query, models.require(query.attribution_settings(caller).model))
     except BadRequest as refusal:
         raise BadRequest(
-            refusal.message, refusal.code, field=_in_filters(refusal.field), hint=refusal.hint
+            refusal.message, refusal.code, field=_filter_field_name(refusal.field), hint=refusal.hint
         ) from None
 
 
-def _pairs(filters: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def _query_parameters(filters: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Filters as the query string of the endpoint would have them; null is absent."""
     for name, value in filters.items():
         if value is None:
             continue
-        if isinstance(value, bool) and name in _FLAGS:
+        if isinstance(value, bool) and name in _BOOLEAN_FILTERS:
             yield name, str(value).lower()
-        elif isinstance(value, int) and not isinstance(value, bool) and name in _NUMBERS:
+        elif isinstance(value, int) and not isinstance(value, bool) and name in _NUMBER_FILTERS:
             yield name, str(value)
-        elif isinstance(value, dict | list) and name in _STRUCTURED:
+        elif isinstance(value, dict | list) and name in _STRUCTURED_FILTERS:
             yield name, json.dumps(value)
         elif isinstance(value, str):
             yield name, value
@@ -100,5 +100,5 @@ def _pairs(filters: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
             raise BadRequest(f"{name} has the wrong type", "invalid_parameter", field=name)
 
 
-def _in_filters(field: str | None) -> str | None:
-    return f"filters.{field}" if field in set().union(*ALLOWED.values()) else field
+def _filter_field_name(field: str | None) -> str | None:
+    return f"filters.{field}" if field in set().union(*ALLOWED_FILTERS.values()) else field

@@ -9,34 +9,40 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.model import Caller
-from service_core.access.workspaces import Workspaces
-from service_core.changes.once import ticket_of
-from service_core.delivery.exports.filters import check, question
-from service_core.delivery.exports.model import MOST_ACTIVE, Export, Format, Status, Subject
-from service_core.delivery.exports.ports import Exports, ExportSink, JobQueue, QueueDown, SinkDown
-from service_core.delivery.exports.signing import is_signed, signature
-from service_core.insight.attribution.model import Models
+from service_core.access.models import Caller
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.changes.idempotency import idempotency_digest
+from service_core.delivery.exports.filters import build_query, validate_query
+from service_core.delivery.exports.models import MAX_ACTIVE, Export, ExportFormat, ExportStatus, ExportType
+from service_core.delivery.exports.ports import (
+    Exports,
+    ExportStorage,
+    ExportStorageUnavailable,
+    JobQueue,
+    JobQueueUnavailable,
+)
+from service_core.delivery.exports.signing import is_signature_valid, sign_download
 from service_core.kernel.clock import Clock
-from service_core.kernel.errors import Forbidden, NotFound, TooMany, Unavailable503
-from service_core.kernel.files import CSV, NDJSON, File
+from service_core.kernel.errors import Forbidden, NotFound, ServiceUnavailable, TooManyRequests
+from service_core.kernel.file_response import CSV_MEDIA_TYPE, NDJSON_MEDIA_TYPE, FileResponse
 from service_core.kernel.ids import new_id
-from service_core.kernel.operations import Budget, Reply, Surface, operation
-from service_core.kernel.params import Answer, BodyModel, Clamp, QueryModel
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, RoutePrefix, operation
+from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 from service_core.kernel.settings import Settings
 
-LINK_LASTS: Final = timedelta(hours=1)
-_NO_LINK: Final = "The download link could not be made; poll again"
-_NOBODY: Final = secrets.token_bytes(32)
+LINK_LIFETIME: Final = timedelta(hours=1)
+_LINK_FAILED: Final = "The download link could not be made; poll again"
+_UNKNOWN_SECRET: Final = secrets.token_bytes(32)
 """Stands for the secret of an export that does not exist, so that guessing ids tells nothing."""
 
 
-class NewExport(BodyModel):
+class CreateExportRequest(BodyModel):
     """What to export."""
 
     needed: ClassVar = ("start_date", "end_date")
-    type: Subject
-    format: Format = Format.CSV
+    type: ExportType
+    format: ExportFormat = ExportFormat.CSV
     start_date: str | None = Field(None, description="Start, inclusive: a date or an instant.")
     end_date: str | None = Field(None, description="End, inclusive; at most 366 days.")
     filters: dict[str, Any] = Field(
@@ -44,7 +50,7 @@ class NewExport(BodyModel):
     )
 
 
-class ExportParams(Answer):
+class ExportParams(ResponseModel):
     """The range and filters an export was created with."""
 
     start_date: str
@@ -52,25 +58,25 @@ class ExportParams(Answer):
     filters: dict[str, Any]
 
 
-class _Export(Answer):
+class _ExportBase(ResponseModel):
     """What every answer says of a job."""
 
     id: UUID
-    status: Status
-    type: Subject
-    format: Format
+    status: ExportStatus
+    type: ExportType
+    format: ExportFormat
     created_at: datetime
     expires_at: datetime
     params: ExportParams
 
 
-class ExportQueued(_Export):
+class ExportQueued(_ExportBase):
     """A job that waits for a worker."""
 
     poll_url: str
 
 
-class Download(Answer):
+class DownloadLink(ResponseModel):
     """A link to the file, made for this answer."""
 
     url: str
@@ -78,7 +84,7 @@ class Download(Answer):
     expires_in: int
 
 
-class ExportJob(_Export):
+class ExportJob(_ExportBase):
     """An export job."""
 
     row_count: int | None
@@ -86,11 +92,11 @@ class ExportJob(_Export):
     error: str | None
     started_at: datetime | None
     completed_at: datetime | None
-    download: Download | None
+    download: DownloadLink | None
     download_error: str | None
 
 
-class ExportList(Answer):
+class ExportList(ResponseModel):
     """Recent jobs, newest first."""
 
     exports: list[ExportJob]
@@ -116,81 +122,87 @@ class LinkQuery(QueryModel):
     sig: str | None = Field(default=None, description="Signature of the link, in hex.")
 
 
-@operation("POST /exports", tag="exports", statuses=(202,), starts_work=True, replays=True)
+@operation("POST /exports", tag="exports", statuses=(202,), starts_background_work=True, idempotent=True)
 async def create_export(
-    body: NewExport, *, who: Caller, exports: Exports, jobs: JobQueue, models: Models, settings: Settings
-) -> Reply[ExportQueued]:
+    body: CreateExportRequest,
+    *,
+    caller: Caller,
+    exports: Exports,
+    jobs: JobQueue,
+    models: AttributionModels,
+    settings: Settings,
+) -> HandlerResponse[ExportQueued]:
     """Ask for a file of events, persons or attribution.
 
     A worker writes it; poll `poll_url` until it is completed. At most five exports of a workspace are
     queued or running, a range covers 366 days, a file holds 1,000,000 rows (users 100,000).
     """
-    query = question(body.type, body.start_date, body.end_date, body.filters)
-    check(query, who, models)
+    query = build_query(body.type, body.start_date, body.end_date, body.filters)
+    validate_query(query, caller, models)
     export = Export(
         id=new_id(),
-        workspace_id=who.workspace.id,
-        credential_id=who.credential.id,
+        workspace_id=caller.workspace.id,
+        credential_id=caller.credential.id,
         subject=body.type,
         format=body.format,
         start_date=body.start_date or "",
         end_date=body.end_date or "",
         filters=body.filters,
-        created_at=who.now,
-        ticket=ticket_of(who),
-    ).queued()
-    added = await exports.add_export(export, MOST_ACTIVE)
+        created_at=caller.now,
+        ticket=idempotency_digest(caller),
+    ).enqueue()
+    added = await exports.add_export(export, MAX_ACTIVE)
     if added is None:
-        raise TooMany(
-            f"{MOST_ACTIVE} exports are queued or running", "too_many_exports", headers={"Retry-After": "60"}
+        raise TooManyRequests(
+            f"{MAX_ACTIVE} exports are queued or running", "too_many_exports", headers={"Retry-After": "60"}
         )
     if added.id != export.id:
-        return _queued(added, settings, {"Idempotent-Replay": "true"})
+        return _queued_reply(added, settings, {"Idempotent-Replay": "true"})
     try:
-        await jobs.wake(export.id)
-    except QueueDown:
-        await exports.withdraw_export(export.id)
-        raise Unavailable503("The export queue cannot be reached", "queue_unavailable") from None
-    return _queued(export, settings)
+        await jobs.wake_worker(export.id)
+    except JobQueueUnavailable:
+        await exports.delete_queued_export(export.id)
+        raise ServiceUnavailable("The export queue cannot be reached", "queue_unavailable") from None
+    return _queued_reply(export, settings)
 
 
 @operation("GET /exports", tag="exports")
-async def list_exports(query: ListQuery, *, who: Caller, exports: Exports) -> ExportList:
+async def list_exports(query: ListQuery, *, caller: Caller, exports: Exports) -> ExportList:
     """Recent exports, newest first, without download links."""
-    found = await exports.exports(who.workspace.id, query.limit)
-    return ExportList(exports=[_job(export.shown(who.now)) for export in found])
+    found = await exports.list_exports(caller.workspace.id, query.limit)
+    return ExportList(exports=[_export_job(export.state_at(caller.now)) for export in found])
 
 
 @operation("GET /exports/{exportId}", tag="exports")
 async def get_export(
-    path: ExportPath, *, who: Caller, exports: Exports, sink: ExportSink, settings: Settings
+    path: ExportPath, *, caller: Caller, exports: Exports, sink: ExportStorage, settings: Settings
 ) -> ExportJob:
     """One export; a completed one comes with a fresh link that works for an hour."""
-    found = await exports.export(path.exportId)
-    if found is None or found.workspace_id != who.workspace.id:
+    found = await exports.find_export(path.exportId)
+    if found is None or found.workspace_id != caller.workspace.id:
         raise NotFound
-    export = found.shown(who.now)
-    if export.status is not Status.COMPLETED:
-        return _job(export)
+    export = found.state_at(caller.now)
+    if export.status is not ExportStatus.COMPLETED:
+        return _export_job(export)
     try:
-        url = await sink.url(export.file, LINK_LASTS)
-    except SinkDown:
-        return _job(export, error=_NO_LINK)
-    expires = int(who.now.timestamp() + LINK_LASTS.total_seconds())
-    own = f"{settings.http.public_url}/exports/download/{export.id}?expires={expires}&sig="
-    link = Download(
-        url=url or own + signature(who.workspace.secret, export.id, expires),
-        expires_at=who.now + LINK_LASTS,
-        expires_in=int(LINK_LASTS.total_seconds()),
+        url = await sink.signed_url(export.file_name, LINK_LIFETIME)
+    except ExportStorageUnavailable:
+        return _export_job(export, error=_LINK_FAILED)
+    expires = int(caller.now.timestamp() + LINK_LIFETIME.total_seconds())
+    own = f"{settings.http.effective_api_url}/exports/download/{export.id}?expires={expires}&sig="
+    link = DownloadLink(
+        url=url or own + sign_download(caller.workspace.secret, export.id, expires),
+        expires_at=caller.now + LINK_LIFETIME,
+        expires_in=int(LINK_LIFETIME.total_seconds()),
     )
-    return _job(export, link)
+    return _export_job(export, link)
 
 
 @operation(
     "GET /exports/download/{exportId}",
     scope=None,
-    budget=Budget.NONE,
-    surface=Surface.ROOT,
+    rate_limit=RateLimitClass.NONE,
+    prefix=RoutePrefix.ROOT,
     tag="exports",
     errors=(403, 503),
 )
@@ -199,36 +211,41 @@ async def download_export(
     query: LinkQuery,
     *,
     exports: Exports,
-    workspaces: Workspaces,
-    sink: ExportSink,
+    workspaces: WorkspaceCache,
+    sink: ExportStorage,
     clock: Clock,
-) -> File:
+) -> FileResponse:
     """The file behind a signed link; the link is the only credential it takes."""
     now = clock()
-    export = await exports.export(path.exportId)
-    workspace = await workspaces.find(export.workspace_id) if export else None
-    secret = workspace.secret if workspace else _NOBODY
-    if not is_signed(secret, path.exportId, query.expires or "", query.sig or "", now):
+    export = await exports.find_export(path.exportId)
+    workspace = await workspaces.find_by_id(export.workspace_id) if export else None
+    secret = workspace.secret if workspace else _UNKNOWN_SECRET
+    if not is_signature_valid(secret, path.exportId, query.expires or "", query.sig or "", now):
         raise Forbidden("The link is not valid or has ended", "invalid_signature")
-    if export is None or workspace is None or export.shown(now).status is not Status.COMPLETED:
+    if export is None or workspace is None or export.state_at(now).status is not ExportStatus.COMPLETED:
         raise NotFound
-    stored = await sink.read(export.file)
+    stored = await sink.read(export.file_name)
     if stored is None:
         raise NotFound
     size, chunks = stored
-    return File(export.save_as(workspace.zone), CSV if export.format is Format.CSV else NDJSON, size, chunks)
+    return FileResponse(
+        export.download_name(workspace.zone),
+        CSV_MEDIA_TYPE if export.format is ExportFormat.CSV else NDJSON_MEDIA_TYPE,
+        size,
+        chunks,
+    )
 
 
-def _queued(
+def _queued_reply(
     export: Export, settings: Settings, headers: Mapping[str, str] = MappingProxyType({})
-) -> Reply[ExportQueued]:
+) -> HandlerResponse[ExportQueued]:
     """The answer to the request, also when it is given again and the job has gone on since."""
-    facts = _common(export) | {"status": Status.QUEUED}
-    poll_url = f"{settings.http.public_url}/v1/exports/{export.id}"
-    return Reply(ExportQueued(**facts, poll_url=poll_url), 202, headers)
+    facts = _common_fields(export) | {"status": ExportStatus.QUEUED}
+    poll_url = f"{settings.http.effective_api_url}/v1/exports/{export.id}"
+    return HandlerResponse(ExportQueued(**facts, poll_url=poll_url), 202, headers)
 
 
-def _common(export: Export) -> dict[str, Any]:
+def _common_fields(export: Export) -> dict[str, Any]:
     return {
         "id": export.id,
         "status": export.status,
@@ -242,9 +259,9 @@ def _common(export: Export) -> dict[str, Any]:
     }
 
 
-def _job(export: Export, download: Download | None = None, error: str | None = None) -> ExportJob:
+def _export_job(export: Export, download: DownloadLink | None = None, error: str | None = None) -> ExportJob:
     return ExportJob(
-        **_common(export),
+        **_common_fields(export),
         row_count=export.row_count,
         truncated=export.truncated,
         error=export.error,

@@ -7,63 +7,63 @@ from datetime import datetime, timedelta
 from typing import BinaryIO, Protocol
 from uuid import UUID
 
-from service_core.delivery.exports.model import Export, Status
-from service_core.kernel.files import Chunks
+from service_core.delivery.exports.models import Export, ExportStatus
+from service_core.kernel.file_response import ByteStreamOpener
 
 
 class Exports(Protocol):
     """Rows of export jobs, kept durably, as requests see them."""
 
-    async def add_export(self, export: Export, most_active: int) -> Export | None:
+    async def add_export(self, export: Export, max_active: int) -> Export | None:
         """Add a job; None when the workspace has so many queued or running ones already.
 
         When a job of the same ``ticket`` was added in the 24 hours before, it is returned instead.
         """
 
-    async def export(self, export_id: UUID) -> Export | None:
+    async def find_export(self, export_id: UUID) -> Export | None:
         """The job with this id, of whichever workspace."""
 
-    async def exports(self, workspace_id: UUID, limit: int) -> list[Export]:
+    async def list_exports(self, workspace_id: UUID, limit: int) -> list[Export]:
         """The latest jobs of a workspace, newest first."""
 
-    async def withdraw_export(self, export_id: UUID) -> None:
+    async def delete_queued_export(self, export_id: UUID) -> None:
         """Remove a job that is still queued, as if it had never been asked for."""
 
 
-class ExportWork(Protocol):
+class ExportJobs(Protocol):
     """Rows of export jobs, as workers see them."""
 
-    async def free_exports(self, now: datetime, limit: int) -> list[Export]:
+    async def list_available_exports(self, now: datetime, limit: int) -> list[Export]:
         """Jobs whose ``free_at`` has come, oldest first."""
 
-    async def replace_export(self, before: Export, after: Export) -> bool:
+    async def replace_export_if_unchanged(self, before: Export, after: Export) -> bool:
         """Save the next state; False, and nothing saved, unless the row still stands as ``before``.
 
         Compared are status, attempt and ``free_at``.
         """
 
-    async def due_exports(self, now: datetime) -> list[Export]:
+    async def list_due_exports(self, now: datetime) -> list[Export]:
         """Jobs whose ``due_at`` has come."""
 
-    async def export_counts(self) -> dict[Status, int]:
+    async def count_exports_by_status(self) -> dict[ExportStatus, int]:
         """How many jobs stand in each state; a state without any may be left out."""
 
 
-class QueueDown(Exception):
+class JobQueueUnavailable(Exception):
     """The queue cannot be reached: nobody was woken."""
 
 
 class JobQueue(Protocol):
     """Wakes workers. It may forget: free jobs are found by their rows, a little later."""
 
-    async def wake(self, export_id: UUID) -> None:
+    async def wake_worker(self, export_id: UUID) -> None:
         """Let some worker know that there is a job; twice is as good as once.
 
         Raises:
-            QueueDown: the queue cannot be reached.
+            JobQueueUnavailable: the queue cannot be reached.
         """
 
-    async def work_here(self, work: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
+    async def run_worker(self, run_next: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
         """Work in this process until ``stop`` is set, whenever woken and now and then unasked.
 
         Args:
@@ -74,27 +74,27 @@ class JobQueue(Protocol):
         """
 
 
-class SinkDown(Exception):
+class ExportStorageUnavailable(Exception):
     """The place of the files cannot be reached."""
 
 
-class ExportSink(Protocol):
+class ExportStorage(Protocol):
     """Keeps finished files by name. A file is there as a whole or not at all."""
 
-    def draft(self, name: str, save_as: str) -> AbstractAsyncContextManager[BinaryIO]:
+    def open_for_write(self, name: str, download_name: str) -> AbstractAsyncContextManager[BinaryIO]:
         """A file to write to, in this process; it is kept durably when the block ends.
 
-        When the block raises nothing is kept. ``save_as`` is the name it has for who downloads it.
+        When the block raises nothing is kept. ``download_name`` is the name it has for who downloads it.
         """
 
-    async def url(self, name: str, lasts: timedelta) -> str | None:
+    async def signed_url(self, name: str, lifetime: timedelta) -> str | None:
         """An address that gives the file to anybody for so long; None where only `read` gives it.
 
         Raises:
-            SinkDown: it cannot be signed at the moment.
+            ExportStorageUnavailable: it cannot be signed at the moment.
         """
 
-    async def read(self, name: str) -> tuple[int, Chunks] | None:
+    async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
         """Size, and a function that opens the content; None when there is no such file."""
 
     async def delete(self, name: str) -> None:

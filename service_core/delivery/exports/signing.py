@@ -14,7 +14,7 @@ _PURPOSE: Final = b"export download"
 _UNIX_TIME: Final = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 
 
-def signature(secret: bytes, export_id: UUID, expires: int) -> str:
+def sign_download(secret: bytes, export_id: UUID, expires: int) -> str:
     """The signature of a link in hex.
 
     Args:
@@ -26,10 +26,10 @@ def signature(secret: bytes, export_id: UUID, expires: int) -> str:
     return hmac.digest(key, f"{export_id}.{expires}".encode(), hashlib.sha256).hex()
 
 
-def is_signed(secret: bytes, export_id: UUID, expires: str, sent: str, now: datetime) -> bool:
+def is_signature_valid(secret: bytes, export_id: UUID, expires: str, signature: str, now: datetime) -> bool:
     """Whether a link was made by `signature` and has not ended; compared in constant time."""
     if not _UNIX_TIME.fullmatch(expires):
         return False
-    wanted = signature(secret, export_id, int(expires))
-    is_same = hmac.compare_digest(wanted.encode(), sent.encode("utf-8", "replace"))
+    wanted = sign_download(secret, export_id, int(expires))
+    is_same = hmac.compare_digest(wanted.encode(), signature.encode("utf-8", "replace"))
     return is_same and now.timestamp() < int(expires)

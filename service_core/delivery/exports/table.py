@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from service_core.delivery.exports.model import Format
-from service_core.insight.streams import Batch
+from service_core.analytics.reads.export_streams import RowBatch
+from service_core.delivery.exports.models import ExportFormat
 
 
-class Cell(Enum):
+class CellFormat(Enum):
     """The form of a column's values in a batch, and what becomes of them in a file (contract 6).
 
     Null is an empty cell in CSV and ``null`` in NDJSON, whatever the column.
@@ -35,15 +35,15 @@ class Cell(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ExportColumn:
     """A column of a file."""
 
     name: str
-    cell: Cell
+    format: CellFormat
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ExportTable:
     """A file before it is written.
 
     Attributes:
@@ -52,20 +52,20 @@ class Table:
         most: rows the file may hold.
     """
 
-    columns: tuple[Column, ...]
-    batches: AsyncGenerator[Batch, None]
-    most: int
+    columns: tuple[ExportColumn, ...]
+    batches: AsyncGenerator[RowBatch, None]
+    max_rows: int
 
 
 class Renderer(Protocol):
     """Turns batches into the bytes of one format."""
 
-    def header(self) -> bytes:
+    def render_header(self) -> bytes:
         """What stands before the first row."""
 
-    def rows(self, batch: Batch, most: int) -> tuple[bytes, int]:
+    def render_rows(self, batch: RowBatch, max_rows: int) -> tuple[bytes, int]:
         """The first ``most`` rows of a batch, and how many it has."""
 
 
-RendererOf = Callable[[Format, Sequence[Column]], Renderer]
+RendererFactory = Callable[[ExportFormat, Sequence[ExportColumn]], Renderer]
 """Opens a renderer; the core has none, since it knows no data frames."""

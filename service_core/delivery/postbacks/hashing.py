@@ -23,57 +23,59 @@ _GENDERS: Final = {"f": "f", "female": "f", "m": "m", "male": "m"}
 _COUNTRY: Final = re.compile(r"[a-z]{2}")
 
 
-def sha256(text: str | None) -> str | None:
+def hash_id(text: str | None) -> str | None:
     """Any id: without spaces around it, in lower case."""
-    return _hashed(text, str)
+    return _normalize_and_hash(text, str)
 
 
-def email(text: str | None) -> str | None:
+def hash_email(text: str | None) -> str | None:
     """An e-mail address as it is; what has no ``@`` is none."""
-    return _hashed(text, lambda plain: plain if "@" in plain else "")
+    return _normalize_and_hash(text, lambda plain: plain if "@" in plain else "")
 
 
-def phone(text: str | None, *, plus: bool) -> str | None:
+def hash_phone(text: str | None, *, plus: bool) -> str | None:
     """A telephone number with its country code.
 
     Args:
         text: with the code, after ``+``, ``00`` or nothing; a number that begins with one zero has none.
         plus: whether the platform hashes E.164, with ``+``, or the digits alone.
     """
-    return _hashed(text, lambda plain: _dialled(plain, "+" if plus else ""))
+    return _normalize_and_hash(text, lambda plain: _normalize_phone(plain, "+" if plus else ""))
 
 
-def name(text: str | None) -> str | None:
+def hash_name(text: str | None) -> str | None:
     """A first or last name: its letters."""
-    return _hashed(text, lambda plain: "".join(filter(_is_letter, plain)))
+    return _normalize_and_hash(text, lambda plain: "".join(filter(_is_letter, plain)))
 
 
-def place(text: str | None) -> str | None:
+def hash_place(text: str | None) -> str | None:
     """A city or a state: letters and digits."""
-    return _hashed(text, lambda plain: "".join(one for one in plain if _is_letter(one) or one.isdecimal()))
+    return _normalize_and_hash(
+        text, lambda plain: "".join(one for one in plain if _is_letter(one) or one.isdecimal())
+    )
 
 
-def country(text: str | None) -> str | None:
+def hash_country(text: str | None) -> str | None:
     """A country by its two letters of ISO 3166."""
-    return _hashed(text, lambda plain: plain if _COUNTRY.fullmatch(plain) else "")
+    return _normalize_and_hash(text, lambda plain: plain if _COUNTRY.fullmatch(plain) else "")
 
 
-def postal_code(text: str | None) -> str | None:
+def hash_postal_code(text: str | None) -> str | None:
     """A postal code without spaces and dashes; of a ZIP+4 the first five digits."""
-    return _hashed(text, _plain_postal_code)
+    return _normalize_and_hash(text, _normalize_postal_code)
 
 
-def gender(text: str | None) -> str | None:
+def hash_gender(text: str | None) -> str | None:
     """A gender, by ``f`` or ``m``: platforms know no other."""
-    return _hashed(text, lambda plain: _GENDERS.get(plain, ""))
+    return _normalize_and_hash(text, lambda plain: _GENDERS.get(plain, ""))
 
 
-def birth_date(text: str | None) -> str | None:
+def hash_birth_date(text: str | None) -> str | None:
     """A day of birth written after ISO 8601, by ``YYYYMMDD``."""
-    return _hashed(text, _plain_date)
+    return _normalize_and_hash(text, _normalize_date)
 
 
-def fbc(clicked_at: datetime, fbclid: str) -> str:
+def build_fbc_cookie(clicked_at: datetime, fbclid: str) -> str:
     """The click cookie of Meta, as its pixel would have set it on a click. It is not hashed.
 
     Args:
@@ -83,34 +85,34 @@ def fbc(clicked_at: datetime, fbclid: str) -> str:
     return f"fb.1.{epoch_milliseconds(clicked_at)}.{fbclid}"
 
 
-def _hashed(text: str | None, plain: Callable[[str], str]) -> str | None:
+def _normalize_and_hash(text: str | None, normalize: Callable[[str], str]) -> str | None:
     trimmed = unicodedata.normalize("NFC", text or "").strip().lower()
     if _HASH.fullmatch(trimmed):
         return trimmed
-    kept = plain(trimmed)
+    kept = normalize(trimmed)
     return hashlib.sha256(kept.encode("utf-8", "replace")).hexdigest() if kept else None
 
 
-def _dialled(text: str, before: str) -> str:
+def _normalize_phone(text: str, prefix: str) -> str:
     digits = "".join(str(int(one)) for one in _TRUNK.sub("", text) if one.isdecimal())
     international = digits.removeprefix("00")
     known = not international.startswith("0") and len(international) in _PHONE_DIGITS
-    return before + international if known else ""
+    return prefix + international if known else ""
 
 
-def _plain_postal_code(text: str) -> str:
+def _normalize_postal_code(text: str) -> str:
     closed = "".join(text.split())
     long = _ZIP_PLUS_FOUR.fullmatch(closed)
     return long[1] if long else closed.replace("-", "")
 
 
-def _plain_date(text: str) -> str:
+def _normalize_date(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat().replace("-", "")
     except ValueError:
         return ""
 
 
-def _is_letter(one: str) -> bool:
+def _is_letter(character: str) -> bool:
     """A letter, or a mark that makes one with the letter before it."""
-    return unicodedata.category(one)[0] in "LM"
+    return unicodedata.category(character)[0] in "LM"

@@ -5,17 +5,19 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from service_core.delivery.postbacks.breaker import AccountState
+from service_core.delivery.postbacks.circuit_breaker import AccountHealth
 from service_core.delivery.postbacks.postback import Postback, PostbackQueue, PostbackStatus
 
 
-class Outbox(Protocol):
+class PostbackOutbox(Protocol):
     """The conversions of every workspace, in queues by account; a process at a time sends those of a queue.
 
     What a removed rule has waiting is skipped, ``rule_inactive``, in the transaction that removes it.
     """
 
-    async def add_postbacks(self, postbacks: Sequence[Postback], windows: Mapping[UUID, timedelta]) -> None:
+    async def add_postbacks(
+        self, postbacks: Sequence[Postback], deduplication_windows: Mapping[UUID, timedelta]
+    ) -> None:
         """Keep what rules fired, all or nothing; one whose rule and event are there already changes nothing.
 
         One that waits is skipped, ``duplicate``, when its rule sends the same ``platform_event_id`` already,
@@ -29,16 +31,16 @@ class Outbox(Protocol):
             StoreUnavailable: nothing was kept.
         """
 
-    async def due_queues(self, now: datetime) -> Sequence[PostbackQueue]:
+    async def list_due_queues(self, now: datetime) -> Sequence[PostbackQueue]:
         """Queues that are open, in nobody's hands, and have something to send, the longest due first.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
 
-    async def take_queue(
+    async def claim_queue(
         self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
-    ) -> AccountState | None:
+    ) -> AccountHealth | None:
         """Have a queue, or have it for longer; None while somebody else does.
 
         Args:
@@ -48,16 +50,16 @@ class Outbox(Protocol):
             until: when it is over for a holder that died.
         """
 
-    async def waiting_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> Sequence[Postback]:
+    async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> Sequence[Postback]:
         """What is due of a queue, the oldest event first."""
 
-    async def settle_postbacks(self, postbacks: Sequence[Postback]) -> None:
+    async def save_results(self, postbacks: Sequence[Postback]) -> None:
         """Write down what became of postbacks of a queue that is held, as they are now.
 
         One that is final meanwhile stays as it is, but for one that was sent: sent it stays.
         """
 
-    async def latest_postbacks(
+    async def list_latest_postbacks(
         self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
     ) -> Sequence[Postback]:
         """Some of a workspace, the latest first, all that there are or those that stand so.
@@ -66,8 +68,8 @@ class Outbox(Protocol):
             StoreUnavailable: they cannot be read.
         """
 
-    async def leave_queue(
-        self, queue: PostbackQueue, holder: UUID, state: AccountState, not_before: datetime | None
+    async def release_queue(
+        self, queue: PostbackQueue, holder: UUID, health: AccountHealth, not_before: datetime | None
     ) -> None:
         """Let a queue go, if it is still the holder's, and say how it stands.
 

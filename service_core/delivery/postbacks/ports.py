@@ -6,12 +6,12 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import Final, Protocol, runtime_checkable
 
-from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.delivery.postbacks.model import Conversion, Destination, SendOutcome
-from service_core.workspace.rules.platforms import Platform
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.delivery.postbacks.models import Conversion, Destination, SendOutcome
+from service_core.workspace.rules.postback_platforms import PostbackPlatform
 
-_UNAUTHORIZED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
-_TRANSIENT: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+_AUTH_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_RETRYABLE_STATUSES: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class BatchRejected(Exception):
@@ -37,7 +37,7 @@ class Throttle:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SendLimits:
     """How a platform takes conversions.
 
     Attributes:
@@ -51,12 +51,12 @@ class Terms:
     """
 
     age_limit: timedelta
-    batch: int
+    batch_size: int
     throttle: Throttle
     click_types: tuple[str, ...]
     click_window: timedelta
     match_keys: frozenset[str]
-    valued: frozenset[str] = frozenset()
+    value_required: frozenset[str] = frozenset()
 
 
 @runtime_checkable
@@ -71,11 +71,11 @@ class ConversionSender(Protocol):
         """Id of the provider, such as ``meta``; that of its connection and of `Platform`."""
 
     @property
-    def platform(self) -> Platform:
+    def platform(self) -> PostbackPlatform:
         """What a rule may name: assets, events, and the masked address conversions go to."""
 
     @property
-    def terms(self) -> Terms:
+    def limits(self) -> SendLimits:
         """How its platform takes them."""
 
     async def send(
@@ -92,21 +92,21 @@ class ConversionSender(Protocol):
             What became of each, in their order.
 
         Raises:
-            PlatformDown: none was taken, and the same call may work later.
-            PlatformRefused: the credentials are not good.
+            PlatformUnavailable: none was taken, and the same call may work later.
+            CredentialsRejected: the credentials are not good.
             BatchRejected: none was taken, because of some.
         """
 
 
 @runtime_checkable
-class MovableSender(ConversionSender, Protocol):
+class RelocatableSender(ConversionSender, Protocol):
     """A sender whose API a deployment may reach at another address, such as that of a newer version."""
 
-    def at(self, address: str) -> ConversionSender:
+    def with_base_url(self, base_url: str) -> ConversionSender:
         """The same sender, calling ``address``: scheme, host and version, without a slash at its end."""
 
 
-def check_answer(http_status: int, code: str | None = None, retry_after: float | None = None) -> None:
+def raise_for_status(http_status: int, code: str | None = None, retry_after: float | None = None) -> None:
     """Judge an answer by its status (semantics 13.6); those below 400 pass.
 
     A platform that tells of bad credentials by another status than 401 and 403 is judged by its sender.
@@ -117,14 +117,14 @@ def check_answer(http_status: int, code: str | None = None, retry_after: float |
         retry_after: seconds of its header ``Retry-After``, when it has one.
 
     Raises:
-        PlatformDown: 408, 429 and 5xx.
-        PlatformRefused: 401 and 403.
+        PlatformUnavailable: 408, 429 and 5xx.
+        CredentialsRejected: 401 and 403.
         BatchRejected: any other from 400.
     """
     told = code or f"http_{http_status}"
-    if http_status in _TRANSIENT or http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        raise PlatformDown(f"It answered {http_status}.", retry_after, http_status)
-    if http_status in _UNAUTHORIZED:
-        raise PlatformRefused(f"It answered {http_status} ({told}).")
+    if http_status in _RETRYABLE_STATUSES or http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise PlatformUnavailable(f"It answered {http_status}.", retry_after, http_status)
+    if http_status in _AUTH_STATUSES:
+        raise CredentialsRejected(f"It answered {http_status} ({told}).")
     if http_status >= HTTPStatus.BAD_REQUEST:
         raise BatchRejected(told, http_status)

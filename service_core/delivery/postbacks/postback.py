@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-PAUSES: Final = (
+RETRY_DELAYS: Final = (
     timedelta(minutes=1),
     timedelta(minutes=5),
     timedelta(minutes=30),
@@ -28,7 +28,7 @@ class PostbackStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-WAITING: Final = frozenset({PostbackStatus.QUEUED, PostbackStatus.RETRYING})
+PENDING_STATES: Final = frozenset({PostbackStatus.QUEUED, PostbackStatus.RETRYING})
 
 
 class SkipReason(StrEnum):
@@ -101,34 +101,34 @@ class Postback:
         return PostbackQueue(self.workspace_id, self.platform, self.account_id)
 
 
-def skipped(postback: Postback, reason: SkipReason, now: datetime) -> Postback:
+def mark_skipped(postback: Postback, reason: SkipReason, now: datetime) -> Postback:
     """It is never sent, for a reason of ours."""
-    return replace(_done(postback, PostbackStatus.SKIPPED, now), reason=reason)
+    return replace(_finish(postback, PostbackStatus.SKIPPED, now), reason=reason)
 
 
-def outdated(postback: Postback, now: datetime) -> Postback:
+def mark_expired(postback: Postback, now: datetime) -> Postback:
     """It is too old to be sent: skipped, or failed when that was tried."""
     if postback.attempts == 0:
-        return skipped(postback, SkipReason.TOO_OLD, now)
+        return mark_skipped(postback, SkipReason.TOO_OLD, now)
     return replace(
-        _done(postback, PostbackStatus.FAILED, now), error_code=postback.error_code or SkipReason.TOO_OLD
+        _finish(postback, PostbackStatus.FAILED, now), error_code=postback.error_code or SkipReason.TOO_OLD
     )
 
 
-def accepted(postback: Postback, http_status: int | None, now: datetime) -> Postback:
+def mark_sent(postback: Postback, http_status: int | None, now: datetime) -> Postback:
     """The platform has it."""
     return replace(
-        _done(_tried(postback, http_status, None), PostbackStatus.SENT, now),
+        _finish(_count_attempt(postback, http_status, None), PostbackStatus.SENT, now),
         sent_at=now,
     )
 
 
-def rejected(postback: Postback, code: str, http_status: int | None, now: datetime) -> Postback:
+def mark_failed(postback: Postback, code: str, http_status: int | None, now: datetime) -> Postback:
     """The platform will never take it."""
-    return _done(_tried(postback, http_status, code), PostbackStatus.FAILED, now)
+    return _finish(_count_attempt(postback, http_status, code), PostbackStatus.FAILED, now)
 
 
-def deferred(
+def schedule_retry(
     postback: Postback,
     code: str,
     now: datetime,
@@ -138,19 +138,19 @@ def deferred(
     retry_after: float | None = None,
 ) -> Postback:
     """It is tried again, unless that was the last attempt or the next one came after the age limit."""
-    tried = _tried(postback, http_status, code)
-    if tried.attempts > len(PAUSES):
-        return _done(tried, PostbackStatus.FAILED, now)
-    at = now + max(PAUSES[postback.attempts], timedelta(seconds=retry_after or 0))
+    tried = _count_attempt(postback, http_status, code)
+    if tried.attempts > len(RETRY_DELAYS):
+        return _finish(tried, PostbackStatus.FAILED, now)
+    at = now + max(RETRY_DELAYS[postback.attempts], timedelta(seconds=retry_after or 0))
     if at > postback.event_at + age_limit:
-        return _done(tried, PostbackStatus.FAILED, now)
+        return _finish(tried, PostbackStatus.FAILED, now)
     return replace(tried, status=PostbackStatus.RETRYING, next_attempt_at=at)
 
 
-def _tried(postback: Postback, http_status: int | None, code: str | None) -> Postback:
+def _count_attempt(postback: Postback, http_status: int | None, code: str | None) -> Postback:
     return replace(postback, attempts=postback.attempts + 1, http_status=http_status, error_code=code)
 
 
-def _done(postback: Postback, status: PostbackStatus, now: datetime) -> Postback:
+def _finish(postback: Postback, status: PostbackStatus, now: datetime) -> Postback:
     """Final: nothing of the person stays."""
     return replace(postback, status=status, next_attempt_at=None, user_agent=None, done_at=now)

@@ -11,39 +11,39 @@ Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode 
             await store.aclose()
 """
 
-from service_core.testing.event_store.agreement import Agreement
-from service_core.testing.event_store.attributions import Attributions
+from service_core.testing.event_store.append_events import AppendEvents
+from service_core.testing.event_store.attribution import Attribution
 from service_core.testing.event_store.currencies import Currencies
-from service_core.testing.event_store.facts import Facts
-from service_core.testing.event_store.identities import Identities
+from service_core.testing.event_store.differential import Differential
+from service_core.testing.event_store.email_matches import EmailMatches
+from service_core.testing.event_store.event_reads import EventReads
+from service_core.testing.event_store.funnels_and_cohorts import FunnelsAndCohorts
+from service_core.testing.event_store.golden_numbers import GoldenNumbers
+from service_core.testing.event_store.identity_resolution import IdentityResolution
 from service_core.testing.event_store.invariants import Invariants
-from service_core.testing.event_store.items import Sold
-from service_core.testing.event_store.journeys import Journeys
 from service_core.testing.event_store.kit import Store
-from service_core.testing.event_store.log import Log
-from service_core.testing.event_store.mails import Mails
-from service_core.testing.event_store.orders import Orders
-from service_core.testing.event_store.portraits import Portraits
-from service_core.testing.event_store.standard import Standard
-from service_core.testing.event_store.writing import Writing
+from service_core.testing.event_store.line_items import LineItems
+from service_core.testing.event_store.order_deduplication import OrderDeduplication
+from service_core.testing.event_store.person_activity import PersonActivityKit
+from service_core.testing.event_store.sessions_and_payments import SessionsAndPayments
 
 __all__ = ("EventStoreConformance", "Store")
 
 
 class EventStoreConformance(
-    Writing,
-    Facts,
-    Orders,
+    AppendEvents,
+    SessionsAndPayments,
+    OrderDeduplication,
     Currencies,
-    Sold,
-    Identities,
-    Mails,
-    Portraits,
-    Attributions,
-    Journeys,
-    Log,
-    Standard,
+    LineItems,
+    IdentityResolution,
+    EmailMatches,
+    PersonActivityKit,
+    Attribution,
+    FunnelsAndCohorts,
+    EventReads,
+    GoldenNumbers,
     Invariants,
-    Agreement,
+    Differential,
 ):
     """Every scenario of the kit; override the fixture ``store``."""

@@ -9,35 +9,49 @@ from typing import Final, TypeVar
 
 from hypothesis import given
 
-from service_core.insight.cohorts.ports import CohortPlan
-from service_core.insight.measures import NO_RATE, Op, Predicate, Relation, count, total
-from service_core.insight.people.ports import JourneyPlan, PeoplePage
-from service_core.insight.ports import Aggregate, Credit, Scan, Weighting
-from service_core.kernel.rates import DayRate, Rates
-from service_core.testing import plans
-from service_core.testing.event_store.agreement import agree, cells, on_worlds, told
+from service_core.analytics.cohorts.ports import CohortReaderQuery
+from service_core.analytics.measures import (
+    MISSING_FX_RATE,
+    FilterOperator,
+    Predicate,
+    Relation,
+    count_rows,
+    sum_column,
+)
+from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQuery
+from service_core.analytics.ports import AggregateQuery, CreditRule, QueryScope, Weighting
+from service_core.kernel.exchange_rates import DayRate, ExchangeRates
+from service_core.testing import random_queries
+from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
+from service_core.testing.event_store.differential import (
+    assert_same_answer,
+    load_dataset,
+    non_empty_cells,
+    on_random_datasets,
+)
 from service_core.testing.event_store.kit import (
     CREDITED_MONEY,
     CREDITED_REFUNDS,
     Kit,
     Store,
     measure,
-    split_by,
+    measure_by_columns,
 )
-from service_core.testing.generated import DAYS, World, worlds
-from service_core.testing.story import Story, campaign, days
+from service_core.testing.random_datasets import DAYS, RandomDataset, random_datasets
 
-MARCH: Final = days("2026-03-01", "2026-03-31")
-EVEN: Final = Credit(Weighting.EVEN, timedelta(days=30))
-CHARGED: Final = total("amount", Relation.MONEY, Predicate("kind", value="charge"))
-REFUNDED: Final = total("amount", Relation.MONEY, Predicate("kind", value="refund"))
-UNKNOWN: Final = count(Relation.MONEY, NO_RATE)
-UNKNOWN_CREDITS: Final = count(Relation.CREDITS, NO_RATE, Predicate("amount", Op.GT, 0))
+MARCH: Final = whole_utc_days("2026-03-01", "2026-03-31")
+EVEN: Final = CreditRule(Weighting.LINEAR, timedelta(days=30))
+CHARGED: Final = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charge"))
+REFUNDED: Final = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
+UNKNOWN: Final = count_rows(Relation.PAYMENTS, MISSING_FX_RATE)
+UNKNOWN_CREDITS: Final = count_rows(
+    Relation.CREDITS, MISSING_FX_RATE, Predicate("amount", FilterOperator.GT, 0)
+)
 
 
-def rates(told: Mapping[str, Mapping[str, str]], to: str = "USD") -> Rates:
+def exchange_rates(told: Mapping[str, Mapping[str, str]], to: str = "USD") -> ExchangeRates:
     """Day -> how much of each currency a euro is."""
-    return Rates.of(
+    return ExchangeRates.from_published(
         to,
         (
             DayRate(date.fromisoformat(day), currency, Decimal(per_euro))
@@ -54,7 +68,7 @@ class Currencies(Kit):
     """Semantics 10.7."""
 
     async def test_money_is_told_at_the_rate_of_its_day_and_keeps_its_currency(
-        self, store: Store, story: Story
+        self, store: Store, story: EventBuilder
     ) -> None:
         for at, revenue, currency in (
             ("2026-03-06", 10_00, "EUR"),  # 10.876
@@ -62,152 +76,170 @@ class Currencies(Kit):
             ("2026-03-06", 12_345, "KWD"),  # 40.186...
             ("2026-03-06", 5_00, "USD"),
         ):
-            story.happens("purchase", at=f"{at}T12:00", visitor="A1", revenue=revenue, currency=currency)
+            story.add_event("purchase", at=f"{at}T12:00", visitor="A1", revenue=revenue, currency=currency)
         await store.append(story.events)
-        scan = story.scan(MARCH, rates=rates(FRIDAY))
+        scan = story.scan(MARCH, rates=exchange_rates(FRIDAY))
         by_currency = {"EUR": 10_88, "JPY": 7_84, "KWD": 40_19, "USD": 5_00}
-        assert await split_by(store, scan, CHARGED, "currency") == by_currency
+        assert await measure_by_columns(store, scan, CHARGED, "currency") == by_currency
         assert await measure(store, scan, CHARGED, UNKNOWN) == (sum(by_currency.values()), 0)
         credited = await measure(store, scan, CREDITED_MONEY, UNKNOWN_CREDITS, credit=EVEN)
         assert credited == (sum(by_currency.values()), 0)
-        in_yen = story.scan(MARCH, currency="JPY", rates=rates(FRIDAY, "JPY"))
-        assert await split_by(store, in_yen, CHARGED, "currency") == {
+        in_yen = story.scan(MARCH, currency="JPY", rates=exchange_rates(FRIDAY, "JPY"))
+        assert await measure_by_columns(store, in_yen, CHARGED, "currency") == {
             "EUR": 1712, "JPY": 1234, "KWD": 6327, "USD": 787,
         }  # fmt: skip
 
     async def test_without_rates_nothing_is_told_of_other_currencies(
-        self, store: Store, story: Story
+        self, store: Store, story: EventBuilder
     ) -> None:
         for currency in ("EUR", "USD", "GBP"):
-            story.happens("purchase", at="2026-03-06", visitor="A1", revenue=100, currency=currency)
+            story.add_event("purchase", at="2026-03-06", visitor="A1", revenue=100, currency=currency)
         await store.append(story.events)
         assert await measure(store, story.scan(MARCH), UNKNOWN) == 2
         assert await measure(store, story.scan(MARCH), UNKNOWN_CREDITS, credit=EVEN) == 2
-        known = story.scan(MARCH, rates=rates(FRIDAY))
-        assert await split_by(store, known, count(Relation.MONEY), "currency", "no_rate") == {
+        known = story.scan(MARCH, rates=exchange_rates(FRIDAY))
+        assert await measure_by_columns(store, known, count_rows(Relation.PAYMENTS), "currency", "no_rate") == {
             ("EUR", False): 1, ("USD", False): 1, ("GBP", True): 1,
         }  # fmt: skip
-        nothing = story.scan(MARCH, rates=rates({}))
+        nothing = story.scan(MARCH, rates=exchange_rates({}))
         assert await measure(store, nothing, UNKNOWN) == 2
 
     async def test_a_rate_is_carried_for_seven_days_of_the_workspace_and_no_longer(
-        self, store: Store, story: Story
+        self, store: Store, story: EventBuilder
     ) -> None:
         for at in ("2026-03-05T23:59", "2026-03-06T00:00", "2026-03-13T23:59", "2026-03-14T00:00"):
-            story.happens("purchase", at=at, visitor="A1", revenue=100, currency="EUR")
+            story.add_event("purchase", at=at, visitor="A1", revenue=100, currency="EUR")
         await store.append(story.events)
-        known = rates({"2026-03-06": {"USD": "2"}})
+        known = exchange_rates({"2026-03-06": {"USD": "2"}})
         assert await measure(store, story.scan(MARCH, rates=known), UNKNOWN) == 2
         # In Tokyo it is tomorrow for nine hours.
         tokyo = story.scan(MARCH, rates=known, zone="Asia/Tokyo")
         assert await measure(store, tokyo, UNKNOWN) == 2
-        later = rates({"2026-03-06": {"USD": "2"}, "2026-03-14": {"USD": "3"}})
+        later = exchange_rates({"2026-03-06": {"USD": "2"}, "2026-03-14": {"USD": "3"}})
         assert await measure(store, replace(tokyo, rates=later), CHARGED, UNKNOWN) == (
             200 + 200 + 300 + 300,
             0,
         )
 
     async def test_halves_go_to_the_even_unit_each_movement_for_itself(
-        self, store: Store, story: Story
+        self, store: Store, story: EventBuilder
     ) -> None:
         for number, revenue in enumerate((1, 3, 5, 7)):
-            story.happens("purchase", at="2026-03-06", visitor=f"A{number}", revenue=revenue, currency="EUR")
+            story.add_event(
+                "purchase", at="2026-03-06", visitor=f"A{number}", revenue=revenue, currency="EUR"
+            )
         await store.append(story.events)
-        halved = story.scan(MARCH, rates=rates({"2026-03-06": {"USD": "0.5"}}))
+        halved = story.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "0.5"}}))
         assert await measure(store, halved, CHARGED) == 0 + 2 + 2 + 4
 
     async def test_a_refund_has_the_rate_of_its_charge_so_that_all_of_it_nets_to_nothing(
-        self, store: Store, story: Story
+        self, store: Store, story: EventBuilder
     ) -> None:
-        story.happens("page_view", at="2026-01-10", visitor="A1", **campaign("google", "cpc"))
+        story.add_event("page_view", at="2026-01-10", visitor="A1", **campaign("google", "cpc"))
         order = {"visitor": "A1", "order_id": "O1", "currency": "EUR"}
-        story.happens("purchase", at="2026-01-20", revenue=999, **order)
-        story.happens("refund", at="2026-03-20", revenue=-999, **order)
-        story.happens("refund", at="2026-03-20", visitor="A2", revenue=-100, currency="EUR")
+        story.add_event("purchase", at="2026-01-20", revenue=999, **order)
+        story.add_event("refund", at="2026-03-20", revenue=-999, **order)
+        story.add_event("refund", at="2026-03-20", visitor="A2", revenue=-100, currency="EUR")
         await store.append(story.events)
-        known = rates({"2026-01-20": {"USD": "1.1"}, "2026-03-20": {"USD": "1.3"}})
-        for span in (MARCH, days("2026-01-01", "2026-03-31")):
+        known = exchange_rates({"2026-01-20": {"USD": "1.1"}, "2026-03-20": {"USD": "1.3"}})
+        for span in (MARCH, whole_utc_days("2026-01-01", "2026-03-31")):
             scan = story.scan(span, rates=known)
             assert await measure(store, scan, REFUNDED, UNKNOWN) == (1099 + 130, 0)
             assert await measure(store, scan, CREDITED_REFUNDS, credit=EVEN) == 1099 + 130
-            on_order = story.scan(days("2026-01-01", "2026-01-31"), rates=known, order_refunds=True)
+            on_order = story.scan(whole_utc_days("2026-01-01", "2026-01-31"), rates=known, order_refunds=True)
             assert await measure(store, on_order, CHARGED, REFUNDED) == (1099, 1099)
         first = Predicate("first_order", value=True)
-        whole = story.scan(days("2026-01-01", "2026-03-31"), rates=known)
-        assert await measure(store, whole, total("amount", Relation.MONEY, first)) == 1099
+        whole = story.scan(whole_utc_days("2026-01-01", "2026-03-31"), rates=known)
+        assert await measure(store, whole, sum_column("amount", Relation.PAYMENTS, first)) == 1099
 
     async def test_what_is_credited_is_told_first_and_shared_out_then(
-        self, store: Store, story: Story
+        self, store: Store, story: EventBuilder
     ) -> None:
         for day, source in ((2, "google"), (3, "bing"), (4, "news")):
-            story.happens(
+            story.add_event(
                 "page_view", at=f"2026-03-0{day}", visitor="A1", session=source, **campaign(source, "cpc")
             )
-        story.happens("purchase", at="2026-03-06", visitor="A1", session="news", revenue=100, currency="EUR")
+        story.add_event(
+            "purchase", at="2026-03-06", visitor="A1", session="news", revenue=100, currency="EUR"
+        )
         await store.append(story.events)
-        scan = story.scan(MARCH, rates=rates({"2026-03-06": {"USD": "1.1"}}))
-        by_source = await split_by(store, scan, CREDITED_MONEY, "touch.attribution_source", credit=EVEN)
+        scan = story.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "1.1"}}))
+        by_source = await measure_by_columns(
+            store, scan, CREDITED_MONEY, "touch.attribution_source", credit=EVEN
+        )
         assert sorted(by_source.values()) == [36, 37, 37]
 
     async def test_more_than_any_money_is_worth_nothing_anybody_knows(
-        self, store: Store, story: Story
+        self, store: Store, story: EventBuilder
     ) -> None:
-        story.happens("purchase", at="2026-03-06", visitor="A1", revenue=2**53, currency="EUR")
-        story.happens("purchase", at="2026-03-06", visitor="A1", revenue=2**53 - 1, currency="JPY")
+        story.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53, currency="EUR")
+        story.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53 - 1, currency="JPY")
         await store.append(story.events)
-        scan = story.scan(MARCH, rates=rates({"2026-03-06": {"USD": "999999.99", "JPY": "0.000001"}}))
+        scan = story.scan(
+            MARCH, rates=exchange_rates({"2026-03-06": {"USD": "999999.99", "JPY": "0.000001"}})
+        )
         assert await measure(store, scan, UNKNOWN) == 2
         assert await measure(store, scan, UNKNOWN_CREDITS, credit=EVEN) == 2
 
-    @given(drawn=worlds())
-    @on_worlds
+    @given(drawn=random_datasets())
+    @on_random_datasets
     async def test_money_of_generated_worlds_agrees(
-        self, store: Store, oracle: Store, drawn: tuple[World, Random]
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
         world, random = drawn
-        await told(world, random, store, oracle)
+        await load_dataset(world, random, store, oracle)
         for relation, leaves in _SUMS.items():
             plan = replace(
-                plans.every_column(random, world, relation),
+                random_queries.count_set_columns(random, world, relation),
                 measures=leaves,
                 dimensions=random.choice(((), ({str(relation): "currency"},))),
             )
-            await agree(store, oracle, "aggregate", _with_rates(random, world, plan))
-        await agree(store, oracle, "aggregate", _with_rates(random, world, plans.aggregate(random, world)))
+            await assert_same_answer(store, oracle, "aggregate", _plan_with_rates(random, world, plan))
+        await assert_same_answer(
+            store,
+            oracle,
+            "aggregate",
+            _plan_with_rates(random, world, random_queries.random_aggregate(random, world)),
+        )
 
-    @given(drawn=worlds())
-    @on_worlds
+    @given(drawn=random_datasets())
+    @on_random_datasets
     async def test_money_of_persons_and_cohorts_agrees(
-        self, store: Store, oracle: Store, drawn: tuple[World, Random]
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
         world, random = drawn
-        await told(world, random, store, oracle)
-        await agree(store, oracle, "people", _with_rates(random, world, plans.people(random, world)))
-        cohorts = _with_rates(random, world, plans.cohorts(random, world))
-        await agree(store, oracle, "cohorts", cohorts, shown=cells)
-        scan = _rated(random, world, plans.scan(random, world))
-        await agree(store, oracle, "live", scan, scan.span.start, 3)
-        person = await oracle.resolve(world.story.workspace_id, "A1")
+        await load_dataset(world, random, store, oracle)
+        await assert_same_answer(
+            store,
+            oracle,
+            "people",
+            _plan_with_rates(random, world, random_queries.random_people_page(random, world)),
+        )
+        cohorts = _plan_with_rates(random, world, random_queries.random_cohorts(random, world))
+        await assert_same_answer(store, oracle, "cohorts", cohorts, normalize=non_empty_cells)
+        scan = _scan_with_rates(random, world, random_queries.random_scan(random, world))
+        await assert_same_answer(store, oracle, "live", scan, scan.span.start, 3)
+        person = await oracle.find_person(world.story.workspace_id, "A1")
         if person:
-            journey = plans.journey(random, world, person)
-            await agree(store, oracle, "journey", _with_rates(random, world, journey))
+            journey = random_queries.random_journey(random, world, person)
+            await assert_same_answer(store, oracle, "journey", _plan_with_rates(random, world, journey))
 
 
 _SUMS: Final = {
-    Relation.MONEY: (CHARGED, REFUNDED, UNKNOWN, total("first_order", Relation.MONEY)),
-    Relation.CREDITS: (CREDITED_MONEY, CREDITED_REFUNDS, UNKNOWN_CREDITS, count(Relation.CREDITS)),
+    Relation.PAYMENTS: (CHARGED, REFUNDED, UNKNOWN, sum_column("first_order", Relation.PAYMENTS)),
+    Relation.CREDITS: (CREDITED_MONEY, CREDITED_REFUNDS, UNKNOWN_CREDITS, count_rows(Relation.CREDITS)),
 }
 
 
-P = TypeVar("P", Aggregate, CohortPlan, PeoplePage, JourneyPlan)
+P = TypeVar("P", AggregateQuery, CohortReaderQuery, PeoplePageQuery, PersonActivityQuery)
 
 
-def _with_rates(random: Random, world: World, plan: P) -> P:
+def _plan_with_rates(random: Random, world: RandomDataset, plan: P) -> P:
     """The same plan, with rates of some days."""
-    return replace(plan, scan=_rated(random, world, plan.scan))
+    return replace(plan, scope=_scan_with_rates(random, world, plan.scope))
 
 
-def _rated(random: Random, world: World, scan: Scan) -> Scan:
+def _scan_with_rates(random: Random, world: RandomDataset, scan: QueryScope) -> QueryScope:
     first = world.start.date()
     published = (
         DayRate(first + timedelta(days=day), currency, Decimal(random.randint(1, 99_999)).scaleb(-4))
@@ -215,4 +247,4 @@ def _rated(random: Random, world: World, scan: Scan) -> Scan:
         for day in range(-9, DAYS + 3)
         if currency != "EUR" and random.random() < 0.4
     )
-    return replace(scan, rates=Rates.of(scan.currency, published))
+    return replace(scan, rates=ExchangeRates.from_published(scan.currency, published))

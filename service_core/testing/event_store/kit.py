@@ -4,18 +4,36 @@ from typing import Any, Protocol
 
 import pytest
 
-from service_core.insight.cohorts.ports import Cohorts
-from service_core.insight.funnels.ports import Funnels
-from service_core.insight.items.ports import Items
-from service_core.insight.measures import Leaf, Measure, Relation
-from service_core.insight.people.ports import Journeys, People
-from service_core.insight.ports import Aggregate, Aggregates, Credit, EventLog, Paths, Scan
-from service_core.intake.ports import EventStore
-from service_core.testing.readable import readable_store
-from service_core.testing.story import Story
+from service_core.analytics.cohorts.ports import CohortReader
+from service_core.analytics.funnels.ports import FunnelReader
+from service_core.analytics.line_items.ports import LineItemReader
+from service_core.analytics.measures import Aggregation, Measure, Relation
+from service_core.analytics.people.ports import PersonActivityReader, PersonReader
+from service_core.analytics.ports import (
+    AggregateQuery,
+    AggregateReader,
+    CreditRule,
+    EventReader,
+    QueryScope,
+    TouchPathReader,
+)
+from service_core.ingestion.ports import EventStore
+from service_core.testing.event_builder import EventBuilder
+from service_core.testing.reference_store import reference_event_store
 
 
-class Store(EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Items, Protocol):
+class Store(
+    EventStore,
+    AggregateReader,
+    EventReader,
+    PersonReader,
+    PersonActivityReader,
+    CohortReader,
+    FunnelReader,
+    TouchPathReader,
+    LineItemReader,
+    Protocol,
+):
     """Every port of an event store."""
 
 
@@ -33,38 +51,44 @@ class Kit:
     @pytest.fixture
     def oracle(self) -> Store:
         """The reference a store is compared with: ``memory://``."""
-        opened: Store = readable_store()
+        opened: Store = reference_event_store()
         return opened
 
     @pytest.fixture
-    def story(self) -> Story:
+    def story(self) -> EventBuilder:
         """An empty workspace."""
-        return Story()
+        return EventBuilder()
 
 
-async def measure(store: Aggregates, scan: Scan, *measures: Measure, credit: Credit | None = None) -> Any:
+async def measure(
+    store: AggregateReader, scan: QueryScope, *measures: Measure, credit: CreditRule | None = None
+) -> Any:
     """The values of leaves over a scan; the value itself when one is asked."""
-    grid = await store.aggregate(Aggregate(scan, measures, credit=credit))
+    grid = await store.aggregate(AggregateQuery(scan, measures, credit=credit))
     (row,) = grid.rows
     return row[0] if len(row) == 1 else row
 
 
-async def split_by(
-    store: Aggregates, scan: Scan, leaf: Leaf, *columns: str, credit: Credit | None = None
+async def measure_by_columns(
+    store: AggregateReader,
+    scan: QueryScope,
+    leaf: Aggregation,
+    *columns: str,
+    credit: CreditRule | None = None,
 ) -> dict[Any, Any]:
     """The values of a leaf by columns of its relation."""
-    dimensions = tuple({str(leaf.of): column} for column in columns)
-    grid = await store.aggregate(Aggregate(scan, (leaf,), dimensions, credit=credit))
+    dimensions = tuple({str(leaf.relation): column} for column in columns)
+    grid = await store.aggregate(AggregateQuery(scan, (leaf,), dimensions, credit=credit))
     return {row[:-1] if len(columns) > 1 else row[0]: row[-1] for row in grid.rows}
 
 
-EVENTS = Leaf(Relation.EVENTS)
-VISITORS = Leaf(Relation.EVENTS, "visitor_id", distinct=True)
-PERSONS = Leaf(Relation.EVENTS, "person", distinct=True)
-SESSIONS = Leaf(Relation.EVENTS, "session", distinct=True)
-SESSION_STARTS = Leaf(Relation.SESSIONS)
-CONVERTED = Leaf(Relation.CONVERSIONS)
-CREDITED = Leaf(Relation.CREDITS, "credit")
-CREDITED_ORDERS = Leaf(Relation.CREDITS, "order_credit")
-CREDITED_MONEY = Leaf(Relation.CREDITS, "amount")
-CREDITED_REFUNDS = Leaf(Relation.CREDITS, "refunded")
+EVENTS = Aggregation(Relation.EVENTS)
+VISITORS = Aggregation(Relation.EVENTS, "visitor_id", distinct=True)
+PERSONS = Aggregation(Relation.EVENTS, "person", distinct=True)
+SESSIONS = Aggregation(Relation.EVENTS, "session", distinct=True)
+SESSION_STARTS = Aggregation(Relation.SESSIONS)
+CONVERTED = Aggregation(Relation.CONVERSIONS)
+CREDITED = Aggregation(Relation.CREDITS, "credit")
+CREDITED_ORDERS = Aggregation(Relation.CREDITS, "order_credit")
+CREDITED_MONEY = Aggregation(Relation.CREDITS, "amount")
+CREDITED_REFUNDS = Aggregation(Relation.CREDITS, "refunded")

@@ -17,13 +17,13 @@ Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode 
 Each call opens the same queue once more, as another process would; a test starts with an empty one.
 """
 
-from service_core.testing.queue.accounts import Accounts
-from service_core.testing.queue.claims import Claims
-from service_core.testing.queue.kit import Queues
-from service_core.testing.queue.walking import Walking
+from service_core.testing.queue.deduplication import Deduplication
+from service_core.testing.queue.delivery_order import DeliveryOrder
+from service_core.testing.queue.kit import OpenQueue
+from service_core.testing.queue.ledger import LedgerCounts
 
-__all__ = ("IngestQueueConformance", "Queues")
+__all__ = ("IngestQueueConformance", "OpenQueue")
 
 
-class IngestQueueConformance(Claims, Walking, Accounts):
+class IngestQueueConformance(Deduplication, DeliveryOrder, LedgerCounts):
     """Every scenario of the kit; override the fixture ``queues``."""

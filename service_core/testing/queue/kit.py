@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.intake.model import Arrival, Channel, Event, LedgerRow, Queued
-from service_core.intake.ports import IngestQueue
+from service_core.ingestion.models import Event, IngestEndpoint, LedgerRow, QueuedEvent, ReceivedEvent
+from service_core.ingestion.ports import IngestQueue
 
-Queues = Callable[[], AbstractAsyncContextManager[IngestQueue]]
+OpenQueue = Callable[[], AbstractAsyncContextManager[IngestQueue]]
 """Opens the queue under test once more."""
 
 NOON: Final = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
@@ -21,35 +21,37 @@ class Kit:
     """Base of the kit's classes."""
 
     @pytest.fixture
-    def queues(self) -> Queues:
+    def queues(self) -> OpenQueue:
         """The queue under test."""
         raise pytest.UsageError("override the fixture `queues` with the adapter under test")
 
     @pytest.fixture
-    async def queue(self, queues: Queues) -> AsyncIterator[IngestQueue]:
+    async def queue(self, queues: OpenQueue) -> AsyncIterator[IngestQueue]:
         """One instance of it."""
         async with queues() as queue:
             yield queue
 
     @pytest.fixture
-    def sender(self) -> "Sender":
+    def sender(self) -> "WriteKeyClient":
         """Somebody nobody has seen."""
-        return Sender()
+        return WriteKeyClient()
 
 
-class Sender:
+class WriteKeyClient:
     """A workspace with a write key."""
 
     def __init__(self) -> None:
         self.workspace: Final = uuid4()
         self.key: Final = uuid4()
 
-    def arrival(self, event_id: str = "order_1", *, at: datetime = NOON, **changes: Any) -> Arrival:
+    def received_event(
+        self, event_id: str = "order_1", *, at: datetime = NOON, **changes: Any
+    ) -> ReceivedEvent:
         """An event of this sender, with fields of `Arrival` changed."""
         fields: dict[str, Any] = {
             "workspace_id": self.workspace,
             "key_id": self.key,
-            "channel": Channel.TRACK,
+            "channel": IngestEndpoint.TRACK,
             "event_id": event_id,
             "claimed": True,
             "received_at": at,
@@ -58,19 +60,19 @@ class Sender:
             "address": "203.0.113.7",
             "headers": {"accept-language": "de"},
         }
-        return Arrival(**fields | changes)
+        return ReceivedEvent(**fields | changes)
 
-    async def rows(self, queue: IngestQueue) -> list[LedgerRow]:
+    async def ledger_rows(self, queue: IngestQueue) -> list[LedgerRow]:
         """This sender's ledger around noon."""
-        return await queue.ledger(self.workspace, NOON - timedelta(days=9), NOON + timedelta(days=40))
+        return await queue.ledger_rows(self.workspace, NOON - timedelta(days=9), NOON + timedelta(days=40))
 
-    async def row(self, queue: IngestQueue) -> LedgerRow:
+    async def ledger_row(self, queue: IngestQueue) -> LedgerRow:
         """This sender's only row of the ledger."""
-        (row,) = await self.rows(queue)
+        (row,) = await self.ledger_rows(queue)
         return row
 
 
-def stored(queued: Queued, **changes: Any) -> Event:
+def stored_event(queued: QueuedEvent, **changes: Any) -> Event:
     """The row an arrival became, with fields of `Event` changed."""
     arrival = queued.arrival
     fields: dict[str, Any] = {

@@ -1,8 +1,8 @@
 """Analyses as a kind of resource, and what the wire shows of one."""
 
-from service_core.changes.resource import Kind, State
+from service_core.changes.resource import ResourceType, State
 from service_core.kernel.operations import Scope
-from service_core.workspace.analyses.model import Analysis
+from service_core.workspace.analyses.models import Analysis
 
 
 def shown(state: State) -> State:
@@ -10,5 +10,5 @@ def shown(state: State) -> State:
     return {**state, "deleted_at": None}
 
 
-ANALYSIS_KIND = Kind(Analysis, Scope.WRITE_REPORTS, shown=shown)
+ANALYSIS_KIND = ResourceType(Analysis, Scope.WRITE_REPORTS, serialize=shown)
 """How analyses are written."""

@@ -4,24 +4,24 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from service_core.access.model import Caller
-from service_core.changes.model import ASSIGNED, Action, Change
-from service_core.changes.plan import born, live
+from service_core.access.models import Caller
+from service_core.analytics.query.catalog import Catalog
+from service_core.changes.change_executor import ChangePlanner
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.resource import Records
-from service_core.changes.write import Plan
-from service_core.insight.catalog import Catalog
-from service_core.workspace.dashboards.bodies import DashboardPatch, NewDashboard, ReorderDashboard
-from service_core.workspace.dashboards.layout import checked_filters, checked_layout, reordered
-from service_core.workspace.dashboards.model import Dashboard, Layout
-from service_core.workspace.refusals import check_current, check_range, check_text
-from service_core.workspace.reports.model import USUAL_RANGE
+from service_core.changes.record_plans import get_or_404, new_record_fields
+from service_core.changes.resource import RecordReader
+from service_core.workspace.dashboards.models import Dashboard, Layout
+from service_core.workspace.dashboards.schemas import DashboardPatch, NewDashboard, ReorderDashboard
+from service_core.workspace.dashboards.validate_layout import reorder_cards, validate_filters, validate_layout
+from service_core.workspace.reports.models import DEFAULT_RANGE
+from service_core.workspace.validation import check_not_stale, validate_date_range, validate_text
 
 LONGEST_NAME: Final = 120
 _SAID: Final = ("name", "date_range", "filters", "layout")
 
 
-def create(who: Caller, wanted: NewDashboard, catalog: Catalog) -> Plan:
+def create(caller: Caller, wanted: NewDashboard, catalog: Catalog) -> ChangePlanner:
     """The plan of a new dashboard.
 
     Raises:
@@ -29,20 +29,20 @@ def create(who: Caller, wanted: NewDashboard, catalog: Catalog) -> Plan:
         Unprocessable: ``invalid_field``, ``invalid_filter``, ``invalid_layout``, ``too_many_cards``,
             ``duplicate_report``, ``unknown_report``.
     """
-    _check_range(wanted, who)
+    _check_range(wanted, caller)
 
     async def plan(unit: Transaction) -> Change:
         said = {name: getattr(wanted, name) for name in _SAID}
         dashboard = Dashboard(
-            **born(who),
+            **new_record_fields(caller),
             **await _checked(said, unit.resources, catalog),
         )
-        return Change(Action.CREATE, None, dashboard, ASSIGNED)
+        return Change(Action.CREATE, None, dashboard, GENERATED_FIELDS)
 
     return plan
 
 
-def update(who: Caller, dashboard_id: UUID, patch: DashboardPatch, catalog: Catalog) -> Plan:
+def update(caller: Caller, dashboard_id: UUID, patch: DashboardPatch, catalog: Catalog) -> ChangePlanner:
     """The plan of a changed dashboard: only the fields sent change.
 
     Raises:
@@ -51,18 +51,18 @@ def update(who: Caller, dashboard_id: UUID, patch: DashboardPatch, catalog: Cata
         Conflict: ``stale_update``.
         Unprocessable: as for a new one.
     """
-    _check_range(patch, who)
+    _check_range(patch, caller)
 
     async def plan(unit: Transaction) -> Change:
-        dashboard = await live(unit.resources, Dashboard, dashboard_id)
-        check_current(dashboard, patch.expected_updated_at)
-        fields = await _checked(patch.sent(), unit.resources, catalog)
-        return _changed(Action.UPDATE, dashboard, fields, who)
+        dashboard = await get_or_404(unit.resources, Dashboard, dashboard_id)
+        check_not_stale(dashboard, patch.expected_updated_at)
+        fields = await _checked(patch.changed_fields(), unit.resources, catalog)
+        return _changed(Action.UPDATE, dashboard, fields, caller)
 
     return plan
 
 
-def reorder(who: Caller, dashboard_id: UUID, wanted: ReorderDashboard) -> Plan:
+def reorder(caller: Caller, dashboard_id: UUID, wanted: ReorderDashboard) -> ChangePlanner:
     """The plan of the same cards in another order.
 
     Raises:
@@ -72,34 +72,34 @@ def reorder(who: Caller, dashboard_id: UUID, wanted: ReorderDashboard) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:
-        dashboard = await live(unit.resources, Dashboard, dashboard_id)
-        check_current(dashboard, wanted.expected_updated_at)
-        layout = reordered(dashboard.layout, wanted.report_ids)
-        return _changed(Action.REORDER, dashboard, {"layout": layout}, who)
+        dashboard = await get_or_404(unit.resources, Dashboard, dashboard_id)
+        check_not_stale(dashboard, wanted.expected_updated_at)
+        layout = reorder_cards(dashboard.layout, wanted.report_ids)
+        return _changed(Action.REORDER, dashboard, {"layout": layout}, caller)
 
     return plan
 
 
-def _check_range(said: NewDashboard | DashboardPatch, who: Caller) -> None:
+def _check_range(said: NewDashboard | DashboardPatch, caller: Caller) -> None:
     if said.date_range is not None:
-        check_range(said.date_range, who, "dashboard.date_range")
+        validate_date_range(said.date_range, caller, "dashboard.date_range")
 
 
-async def _checked(said: Mapping[str, Any], records: Records, catalog: Catalog) -> dict[str, Any]:
+async def _checked(said: Mapping[str, Any], records: RecordReader, catalog: Catalog) -> dict[str, Any]:
     """The fields as they are stored; what is null takes its default."""
     fields = dict(said)
     if "name" in fields:
-        check_text("dashboard.name", fields["name"], LONGEST_NAME)
+        validate_text("dashboard.name", fields["name"], LONGEST_NAME)
     if "date_range" in fields:
-        fields["date_range"] = fields["date_range"] or USUAL_RANGE
+        fields["date_range"] = fields["date_range"] or DEFAULT_RANGE
     if "filters" in fields:
-        fields["filters"] = checked_filters(fields["filters"] or (), catalog)
+        fields["filters"] = validate_filters(fields["filters"] or (), catalog)
     if "layout" in fields:
         wanted = fields["layout"]
-        fields["layout"] = await checked_layout(wanted, records) if wanted else Layout()
+        fields["layout"] = await validate_layout(wanted, records) if wanted else Layout()
     return fields
 
 
-def _changed(action: Action, dashboard: Dashboard, fields: Mapping[str, Any], who: Caller) -> Change:
-    after = {**dict(dashboard), **fields, "updated_at": dashboard.changed_at(who.now)}
+def _changed(action: Action, dashboard: Dashboard, fields: Mapping[str, Any], caller: Caller) -> Change:
+    after = {**dict(dashboard), **fields, "updated_at": dashboard.next_updated_at(caller.now)}
     return Change(action, dashboard, Dashboard.model_validate(after))

@@ -4,15 +4,15 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from service_core.changes.resource import Kind, Records, Resource, State
+from service_core.changes.resource import RecordReader, Resource, ResourceType, State
 from service_core.kernel.operations import Scope
-from service_core.workspace.dashboards.model import Dashboard
+from service_core.workspace.dashboards.models import Dashboard
 from service_core.workspace.reports.answers import ReportSummary
-from service_core.workspace.reports.model import Report, Reports
+from service_core.workspace.reports.models import Report, ReportsById
 from service_core.workspace.reports.resource import REPORT_KIND
 
 
-def shown(state: State, reports: Reports) -> State:
+def shown(state: State, reports: ReportsById) -> State:
     """A dashboard on the wire, its cards resolved; that of a deleted report is null."""
     cards = [
         {**card, "report": _summary(reports.get(UUID(card["report_id"])))}
@@ -21,23 +21,23 @@ def shown(state: State, reports: Reports) -> State:
     return {**state, "cards": cards, "deleted_at": None}
 
 
-async def reports_of(records: Records, *dashboards: Dashboard) -> Reports:
+async def load_card_reports(records: RecordReader, *dashboards: Dashboard) -> ReportsById:
     """The live reports that dashboards list."""
     listed = {card.report_id for dashboard in dashboards for card in dashboard.layout.cards}
-    return await records.some(Report, listed)
+    return await records.get_many(Report, listed)
 
 
-async def _resolving(records: Records, dashboard: Resource) -> Kind:
+async def _resolving(records: RecordReader, dashboard: Resource) -> ResourceType:
     assert isinstance(dashboard, Dashboard)
-    reports = await reports_of(records, dashboard)
-    return replace(DASHBOARD_KIND, shown=lambda state: shown(state, reports))
+    reports = await load_card_reports(records, dashboard)
+    return replace(DASHBOARD_KIND, serialize=lambda state: shown(state, reports))
 
 
-async def _hiding(records: Records, report: Resource) -> Kind:
+async def _hiding(records: RecordReader, report: Resource) -> ResourceType:
     """Reports, knowing the dashboards one of them stands on."""
     listing = [
         dashboard
-        for dashboard in await records.every(Dashboard, telling=report.id)
+        for dashboard in await records.list_all(Dashboard, mentioning_id=report.id)
         if any(card.report_id == report.id for card in dashboard.layout.cards)
     ]
 
@@ -59,8 +59,8 @@ def _summary(report: Report | None) -> dict[str, Any] | None:
     return None if report is None else ReportSummary.of(report).model_dump(mode="json")
 
 
-DASHBOARD_KIND = Kind(Dashboard, Scope.WRITE_REPORTS, informed=_resolving)
+DASHBOARD_KIND = ResourceType(Dashboard, Scope.WRITE_REPORTS, with_related=_resolving)
 """How dashboards are written."""
 
-LISTED_REPORT_KIND = replace(REPORT_KIND, informed=_hiding)
+LISTED_REPORT_KIND = replace(REPORT_KIND, with_related=_hiding)
 """How reports are written that may stand on dashboards."""

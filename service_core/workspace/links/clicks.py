@@ -7,18 +7,18 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from service_core.access.networks import coarse
-from service_core.intake.accept import scalar
-from service_core.intake.addresses import MAX_ADDRESS, redacted
-from service_core.intake.bots import verdict
-from service_core.intake.campaign import campaign
-from service_core.intake.ports import Devices, Geo
-from service_core.intake.transport import BROWSER, end_user_address
+from service_core.access.ip_prefixes import truncate_ip
+from service_core.ingestion.bot_detection import classify_bot
+from service_core.ingestion.campaign import parse_campaign
+from service_core.ingestion.event_source import BROWSER, client_ip
+from service_core.ingestion.page_urls import MAX_URL_LENGTH, redact_secrets
+from service_core.ingestion.ports import GeoLocator, UserAgentParser
+from service_core.ingestion.validation import to_text
 from service_core.kernel.ids import new_id
-from service_core.workspace.links.route import Route
-from service_core.workspace.links.tagging import pairs_of
+from service_core.workspace.links.link_url import parse_query
+from service_core.workspace.links.redirect import Redirect
 
-LONGEST_AGENT: Final = 512
+MAX_USER_AGENT_LENGTH: Final = 512
 HOUR_SECONDS: Final = 3600
 
 
@@ -48,18 +48,18 @@ class Click:
     is_bot: bool
 
     @property
-    def hour(self) -> int:
+    def hour_since_epoch(self) -> int:
         """The UTC hour it fell in, counted since 1970."""
         return int(self.clicked_at.timestamp()) // HOUR_SECONDS
 
     @property
-    def visitor(self) -> str:
+    def visitor_hash(self) -> str:
         """A digest of who clicked, as far as one click tells: network and agent."""
         return hashlib.sha256(f"{self.network}\n{self.user_agent}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClickRequest:
     """What the request of a click said.
 
     Attributes:
@@ -83,29 +83,29 @@ class ClickEnricher:
         geo: address -> place.
     """
 
-    def __init__(self, devices: Devices, geo: Geo) -> None:
+    def __init__(self, devices: UserAgentParser, geo: GeoLocator) -> None:
         self._devices = devices
         self._geo = geo
 
-    def click(self, route: Route, asked: Asked, at: datetime) -> Click:
+    def enrich(self, redirect: Redirect, request: ClickRequest, clicked_at: datetime) -> Click:
         """The click of a request that was redirected at an aware instant."""
-        agent, referrer = scalar(asked.user_agent), scalar(asked.referrer)
-        address = end_user_address(None, asked.address, BROWSER)
-        device = self._devices.describe(agent) if agent else None
+        agent, referrer = to_text(request.user_agent), to_text(request.referrer)
+        address = client_ip(None, request.address, BROWSER)
+        device = self._devices.parse(agent) if agent else None
         place = self._geo.locate(address) if address else None
-        is_bot, _ = verdict(device, asked.headers)
+        is_bot, _ = classify_bot(device, request.headers)
         return Click(
             id=new_id(),
-            workspace_id=route.workspace_id,
-            link_id=route.link_id,
-            lyr=route.lyr,
-            clicked_at=at,
-            user_agent=agent[:LONGEST_AGENT] if agent else None,
+            workspace_id=redirect.workspace_id,
+            link_id=redirect.link_id,
+            lyr=redirect.lyr,
+            clicked_at=clicked_at,
+            user_agent=agent[:MAX_USER_AGENT_LENGTH] if agent else None,
             ip=address,
-            network=coarse(address),
+            network=truncate_ip(address),
             country=place.country if place else None,
             device_type=device.device_type if device else None,
-            referrer=redacted(referrer[:MAX_ADDRESS]) if referrer else None,
-            click_ids=campaign(dict(pairs_of(asked.query))).clicks,
+            referrer=redact_secrets(referrer[:MAX_URL_LENGTH]) if referrer else None,
+            click_ids=parse_campaign(dict(parse_query(request.query))).click_ids,
             is_bot=is_bot,
         )

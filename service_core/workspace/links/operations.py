@@ -5,23 +5,23 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.model import Caller
+from service_core.access.models import Caller
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
-from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
-from service_core.changes.plan import deletion
-from service_core.changes.write import Writes
-from service_core.kernel.operations import Budget, Reply, Scope, operation
-from service_core.kernel.params import Answer
+from service_core.changes.operations import DryRunBody, DryRunQuery, requested_dry_run
+from service_core.changes.record_plans import plan_delete
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.bodies import CreateLink, UpdateLink
-from service_core.workspace.links.domains.resource import hosts_of
-from service_core.workspace.links.model import Link
+from service_core.workspace.links.domains.resource import load_link_hosts
+from service_core.workspace.links.models import TrackingLink
 from service_core.workspace.links.plan import create, update
-from service_core.workspace.links.ports import Clicks
-from service_core.workspace.links.resource import NEVER_CLICKED, domain_of, host_under, shown
+from service_core.workspace.links.ports import ClickStore
+from service_core.workspace.links.resource import NO_CLICKS, host_under, shared_link_domain, shown
+from service_core.workspace.links.schemas import CreateLink, UpdateLink
 
 
-class LinkAnswer(Link):
+class LinkAnswer(TrackingLink):
     """A trackable link."""
 
     kind: Literal["redirect", "direct"]
@@ -34,7 +34,7 @@ class LinkAnswer(Link):
     )
 
 
-class LinkList(Answer):
+class LinkList(ResponseModel):
     """Every link, newest first."""
 
     links: list[LinkAnswer]
@@ -47,60 +47,68 @@ class LinkPath(BaseModel):
 
 
 @operation("GET /links", tag="links")
-async def list_links(*, who: Caller, writes: Writes, clicks: Clicks, settings: Settings) -> LinkList:
+async def list_links(
+    *, caller: Caller, writes: ChangeExecutor, clicks: ClickStore, settings: Settings
+) -> LinkList:
     """Every trackable link with its clicks, newest first."""
-    counts = await clicks.click_counts(who.workspace.id)
-    async with writes.units.look(who.workspace.id) as unit:
-        links = await unit.resources.every(Link)
-        hosts = await hosts_of(unit.resources, domain_of(settings))
-    told = (shown(link.state, host_under(link, hosts), counts.get(link.id, NEVER_CLICKED)) for link in links)
+    counts = await clicks.count_clicks(caller.workspace.id)
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        links = await unit.resources.list_all(TrackingLink)
+        hosts = await load_link_hosts(unit.resources, shared_link_domain(settings))
+    told = (shown(link.state, host_under(link, hosts), counts.get(link.id, NO_CLICKS)) for link in links)
     return LinkList(links=[LinkAnswer.model_validate(one) for one in told])
 
 
 @operation(
     "POST /links",
     scope=Scope.WRITE_LINKS,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="links",
     errors=(409, 422),
-    replays=True,
+    idempotent=True,
 )
 async def create_link(
-    body: CreateLink, *, who: Caller, writes: Writes, settings: Settings
-) -> Reply[Envelope]:
+    body: CreateLink, *, caller: Caller, writes: ChangeExecutor, settings: Settings
+) -> HandlerResponse[Envelope]:
     """Make a trackable link.
 
     With a domain or a slug it redirects from there, without a domain from the shared one; otherwise its
     `url` is the destination with the tag and the UTM values appended.
     """
-    return await writes.run(who, create(who, body.link, domain_of(settings)), dry_run=body.dry_run)
+    return await writes.execute(
+        caller, create(caller, body.link, shared_link_domain(settings)), dry_run=body.dry_run
+    )
 
 
 @operation(
     "PATCH /links/{linkId}",
     scope=Scope.WRITE_LINKS,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="links",
     errors=(409, 422),
 )
-async def update_link(path: LinkPath, body: UpdateLink, *, who: Caller, writes: Writes) -> Reply[Envelope]:
+async def update_link(
+    path: LinkPath, body: UpdateLink, *, caller: Caller, writes: ChangeExecutor
+) -> HandlerResponse[Envelope]:
     """Change the fields sent; the redirect follows in the same call."""
-    return await writes.run(who, update(who, path.linkId, body.link), dry_run=body.dry_run)
+    return await writes.execute(caller, update(caller, path.linkId, body.link), dry_run=body.dry_run)
 
 
 @operation(
     "DELETE /links/{linkId}",
     scope=Scope.WRITE_LINKS,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="links",
     errors=(409,),
     body_optional=True,
 )
 async def delete_link(
-    path: LinkPath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
-) -> Reply[Envelope]:
+    path: LinkPath, query: DryRunQuery, body: DryRunBody, *, caller: Caller, writes: ChangeExecutor
+) -> HandlerResponse[Envelope]:
     """Delete a link: its redirect stops at once, recorded clicks stay, an undo brings it back."""
-    return await writes.run(who, deletion(Link, path.linkId), dry_run=dry_run_of(query, body))
+    return await writes.execute(
+        caller, plan_delete(TrackingLink, path.linkId), dry_run=requested_dry_run(query, body)
+    )
 
 
 OPERATIONS = (list_links, create_link, update_link, delete_link)

@@ -4,29 +4,29 @@ from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
 
-from service_core.access.model import Caller
-from service_core.changes.model import ASSIGNED, Action, Change
-from service_core.changes.plan import born, live
+from service_core.access.models import Caller
+from service_core.changes.change_executor import ChangePlanner
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.write import Plan
+from service_core.changes.record_plans import get_or_404, new_record_fields
 from service_core.kernel.errors import Unprocessable
-from service_core.workspace.addresses import STORES, check_slug, check_url
-from service_core.workspace.links.bodies import IMMUTABLE, LinkPatch, NewLink
-from service_core.workspace.links.domains.resource import Hosts, hosts_of, refuse_lapsed
-from service_core.workspace.links.model import (
-    UTM,
-    Link,
+from service_core.workspace.links.domains.resource import LinkHosts, load_link_hosts, require_active_domain
+from service_core.workspace.links.models import (
+    UTM_PARAMETERS,
     LinkDomain,
-    identifier_key,
-    new_identifier,
+    TrackingLink,
     new_slug,
+    new_tracking_identifier,
     slug_key,
+    tracking_identifier_key,
 )
+from service_core.workspace.links.schemas import IMMUTABLE_FIELDS, LinkPatch, NewLink
+from service_core.workspace.url_rules import APP_STORE_SCHEMES, validate_slug, validate_url
 
 LONGEST_TEXT: Final = 255
 
 
-def create(who: Caller, wanted: NewLink, shared: LinkDomain | None) -> Plan:
+def create(caller: Caller, wanted: NewLink, shared: LinkDomain | None) -> ChangePlanner:
     """The plan of a new link.
 
     Args:
@@ -39,17 +39,19 @@ def create(who: Caller, wanted: NewLink, shared: LinkDomain | None) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:
-        on = _chosen(wanted, shared, await hosts_of(unit.resources, shared))
+        on = _chosen(wanted, shared, await load_link_hosts(unit.resources, shared))
         if on is not None:
-            await refuse_lapsed(unit.resources, on)
+            await require_active_domain(unit.resources, on)
         asked = wanted.slug or None
         if asked:
-            check_slug(asked)
+            validate_slug(asked)
         slug = asked or (await _free(unit, new_slug, lambda text: slug_key(on, text)) if on else None)
-        workspace_id = who.workspace.id
-        identifier = await _free(unit, new_identifier, lambda text: identifier_key(workspace_id, text))
-        link = Link(
-            **born(who),
+        workspace_id = caller.workspace.id
+        identifier = await _free(
+            unit, new_tracking_identifier, lambda text: tracking_identifier_key(workspace_id, text)
+        )
+        link = TrackingLink(
+            **new_record_fields(caller),
             domain_id=on,
             slug=slug,
             tracking_identifier=identifier,
@@ -58,12 +60,12 @@ def create(who: Caller, wanted: NewLink, shared: LinkDomain | None) -> Plan:
         )
         _check(link)
         generated = {"tracking_identifier"} | (set() if asked or on is None else {"slug"})
-        return Change(Action.CREATE, None, link, ASSIGNED | generated)
+        return Change(Action.CREATE, None, link, GENERATED_FIELDS | generated)
 
     return plan
 
 
-def update(who: Caller, link_id: UUID, patch: LinkPatch) -> Plan:
+def update(caller: Caller, link_id: UUID, patch: LinkPatch) -> ChangePlanner:
     """The plan of a changed link: only the fields sent change.
 
     Raises:
@@ -72,18 +74,20 @@ def update(who: Caller, link_id: UUID, patch: LinkPatch) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:
-        link = await live(unit.resources, Link, link_id)
-        for name in sorted(patch.model_fields_set & IMMUTABLE):
+        link = await get_or_404(unit.resources, TrackingLink, link_id)
+        for name in sorted(patch.model_fields_set & IMMUTABLE_FIELDS):
             raise Unprocessable(f"{name} never changes", "immutable_field", field=f"link.{name}")
         sent = _texts(patch.model_dump(include=patch.model_fields_set))
-        changed = Link.model_validate({**link.state, **sent, "updated_at": link.changed_at(who.now)})
+        changed = TrackingLink.model_validate(
+            {**link.state, **sent, "updated_at": link.next_updated_at(caller.now)}
+        )
         _check(changed)
         return Change(Action.UPDATE, link, changed)
 
     return plan
 
 
-_TEXTS: Final = {"name", "destination_url", "ios_url", "android_url", *UTM}
+_TEXTS: Final = {"name", "destination_url", "ios_url", "android_url", *UTM_PARAMETERS}
 _REQUIRED: Final = ("name", "destination_url")
 
 
@@ -95,12 +99,12 @@ def _texts(sent: dict[str, Any]) -> dict[str, Any]:
     return {name: value or None for name, value in sent.items()}
 
 
-def _check(link: Link) -> None:
-    check_url("destination_url", link.destination_url)
+def _check(link: TrackingLink) -> None:
+    validate_url("destination_url", link.destination_url)
     for name, url in (("ios_url", link.ios_url), ("android_url", link.android_url)):
         if url is not None:
-            check_url(name, url, STORES)
-    for name in ("name", *UTM):
+            validate_url(name, url, APP_STORE_SCHEMES)
+    for name in ("name", *UTM_PARAMETERS):
         if len(getattr(link, name) or "") > LONGEST_TEXT:
             raise Unprocessable(
                 f"{name} has at most {LONGEST_TEXT} characters", "invalid_field", field=f"link.{name}"
@@ -111,7 +115,7 @@ def _check(link: Link) -> None:
         )
 
 
-def _chosen(wanted: NewLink, shared: LinkDomain | None, hosts: Hosts) -> UUID | None:
+def _chosen(wanted: NewLink, shared: LinkDomain | None, hosts: LinkHosts) -> UUID | None:
     """The domain of a redirect link; None for a direct one."""
     if wanted.domain_id is None and not wanted.slug:
         return None
@@ -128,6 +132,6 @@ def _chosen(wanted: NewLink, shared: LinkDomain | None, hosts: Hosts) -> UUID | 
 
 async def _free(unit: Transaction, new: Callable[[], str], key: Callable[[str], str]) -> str:
     text = new()
-    while await unit.resources.is_taken(key(text)):
+    while await unit.resources.is_key_in_use(key(text)):
         text = new()
     return text

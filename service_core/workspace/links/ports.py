@@ -7,39 +7,39 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from service_core.workspace.links.clicks import Click
-from service_core.workspace.links.route import Route
+from service_core.workspace.links.redirect import Redirect
 
 
-class EdgeMap(Protocol):
+class RedirectLookup(Protocol):
     """Where the slugs of link domains lead; asked for every click."""
 
-    async def find(self, key: str) -> Route | None:
+    async def find(self, key: str) -> Redirect | None:
         """The route of ``<host>/<slug>`` as the last committed change left it; None leads nowhere."""
 
 
-class EdgeDown(Exception):
+class RedirectCacheUnavailable(Exception):
     """The shared memory did not answer in time; nothing is known of what it holds."""
 
 
-class Recalled(NamedTuple):
+class CachedRedirect(NamedTuple):
     """What is remembered of a key; without a route it is known to lead nowhere."""
 
-    route: Route | None
+    redirect: Redirect | None
 
 
-class EdgeMemory(Protocol):
+class RedirectCache(Protocol):
     """Routes that several machines remember together, each for a short while.
 
-    Every method raises `EdgeDown` when the memory is away.
+    Every method raises `RedirectCacheUnavailable` when the memory is away.
     """
 
-    async def recall(self, key: str) -> Recalled | None:
+    async def get(self, key: str) -> CachedRedirect | None:
         """What is remembered of a key; None when nothing is."""
 
-    async def learn(self, key: str, route: Route | None) -> None:
+    async def add(self, key: str, route: Redirect | None) -> None:
         """Remember what was read; what is remembered already stays."""
 
-    async def rewrite(self, key: str, route: Route | None) -> None:
+    async def set(self, key: str, route: Redirect | None) -> None:
         """Remember this from now on, whatever was remembered before.
 
         Called inside the transaction that changes the link, before it commits.
@@ -54,16 +54,16 @@ class ClickCount:
     unique_clicks: int = 0
 
 
-class Clicks(Protocol):
+class ClickStore(Protocol):
     """Clicks on redirect links, and how many each link has had; both outlive the link."""
 
     async def record_clicks(self, clicks: Sequence[Click]) -> None:
         """Keep clicks durably, in one step; one that is kept already (same id) counts no more."""
 
-    async def click_counts(
+    async def count_clicks(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
     ) -> Mapping[UUID, ClickCount]:
         """Counts of the links of a workspace that were clicked; None asks for all of them."""
 
-    async def forget_addresses(self, before: datetime) -> None:
+    async def purge_click_ips(self, before: datetime) -> None:
         """Empty the addresses of clicks before an instant, and let go of what no count needs any more."""

@@ -4,24 +4,24 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from service_core.changes.resource import Kind, Records, State
+from service_core.changes.resource import RecordReader, ResourceType, State
 from service_core.kernel.errors import Conflict
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.domains.resource import Hosts, hosts_of
-from service_core.workspace.links.edge import announce
-from service_core.workspace.links.model import Link, LinkDomain, address
-from service_core.workspace.links.ports import ClickCount, Clicks, EdgeMemory
+from service_core.workspace.links.domains.resource import LinkHosts, load_link_hosts
+from service_core.workspace.links.models import LinkDomain, TrackingLink, public_url
+from service_core.workspace.links.ports import ClickCount, ClickStore, RedirectCache
+from service_core.workspace.links.redirect_lookup import write_to_cache
 
-NEVER_CLICKED: Final = ClickCount()
+NO_CLICKS: Final = ClickCount()
 
 
-def domain_of(settings: Settings) -> LinkDomain | None:
+def shared_link_domain(settings: Settings) -> LinkDomain | None:
     """The link domain of the deployment, if it has one; it is shared by all workspaces."""
     return LinkDomain(settings.links.domain.lower()) if settings.links.domain else None
 
 
-def link_kind(*, settings: Settings, clicks: Clicks, memory: EdgeMemory) -> Kind:
+def link_kind(*, settings: Settings, clicks: ClickStore, memory: RedirectCache) -> ResourceType:
     """How links are written.
 
     Args:
@@ -29,27 +29,27 @@ def link_kind(*, settings: Settings, clicks: Clicks, memory: EdgeMemory) -> Kind
         clicks: how often links were clicked.
         memory: told of every change of a redirect.
     """
-    shared = domain_of(settings)
+    shared = shared_link_domain(settings)
 
-    async def informed(records: Records, link: Any) -> Kind:
-        counts = await clicks.click_counts(link.workspace_id, [link.id])
-        host = host_under(link, await hosts_of(records, shared))
+    async def informed(records: RecordReader, link: Any) -> ResourceType:
+        counts = await clicks.count_clicks(link.workspace_id, [link.id])
+        host = host_under(link, await load_link_hosts(records, shared))
         return replace(
             kind,
             effects=partial(edge_effects, host=host),
-            shown=partial(shown, host=host, count=counts.get(link.id, NEVER_CLICKED)),
-            announced=partial(announce, memory, host),
+            serialize=partial(shown, host=host, count=counts.get(link.id, NO_CLICKS)),
+            on_change=partial(write_to_cache, memory, host),
         )
 
-    async def standing(records: Records, link: Any) -> None:
-        if link.domain_id and link.domain_id not in await hosts_of(records, shared):
+    async def standing(records: RecordReader, link: Any) -> None:
+        if link.domain_id and link.domain_id not in await load_link_hosts(records, shared):
             raise Conflict("The domain of this link is not set up any more", "resource_changed")
 
-    kind = Kind(Link, Scope.WRITE_LINKS, informed=informed, standing=standing)
+    kind = ResourceType(TrackingLink, Scope.WRITE_LINKS, with_related=informed, check_restorable=standing)
     return kind
 
 
-def host_under(link: Link, hosts: Hosts) -> str | None:
+def host_under(link: TrackingLink, hosts: LinkHosts) -> str | None:
     """The host a link redirects from; None for a direct one, and for one whose domain is not set up any more."""
     return hosts.get(link.domain_id) if link.domain_id else None
 
@@ -78,7 +78,7 @@ def shown(state: State, host: str | None, count: ClickCount) -> State:
     redirects = state["domain_id"] is not None
     return {
         **state,
-        "url": address(state, host),
+        "url": public_url(state, host),
         "kind": "redirect" if redirects else "direct",
         "clicks": count.clicks if redirects else None,
         "unique_clicks": count.unique_clicks if redirects else None,

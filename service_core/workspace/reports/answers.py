@@ -6,13 +6,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from service_core.insight.breakdowns import Breakdown, CountRow, CountryRow, PlaceRow
-from service_core.insight.funnels.operations import Funnel
-from service_core.insight.metric_values import MetricValue
-from service_core.insight.query_answer import QueryAnswer
-from service_core.kernel.date_range import RangeAnswer
-from service_core.kernel.params import Answer
-from service_core.workspace.reports.model import Report, ReportKind, ReportSource
+from service_core.analytics.funnels.operations import FunnelResponse
+from service_core.analytics.reads.breakdowns import Breakdown, CountRow, CountryRow, RegionOrCityRow
+from service_core.analytics.reads.metric_values import MetricValue
+from service_core.analytics.reads.query.response import QueryResponse
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.schemas import ResponseModel
+from service_core.workspace.reports.models import Report, ReportKind, ReportSource
 
 
 class ReportAnswer(Report):
@@ -21,7 +21,7 @@ class ReportAnswer(Report):
     deleted_at: None = Field(description="Null: a deleted report is not found.")
 
 
-class ReportSummary(Answer):
+class ReportSummary(ResponseModel):
     """What a card says of its report."""
 
     id: UUID
@@ -38,14 +38,14 @@ class ReportSummary(Answer):
 SkipReason = Literal["catalog_report", "funnel_report", "dimension_not_accepted"]
 
 
-class SkippedFilter(Answer):
+class SkippedFilter(ResponseModel):
     """A filter a report runs without, and why."""
 
     dimension: str
     reason: SkipReason
 
 
-class ChartPoint(Answer):
+class ChartPoint(ResponseModel):
     """One bucket of a chart."""
 
     timestamp: datetime
@@ -53,22 +53,24 @@ class ChartPoint(Answer):
     partial: bool = Field(description="Cut by the range, or not over yet.")
 
 
-class ChartData(Answer):
+class ChartData(ResponseModel):
     """A metric of the catalog: its value as `/metrics` gives it, and its course."""
 
     metric: MetricValue
     series: list[ChartPoint] | None = Field(description="Null for `number` and `pie`.")
 
 
-RunData = ChartData | QueryAnswer | Funnel | Breakdown[CountRow] | Breakdown[CountryRow | PlaceRow]
+RunData = (
+    ChartData | QueryResponse | FunnelResponse | Breakdown[CountRow] | Breakdown[CountryRow | RegionOrCityRow]
+)
 """A chart; the answers of `/query`, `/funnel`, `/traffic` and `/devices`, `/locations`."""
 
 
-class ReportRun(Answer):
+class ReportRun(ResponseModel):
     """A report, run over a range."""
 
     report: ReportSummary
-    range: RangeAnswer
+    range: RangeResponse
     data: RunData
     filters_skipped: list[SkippedFilter]
     complete: bool

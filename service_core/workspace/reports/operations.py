@@ -4,24 +4,24 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.model import Caller
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.query.schemas import validate_filters
+from service_core.analytics.query.service import MetricQueries
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
-from service_core.changes.listing import ListQuery, page_of
-from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
-from service_core.changes.plan import deletion, live
-from service_core.changes.write import Writes
-from service_core.insight.attribution.model import Models
-from service_core.insight.query.questions import Questions
-from service_core.insight.query.requested import checked_filters
-from service_core.kernel.operations import Budget, Reply, Scope, operation
-from service_core.kernel.params import Answer
+from service_core.changes.operations import DryRunBody, DryRunQuery, requested_dry_run
+from service_core.changes.pagination import ListQuery, paginate_records
+from service_core.changes.record_plans import get_or_404, plan_delete
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.schemas import ResponseModel
 from service_core.workspace.reports.answers import ReportAnswer, ReportRun
-from service_core.workspace.reports.bodies import CreateReport, RunReport, UpdateReport
-from service_core.workspace.reports.definition import Definitions
-from service_core.workspace.reports.model import Report, ReportKind
+from service_core.workspace.reports.models import Report, ReportKind
 from service_core.workspace.reports.plan import create, update
 from service_core.workspace.reports.resource import shown
-from service_core.workspace.reports.run import ReportRuns
+from service_core.workspace.reports.run_report import ReportRunner
+from service_core.workspace.reports.schemas import CreateReport, RunReport, UpdateReport
+from service_core.workspace.reports.validate_definition import DefinitionValidator
 
 
 class ReportsQuery(ListQuery):
@@ -30,7 +30,7 @@ class ReportsQuery(ListQuery):
     kind: ReportKind | None = Field(None, description="Only reports of this kind.")
 
 
-class ReportPage(Answer):
+class ReportPage(ResponseModel):
     """Reports, newest first."""
 
     reports: list[ReportAnswer]
@@ -44,44 +44,49 @@ class ReportPath(BaseModel):
 
 
 @operation("GET /reports", tag="reports")
-async def list_reports(query: ReportsQuery, *, who: Caller, writes: Writes) -> ReportPage:
+async def list_reports(query: ReportsQuery, *, caller: Caller, writes: ChangeExecutor) -> ReportPage:
     """Saved reports, newest first."""
-    async with writes.units.look(who.workspace.id) as unit:
+    async with writes.transactions.read(caller.workspace.id) as unit:
         kind = {"kind": query.kind} if query.kind else {}
-        page, following = await page_of(unit.resources, Report, query, who, matching=kind)
+        page, following = await paginate_records(unit.resources, Report, query, caller, field_filters=kind)
     return ReportPage(reports=[_answer(report) for report in page], next_cursor=following)
 
 
 @operation("GET /reports/{reportId}", tag="reports")
-async def get_report(path: ReportPath, *, who: Caller, writes: Writes) -> ReportAnswer:
+async def get_report(path: ReportPath, *, caller: Caller, writes: ChangeExecutor) -> ReportAnswer:
     """One saved report."""
-    async with writes.units.look(who.workspace.id) as unit:
-        return _answer(await live(unit.resources, Report, path.reportId))
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        return _answer(await get_or_404(unit.resources, Report, path.reportId))
 
 
 @operation(
     "POST /reports",
     scope=Scope.WRITE_REPORTS,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="reports",
     errors=(409, 422),
-    replays=True,
+    idempotent=True,
 )
 async def create_report(
-    body: CreateReport, *, who: Caller, writes: Writes, questions: Questions, models: Models
-) -> Reply[Envelope]:
+    body: CreateReport,
+    *,
+    caller: Caller,
+    writes: ChangeExecutor,
+    questions: MetricQueries,
+    models: AttributionModels,
+) -> HandlerResponse[Envelope]:
     """Save a report: a metric of the catalog, a plan of `/query`, or a funnel.
 
     It is checked as if it were asked now; its `kind` follows from its definition.
     """
-    plan = create(who, body.report, Definitions(questions, models))
-    return await writes.run(who, plan, dry_run=body.dry_run)
+    plan = create(caller, body.report, DefinitionValidator(questions, models))
+    return await writes.execute(caller, plan, dry_run=body.dry_run)
 
 
 @operation(
     "PATCH /reports/{reportId}",
     scope=Scope.WRITE_REPORTS,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="reports",
     errors=(409, 422),
 )
@@ -89,43 +94,45 @@ async def update_report(
     path: ReportPath,
     body: UpdateReport,
     *,
-    who: Caller,
-    writes: Writes,
-    questions: Questions,
-    models: Models,
-) -> Reply[Envelope]:
+    caller: Caller,
+    writes: ChangeExecutor,
+    questions: MetricQueries,
+    models: AttributionModels,
+) -> HandlerResponse[Envelope]:
     """Change the fields sent; every dashboard that shows the report shows the new one."""
-    plan = update(who, path.reportId, body.report, Definitions(questions, models))
-    return await writes.run(who, plan, dry_run=body.dry_run)
+    plan = update(caller, path.reportId, body.report, DefinitionValidator(questions, models))
+    return await writes.execute(caller, plan, dry_run=body.dry_run)
 
 
 @operation(
     "DELETE /reports/{reportId}",
     scope=Scope.WRITE_REPORTS,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="reports",
     errors=(409,),
     body_optional=True,
 )
 async def delete_report(
-    path: ReportPath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
-) -> Reply[Envelope]:
+    path: ReportPath, query: DryRunQuery, body: DryRunBody, *, caller: Caller, writes: ChangeExecutor
+) -> HandlerResponse[Envelope]:
     """Hide a report; its cards stay on dashboards, and an undo brings it back under its id."""
-    return await writes.run(who, deletion(Report, path.reportId), dry_run=dry_run_of(query, body))
+    return await writes.execute(
+        caller, plan_delete(Report, path.reportId), dry_run=requested_dry_run(query, body)
+    )
 
 
 @operation("POST /reports/{reportId}/run", tag="reports", body_optional=True)
 async def run_report(
-    path: ReportPath, body: RunReport, *, who: Caller, writes: Writes, runs: ReportRuns
+    path: ReportPath, body: RunReport, *, caller: Caller, writes: ChangeExecutor, runs: ReportRunner
 ) -> ReportRun:
     """Run a saved report over its own range or another one; nothing is written.
 
     Filters a report cannot take are listed in `filters_skipped`.
     """
-    async with writes.units.look(who.workspace.id) as unit:
-        report = await live(unit.resources, Report, path.reportId)
-    checked_filters(runs.questions.catalog, (), body.filters)
-    return await runs.run(who, report, body)
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        report = await get_or_404(unit.resources, Report, path.reportId)
+    validate_filters(runs.questions.catalog, (), body.filters)
+    return await runs.run(caller, report, body)
 
 
 def _answer(report: Report) -> ReportAnswer:

@@ -1,8 +1,8 @@
 """Reports as a kind of resource, and what the wire shows of one."""
 
-from service_core.changes.resource import Kind, State
+from service_core.changes.resource import ResourceType, State
 from service_core.kernel.operations import Scope
-from service_core.workspace.reports.model import Report
+from service_core.workspace.reports.models import Report
 
 
 def shown(state: State) -> State:
@@ -10,5 +10,5 @@ def shown(state: State) -> State:
     return {**state, "deleted_at": None}
 
 
-REPORT_KIND = Kind(Report, Scope.WRITE_REPORTS, shown=shown)
+REPORT_KIND = ResourceType(Report, Scope.WRITE_REPORTS, serialize=shown)
 """How reports are written."""

@@ -4,25 +4,25 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from service_core.access.model import Caller
+from service_core.access.models import Caller
+from service_core.analytics.connections.ports import Connections
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
-from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
-from service_core.changes.plan import deletion
-from service_core.changes.write import Writes
-from service_core.insight.connections.ports import Connections
-from service_core.kernel.operations import Budget, Reply, Scope, operation
-from service_core.kernel.params import Answer
-from service_core.workspace.rules.bodies import CreateRule, UpdateRule
-from service_core.workspace.rules.model import Rule
+from service_core.changes.operations import DryRunBody, DryRunQuery, requested_dry_run
+from service_core.changes.record_plans import plan_delete
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.schemas import ResponseModel
+from service_core.workspace.rules.models import ConversionRule
 from service_core.workspace.rules.plan import create, update
-from service_core.workspace.rules.platforms import Platforms
-from service_core.workspace.rules.targets import Targets
+from service_core.workspace.rules.postback_platforms import PostbackPlatforms
+from service_core.workspace.rules.rule_targets import RuleTargets
+from service_core.workspace.rules.schemas import CreateRule, UpdateRule
 
 
-class RuleList(Answer):
+class RuleList(ResponseModel):
     """Every rule, newest first."""
 
-    rules: list[Rule]
+    rules: list[ConversionRule]
 
 
 class RulePath(BaseModel):
@@ -32,35 +32,40 @@ class RulePath(BaseModel):
 
 
 @operation("GET /rules", tag="rules")
-async def list_rules(*, who: Caller, writes: Writes) -> RuleList:
+async def list_rules(*, caller: Caller, writes: ChangeExecutor) -> RuleList:
     """Every conversion rule, newest first."""
-    async with writes.units.look(who.workspace.id) as unit:
-        return RuleList(rules=await unit.resources.every(Rule))
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        return RuleList(rules=await unit.resources.list_all(ConversionRule))
 
 
 @operation(
     "POST /rules",
     scope=Scope.WRITE_RULES,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="rules",
     errors=(409, 422, 503),
-    replays=True,
+    idempotent=True,
 )
 async def create_rule(
-    body: CreateRule, *, who: Caller, writes: Writes, platforms: Platforms, connections: Connections
-) -> Reply[Envelope]:
+    body: CreateRule,
+    *,
+    caller: Caller,
+    writes: ChangeExecutor,
+    platforms: PostbackPlatforms,
+    connections: Connections,
+) -> HandlerResponse[Envelope]:
     """Send an event to an ad platform as one of its conversions.
 
     The effect `postback_target` names the platform, the ad account and the pixel, in a dry run too.
     """
-    targets = Targets(platforms, await connections.connections(who.workspace.id))
-    return await writes.run(who, create(who, body.rule, targets), dry_run=body.dry_run)
+    targets = RuleTargets(platforms, await connections.list_connections(caller.workspace.id))
+    return await writes.execute(caller, create(caller, body.rule, targets), dry_run=body.dry_run)
 
 
 @operation(
     "PATCH /rules/{ruleId}",
     scope=Scope.WRITE_RULES,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="rules",
     errors=(409, 422, 503),
 )
@@ -68,29 +73,31 @@ async def update_rule(
     path: RulePath,
     body: UpdateRule,
     *,
-    who: Caller,
-    writes: Writes,
-    platforms: Platforms,
+    caller: Caller,
+    writes: ChangeExecutor,
+    platforms: PostbackPlatforms,
     connections: Connections,
-) -> Reply[Envelope]:
+) -> HandlerResponse[Envelope]:
     """Change the fields sent; the effect names where conversions go from then on."""
-    targets = Targets(platforms, await connections.connections(who.workspace.id))
-    return await writes.run(who, update(who, path.ruleId, body.rule, targets), dry_run=body.dry_run)
+    targets = RuleTargets(platforms, await connections.list_connections(caller.workspace.id))
+    return await writes.execute(caller, update(caller, path.ruleId, body.rule, targets), dry_run=body.dry_run)
 
 
 @operation(
     "DELETE /rules/{ruleId}",
     scope=Scope.WRITE_RULES,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="rules",
     errors=(409,),
     body_optional=True,
 )
 async def delete_rule(
-    path: RulePath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
-) -> Reply[Envelope]:
+    path: RulePath, query: DryRunQuery, body: DryRunBody, *, caller: Caller, writes: ChangeExecutor
+) -> HandlerResponse[Envelope]:
     """Delete a rule: nothing is sent from then on; an undo brings it back, not what passed meanwhile."""
-    return await writes.run(who, deletion(Rule, path.ruleId), dry_run=dry_run_of(query, body))
+    return await writes.execute(
+        caller, plan_delete(ConversionRule, path.ruleId), dry_run=requested_dry_run(query, body)
+    )
 
 
 OPERATIONS = (list_rules, create_rule, update_rule, delete_rule)

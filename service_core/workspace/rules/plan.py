@@ -3,15 +3,15 @@
 from typing import Any, Final
 from uuid import UUID
 
-from service_core.access.model import Caller
-from service_core.changes.model import ASSIGNED, Action, Change
-from service_core.changes.plan import born, live
+from service_core.access.models import Caller
+from service_core.changes.change_executor import ChangePlanner
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.write import Plan
-from service_core.workspace.rules.bodies import NewRule, RulePatch
-from service_core.workspace.rules.checks import check, check_sent
-from service_core.workspace.rules.model import Rule
-from service_core.workspace.rules.targets import Targets
+from service_core.changes.record_plans import get_or_404, new_record_fields
+from service_core.workspace.rules.models import ConversionRule
+from service_core.workspace.rules.rule_targets import RuleTargets
+from service_core.workspace.rules.schemas import NewRule, RulePatch
+from service_core.workspace.rules.validate_rule import validate_rule, validate_without_target
 
 _TARGET: Final = frozenset({"platform", "ad_account_id", "asset_id", "platform_event"})
 _PLACE: Final = frozenset({"ad_account_id", "asset_id"})
@@ -22,7 +22,7 @@ _DEFAULTS: Final = {
 }
 
 
-def create(who: Caller, wanted: NewRule, targets: Targets) -> Plan:
+def create(caller: Caller, wanted: NewRule, targets: RuleTargets) -> ChangePlanner:
     """The plan of a new rule.
 
     Args:
@@ -37,13 +37,15 @@ def create(who: Caller, wanted: NewRule, targets: Targets) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:  # noqa: ARG001 - what it needs is read already
-        rule = Rule.model_validate({**_aimed(_values(wanted.model_dump()), targets), **born(who)})
-        return Change(Action.CREATE, None, check(rule, targets), ASSIGNED)
+        rule = ConversionRule.model_validate(
+            {**_aimed(_values(wanted.model_dump()), targets), **new_record_fields(caller)}
+        )
+        return Change(Action.CREATE, None, validate_rule(rule, targets), GENERATED_FIELDS)
 
     return plan
 
 
-def update(who: Caller, rule_id: UUID, patch: RulePatch, targets: Targets) -> Plan:
+def update(caller: Caller, rule_id: UUID, patch: RulePatch, targets: RuleTargets) -> ChangePlanner:
     """The plan of a changed rule: only the fields sent change.
 
     Another platform or asset is a new target; what of it is not sent is chosen as in a new rule. A
@@ -55,16 +57,16 @@ def update(who: Caller, rule_id: UUID, patch: RulePatch, targets: Targets) -> Pl
     """
 
     async def plan(unit: Transaction) -> Change:
-        rule = await live(unit.resources, Rule, rule_id)
+        rule = await get_or_404(unit.resources, ConversionRule, rule_id)
         sent = _values(patch.model_dump(include=patch.model_fields_set))
-        state = {**rule.state, **sent, "updated_at": rule.changed_at(who.now)}
+        state = {**rule.state, **sent, "updated_at": rule.next_updated_at(caller.now)}
         if not any(name in sent and sent[name] != rule.state[name] for name in _TARGET):
-            changed = Rule.model_validate({**state, **{name: rule.state[name] for name in _TARGET}})
-            return Change(Action.UPDATE, rule, check_sent(changed, targets))
+            changed = ConversionRule.model_validate({**state, **{name: rule.state[name] for name in _TARGET}})
+            return Change(Action.UPDATE, rule, validate_without_target(changed, targets))
         if sent.get("platform", rule.platform) != rule.platform or sent.keys() & _PLACE:
             state |= {name: sent.get(name) for name in _PLACE}
-        changed = Rule.model_validate(_aimed(state, targets))
-        return Change(Action.UPDATE, rule, check(changed, targets))
+        changed = ConversionRule.model_validate(_aimed(state, targets))
+        return Change(Action.UPDATE, rule, validate_rule(changed, targets))
 
     return plan
 
@@ -80,8 +82,8 @@ def _values(sent: dict[str, Any]) -> dict[str, Any]:
     return {name: "" if value is None and name not in _DEFAULTS else value for name, value in kept.items()}
 
 
-def _aimed(state: dict[str, Any], targets: Targets) -> dict[str, Any]:
+def _aimed(state: dict[str, Any], targets: RuleTargets) -> dict[str, Any]:
     """The state with account and asset filled in."""
-    platform = targets.platform(state["platform"])
-    account_id, asset_id = targets.place(platform, state["ad_account_id"], state["asset_id"])
+    platform = targets.get_platform(state["platform"])
+    account_id, asset_id = targets.resolve_destination(platform, state["ad_account_id"], state["asset_id"])
     return state | {"ad_account_id": account_id, "asset_id": asset_id}

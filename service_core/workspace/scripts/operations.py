@@ -6,31 +6,31 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from service_core.access.model import Caller, Via
+from service_core.access.models import Caller, RequestInterface
 from service_core.changes.actor import Actor
+from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
-from service_core.changes.plan import live
-from service_core.changes.write import Writes
-from service_core.kernel.operations import Budget, Reply, Scope, operation
-from service_core.kernel.params import Answer
-from service_core.workspace.scripts.bodies import ProposeScript
-from service_core.workspace.scripts.model import (
+from service_core.changes.record_plans import get_or_404
+from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
+from service_core.kernel.schemas import ResponseModel
+from service_core.workspace.scripts.models import (
     Condition,
     Frequency,
-    Proposal,
+    ProposalStatus,
+    ReviewDecision,
+    ScriptProposal,
     ScriptSettings,
     ScriptType,
-    Standing,
     Trigger,
-    Verdict,
 )
 from service_core.workspace.scripts.plan import propose
+from service_core.workspace.scripts.schemas import ProposeScript
 
 _LONG: Final = {"content", "review_note"}
 """Fields a list leaves out."""
 
 
-class ListedProposal(Answer):
+class ListedProposal(ResponseModel):
     """A proposal, without its script."""
 
     id: UUID
@@ -42,13 +42,13 @@ class ListedProposal(Answer):
     conditions: list[Condition]
     settings: ScriptSettings
     note: str | None
-    status: Standing
-    verdict: Verdict | None
+    status: ProposalStatus
+    verdict: ReviewDecision | None
     reviewed_by: UUID | None
     reviewed_at: datetime | None
     supersedes: list[UUID]
     superseded_by: UUID | None
-    created_via: Via
+    created_via: RequestInterface
     created_at: datetime
     updated_at: datetime
     created_by: Actor
@@ -61,7 +61,7 @@ class WholeProposal(ListedProposal):
     review_note: str | None
 
 
-class ProposalList(Answer):
+class ProposalList(ResponseModel):
     """Every proposal, newest first."""
 
     proposals: list[ListedProposal]
@@ -74,37 +74,39 @@ class ProposalPath(BaseModel):
 
 
 @operation("GET /scripts/proposals", tag="scripts")
-async def list_script_proposals(*, who: Caller, writes: Writes) -> ProposalList:
+async def list_script_proposals(*, caller: Caller, writes: ChangeExecutor) -> ProposalList:
     """Every proposal, newest first, with its verdict."""
-    async with writes.units.look(who.workspace.id) as unit:
-        found = await unit.resources.every(Proposal)
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        found = await unit.resources.list_all(ScriptProposal)
     listed = [proposal.model_dump(by_alias=True, exclude=_LONG) for proposal in found]
     return ProposalList(proposals=[ListedProposal.model_validate(one) for one in listed])
 
 
 @operation("GET /scripts/proposals/{proposalId}", tag="scripts")
-async def get_script_proposal(path: ProposalPath, *, who: Caller, writes: Writes) -> WholeProposal:
+async def get_script_proposal(path: ProposalPath, *, caller: Caller, writes: ChangeExecutor) -> WholeProposal:
     """One proposal with its script and the reviewer's note."""
-    async with writes.units.look(who.workspace.id) as unit:
-        proposal = await live(unit.resources, Proposal, path.proposalId)
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        proposal = await get_or_404(unit.resources, ScriptProposal, path.proposalId)
     return WholeProposal.model_validate(proposal.model_dump(by_alias=True))
 
 
 @operation(
     "POST /scripts/proposals",
     scope=Scope.PROPOSE_SCRIPTS,
-    budget=Budget.MUTATION,
+    rate_limit=RateLimitClass.MUTATION,
     tag="scripts",
     errors=(409, 422),
-    replays=True,
+    idempotent=True,
 )
-async def propose_script(body: ProposeScript, *, who: Caller, writes: Writes) -> Reply[Envelope]:
+async def propose_script(
+    body: ProposeScript, *, caller: Caller, writes: ChangeExecutor
+) -> HandlerResponse[Envelope]:
     """Propose a script; nothing is installed.
 
     An owner or admin approves or rejects it in the web application. A pending proposal of the same
     name is superseded.
     """
-    return await writes.run(who, propose(who, body.proposal), dry_run=body.dry_run)
+    return await writes.execute(caller, propose(caller, body.proposal), dry_run=body.dry_run)
 
 
 OPERATIONS = (list_script_proposals, get_script_proposal, propose_script)

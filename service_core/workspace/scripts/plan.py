@@ -3,15 +3,15 @@
 import re
 from typing import Final
 
-from service_core.access.model import Caller
-from service_core.changes.model import ASSIGNED, Action, Change
-from service_core.changes.plan import born
+from service_core.access.models import Caller
+from service_core.changes.change_executor import ChangePlanner
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.write import Plan
+from service_core.changes.record_plans import new_record_fields
 from service_core.kernel.errors import Unprocessable
-from service_core.workspace.addresses import check_url
-from service_core.workspace.scripts.bodies import NewProposal
-from service_core.workspace.scripts.model import Proposal, Standing
+from service_core.workspace.scripts.models import ProposalStatus, ScriptProposal
+from service_core.workspace.scripts.schemas import NewProposal
+from service_core.workspace.url_rules import validate_url
 
 LONGEST_CONTENT: Final = 50_000
 LONGEST_TEXT: Final = 255
@@ -21,7 +21,7 @@ _INTEGRITY: Final = re.compile(r"sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}")
 _HTTPS: Final = frozenset({"https"})
 
 
-def propose(who: Caller, wanted: NewProposal) -> Plan:
+def propose(caller: Caller, wanted: NewProposal) -> ChangePlanner:
     """The plan of a new proposal; a pending one of the same name gives way to it.
 
     Raises:
@@ -30,23 +30,23 @@ def propose(who: Caller, wanted: NewProposal) -> Plan:
 
     async def plan(unit: Transaction) -> Change:
         _check(wanted)
-        same = {"name": wanted.name, "status": Standing.PENDING.value}
-        former = await unit.resources.every(Proposal, matching=same)
-        proposal = _draft(who, wanted, former)
+        same = {"name": wanted.name, "status": ProposalStatus.PENDING.value}
+        former = await unit.resources.list_all(ScriptProposal, field_filters=same)
+        proposal = _draft(caller, wanted, former)
         ended = {
-            "status": Standing.SUPERSEDED,
+            "status": ProposalStatus.SUPERSEDED,
             "superseded_by": proposal.id,
             "updated_at": proposal.updated_at,
         }
         beside = tuple(one.model_copy(update=ended) for one in former)
-        return Change(Action.PROPOSE, None, proposal, ASSIGNED, beside)
+        return Change(Action.PROPOSE, None, proposal, GENERATED_FIELDS, beside)
 
     return plan
 
 
-def _draft(who: Caller, wanted: NewProposal, former: list[Proposal]) -> Proposal:
-    return Proposal(
-        **born(who),
+def _draft(caller: Caller, wanted: NewProposal, former: list[ScriptProposal]) -> ScriptProposal:
+    return ScriptProposal(
+        **new_record_fields(caller),
         name=wanted.name,
         type=wanted.type,
         content=wanted.content,
@@ -72,7 +72,7 @@ def _check(wanted: NewProposal) -> None:
         if condition.type == "url_parameter":
             _check_text(f"{place}.parameter", condition.parameter or "", LONGEST_TEXT)
     if wanted.type == "external":
-        check_url("content", wanted.content, _HTTPS, within="proposal")
+        validate_url("content", wanted.content, _HTTPS, within="proposal")
         if not _INTEGRITY.fullmatch(wanted.settings.integrity or ""):
             raise _wrong("settings.integrity", "must be the hash of the file, such as sha384-…")
 

@@ -1,12 +1,12 @@
 """Script proposals as a kind of resource."""
 
-from service_core.changes.resource import Kind, State
+from service_core.changes.resource import ResourceType, State
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
-from service_core.workspace.scripts.model import Proposal
+from service_core.workspace.scripts.models import ScriptProposal
 
 
-def proposal_kind(*, settings: Settings) -> Kind:
+def proposal_kind(*, settings: Settings) -> ResourceType:
     """How proposals are written.
 
     Args:
@@ -16,9 +16,9 @@ def proposal_kind(*, settings: Settings) -> Kind:
     def effects(prior: State | None, new: State | None) -> tuple[State, ...]:
         if prior is not None or new is None:
             return ()
-        return (_waits(new, settings.http.web_url),)
+        return (_waits(new, settings.http.effective_app_url),)
 
-    return Kind(Proposal, Scope.PROPOSE_SCRIPTS, effects)
+    return ResourceType(ScriptProposal, Scope.PROPOSE_SCRIPTS, effects)
 
 
 def _waits(state: State, web_url: str) -> State:

@@ -8,18 +8,20 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Views:
+class ViewCount:
     """How often a page was looked at, and when last."""
 
     count: int
-    last_at: datetime
+    last_viewed_at: datetime
 
 
-class ShareViews(Protocol):
+class ShareLinkViews(Protocol):
     """Views of public pages, kept beside the links: looking at a page changes nothing of its link."""
 
     async def count_view(self, link_id: UUID, now: datetime) -> None:
         """Count one view of a link's page, whoever else counts at the same time."""
 
-    async def views(self, workspace_id: UUID, link_ids: Collection[UUID]) -> Mapping[UUID, Views]:
+    async def get_view_counts(
+        self, workspace_id: UUID, link_ids: Collection[UUID]
+    ) -> Mapping[UUID, ViewCount]:
         """Views of the links of a workspace with these ids; one whose page nobody looked at is left out."""

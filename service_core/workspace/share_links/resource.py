@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from service_core.changes.resource import Kind, State
+from service_core.changes.resource import ResourceType, State
 from service_core.kernel.operations import Scope
-from service_core.workspace.share_links.model import ShareLink
+from service_core.workspace.share_links.models import ShareLink
 
 
 def page_effects(prior: State | None, new: State | None) -> tuple[State, ...]:
@@ -32,5 +32,5 @@ def shown(state: State) -> State:
 
 _INTERNAL: Final = ShareLink.untold | {"updated_at"}
 
-SHARE_LINK_KIND: Final = Kind(ShareLink, Scope.WRITE_REPORTS, page_effects, shown)
+SHARE_LINK_KIND: Final = ResourceType(ShareLink, Scope.WRITE_REPORTS, page_effects, shown)
 """How share links are written."""

@@ -4,33 +4,40 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.insight.connections.model import ConnectionStatus
-from service_core.insight.ports import StoreUnavailable
-from tests.commerce.ads.advertising import ad, campaign, connect, group, row, spent
-from tests.insight.served import NOW, serving
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.analytics.ports import StoreUnavailable
+from tests.analytics.deployment import NOW, run_deployment
+from tests.commerce.ads.ad_spend_data import (
+    ad,
+    ad_campaign,
+    ad_group,
+    connect_ad_platform,
+    save_spend,
+    spend_row,
+)
 
 WEEK = {"date_from": "2026-07-01", "date_through": "2026-07-07"}
 REELS = (
-    row("meta", campaign("c1", "reels"), "2026-07-01", spend=100_00, impressions=8000, clicks=200, reach=7000,
+    spend_row("meta", ad_campaign("c1", "reels"), "2026-07-01", spend=100_00, impressions=8000, clicks=200, reach=7000,
         conversions=4, conversion_value=300_00),
-    row("meta", campaign("c1", "reels"), "2026-07-07", spend=200_00, impressions=12000, clicks=300, reach=9000,
+    spend_row("meta", ad_campaign("c1", "reels"), "2026-07-07", spend=200_00, impressions=12000, clicks=300, reach=9000,
         conversions=6, conversion_value=420_00),
 )  # fmt: skip
-SEARCH = row(
-    "google", campaign("9", "brand"), "2026-07-03", account="123", spend=50_00, impressions=1000, clicks=70,
+SEARCH = spend_row(
+    "google", ad_campaign("9", "brand"), "2026-07-03", account="123", spend=50_00, impressions=1000, clicks=70,
     conversions=2.5, conversion_value=90_00,
 )  # fmt: skip
 
 
 @pytest.fixture
 async def shop(tmp_path):
-    async with serving("memory", tmp_path) as served:
+    async with run_deployment("memory", tmp_path) as served:
         yield await served.workspace()
 
 
 async def test_campaigns_stand_by_spend_with_everything_the_platform_says(shop):
-    await connect(shop, "meta")
-    await spent(shop, *REELS, row("meta", campaign("c2"), spend=1_00, impressions=10, clicks=0))
+    await connect_ad_platform(shop, "meta")
+    await save_spend(shop, *REELS, spend_row("meta", ad_campaign("c2"), spend=1_00, impressions=10, clicks=0))
     answer = await shop.get("/ads", **WEEK)
     first, second = answer.pop("ads")
     assert first == {
@@ -64,9 +71,11 @@ async def test_campaigns_stand_by_spend_with_everything_the_platform_says(shop):
 
 
 async def test_a_level_is_asked_for_in_the_words_of_any_platform_and_is_never_the_sum_of_another(shop):
-    await connect(shop, "meta")
-    adults = row("meta", group("g1"), spend=40_00, impressions=10, clicks=2)
-    await spent(shop, *REELS, adults, row("meta", ad("a1"), spend=7_00), row("meta", ad("a2"), spend=8_00))
+    await connect_ad_platform(shop, "meta")
+    adults = spend_row("meta", ad_group("g1"), spend=40_00, impressions=10, clicks=2)
+    await save_spend(
+        shop, *REELS, adults, spend_row("meta", ad("a1"), spend=7_00), spend_row("meta", ad("a2"), spend=8_00)
+    )
     for level in ("group", "adset", "adgroup"):
         answer = await shop.get("/ads", **WEEK, level=level)
         assert (answer["level"], answer["totals"]["spend"]) == ("group", 40.0)
@@ -79,9 +88,9 @@ async def test_a_level_is_asked_for_in_the_words_of_any_platform_and_is_never_th
 
 
 async def test_what_several_platforms_claim_is_never_added(shop):
-    await connect(shop, "meta")
-    await connect(shop, "google", accounts=("123",))
-    await spent(shop, *REELS, SEARCH)
+    await connect_ad_platform(shop, "meta")
+    await connect_ad_platform(shop, "google", accounts=("123",))
+    await save_spend(shop, *REELS, SEARCH)
     answer = await shop.get("/ads", **WEEK)
     claims = ("conversions", "conversion_value", "cpa", "roas")
     assert answer["totals"]["spend"] == 350.0
@@ -101,9 +110,11 @@ async def test_what_several_platforms_claim_is_never_added(shop):
 
 
 async def test_spend_in_another_currency_stays_in_its_rows_and_out_of_totals(shop):
-    await connect(shop, "meta")
-    await spent(
-        shop, *REELS, row("meta", campaign("e"), account="act_2", currency="JPY", spend=9000, clicks=3)
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
+        shop,
+        *REELS,
+        spend_row("meta", ad_campaign("e"), account="act_2", currency="JPY", spend=9000, clicks=3),
     )
     answer = await shop.get("/ads", **WEEK)
     assert [(each["currency"], each["spend"]) for each in answer["ads"]] == [("JPY", 9000.0), ("USD", 300.0)]
@@ -117,8 +128,8 @@ async def test_without_an_ad_account_nothing_was_measured_and_without_delivery_i
     assert (answer["ads"], answer["platforms"], answer["complete"]) == ([], [], True)
     assert set(answer["totals"].values()) == {None}
     assert {each["reason"] for each in answer["totals_unavailable"]} == {"no_ad_platform"}
-    await connect(shop, "meta")
-    await connect(shop, "tiktok")
+    await connect_ad_platform(shop, "meta")
+    await connect_ad_platform(shop, "tiktok")
     answer = await shop.get("/ads", **WEEK)
     assert [answer["totals"][name] for name in ("spend", "clicks", "conversions", "roas")] == [
         0.0,
@@ -131,8 +142,8 @@ async def test_without_an_ad_account_nothing_was_measured_and_without_delivery_i
 
 
 async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown(shop):
-    await connect(shop, "meta", status=ConnectionStatus.EXPIRED, error="The token has expired")
-    await spent(shop, *REELS)
+    await connect_ad_platform(shop, "meta", status=ConnectionStatus.EXPIRED, error="The token has expired")
+    await save_spend(shop, *REELS)
     answer = await shop.get("/ads", **WEEK)
     assert [each["spend"] for each in answer["ads"]] == [300.0]
     assert {each["reason"] for each in answer["totals_unavailable"]} == {"source_error"}
@@ -140,10 +151,10 @@ async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown
 
 
 async def test_a_platform_in_error_leaves_what_is_asked_of_another_as_it_is(shop):
-    await connect(shop, "meta")
-    await connect(shop, "google", status=ConnectionStatus.EXPIRED)
-    await connect(shop, "tiktok", read=NOW - timedelta(days=30))
-    await spent(shop, *REELS)
+    await connect_ad_platform(shop, "meta")
+    await connect_ad_platform(shop, "google", status=ConnectionStatus.EXPIRED)
+    await connect_ad_platform(shop, "tiktok", read=NOW - timedelta(days=30))
+    await save_spend(shop, *REELS)
     meta = await shop.get("/ads", **WEEK, platform="meta")
     assert (meta["totals"]["spend"], meta["totals"]["roas"], meta["complete"]) == (300.0, 2.4, True)
     for platform in ({}, {"platform": "google"}):
@@ -155,14 +166,14 @@ async def test_a_platform_in_error_leaves_what_is_asked_of_another_as_it_is(shop
 
 
 async def test_an_account_that_was_read_too_long_ago_is_not_complete(shop):
-    await connect(shop, "meta", read=NOW - timedelta(hours=3))
+    await connect_ad_platform(shop, "meta", read=NOW - timedelta(hours=3))
     assert not (await shop.get("/ads", date_from="2026-07-08", date_through="2026-07-08"))["complete"]
     assert (await shop.get("/ads", **WEEK))["complete"]
 
 
 async def test_instants_stand_for_the_days_they_lie_in(shop):
-    await connect(shop, "meta")
-    await spent(shop, *REELS)
+    await connect_ad_platform(shop, "meta")
+    await save_spend(shop, *REELS)
     answer = await shop.get("/ads", start_date="2026-07-02T02:00Z", end_date="2026-07-07T03:00Z")
     assert (answer["date_from"], answer["date_through"]) == ("2026-07-01", "2026-07-06")
     assert answer["totals"]["spend"] == 100.0
@@ -197,7 +208,7 @@ async def test_the_longest_range_is_a_leap_year(shop):
 
 
 async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(shop, monkeypatch):
-    await connect(shop, "meta")
+    await connect_ad_platform(shop, "meta")
     await shop.get("/ads", **WEEK)
 
     def broken():
@@ -208,8 +219,8 @@ async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(shop, monke
 
 
 async def test_values_of_ads_are_counted_by_rows_of_spend(shop):
-    await connect(shop, "meta")
-    await spent(shop, *REELS, SEARCH, row("meta", ad("a1"), spend=7_00))
+    await connect_ad_platform(shop, "meta")
+    await save_spend(shop, *REELS, SEARCH, spend_row("meta", ad("a1"), spend=7_00))
     answer = await shop.get("/dimension-values", dimension="campaign_name")
     assert [(each["value"], each["count"]) for each in answer["values"]] == [("reels", 2), ("brand", 1)]
     answer = await shop.get("/dimension-values", dimension="platform", q="GOO")
@@ -219,9 +230,13 @@ async def test_values_of_ads_are_counted_by_rows_of_spend(shop):
 
 
 async def test_entities_are_found_by_name_as_filters(shop):
-    await connect(shop, "meta")
-    await spent(
-        shop, *REELS, SEARCH, row("meta", group("lookalike"), spend=1), row("meta", ad("look"), spend=7_00)
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
+        shop,
+        *REELS,
+        SEARCH,
+        spend_row("meta", ad_group("lookalike"), spend=1),
+        spend_row("meta", ad("look"), spend=7_00),
     )
     (found,) = (await shop.get("/search", q="REEL", types="campaign"))["results"]
     assert found == {

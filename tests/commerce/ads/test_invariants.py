@@ -6,25 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.insight.connections.model import ConnectionStatus
-from service_core.insight.measures import Relation
-from service_core.insight.metrics import METRICS
-from service_core.insight.query.formula import atoms, leaf_of
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.analytics.measures import Relation
+from service_core.analytics.metrics.core_metrics import CORE_METRICS
+from service_core.analytics.query.compute import aggregation_of, list_base_measures
 from service_core.kernel.wall_clock import local_date
-from service_core.testing.generated import worlds
-from tests.commerce.ads.advertising import advertising, connect
-from tests.insight.living import generated
-from tests.insight.served import STORES, serving
+from service_core.testing.random_datasets import random_datasets
+from tests.analytics.deployment import STORES, run_deployment
+from tests.analytics.world_client import generated_examples
+from tests.commerce.ads.ad_spend_data import connect_ad_platform, load_advertising_world
 
 SUMS = ("ad_spend", "impressions", "clicks")
 CLAIMS = ("platform_conversions", "platform_conversion_value", "platform_roas", "platform_cpa")
-BOUGHT = tuple(m.id for m in METRICS if Relation.SPEND in {leaf_of(atom).of for atom in atoms(m.measure)})
+BOUGHT = tuple(
+    m.id
+    for m in CORE_METRICS
+    if Relation.SPEND in {aggregation_of(atom).relation for atom in list_base_measures(m.measure)}
+)
 """Every metric that needs spend."""
 
 
 @pytest.fixture(params=list(STORES))
 async def served(request, tmp_path):
-    async with serving(request.param, tmp_path) as served:
+    async with run_deployment(request.param, tmp_path) as served:
         yield served
 
 
@@ -35,11 +39,11 @@ def in_range(asking, world, told):
     return [row for row in told if first <= row.day <= last]
 
 
-@generated
-@given(drawn=worlds(10), interval=st.sampled_from(["hour", "day", "week", "month"]))
+@generated_examples
+@given(drawn=random_datasets(10), interval=st.sampled_from(["hour", "day", "week", "month"]))
 async def test_spend_of_buckets_and_of_rows_adds_up_to_what_the_platforms_told(served, drawn, interval):
     world, chance = drawn
-    asking, told, _ = await advertising(served, world, chance)
+    asking, told, _ = await load_advertising_world(served, world, chance)
     counted = in_range(asking, world, told)
     totals = {"ad_spend": sum(row.spend for row in counted) / 100}
     totals |= {name: sum(getattr(row, name) for row in counted) for name in SUMS[1:]}
@@ -52,15 +56,15 @@ async def test_spend_of_buckets_and_of_rows_adds_up_to_what_the_platforms_told(s
         assert {name: added[name] for name in SUMS} == pytest.approx(totals)
 
 
-@generated
-@given(drawn=worlds(12))
+@generated_examples
+@given(drawn=random_datasets(12))
 async def test_what_needs_spend_has_one_value_alone_in_bulk_on_a_card_and_through_mcp(served, drawn):
     world, chance = drawn
-    asking, _, platforms = await advertising(served, world, chance, flawed=True)
+    asking, _, platforms = await load_advertising_world(served, world, chance, flawed=True)
     asked = {}
     if chance.random() < 0.5:
         asked = {"filters": [{"dimension": "platform", "value": chance.choice(platforms)}]}
-    of_ads = [m.id for m in METRICS if "platform" in m.dimensions and m.id in BOUGHT]
+    of_ads = [m.id for m in CORE_METRICS if "platform" in m.dimensions and m.id in BOUGHT]
     known = of_ads if asked else list(BOUGHT)
     bulk = await asking.values(*chance.sample(known, 6), **asked)
     one = chance.choice(list(bulk))
@@ -87,11 +91,11 @@ async def card(asking, metric):
     return ran["cards"][0]["result"]["data"]["metric"]["value"]
 
 
-@generated
-@given(drawn=worlds(0))
+@generated_examples
+@given(drawn=random_datasets(0))
 async def test_claims_of_two_platforms_are_added_nowhere(served, drawn):
     world, chance = drawn
-    asking, told, platforms = await advertising(served, world, chance)
+    asking, told, platforms = await load_advertising_world(served, world, chance)
     counted = in_range(asking, world, told)
     claimed = Counter()
     for row in counted:
@@ -118,19 +122,19 @@ async def test_claims_of_two_platforms_are_added_nowhere(served, drawn):
     assert (every["totals"]["conversions"] is None) is (len({row.platform for row in counted}) > 1)
 
 
-@generated
-@given(drawn=worlds(20), how=st.sampled_from(["gone", "broken", "unread"]))
+@generated_examples
+@given(drawn=random_datasets(20), how=st.sampled_from(["gone", "broken", "unread"]))
 async def test_switched_off_nothing_that_needs_spend_is_a_number(served, drawn, how):
     world, chance = drawn
-    asking, _, platforms = await advertising(served, world, chance)
+    asking, _, platforms = await load_advertising_world(served, world, chance)
     store, workspace_id = served.service.ports.workspace, asking.client.workspace.id
     for platform in platforms:
         if how == "gone":
             await store.remove_connection(workspace_id, platform)
         elif how == "broken":
-            await connect(asking.client, platform, read=served.now, status=ConnectionStatus.ERROR)
+            await connect_ad_platform(asking.client, platform, read=served.now, status=ConnectionStatus.ERROR)
         else:
-            await connect(asking.client, platform, read=None)
+            await connect_ad_platform(asking.client, platform, read=None)
     answer = await asking.post("/metrics", {"metrics": list(BOUGHT), "date_range": asking.range})
     assert {each["value"] for each in answer["metrics"]} == {None}
     assert all(each["unavailable_reason"] for each in answer["metrics"])
@@ -142,11 +146,13 @@ async def test_switched_off_nothing_that_needs_spend_is_a_number(served, drawn, 
     }
 
 
-@generated
-@given(drawn=worlds(40), model=st.sampled_from(["first_touch", "linear", "position_based", "markov"]))
+@generated_examples
+@given(
+    drawn=random_datasets(40), model=st.sampled_from(["first_touch", "linear", "position_based", "markov"])
+)
 async def test_no_credit_is_lost_by_asking_which_ad_it_came_from(served, drawn, model):
     world, chance = drawn
-    asking, _, _ = await advertising(served, world, chance)
+    asking, _, _ = await load_advertising_world(served, world, chance)
     names = ["attributed_conversions", "attributed_orders"]
     asked = {"metrics": names, "attribution": {"model": model}}
     for dimensions in (["campaign_id"], ["platform", "ad_group_id"]):

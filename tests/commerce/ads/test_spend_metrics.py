@@ -5,10 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.insight.connections.model import ConnectionStatus
-from service_core.testing import story
-from tests.commerce.ads.advertising import ad, campaign, connect, group, row, spent
-from tests.insight.served import NOW, serving
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.testing import event_builder
+from tests.analytics.deployment import NOW, run_deployment
+from tests.commerce.ads.ad_spend_data import (
+    ad,
+    ad_campaign,
+    ad_group,
+    connect_ad_platform,
+    save_spend,
+    spend_row,
+)
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 CLAIMS = ["platform_conversions", "platform_conversion_value", "platform_roas", "platform_cpa"]
@@ -16,7 +23,7 @@ CLAIMS = ["platform_conversions", "platform_conversion_value", "platform_roas", 
 
 @pytest.fixture
 async def served(tmp_path):
-    async with serving("memory", tmp_path) as served:
+    async with run_deployment("memory", tmp_path) as served:
         yield served
 
 
@@ -39,13 +46,13 @@ async def rows(shop, *metrics, date_range=WEEK, **plan):
 
 
 async def test_every_metric_of_ads_has_its_value(shop):
-    await connect(shop, "meta")
-    await spent(
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
         shop,
-        row("meta", campaign("c1"), spend=30_00, impressions=4000, clicks=40, conversions=1.5, conversion_value=45_00),
-        row("meta", campaign("c1"), "2026-07-07", spend=10_00, impressions=1000, clicks=10, conversions=0.5,
+        spend_row("meta", ad_campaign("c1"), spend=30_00, impressions=4000, clicks=40, conversions=1.5, conversion_value=45_00),
+        spend_row("meta", ad_campaign("c1"), "2026-07-07", spend=10_00, impressions=1000, clicks=10, conversions=0.5,
             conversion_value=15_00),
-        row("meta", campaign("c1"), "2026-07-08", spend=99_00, impressions=1, clicks=1, conversions=9),
+        spend_row("meta", ad_campaign("c1"), "2026-07-08", spend=99_00, impressions=1, clicks=1, conversions=9),
     )  # fmt: skip
     assert await values(
         shop, "ad_spend", "impressions", "clicks", "ctr", "cpc", "cpm", *CLAIMS, "mer", "cpa"
@@ -57,9 +64,11 @@ async def test_every_metric_of_ads_has_its_value(shop):
 
 
 async def test_spend_meets_what_it_brought_in(shop):
-    await connect(shop, "meta")
-    await spent(shop, row("meta", campaign("c1"), spend=50_00, clicks=10))
-    shop.story.happens("page_view", at="2026-07-01T10:00", visitor="A", **story.campaign("facebook", "cpc"))
+    await connect_ad_platform(shop, "meta")
+    await save_spend(shop, spend_row("meta", ad_campaign("c1"), spend=50_00, clicks=10))
+    shop.story.happens(
+        "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign("facebook", "cpc")
+    )
     shop.story.happens(
         "purchase", at="2026-07-02T10:00", visitor="A", order_id="1", revenue=200_00, currency="USD"
     )
@@ -70,13 +79,13 @@ async def test_spend_meets_what_it_brought_in(shop):
 
 
 async def test_the_level_is_that_of_the_dimension_and_never_a_sum_of_another(shop):
-    await connect(shop, "meta")
-    await spent(
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
         shop,
-        row("meta", campaign("c1"), spend=100_00),
-        row("meta", group("g1"), spend=60_00),
-        row("meta", group("g2"), spend=30_00),
-        row("meta", ad("a1"), spend=20_00),
+        spend_row("meta", ad_campaign("c1"), spend=100_00),
+        spend_row("meta", ad_group("g1"), spend=60_00),
+        spend_row("meta", ad_group("g2"), spend=30_00),
+        spend_row("meta", ad("a1"), spend=20_00),
     )
     assert await rows(shop, "ad_spend", dimensions=["campaign_id"]) == [["c1", 100.0]]
     assert await rows(shop, "ad_spend", dimensions=["ad_group_name"]) == [["g1", 60.0], ["g2", 30.0]]
@@ -102,20 +111,22 @@ async def test_the_level_is_that_of_the_dimension_and_never_a_sum_of_another(sho
     ],
 )  # fmt: skip
 async def test_filters_mean_what_they_mean_elsewhere(shop, condition, spend):
-    await connect(shop, "meta")
-    await spent(
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
         shop,
-        row("meta", campaign("c1", "Summer"), spend=10_00),
-        row("meta", campaign("c2", "Summer sale"), spend=20_00),
-        row("meta", replace(campaign("c3"), campaign_name=None), spend=2_00),
+        spend_row("meta", ad_campaign("c1", "Summer"), spend=10_00),
+        spend_row("meta", ad_campaign("c2", "Summer sale"), spend=20_00),
+        spend_row("meta", replace(ad_campaign("c3"), campaign_name=None), spend=2_00),
     )
     found = await values(shop, "ad_spend", filters=[{"dimension": "campaign_name", **condition}])
     assert found == {"ad_spend": spend}
 
 
 async def test_rows_are_ordered_and_cut_in_the_order_asked(shop):
-    await connect(shop, "meta")
-    await spent(shop, *(row("meta", campaign(f"c{n}"), spend=n * 100, clicks=9 - n) for n in range(1, 6)))
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
+        shop, *(spend_row("meta", ad_campaign(f"c{n}"), spend=n * 100, clicks=9 - n) for n in range(1, 6))
+    )
     asked = {"dimensions": ["campaign_id"], "limit": 2}
     assert await rows(shop, "ad_spend", **asked) == [["c5", 5.0], ["c4", 4.0]]
     by_price = [{"field": "cpc", "direction": "asc"}]
@@ -132,12 +143,12 @@ async def test_rows_are_ordered_and_cut_in_the_order_asked(shop):
 
 
 async def test_what_platforms_claim_is_told_of_one_at_a_time(shop):
-    await connect(shop, "meta")
-    await connect(shop, "google")
-    await spent(
+    await connect_ad_platform(shop, "meta")
+    await connect_ad_platform(shop, "google")
+    await save_spend(
         shop,
-        row("meta", campaign("c1"), spend=10_00, conversions=2, conversion_value=40_00),
-        row("google", campaign("9"), spend=20_00, conversions=4, conversion_value=60_00),
+        spend_row("meta", ad_campaign("c1"), spend=10_00, conversions=2, conversion_value=40_00),
+        spend_row("google", ad_campaign("9"), spend=20_00, conversions=4, conversion_value=60_00),
     )
     told = await values(shop, "ad_spend", *CLAIMS)
     assert told == {"ad_spend": 30.0, **dict.fromkeys(CLAIMS, "multiple_platforms")}
@@ -166,20 +177,29 @@ async def test_what_platforms_claim_is_told_of_one_at_a_time(shop):
 
 
 async def test_a_platform_that_is_gone_is_still_another_one(shop):
-    await connect(shop, "meta")
-    await spent(shop, row("meta", campaign("c1"), conversions=2), row("google", campaign("9"), conversions=4))
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
+        shop,
+        spend_row("meta", ad_campaign("c1"), conversions=2),
+        spend_row("google", ad_campaign("9"), conversions=4),
+    )
     assert await values(shop, "platform_conversions") == {"platform_conversions": "multiple_platforms"}
 
 
 async def test_money_in_another_currency_needs_a_rate_unless_it_is_none(shop):
-    await connect(shop, "meta")
-    euros = row(
-        "meta", campaign("c2"), account="act_2", currency="EUR", spend=0, clicks=1, conversion_value=0
+    await connect_ad_platform(shop, "meta")
+    euros = spend_row(
+        "meta", ad_campaign("c2"), account="act_2", currency="EUR", spend=0, clicks=1, conversion_value=0
     )
-    await spent(shop, row("meta", campaign("c1"), spend=10_00, clicks=1, conversion_value=5_00), euros)
+    await save_spend(
+        shop, spend_row("meta", ad_campaign("c1"), spend=10_00, clicks=1, conversion_value=5_00), euros
+    )
     assert await values(shop, "ad_spend", "platform_roas") == {"ad_spend": 10.0, "platform_roas": 0.5}
-    await spent(
-        shop, row("meta", campaign("c2"), "2026-07-02", account="act_2", currency="EUR", spend=1_00, clicks=2)
+    await save_spend(
+        shop,
+        spend_row(
+            "meta", ad_campaign("c2"), "2026-07-02", account="act_2", currency="EUR", spend=1_00, clicks=2
+        ),
     )
     told = await values(shop, "ad_spend", "clicks", "cpc", "mer")
     assert told == {
@@ -193,9 +213,11 @@ async def test_money_in_another_currency_needs_a_rate_unless_it_is_none(shop):
 
 
 async def test_a_figure_the_platform_left_out_is_unknown_and_no_zero(shop):
-    await connect(shop, "meta")
-    await spent(
-        shop, row("meta", campaign("c1"), spend=10_00, clicks=3), row("meta", campaign("c2"), spend=5_00)
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
+        shop,
+        spend_row("meta", ad_campaign("c1"), spend=10_00, clicks=3),
+        spend_row("meta", ad_campaign("c2"), spend=5_00),
     )
     assert await values(shop, "ad_spend", "clicks", "cpc") == {
         "ad_spend": 15.0, "clicks": "insufficient_data", "cpc": "insufficient_data",
@@ -208,18 +230,18 @@ async def test_without_a_platform_spend_was_never_measured_and_with_one_it_is_ze
         "ad_spend": "no_ad_platform",
         "profit": "no_cost_data",
     }
-    await connect(shop, "meta", read=None)
+    await connect_ad_platform(shop, "meta", read=None)
     assert await values(shop, "ad_spend") == {"ad_spend": "source_error"}
-    await connect(shop, "meta")
+    await connect_ad_platform(shop, "meta")
     assert await values(shop, "ad_spend", "ctr") == {"ad_spend": 0.0, "ctr": None}
-    await connect(shop, "google", status=ConnectionStatus.ERROR)
+    await connect_ad_platform(shop, "google", status=ConnectionStatus.ERROR)
     assert await values(shop, "ad_spend") == {"ad_spend": "source_error"}
 
 
 async def test_what_is_filtered_to_one_platform_is_known_as_far_as_that_one(shop):
-    await connect(shop, "meta")
-    await connect(shop, "google", status=ConnectionStatus.ERROR)
-    await spent(shop, row("meta", campaign("c1"), spend=10_00))
+    await connect_ad_platform(shop, "meta")
+    await connect_ad_platform(shop, "google", status=ConnectionStatus.ERROR)
+    await save_spend(shop, spend_row("meta", ad_campaign("c1"), spend=10_00))
     told = {}
     for op, value in (("eq", "meta"), ("in", ["meta"]), ("eq", "google"), ("in", ["meta", "google"])):
         plan = {"filters": [{"dimension": "platform", "op": op, "value": value}], "metrics": ["ad_spend"]}
@@ -230,11 +252,11 @@ async def test_what_is_filtered_to_one_platform_is_known_as_far_as_that_one(shop
 
 async def test_spend_is_complete_up_to_the_last_reading(shop):
     read = NOW - timedelta(hours=5)
-    await connect(shop, "meta", read=read)
+    await connect_ad_platform(shop, "meta", read=read)
     plan = {"metrics": ["ad_spend"], "date_range": {"preset": "today"}}
     meta = (await shop.post("/query", plan))["meta"]
     assert (meta["complete"], meta["data_through"]) == (False, "2026-07-08T10:00:00.000Z")
-    await connect(shop, "meta", read=NOW - timedelta(hours=1))
+    await connect_ad_platform(shop, "meta", read=NOW - timedelta(hours=1))
     assert (await shop.post("/query", plan))["meta"]["complete"]
 
 
@@ -252,9 +274,11 @@ async def test_spend_is_complete_up_to_the_last_reading(shop):
 async def test_a_day_stands_in_the_bucket_of_its_start_however_long_it_is(served, zone, day):
     shop = await served.workspace(timezone=zone)
     served.now = NOW + timedelta(days=365)
-    await connect(shop, "meta", read=served.now)
+    await connect_ad_platform(shop, "meta", read=served.now)
     dates = [f"{day[:8]}{int(day[8:]) + n:02}" for n in range(3)]
-    await spent(shop, *(row("meta", campaign("c1"), each, spend=100 * 10**n) for n, each in enumerate(dates)))
+    await save_spend(
+        shop, *(spend_row("meta", ad_campaign("c1"), each, spend=100 * 10**n) for n, each in enumerate(dates))
+    )
     three = {"from": dates[0], "to": dates[2]}
     by_day = await rows(shop, "ad_spend", date_range=three, interval="day")
     assert [spend for _, spend in by_day] == [1.0, 10.0, 100.0]
@@ -270,8 +294,10 @@ async def test_a_day_stands_in_the_bucket_of_its_start_however_long_it_is(served
 
 
 async def test_a_range_holds_the_days_it_touches_and_its_first_bucket_what_began_before_it(shop):
-    await connect(shop, "meta")
-    await spent(shop, *(row("meta", campaign("c1"), f"2026-07-0{n}", spend=100 * 10**n) for n in range(1, 5)))
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
+        shop, *(spend_row("meta", ad_campaign("c1"), f"2026-07-0{n}", spend=100 * 10**n) for n in range(1, 5))
+    )
     noon = {"from": "2026-07-02T12:00", "to": "2026-07-03T12:00"}
     assert await values(shop, "ad_spend", date_range=noon) == {"ad_spend": 1100.0}
     found = await rows(shop, "ad_spend", date_range=noon, interval="hour")

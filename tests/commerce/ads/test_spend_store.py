@@ -8,17 +8,17 @@ from uuid import uuid4
 import pytest
 
 from plugins import workspace_sql
-from service_core.access.keys import found_workspace
-from service_core.commerce.ads.model import Entity, Level, SpendRow
-from service_core.commerce.ads.ports import SpendPlan
-from service_core.extension.registry import load
-from service_core.insight.ports import StoreUnavailable
-from service_core.testing.ad_spend import MemorySpend
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.ads.models import AdEntity, AdLevel, SpendRow
+from service_core.commerce.ads.ports import SpendQuery
+from service_core.extensions.registry import load_plugins
+from service_core.testing.memory.ad_spend import MemoryAdSpend
 
-REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 DAY = date(2026, 7, 1)
-REELS = Entity(Level.CAMPAIGN, "c1", "reels", status="active")
+REELS = AdEntity(AdLevel.CAMPAIGN, "c1", "reels", status="active")
 ROW = SpendRow(
     "meta", "act_1", REELS, DAY, "USD", "America/New_York", NOW,
     spend=10_00, impressions=1000, clicks=10, reach=900, conversions=1.5, conversion_value=30_00,
@@ -29,17 +29,19 @@ ROW = SpendRow(
 async def stores(store_url, tmp_path):
     """A store, and two workspaces it knows."""
     if store_url is None:
-        yield MemorySpend(), uuid4(), uuid4()
+        yield MemoryAdSpend(), uuid4(), uuid4()
         return
-    directory = REGISTRY.open("workspace", store_url, folder=tmp_path)
+    directory = REGISTRY.open_adapter("workspace", store_url, folder=tmp_path)
     await directory.start()
-    founded = [await found_workspace(directory, NOW, name=name) for name in ("One", "Other")]
-    yield directory, *(each.workspace.id for each in founded)
+    initialized_deployment = [
+        await create_workspace_with_keys(directory, NOW, name=name) for name in ("One", "Other")
+    ]
+    yield directory, *(each.workspace.id for each in initialized_deployment)
     await directory.aclose()
 
 
-def plan(workspace_id, *by, level=Level.CAMPAIGN, **asked):
-    return SpendPlan(workspace_id, DAY, DAY + timedelta(days=30), level, by, **asked)
+def plan(workspace_id, *by, level=AdLevel.CAMPAIGN, **asked):
+    return SpendQuery(workspace_id, DAY, DAY + timedelta(days=30), level, by, **asked)
 
 
 def later(row, hours=1, **said):
@@ -76,14 +78,14 @@ async def test_what_the_platform_leaves_out_makes_a_sum_unknown_and_no_zero(stor
 
 async def test_currencies_and_levels_are_never_added_to_each_other(stores):
     store, workspace_id, _ = stores
-    group = Entity(Level.GROUP, "c1", "reels", "g1", "adults")
+    group = AdEntity(AdLevel.GROUP, "c1", "reels", "g1", "adults")
     euros = replace(ROW, account_id="act_2", currency="EUR", spend=5_00)
     await store.add_spend(workspace_id, [ROW, euros, replace(ROW, entity=group, spend=9_00)])
     assert {sums.currency: sums.spend for sums in await store.spend(plan(workspace_id))} == {
         "USD": 10_00,
         "EUR": 5_00,
     }
-    (found,) = await store.spend(plan(workspace_id, "group_id", "campaign_name", level=Level.GROUP))
+    (found,) = await store.spend(plan(workspace_id, "group_id", "campaign_name", level=AdLevel.GROUP))
     assert (found.keys, found.spend) == (("g1", "reels"), 9_00)
 
 
@@ -93,7 +95,7 @@ async def test_an_entity_is_called_as_it_was_last(stores):
     renamed = replace(REELS, campaign_name="reels 2", status="paused")
     await store.add_spend(workspace_id, [later(replace(ROW, day=DAY + timedelta(days=1)), entity=renamed)])
     await store.add_spend(workspace_id, [later(ROW, -1, entity=replace(REELS, campaign_name="old"))])
-    assert await store.entities(workspace_id, Level.CAMPAIGN) == [("meta", "act_1", renamed)]
+    assert await store.entities(workspace_id, AdLevel.CAMPAIGN) == [("meta", "act_1", renamed)]
     (found,) = await store.spend(plan(workspace_id, "campaign_name"))
     assert (found.keys, found.spend) == (("reels 2",), 20_00)
 
@@ -102,9 +104,9 @@ async def test_spend_belongs_to_its_workspace(stores):
     store, workspace_id, other = stores
     await store.add_spend(workspace_id, [ROW])
     assert await store.spend(plan(other)) == []
-    assert await store.entities(other, Level.CAMPAIGN) == []
-    assert await store.spending_platforms(other) == frozenset()
-    assert await store.spending_platforms(workspace_id) == {"meta"}
+    assert await store.entities(other, AdLevel.CAMPAIGN) == []
+    assert await store.list_platforms_with_spend(other) == frozenset()
+    assert await store.list_platforms_with_spend(workspace_id) == {"meta"}
 
 
 async def test_no_spend_has_no_sums(stores):
@@ -115,14 +117,14 @@ async def test_no_spend_has_no_sums(stores):
 
 def drawn(chance):
     """A row of a small world: the same days over and over, restated, renamed, in any order."""
-    level = chance.choice(list(Level))
+    level = chance.choice(list(AdLevel))
     campaign, group, ad = (chance.choice(ids) for ids in (("c1", "c2"), ("g1", "g2"), ("a1", "a2")))
-    entity = Entity(
+    entity = AdEntity(
         level, campaign, chance.choice(["Sale", "sale", None]), status=chance.choice(["on", "off"])
     )
-    if level is not Level.CAMPAIGN:
+    if level is not AdLevel.CAMPAIGN:
         entity = replace(entity, group_id=group, group_name=chance.choice(["all", None]))
-    if level is Level.AD:
+    if level is AdLevel.AD:
         entity = replace(entity, ad_id=ad, ad_name=chance.choice(["film", "still"]))
 
     def figure(most):
@@ -144,14 +146,14 @@ def sorted_sums(found):
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_database_says_what_its_oracle_says(stores, seed):
     store, workspace_id, _ = stores
-    oracle, chance = MemorySpend(), Random(seed)
+    oracle, chance = MemoryAdSpend(), Random(seed)
     for size in (40, 1, 60):
         rows = [drawn(chance) for _ in range(size)]
         for each in (store, oracle):
             await each.add_spend(workspace_id, rows)
     names = ["platform", "account_id", "campaign_id", "campaign_name", "group_name", "ad_id", "day"]
-    for level in Level:
-        assert await store.entities(workspace_id, level) == await oracle.entities(workspace_id, level)
+    for level in AdLevel:
+        assert await store.entities(workspace_id, level) == await oracle.list_ad_entities(workspace_id, level)
         for _ in range(6):
             by = chance.sample(names, chance.randint(0, 4))
             asked = plan(workspace_id, *by, level=level, platforms=chance.choice([None, ["meta"], []]))
@@ -165,14 +167,14 @@ async def test_spend_that_cannot_be_read_is_unknown_and_never_none(stores, monke
     def broken():
         raise StoreUnavailable
 
-    if isinstance(store, MemorySpend):
+    if isinstance(store, MemoryAdSpend):
         store.down = True
     else:
         monkeypatch.setattr(store._database, "read", broken)
     for read in (
         store.spend(plan(workspace_id)),
-        store.entities(workspace_id, Level.AD),
-        store.spending_platforms(workspace_id),
+        store.list_ad_entities(workspace_id, AdLevel.AD),
+        store.list_platforms_with_spend(workspace_id),
     ):
         with pytest.raises(StoreUnavailable):
             await read

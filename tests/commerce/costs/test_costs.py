@@ -2,11 +2,11 @@
 
 import pytest
 
-from service_core.commerce.costs.model import KnownBy
-from service_core.insight.ports import StoreUnavailable
-from tests.commerce.ads.advertising import campaign, connect, row, spent
-from tests.commerce.costs.pricing import cost, costing, sells
-from tests.insight.served import STORES, serving
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.costs.models import ItemIdType
+from tests.analytics.deployment import STORES, run_deployment
+from tests.commerce.ads.ad_spend_data import ad_campaign, connect_ad_platform, save_spend, spend_row
+from tests.commerce.costs.cost_data import add_order, item_cost, save_costs
 
 WEEK = {"start_date": "2026-07-01T04:00Z", "end_date": "2026-07-08T04:00Z"}
 DAYS = {"from": "2026-07-01", "to": "2026-07-07"}
@@ -24,27 +24,29 @@ UNKNOWN = {"cogs": None, "shipping_costs": None, "profit": None, "margin": None}
 
 @pytest.fixture(params=STORES)
 async def shop(request, tmp_path):
-    async with serving(request.param, tmp_path) as served:
+    async with run_deployment(request.param, tmp_path) as served:
         yield await served.workspace()
 
 
 async def a_week(shop):
     """162.00 of shirts and a cap, of which 25.00 came back; shirts cost more from the fourth on, in New York."""
-    await connect(shop, "meta")
-    await spent(shop, row("meta", campaign("c1"), "2026-07-01", spend=100_00, conversion_value=1_00))
-    await costing(
-        shop,
-        cost("SHIRT", "8.00", "1.00"),
-        cost("SHIRT", "9.50", "1.25", since="2026-07-04"),
-        cost("22", "3.335", "0.50", by=KnownBy.VARIANT),
+    await connect_ad_platform(shop, "meta")
+    await save_spend(
+        shop, spend_row("meta", ad_campaign("c1"), "2026-07-01", spend=100_00, conversion_value=1_00)
     )
-    sells(shop, "O1", "2026-07-02T10:00", 62_00, ("SHIRT", 2, "25.00"))
+    await save_costs(
+        shop,
+        item_cost("SHIRT", "8.00", "1.00"),
+        item_cost("SHIRT", "9.50", "1.25", since="2026-07-04"),
+        item_cost("22", "3.335", "0.50", by=ItemIdType.VARIANT),
+    )
+    add_order(shop, "O1", "2026-07-02T10:00", 62_00, ("SHIRT", 2, "25.00"))
     cap = {"variant_id": 22, "price": 12}
     shop.story.events[-1].event_data["items"].append(cap)
-    sells(shop, "O2", "2026-07-04T03:59", 25_00, ("SHIRT", 1, "25.00"))
-    sells(shop, "O3", "2026-07-04T04:00", 75_00, ("SHIRT", 3, "25.00"))
-    sells(shop, "O1", "2026-07-06T10:00", 25_00, ("SHIRT", 1, None), name="refund")
-    sells(shop, "O4", "2026-07-08T05:00", 25_00, ("SHIRT", 1, "25.00"))
+    add_order(shop, "O2", "2026-07-04T03:59", 25_00, ("SHIRT", 1, "25.00"))
+    add_order(shop, "O3", "2026-07-04T04:00", 75_00, ("SHIRT", 3, "25.00"))
+    add_order(shop, "O1", "2026-07-06T10:00", 25_00, ("SHIRT", 1, None), name="refund")
+    add_order(shop, "O4", "2026-07-08T05:00", 25_00, ("SHIRT", 1, "25.00"))
 
 
 async def metrics(shop, *ids, **asked):
@@ -87,7 +89,7 @@ async def test_refunds_by_order_take_back_costs_on_the_day_of_the_order(shop):
 
 async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how_much_has_one(shop):
     await a_week(shop)
-    sells(shop, "O5", "2026-07-05T10:00", 38_00, ("MUG", 2, 19))
+    add_order(shop, "O5", "2026-07-05T10:00", 38_00, ("MUG", 2, 19))
     await shop.knows()
     answer = await shop.get("/commerce-metrics", **WEEK)
     assert {id_: answer[id_] for id_ in UNKNOWN} == UNKNOWN
@@ -95,7 +97,7 @@ async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how
     assert await metrics(shop, *METRICS) == dict.fromkeys(METRICS, (None, "insufficient_data"))
     by_day = await query(shop, "cogs", interval="day")
     assert [row["cogs"] for row in by_day] == [0, 19.34, 8.0, 28.5, None, -8.0, 0]
-    await costing(shop, cost("MUG", 4))
+    await save_costs(shop, item_cost("MUG", 4))
     assert (await metrics(shop, "cogs", "shipping_costs")) == {
         "cogs": (55.84, None),
         "shipping_costs": (None, "insufficient_data"),
@@ -105,29 +107,31 @@ async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how
 
 
 async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amount(shop):
-    await costing(shop, cost("SHIRT", 1, 0), cost("pro", 0, 0), cost("LATE", 1, 0, since="2026-07-05"))
-    sells(shop, "O1", "2026-07-02T10:00", 75_00, ("SHIRT", 3, 25))
+    await save_costs(
+        shop, item_cost("SHIRT", 1, 0), item_cost("pro", 0, 0), item_cost("LATE", 1, 0, since="2026-07-05")
+    )
+    add_order(shop, "O1", "2026-07-02T10:00", 75_00, ("SHIRT", 3, 25))
     shop.story.happens(
         "subscription_renewed", at="2026-07-02", visitor="A", revenue=25_00, event_data={"product_id": "pro"}
     )
     await shop.knows()
     assert await metrics(shop, "cogs") == {"cogs": (3.0, None)}
-    sells(shop, "O2", "2026-07-03T10:00", 100_00)
+    add_order(shop, "O2", "2026-07-03T10:00", 100_00)
     await shop.knows(shop.story.events[-1])
     assert await metrics(shop, "cogs") == {"cogs": (None, "insufficient_data")}
     answer = await shop.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.5
-    sells(shop, "O3", "2026-07-04T10:00", 20_00, ("LATE", 1, 20))
+    add_order(shop, "O3", "2026-07-04T10:00", 20_00, ("LATE", 1, 20))
     await shop.knows(shop.story.events[-1])
     answer = await shop.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.454545
 
 
 async def test_costs_go_by_provider_and_the_currency_of_the_order(shop):
-    await costing(shop, cost("SHIRT", 2, 1))
-    sells(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
-    sells(shop, "O2", "2026-07-02T11:00", 20_00, ("SHIRT", 2, 10), name="order_paid", source="shopify")
-    sells(shop, "O1", "2026-07-02T11:00", 10_00, source="stripe")
+    await save_costs(shop, item_cost("SHIRT", 2, 1))
+    add_order(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    add_order(shop, "O2", "2026-07-02T11:00", 20_00, ("SHIRT", 2, 10), name="order_paid", source="shopify")
+    add_order(shop, "O1", "2026-07-02T11:00", 10_00, source="stripe")
     await shop.knows()
     rows = await query(shop, "net_revenue", "cogs", "gross_profit", dimensions=["provider"])
     assert {row["provider"]: (row["net_revenue"], row["cogs"], row["gross_profit"]) for row in rows} == {
@@ -141,8 +145,8 @@ async def test_costs_go_by_provider_and_the_currency_of_the_order(shop):
 
 
 async def test_costs_in_another_currency_need_a_rate_and_nothing_needs_none(shop):
-    await costing(shop, cost("SHIRT", 2, 0, currency="EUR"))
-    sells(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    await save_costs(shop, item_cost("SHIRT", 2, 0, currency="EUR"))
+    add_order(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
     await shop.knows()
     assert await metrics(shop, "cogs", "shipping_costs") == {
         "cogs": (None, "missing_fx_rate"),
@@ -153,7 +157,7 @@ async def test_costs_in_another_currency_need_a_rate_and_nothing_needs_none(shop
 async def test_without_an_import_costs_are_no_cost_data_and_without_a_sale_nothing(shop):
     await shop.knows()
     assert await metrics(shop, "cogs") == {"cogs": (None, "no_cost_data")}
-    await costing(shop, cost("SHIRT", 2, 0))
+    await save_costs(shop, item_cost("SHIRT", 2, 0))
     assert await metrics(shop, "cogs") == {"cogs": (0.0, None)}
     answer = await shop.get("/commerce-metrics", **WEEK)
     assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": None}
@@ -161,8 +165,8 @@ async def test_without_an_import_costs_are_no_cost_data_and_without_a_sale_nothi
 
 @pytest.mark.parametrize("method", ["costs", "has_costs"])
 async def test_costs_that_cannot_be_read_are_unverified(shop, monkeypatch, method):
-    await costing(shop, cost("SHIRT", 2, 0))
-    sells(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    await save_costs(shop, item_cost("SHIRT", 2, 0))
+    add_order(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
     await shop.knows()
 
     async def away(*_):

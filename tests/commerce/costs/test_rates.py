@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.commerce.costs.pricing import cost, costing, sells
-from tests.commerce.fx.trading import rated, trading
-from tests.insight.served import STORES
+from tests.analytics.deployment import STORES
+from tests.commerce.costs.cost_data import add_order, item_cost, save_costs
+from tests.commerce.fx.exchange_rate_data import deployment_with_rates, save_rates
 
 DAYS = {"from": "2026-07-01", "to": "2026-07-07"}
 
 
 @pytest.fixture(params=STORES)
 async def shop(request, tmp_path):
-    async with trading(tmp_path, request.param) as served:
+    async with deployment_with_rates(tmp_path, request.param) as served:
         yield await served.workspace()
 
 
@@ -21,13 +21,13 @@ async def metrics(shop, *ids, **asked):
 
 
 async def test_a_cost_has_the_rate_of_the_day_of_sale_and_what_came_back_that_of_its_sale(shop):
-    await costing(shop, cost("SHIRT", 10, 1, currency="EUR"), cost("CAP", 3, 0))
+    await save_costs(shop, item_cost("SHIRT", 10, 1, currency="EUR"), item_cost("CAP", 3, 0))
     days = {"2026-06-20": "1.10", "2026-06-29": "1.10", "2026-07-01": "1.20", "2026-07-03": "1.25"}
-    await rated(shop, {day: {"USD": rate} for day, rate in days.items()})
-    sells(shop, "O0", "2026-06-21T12:00", 50_00, ("SHIRT", 2, 25))
-    sells(shop, "O1", "2026-07-02T12:00", 50_00, ("SHIRT", 2, 25), ("CAP", 1, 5))
-    sells(shop, "O2", "2026-07-04T03:00", 25_00, ("SHIRT", 1, 25))
-    sells(shop, "O0", "2026-07-05T12:00", 25_00, ("SHIRT", 1, 25), name="refund")
+    await save_rates(shop, {day: {"USD": rate} for day, rate in days.items()})
+    add_order(shop, "O0", "2026-06-21T12:00", 50_00, ("SHIRT", 2, 25))
+    add_order(shop, "O1", "2026-07-02T12:00", 50_00, ("SHIRT", 2, 25), ("CAP", 1, 5))
+    add_order(shop, "O2", "2026-07-04T03:00", 25_00, ("SHIRT", 1, 25))
+    add_order(shop, "O0", "2026-07-05T12:00", 25_00, ("SHIRT", 1, 25), name="refund")
     await shop.knows()
     assert await metrics(shop, "cogs", "shipping_costs") == {
         "cogs": (28.5, None),  # 2 x 12.00 + 3.00 + 12.50, and 11.00 back
@@ -38,14 +38,14 @@ async def test_a_cost_has_the_rate_of_the_day_of_sale_and_what_came_back_that_of
 
 
 async def test_a_day_of_sale_without_a_rate_leaves_the_sum_unknown(shop):
-    await costing(shop, cost("SHIRT", 10, 0, currency="EUR", since="2026-06-01"))
-    await rated(shop, {"2026-07-05": {"USD": "1.20"}})
-    sells(shop, "O1", "2026-07-06T12:00", 25_00, ("SHIRT", 1, 25))
+    await save_costs(shop, item_cost("SHIRT", 10, 0, currency="EUR", since="2026-06-01"))
+    await save_rates(shop, {"2026-07-05": {"USD": "1.20"}})
+    add_order(shop, "O1", "2026-07-06T12:00", 25_00, ("SHIRT", 1, 25))
     await shop.knows()
     assert await metrics(shop, "cogs", "shipping_costs") == {
         "cogs": (12.0, None),
         "shipping_costs": (0.0, None),
     }
-    sells(shop, "O2", "2026-07-02T12:00", 25_00, ("SHIRT", 1, 25))
+    add_order(shop, "O2", "2026-07-02T12:00", 25_00, ("SHIRT", 1, 25))
     await shop.knows(shop.story.events[-1])
     assert await metrics(shop, "cogs") == {"cogs": (None, "missing_fx_rate")}

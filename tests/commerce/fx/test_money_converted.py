@@ -2,11 +2,11 @@
 
 import pytest
 
-from service_core.testing.story import campaign
-from tests.commerce.ads.advertising import campaign as ad_campaign
-from tests.commerce.ads.advertising import connect, row, spent
-from tests.commerce.fx.trading import rated, trading
-from tests.insight.served import STORES
+from service_core.testing.event_builder import campaign
+from tests.analytics.deployment import STORES
+from tests.commerce.ads.ad_spend_data import ad_campaign as ad_campaign
+from tests.commerce.ads.ad_spend_data import connect_ad_platform, save_spend, spend_row
+from tests.commerce.fx.exchange_rate_data import deployment_with_rates, save_rates
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 RATES = {"2026-07-01": {"USD": "1.10", "JPY": "165"}, "2026-07-03": {"USD": "1.20"}}
@@ -14,7 +14,7 @@ RATES = {"2026-07-01": {"USD": "1.10", "JPY": "165"}, "2026-07-03": {"USD": "1.2
 
 @pytest.fixture
 async def shop(request, tmp_path):
-    async with trading(tmp_path, getattr(request, "param", "memory")) as served:
+    async with deployment_with_rates(tmp_path, getattr(request, "param", "memory")) as served:
         yield await served.workspace(timezone="UTC")
 
 
@@ -42,7 +42,7 @@ async def test_every_door_tells_the_same_money(sold):
     names = ("revenue", "refunds", "net_revenue", "aov", "attributed_net_revenue", "orders")
     without = ["missing_fx_rate"] * 5 + [3]
     assert await values(sold, *names) == without
-    await rated(sold, RATES)
+    await save_rates(sold, RATES)
     assert await values(sold, *names) == [26.0, 5.5, 20.5, 8.67, 15.5, 3]
     told = await sold.get("/revenue", **_dates())
     assert (told["combined"]["revenue"], told["combined"]["net_revenue"]) == (26.0, 20.5)
@@ -63,7 +63,7 @@ async def test_every_door_tells_the_same_money(sold):
 
 
 async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase(shop):
-    await rated(shop, RATES | {"2026-06-19": {"USD": "1.05"}})
+    await save_rates(shop, RATES | {"2026-06-19": {"USD": "1.05"}})
     page = {"visitor": "A1", "session": "s1", **campaign("google", "cpc", "spring")}
     shop.story.happens("page_view", at="2026-06-20", **page)
     shop.story.happens("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
@@ -73,7 +73,7 @@ async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase
 
 
 async def test_rows_keep_the_currency_they_were_paid_in(sold):
-    await rated(sold, RATES)
+    await save_rates(sold, RATES)
     plan = {
         "metrics": ["revenue", "orders"],
         "date_range": WEEK,
@@ -89,7 +89,7 @@ async def test_rows_keep_the_currency_they_were_paid_in(sold):
 
 
 async def test_a_full_refund_nets_to_nothing_whatever_rates_did_meanwhile(shop):
-    await rated(shop, RATES)
+    await save_rates(shop, RATES)
     order = {"visitor": "A1", "currency": "EUR", "order_id": "O1"}
     shop.story.happens("purchase", at="2026-07-01", revenue=99_99, **order)
     shop.story.happens("refund", at="2026-07-06", revenue=-99_99, **order)
@@ -98,7 +98,7 @@ async def test_a_full_refund_nets_to_nothing_whatever_rates_did_meanwhile(shop):
 
 
 async def test_of_money_without_a_rate_no_sum_is_told_and_others_are(sold):
-    await rated(sold, RATES)
+    await save_rates(sold, RATES)
     sold.story.happens("purchase", at="2026-07-04", visitor="A9", revenue=1, currency="XTS")
     await sold.knows(sold.story.events[-1])
     assert await values(sold, "revenue", "orders", "refunds") == ["missing_fx_rate", 4, 5.5]
@@ -107,10 +107,10 @@ async def test_of_money_without_a_rate_no_sum_is_told_and_others_are(sold):
 
 
 async def test_spend_and_what_it_brought_in_meet_in_one_currency(sold):
-    await connect(sold, "meta")
-    await spent(sold, row("meta", ad_campaign("c1"), "2026-07-01", currency="EUR", spend=10_00))
+    await connect_ad_platform(sold, "meta")
+    await save_spend(sold, spend_row("meta", ad_campaign("c1"), "2026-07-01", currency="EUR", spend=10_00))
     assert await values(sold, "mer") == ["missing_fx_rate"]
-    await rated(sold, RATES)
+    await save_rates(sold, RATES)
     assert await values(sold, "ad_spend", "mer") == [11.0, 1.863636]
 
 
@@ -120,7 +120,7 @@ async def test_people_and_cohorts_are_worth_as_much(sold):
     week = {"start_date": "2026-07-01", "end_date": "2026-07-08", "granularity": "day"}
     assert [one["revenue"] for one in (await sold.get("/users", **people))["users"]] == [None, 5.0]
     assert (await sold.get("/ltv", **week))["rows"][0]["revenue"] is None
-    await rated(sold, RATES)
+    await save_rates(sold, RATES)
     users = (await sold.get("/users", **people))["users"]
     assert [one["revenue"] for one in users] == [21.0, 5.0]
     rows = (await sold.get("/ltv", **week))["rows"]

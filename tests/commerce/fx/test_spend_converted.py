@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.commerce.ads.advertising import campaign, connect, row, spent
-from tests.commerce.fx.trading import rated, trading
+from tests.commerce.ads.ad_spend_data import ad_campaign, connect_ad_platform, save_spend, spend_row
+from tests.commerce.fx.exchange_rate_data import deployment_with_rates, save_rates
 
 WEEK = {"date_from": "2026-07-01", "date_through": "2026-07-07"}
 ASKED = {"from": "2026-07-01", "to": "2026-07-07"}
@@ -11,22 +11,22 @@ ASKED = {"from": "2026-07-01", "to": "2026-07-07"}
 
 @pytest.fixture
 async def shop(tmp_path):
-    async with trading(tmp_path) as served:
+    async with deployment_with_rates(tmp_path) as served:
         shop = await served.workspace()
-        await connect(shop, "meta")
+        await connect_ad_platform(shop, "meta")
         yield shop
 
 
 def euros(day, **figures):
-    return row("meta", campaign("e"), day, account="act_2", currency="EUR", **figures)
+    return spend_row("meta", ad_campaign("e"), day, account="act_2", currency="EUR", **figures)
 
 
 def yen(day, **figures):
-    return row("meta", campaign("y"), day, account="act_3", currency="JPY", **figures)
+    return spend_row("meta", ad_campaign("y"), day, account="act_3", currency="JPY", **figures)
 
 
 def dollars(day, **figures):
-    return row("meta", campaign("d"), day, **figures)
+    return spend_row("meta", ad_campaign("d"), day, **figures)
 
 
 async def query(shop, **asked):
@@ -35,8 +35,8 @@ async def query(shop, **asked):
 
 
 async def test_each_day_is_worth_what_its_rate_says_and_rows_keep_their_currency(shop):
-    await rated(shop, {"2026-07-01": {"USD": "1.10", "JPY": "165"}, "2026-07-03": {"USD": "1.20"}})
-    await spent(
+    await save_rates(shop, {"2026-07-01": {"USD": "1.10", "JPY": "165"}, "2026-07-03": {"USD": "1.20"}})
+    await save_spend(
         shop,
         dollars("2026-07-01", spend=10_00, clicks=10),
         euros("2026-07-01", spend=10_00, clicks=10),  # 11.00
@@ -57,8 +57,8 @@ async def test_each_day_is_worth_what_its_rate_says_and_rows_keep_their_currency
 
 
 async def test_a_day_without_a_rate_is_unknown_and_so_is_every_sum_with_it(shop):
-    await rated(shop, {"2026-07-03": {"USD": "1.20"}})
-    await spent(
+    await save_rates(shop, {"2026-07-03": {"USD": "1.20"}})
+    await save_spend(
         shop,
         dollars("2026-07-02", spend=1_00),
         euros("2026-07-02", spend=1_00),
@@ -68,21 +68,21 @@ async def test_a_day_without_a_rate_is_unknown_and_so_is_every_sum_with_it(shop)
     by_day = await query(shop, interval="day")
     assert [row[1] for row in by_day["rows"]] == [0, None, 0, 1.2, 0, 0, 0]
     assert by_day["meta"]["unavailable"] == [{"metric": "ad_spend", "reason": "missing_fx_rate"}]
-    await rated(shop, {"2026-07-01": {"USD": "1.10"}})
+    await save_rates(shop, {"2026-07-01": {"USD": "1.10"}})
     assert (await shop.get("/ads", **WEEK))["totals"]["spend"] == 3.3
 
 
 async def test_a_currency_that_comes_later_is_converted_too(shop):
-    await rated(shop, {"2026-07-01": {"USD": "1.10", "JPY": "165"}})
-    await spent(shop, euros("2026-07-01", spend=1_00))
+    await save_rates(shop, {"2026-07-01": {"USD": "1.10", "JPY": "165"}})
+    await save_spend(shop, euros("2026-07-01", spend=1_00))
     assert (await shop.get("/ads", **WEEK))["totals"]["spend"] == 1.1
-    await spent(shop, yen("2026-07-01", spend=300))
+    await save_spend(shop, yen("2026-07-01", spend=300))
     assert (await shop.get("/ads", **WEEK))["totals"]["spend"] == 3.1
-    await spent(shop, row("meta", campaign("x"), "2026-07-01", currency="XTS", spend=1))
+    await save_spend(shop, spend_row("meta", ad_campaign("x"), "2026-07-01", currency="XTS", spend=1))
     assert (await shop.get("/ads", **WEEK))["totals"]["spend"] is None
 
 
 async def test_what_is_added_is_rounded_once(shop):
-    await rated(shop, {"2026-07-01": {"USD": "1.005"}})
-    await spent(shop, *(euros(f"2026-07-0{day}", spend=1_00) for day in range(1, 5)))
+    await save_rates(shop, {"2026-07-01": {"USD": "1.005"}})
+    await save_spend(shop, *(euros(f"2026-07-0{day}", spend=1_00) for day in range(1, 5)))
     assert (await shop.get("/ads", **WEEK))["totals"]["spend"] == 4.02

@@ -4,9 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from service_core.commerce.subscriptions.model import SubscriptionStatus
-from tests.commerce.fx.trading import rated, trading
-from tests.commerce.subscriptions.selling import CHARGED, FIRST, MONTHLY, at, connect, told
+from service_core.commerce.subscriptions.models import SubscriptionStatus
+from tests.commerce.fx.exchange_rate_data import deployment_with_rates, save_rates
+from tests.commerce.subscriptions.subscription_data import (
+    CHARGE_PAYMENT,
+    FIRST,
+    MONTHLY,
+    connect_revenue_provider,
+    save_subscription_facts,
+    state_on_day,
+)
 
 JUNE = {"from": "2026-06-01", "to": "2026-06-30"}
 EUROS = replace(MONTHLY, currency="EUR")
@@ -14,9 +21,9 @@ EUROS = replace(MONTHLY, currency="EUR")
 
 @pytest.fixture
 async def shop(tmp_path):
-    async with trading(tmp_path) as served:
+    async with deployment_with_rates(tmp_path) as served:
         shop = await served.workspace(timezone="UTC")
-        await connect(shop)
+        await connect_revenue_provider(shop)
         yield shop
 
 
@@ -31,9 +38,9 @@ async def movements(shop):
 
 
 async def test_worth_follows_the_rate_of_the_end_and_movements_that_of_their_day(shop):
-    await rated(shop, {f"2026-06-{day:02}": {"USD": f"1.{day:02}"} for day in range(1, 31)})
+    await save_rates(shop, {f"2026-06-{day:02}": {"USD": f"1.{day:02}"} for day in range(1, 31)})
     dollars = replace(MONTHLY, subscription_id="sub_2")
-    await told(shop, EUROS, at(EUROS, 10, amount=1500), dollars)
+    await save_subscription_facts(shop, EUROS, state_on_day(EUROS, 10, amount=1500), dollars)
     names = "mrr", "arr", "mrr_new", "mrr_expansion", "active_subscriptions"
     assert await values(shop, *names) == [
         29.5,
@@ -49,17 +56,19 @@ async def test_worth_follows_the_rate_of_the_end_and_movements_that_of_their_day
 
 
 async def test_what_was_there_before_changes_by_its_rate_alone(shop):
-    await rated(shop, {"2026-05-31": {"USD": "1.10"}, "2026-06-30": {"USD": "1.20"}})
-    await told(shop, replace(EUROS, at=FIRST.replace(month=5), started_at=FIRST.replace(month=5)))
+    await save_rates(shop, {"2026-05-31": {"USD": "1.10"}, "2026-06-30": {"USD": "1.20"}})
+    await save_subscription_facts(
+        shop, replace(EUROS, at=FIRST.replace(month=5), started_at=FIRST.replace(month=5))
+    )
     moved = await movements(shop)
     assert (moved["start_mrr"], moved["fx"], moved["end_mrr"]) == (11.0, 1.0, 12.0)
 
 
 async def test_charges_are_worth_what_the_rate_of_their_day_says(shop):
-    await rated(shop, {"2026-06-01": {"USD": "1.10"}, "2026-06-09": {"USD": "1.20"}})
-    first = replace(CHARGED, currency="EUR")
+    await save_rates(shop, {"2026-06-01": {"USD": "1.10"}, "2026-06-09": {"USD": "1.20"}})
+    first = replace(CHARGE_PAYMENT, currency="EUR")
     later = replace(first, message_id="c2", at=FIRST.replace(day=9))
-    await told(shop, EUROS, deeds=[first, later])
+    await save_subscription_facts(shop, EUROS, payments=[first, later])
     assert await values(shop, "subscription_revenue") == [23.0]
     by_day = {"metrics": ["subscription_revenue", "mrr_new"], "date_range": JUNE, "interval": "day"}
     rows = (await shop.post("/query", by_day | {"format": "compact"}))["rows"]
@@ -69,8 +78,8 @@ async def test_charges_are_worth_what_the_rate_of_their_day_says(shop):
 
 
 async def test_a_sum_is_unknown_where_one_of_its_days_has_no_rate_and_others_are_known(shop):
-    await rated(shop, {"2026-06-09": {"USD": "1.20"}})
-    await told(shop, MONTHLY, replace(EUROS, subscription_id="sub_2"), at(replace(EUROS, subscription_id="sub_2"), 9,
+    await save_rates(shop, {"2026-06-09": {"USD": "1.20"}})
+    await save_subscription_facts(shop, MONTHLY, replace(EUROS, subscription_id="sub_2"), state_on_day(replace(EUROS, subscription_id="sub_2"), 9,
         status=SubscriptionStatus.EXPIRED))  # fmt: skip
     names = "mrr", "mrr_new", "mrr_churn", "mrr_expansion", "new_subscriptions", "churned_subscriptions"
     assert await values(shop, *names) == [10.0, "missing_fx_rate", -12.0, 0, 2, 1]

@@ -5,12 +5,12 @@ from decimal import Decimal
 
 import pytest
 
+from service_core.analytics.connections.providers import PROVIDERS
+from service_core.commerce.providers.app_stores.billing_interval import nearest_billing_interval
 from service_core.commerce.providers.app_stores.events import map_app_store
-from service_core.commerce.providers.app_stores.model import AppStoreKind, AppStoreMessage
-from service_core.commerce.providers.app_stores.periods import period_of
-from service_core.commerce.subscriptions.model import Interval, SubscriptionStatus
-from service_core.commerce.subscriptions.told import told
-from service_core.insight.connections.providers import PROVIDERS
+from service_core.commerce.providers.app_stores.models import AppStoreNotification, NotificationKind
+from service_core.commerce.subscriptions.merge_states import accumulate_states
+from service_core.commerce.subscriptions.models import Interval, SubscriptionStatus
 
 BEGUN = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -34,26 +34,26 @@ BEGUN = datetime(2026, 1, 31, tzinfo=UTC)
     ],
 )
 def test_a_price_pays_for_the_nearest_period_that_is_sold(days, period):
-    assert period_of(BEGUN, BEGUN + timedelta(days=days)) == period
+    assert nearest_billing_interval(BEGUN, BEGUN + timedelta(days=days)) == period
 
 
 def test_a_period_without_an_end_tells_no_interval():
-    assert period_of(BEGUN, None) == (None, 1)
-    assert period_of(BEGUN, BEGUN) == (None, 1)
+    assert nearest_billing_interval(BEGUN, None) == (None, 1)
+    assert nearest_billing_interval(BEGUN, BEGUN) == (None, 1)
 
 
 def test_the_names_of_events_are_those_the_provider_is_known_for():
-    kinds = {map_app_store(message(kind), "revenuecat", "a").event_name for kind in AppStoreKind}
+    kinds = {map_app_store(message(kind), "revenuecat", "a").event_name for kind in NotificationKind}
     trials = {"trial_started", "trial_converted"}
     assert kinds | trials == set(PROVIDERS["revenuecat"].event_names)
 
 
 def message(kind, day=0, **said):
     at = BEGUN + timedelta(days=day)
-    return AppStoreMessage(
+    return AppStoreNotification(
         id=f"m{day}",
         kind=kind,
-        told_at=at,
+        notified_at=at,
         subscription_id="sub_1",
         transaction_id=f"t{day}",
         purchased_at=at,
@@ -66,14 +66,16 @@ def message(kind, day=0, **said):
 def test_a_life_from_trial_to_expiration_keeps_its_price_and_its_start():
     paid = Decimal("9.99")
     life = (
-        message(AppStoreKind.INITIAL_PURCHASE, trial=True, price=Decimal(0)),
-        message(AppStoreKind.RENEWAL, 7, converts_trial=True, price=paid),
-        message(AppStoreKind.BILLING_ISSUE, 37, price=Decimal(0)),
-        message(AppStoreKind.RENEWAL, 39, price=paid),
-        message(AppStoreKind.CANCELLATION, 50, price=Decimal(0), reason="UNSUBSCRIBE"),
-        message(AppStoreKind.EXPIRATION, 69, price=Decimal(0), reason="UNSUBSCRIBE"),
+        message(NotificationKind.INITIAL_PURCHASE, trial=True, price=Decimal(0)),
+        message(NotificationKind.RENEWAL, 7, converts_trial=True, price=paid),
+        message(NotificationKind.BILLING_ISSUE, 37, price=Decimal(0)),
+        message(NotificationKind.RENEWAL, 39, price=paid),
+        message(NotificationKind.CANCELLATION, 50, price=Decimal(0), reason="UNSUBSCRIBE"),
+        message(NotificationKind.EXPIRATION, 69, price=Decimal(0), reason="UNSUBSCRIBE"),
     )
-    states = [*told(state for one in life for state in map_app_store(one, "revenuecat", "a").states)]
+    states = [
+        *accumulate_states(state for one in life for state in map_app_store(one, "revenuecat", "a").states)
+    ]
     assert [state.status for state in states] == [
         SubscriptionStatus.TRIALING,
         SubscriptionStatus.ACTIVE,
@@ -90,5 +92,5 @@ def test_a_life_from_trial_to_expiration_keeps_its_price_and_its_start():
 
 
 def test_a_period_that_costs_nothing_does_not_say_what_the_next_one_costs():
-    (state,) = map_app_store(message(AppStoreKind.RENEWAL, price=Decimal(0)), "revenuecat", "a").states
+    (state,) = map_app_store(message(NotificationKind.RENEWAL, price=Decimal(0)), "revenuecat", "a").states
     assert (state.status, state.amount) == (SubscriptionStatus.ACTIVE, None)

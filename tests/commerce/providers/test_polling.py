@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service_core.commerce.providers.polling import ProviderReading
-from service_core.insight.connections.model import ConnectionStatus
-from service_core.insight.ports import StoreUnavailable
-from service_core.testing.ad_platform import RETRY_SECONDS, Trouble
-from tests.ad_api import Answer
-from tests.ad_api import serving as listening
-from tests.commerce.providers.askable import TILLS, ShopifyTill, StripeTill, connect
-from tests.commerce.providers.door import opened
-from tests.insight.served import NOW
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.providers.poll import ProviderSync
+from service_core.testing.ad_platform import RETRY_SECONDS, ServerFailure
+from tests.analytics.deployment import NOW
+from tests.commerce.providers.fake_providers import FAKE_PROVIDERS, FakeShopify, FakeStripe, connect_provider
+from tests.commerce.providers.webhook_client import open_webhook_client
+from tests.fixtures.stub_platform_api import StubResponse
+from tests.fixtures.stub_platform_api import serve_api as listening
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FIRST = NOW - timedelta(days=6)
@@ -30,7 +30,7 @@ class Shop:
 
     def __init__(self, door, client, till):
         self.door, self.client, self.till = door, client, till
-        whole = door.served.service.part(ProviderReading)
+        whole = door.served.service.part(ProviderSync)
         self.reading = replace(whole, providers={till.id: till.provider()}, _pauses={})
 
     @property
@@ -66,10 +66,10 @@ class Shop:
 
 
 @asynccontextmanager
-async def selling(folder, kind=StripeTill, *, key=True):
-    async with opened(folder) as door, listening(kind(lambda: door.served.now)) as till:
+async def selling(folder, kind=FakeStripe, *, key=True):
+    async with open_webhook_client(folder) as door, listening(kind(lambda: door.served.now)) as till:
         client = await door.served.workspace(timezone="UTC")
-        await connect(door, client, till, key=key)
+        await connect_provider(door, client, till, key=key)
         yield Shop(door, client, till)
 
 
@@ -79,7 +79,7 @@ async def shop(tmp_path):
         yield shop
 
 
-@pytest.mark.parametrize("kind", TILLS)
+@pytest.mark.parametrize("kind", FAKE_PROVIDERS)
 async def test_what_happened_before_the_connection_is_there_after_the_first_reading(tmp_path, kind):
     async with selling(tmp_path, kind) as shop:
         for number in range(7):
@@ -109,7 +109,7 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", TILLS)
+@pytest.mark.parametrize("kind", FAKE_PROVIDERS)
 @settings(
     max_examples=6,
     deadline=None,
@@ -154,7 +154,7 @@ def _worth(message):
     return about.get("amount_received", -about.get("amount_refunded", 0)) / 100
 
 
-@pytest.mark.parametrize("kind", TILLS)
+@pytest.mark.parametrize("kind", FAKE_PROVIDERS)
 async def test_a_message_that_comes_again_after_months_is_still_the_same(tmp_path, kind):
     async with selling(tmp_path, kind, key=False) as shop:
         shop.sell(0)
@@ -209,7 +209,7 @@ async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_le
 
 async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_still_taken(shop):
     shop.sell(0)
-    shop.till.play(Trouble.REFUSED)
+    shop.till.play(ServerFailure.REFUSED)
     outcome = await shop.ask()
     assert outcome.problem == "Stripe says: Invalid API Key provided: ***"
     connection = await shop.door.connection(shop.client)
@@ -224,13 +224,13 @@ async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_
     assert (await shop.door.connection(shop.client)).error is None
 
 
-@pytest.mark.parametrize("kind", TILLS)
+@pytest.mark.parametrize("kind", FAKE_PROVIDERS)
 async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(tmp_path, kind):
     async with selling(tmp_path, kind) as shop:
         shop.sell(0)
         await shop.ask()
         shop.pass_(HOUR)
-        shop.till.play(Trouble.BUSY)
+        shop.till.play(ServerFailure.BUSY)
         assert (await shop.ask()).problem
         shop.pass_(timedelta(seconds=RETRY_SECONDS - 1))
         await shop.send(0)
@@ -240,20 +240,20 @@ async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(
         assert (await shop.door.connection(shop.client)).status is ConnectionStatus.CONNECTED
 
 
-@pytest.mark.parametrize("kind", TILLS)
-@pytest.mark.parametrize("trouble", [Trouble.GARBAGE, Trouble.BROKEN, Trouble.CUT])
+@pytest.mark.parametrize("kind", FAKE_PROVIDERS)
+@pytest.mark.parametrize("trouble", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
 async def test_what_cannot_be_read_is_told_and_keeps_what_was_read(tmp_path, kind, trouble):
     async with selling(tmp_path, kind) as shop:
         shop.till.play(trouble)
         assert (await shop.ask()).problem
         assert (await shop.door.connection(shop.client)).error is not None
-        assert (await shop.reading.reads.provider_reads(shop.own)).get(shop.till.id) is None
+        assert (await shop.reading.reads.poll_states(shop.own)).get(shop.till.id) is None
 
 
 async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop, monkeypatch):
     for number in range(5):
         shop.sell(number)
-    keep = shop.reading.keeping.messages.keep_messages
+    keep = shop.reading.keeping.messages.mark_processed
     lots = count()
 
     async def failing_once(*given):
@@ -261,7 +261,7 @@ async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop
             raise StoreUnavailable
         await keep(*given)
 
-    monkeypatch.setattr(shop.door.ports.workspace, "keep_messages", failing_once)
+    monkeypatch.setattr(shop.door.ports.workspace, "mark_processed", failing_once)
     with pytest.raises(StoreUnavailable):
         await shop.ask()
     assert (await shop.ask()).problem is None
@@ -269,19 +269,22 @@ async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop
 
 
 async def test_a_shop_that_asks_for_a_moment_gets_it(tmp_path):
-    async with selling(tmp_path, ShopifyTill) as shop:
+    async with selling(tmp_path, FakeShopify) as shop:
         shop.sell(0)
-        answers, busy = shop.till.answers, [Answer({"errors": "slow"}, 429, {"Retry-After": "0.001"})] * 3
+        answers, busy = (
+            shop.till.answers,
+            [StubResponse({"errors": "slow"}, 429, {"Retry-After": "0.001"})] * 3,
+        )
         shop.till.answers = lambda asked: busy.pop() if busy else answers(asked)
         assert (await shop.ask()).found == {"messages": 1, "new": 1}
 
 
 async def test_an_order_that_is_gone_by_now_was_paid_when_it_was_placed(tmp_path):
-    async with selling(tmp_path, ShopifyTill) as shop:
+    async with selling(tmp_path, FakeShopify) as shop:
         shop.sell(0)
         answers = shop.till.answers
         shop.till.answers = lambda asked: (
-            Answer({"errors": "Not Found"}, 404) if "transactions" in asked.path else answers(asked)
+            StubResponse({"errors": "Not Found"}, 404) if "transactions" in asked.path else answers(asked)
         )
         assert (await shop.ask()).found == {"messages": 1, "new": 1}
         assert (await shop.facts())[0][0][2] == "2026-07-02T15:00:00.000Z"
@@ -289,9 +292,9 @@ async def test_an_order_that_is_gone_by_now_was_paid_when_it_was_placed(tmp_path
 
 async def test_a_shop_is_asked_at_its_own_address_alone(tmp_path):
     """The token goes nowhere else, whatever is noted as the account."""
-    async with selling(tmp_path, ShopifyTill) as shop:
+    async with selling(tmp_path, FakeShopify) as shop:
         shop.till.account = "elsewhere.example/?.myshopify.com"
-        await connect(shop.door, shop.client, shop.till)
+        await connect_provider(shop.door, shop.client, shop.till)
         assert "Note the shop" in (await shop.ask()).problem
         assert shop.till.asked == []
 
@@ -299,10 +302,10 @@ async def test_a_shop_is_asked_at_its_own_address_alone(tmp_path):
 async def test_kinds_that_are_left_out_are_not_asked_for(shop):
     await shop.ask()
     whole = shop.till.asked[-1].query["types[]"]
-    shop.reading = replace(shop.reading, left_out={"stripe": ("payment_intent.succeeded",)})
+    shop.reading = replace(shop.reading, left_out={"stripe": ("payment_intent.record_success",)})
     await shop.ask()
     assert (whole, shop.till.asked[-1].query["types[]"]) == (
-        "payment_intent.succeeded", "invoice.payment_succeeded",
+        "payment_intent.record_success", "invoice.payment_succeeded",
     )  # fmt: skip
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
-from service_core.insight.connections.providers import PROVIDERS
-from service_core.insight.ports import StoreUnavailable
-from service_core.testing.generated import worlds
-from tests.commerce.subscriptions.test_figures import MONTHLY, at
-from tests.insight.living import generated, living
-from tests.insight.served import NOW, serving
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
+from service_core.analytics.connections.providers import PROVIDERS
+from service_core.analytics.ports import StoreUnavailable
+from service_core.testing.random_datasets import random_datasets
+from tests.analytics.deployment import NOW, run_deployment
+from tests.analytics.world_client import generated_examples, load_world
+from tests.commerce.subscriptions.test_subscription_metrics import MONTHLY, state_on_day
 
 WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 STRIPE = {"source": "stripe", "at": "2026-07-03T12:00"}
@@ -20,7 +20,7 @@ STRIPE = {"source": "stripe", "at": "2026-07-03T12:00"}
 
 @pytest.fixture
 async def shop(tmp_path):
-    async with serving("memory", tmp_path) as served:
+    async with run_deployment("memory", tmp_path) as served:
         yield await served.workspace()
 
 
@@ -31,14 +31,14 @@ async def connect(shop, provider, status=ConnectionStatus.CONNECTED, kind=Provid
 
 async def subscribed(shop, *ids):
     """New subscriptions of Stripe."""
-    stated = at(MONTHLY, 1)
+    stated = state_on_day(MONTHLY, 1)
     states = [
         replace(
             stated, subscription_id=id_, message_id=id_, at=NOW.replace(day=2), started_at=NOW.replace(day=2)
         )
         for id_ in ids
     ]
-    await shop.service.ports.workspace.add_subscription_facts(shop.workspace.id, states, ())
+    await shop.service.ports.workspace.add_subscription_reports(shop.workspace.id, states, ())
 
 
 def orders(shop, *amounts, source="web", **said):
@@ -215,14 +215,14 @@ async def test_what_cannot_be_read_is_refused(shop, monkeypatch):
 
 @pytest.fixture(params=["memory", "duckdb"])
 async def served(request, tmp_path):
-    async with serving(request.param, tmp_path) as served:
+    async with run_deployment(request.param, tmp_path) as served:
         yield served
 
 
-@generated
-@given(drawn=worlds(60), basis=st.sampled_from(["refund", "order"]))
+@generated_examples
+@given(drawn=random_datasets(60), basis=st.sampled_from(["refund", "order"]))
 async def test_all_together_is_the_metrics_of_the_same_names_and_the_sum_of_its_rows(served, drawn, basis):
-    asking = await living(served, drawn[0])
+    asking = await load_world(served, drawn[0])
     answer = await asking.over("/revenue", refund_basis=basis)
     combined = answer["combined"]
     combined["new_subscriptions"] = combined.pop("subscriptions")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.kernel.instants import wire
-from service_core.testing.subscription_histories import histories
-from tests.commerce.subscriptions.selling import connect, told
-from tests.insight.living import generated
-from tests.insight.served import STORES, serving
+from service_core.kernel.timestamps import format_timestamp
+from service_core.testing.subscription_histories import random_histories
+from tests.analytics.deployment import STORES, run_deployment
+from tests.analytics.world_client import generated_examples
+from tests.commerce.subscriptions.subscription_data import connect_revenue_provider, save_subscription_facts
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 DAYS = 80
@@ -29,15 +29,15 @@ CENT = Decimal("0.01")
 
 @pytest.fixture(params=list(STORES))
 async def served(request, tmp_path):
-    async with serving(request.param, tmp_path) as served:
+    async with run_deployment(request.param, tmp_path) as served:
         yield served
 
 
 async def subscribing(served, history, zone):
     """A shop whose providers told a history."""
     shop = await served.workspace(timezone=zone)
-    await connect(shop)
-    await told(shop, *history.states, deeds=history.deeds)
+    await connect_revenue_provider(shop)
+    await save_subscription_facts(shop, *history.states, payments=history.deeds)
     return shop
 
 
@@ -54,7 +54,7 @@ def spans():
 
 
 def asked(first, last):
-    return {"from": wire(first), "to": wire(last)}
+    return {"from": format_timestamp(first), "to": format_timestamp(last)}
 
 
 async def values(shop, metrics, first, last):
@@ -62,9 +62,9 @@ async def values(shop, metrics, first, last):
     return {one["id"]: one["value"] for one in answer["metrics"]}
 
 
-@generated
+@generated_examples
 @given(
-    history=histories(START, DAYS),
+    history=random_histories(START, DAYS),
     span=spans(),
     zone=st.sampled_from(ZONES),
     unit=st.sampled_from(["day", "week", "month"]),
@@ -92,7 +92,7 @@ async def test_recurring_revenue_moves_from_start_to_end_through_every_door(
         assert abs(exact(start) + sum(exact(row[name]) for name in MOVES) - exact(end)) <= slack
     assert ends[-1] == whole["mrr"]
 
-    dates = {"start_date": wire(first), "end_date": wire(last)}
+    dates = {"start_date": format_timestamp(first), "end_date": format_timestamp(last)}
     summary = (await shop.get("/subscriptions", **dates))["summary"]
     moves = {name: exact(value) for name, value in summary["movements"].items()}
     assert float(moves["start_mrr"]) == before["mrr"]
@@ -106,8 +106,8 @@ async def test_recurring_revenue_moves_from_start_to_end_through_every_door(
     )
 
 
-@generated
-@given(history=histories(START, DAYS), span=spans(), zone=st.sampled_from(ZONES))
+@generated_examples
+@given(history=random_histories(START, DAYS), span=spans(), zone=st.sampled_from(ZONES))
 async def test_parts_add_up_and_a_value_is_the_same_alone_and_with_others(served, history, span, zone):
     shop, (first, last) = await subscribing(served, history, zone), span
     every = (*STATES, *MOVES, *COUNTS, "churn_rate", "trial_conversion_rate")
@@ -131,18 +131,18 @@ async def test_parts_add_up_and_a_value_is_the_same_alone_and_with_others(served
             assert sum(exact(row[name]) for row in split) == exact(whole[name]), name
 
 
-@generated
-@given(history=histories(START, DAYS), span=spans(), seed=st.integers(0, 99))
+@generated_examples
+@given(history=random_histories(START, DAYS), span=spans(), seed=st.integers(0, 99))
 async def test_another_order_repeats_and_another_zone_change_no_answer(served, history, span, seed):
     one, other = await subscribing(served, history, "UTC"), await served.workspace(timezone="Asia/Kathmandu")
-    await connect(other)
+    await connect_revenue_provider(other)
     states, deeds = [list(facts) * 2 for facts in (history.states, history.deeds)]
     Random(seed).shuffle(states)
     Random(seed).shuffle(deeds)
     while states or deeds:
-        await told(other, *states[:2], deeds=deeds[:3])
+        await save_subscription_facts(other, *states[:2], payments=deeds[:3])
         states, deeds = states[2:], deeds[3:]
-    dates = {"start_date": wire(span[0]), "end_date": wire(span[1]), "limit": 200}
+    dates = {"start_date": format_timestamp(span[0]), "end_date": format_timestamp(span[1]), "limit": 200}
     answers = [await shop.get("/subscriptions", **dates) for shop in (one, other)]
     for answer in answers:
         answer.pop("range")

@@ -9,50 +9,50 @@ import pytest
 from hypothesis import given
 
 from plugins import workspace_sql
-from service_core.access.keys import found_workspace
-from service_core.commerce.subscriptions.model import SubscriptionStatus
-from service_core.commerce.subscriptions.ports import MovementPlan, SubscriptionPage
-from service_core.extension.registry import load
-from service_core.testing.subscription_histories import histories
-from service_core.testing.subscriptions import MemorySubscriptions
-from tests.insight.living import generated
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.commerce.subscriptions.models import SubscriptionStatus
+from service_core.commerce.subscriptions.ports import MovementQuery, SubscriptionPage
+from service_core.extensions.registry import load_plugins
+from service_core.testing.memory.subscriptions import MemorySubscriptions
+from service_core.testing.subscription_histories import random_histories
+from tests.analytics.world_client import generated_examples
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
-REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
 EDGES = tuple(NOW + timedelta(days=day, hours=day % 5) for day in (3, 10, 20, 20, 45))
 
 
 @pytest.fixture
 async def store(workspace_url, tmp_path):
-    directory = REGISTRY.open("workspace", workspace_url, folder=tmp_path)
+    directory = REGISTRY.open_adapter("workspace", workspace_url, folder=tmp_path)
     await directory.start()
     yield directory
     await directory.aclose()
 
 
 async def new_workspace(store):
-    return (await found_workspace(store, NOW, name="Example Shop")).workspace.id
+    return (await create_workspace_with_keys(store, NOW, name="Example Shop")).workspace.id
 
 
 def by_place(sums):
     return sorted(sums, key=repr)
 
 
-@generated
-@given(told=histories(NOW, 40))
+@generated_examples
+@given(told=random_histories(NOW, 40))
 async def test_a_database_sums_and_lists_as_the_oracle_does(store, told):
     oracle, workspace_id = MemorySubscriptions(), await new_workspace(store)
     for one in (oracle, store):
-        await one.add_subscription_facts(workspace_id, told.states, told.deeds)
+        await one.add_subscription_reports(workspace_id, told.states, told.deeds)
     for by in ((), ("plan",), ("product", "provider", "plan")):
-        plan = MovementPlan(workspace_id, EDGES, by)
+        plan = MovementQuery(workspace_id, EDGES, by)
         assert by_place(await store.subscription_movements(plan)) == by_place(
-            await oracle.subscription_movements(plan)
+            await oracle.sum_movements(plan)
         )
     for end in EDGES[1:]:
         for provider in (None, "stripe"):
-            assert await store.subscription_standings(workspace_id, end, provider) == (
-                await oracle.subscription_standings(workspace_id, end, provider)
+            assert await store.count_by_lifecycle_status(workspace_id, end, provider) == (
+                await oracle.count_by_lifecycle_status(workspace_id, end, provider)
             )
             page = SubscriptionPage(workspace_id, EDGES[0], end, 100, provider=provider)
             assert await store.subscriptions(page) == await oracle.subscriptions(page)
@@ -60,15 +60,15 @@ async def test_a_database_sums_and_lists_as_the_oracle_does(store, told):
         assert await store.subscriptions(paused) == await oracle.subscriptions(paused)
 
 
-@generated
-@given(told=histories(NOW, 40))
+@generated_examples
+@given(told=random_histories(NOW, 40))
 async def test_messages_in_another_order_and_twice_change_nothing(store, told):
     first, second = await new_workspace(store), await new_workspace(store)
-    await store.add_subscription_facts(first, told.states, told.deeds)
+    await store.add_subscription_reports(first, told.states, told.deeds)
     for message in Random(1).sample([*told.states, *told.deeds] * 2, 2 * len(told.states + told.deeds)):
         states = [message] if message in told.states else []
-        await store.add_subscription_facts(second, states, [] if states else [message])
-    plans = (MovementPlan(id_, EDGES, ("plan", "product")) for id_ in (first, second))
+        await store.add_subscription_reports(second, states, [] if states else [message])
+    plans = (MovementQuery(id_, EDGES, ("plan", "product")) for id_ in (first, second))
     one, other = [by_place(await store.subscription_movements(plan)) for plan in plans]
     assert one == other
     pages = (SubscriptionPage(id_, EDGES[0], EDGES[-1], 100) for id_ in (first, second))
@@ -77,5 +77,5 @@ async def test_messages_in_another_order_and_twice_change_nothing(store, told):
 
 
 async def test_a_workspace_of_nobody_is_empty(store):
-    assert await store.subscription_movements(MovementPlan(uuid4(), EDGES)) == []
+    assert await store.subscription_movements(MovementQuery(uuid4(), EDGES)) == []
     assert await store.subscriptions(SubscriptionPage(uuid4(), EDGES[0], EDGES[1], 10)) == []

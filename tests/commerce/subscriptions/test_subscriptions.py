@@ -8,21 +8,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.commerce.subscriptions.closing import closing
-from service_core.commerce.subscriptions.model import Interval, SubscriptionStatus
-from service_core.insight.connections.model import ConnectionStatus
-from service_core.testing.story import campaign
-from tests.commerce.subscriptions.selling import FIRST, MONTHLY, at, connect, told
-from tests.insight.served import STORES, serving
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.commerce.subscriptions.models import Interval, SubscriptionStatus
+from service_core.commerce.subscriptions.round_to_total import round_to_total
+from service_core.testing.event_builder import campaign
+from tests.analytics.deployment import STORES, run_deployment
+from tests.commerce.subscriptions.subscription_data import (
+    FIRST,
+    MONTHLY,
+    connect_revenue_provider,
+    save_subscription_facts,
+    state_on_day,
+)
 
 JUNE = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
 
 
 @pytest.fixture
 async def shop(request, tmp_path):
-    async with serving(getattr(request, "param", "memory"), tmp_path) as served:
+    async with run_deployment(getattr(request, "param", "memory"), tmp_path) as served:
         shop = await served.workspace(timezone="UTC")
-        await connect(shop)
+        await connect_revenue_provider(shop)
         yield shop
 
 
@@ -51,7 +57,9 @@ async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_f
         current_period_end=FIRST + timedelta(days=180),
         identity=(("email", "a@example.com"), ("visitor_id", "A1")),
     )
-    await told(shop, paid, at(paid, 10, cancel_at_period_end=True, canceled_at=FIRST + timedelta(days=9)))
+    await save_subscription_facts(
+        shop, paid, state_on_day(paid, 10, cancel_at_period_end=True, canceled_at=FIRST + timedelta(days=9))
+    )
     (row,) = (await shop.get("/subscriptions", **JUNE))["subscriptions"]
     assert row == {
         "id": "sub_1",
@@ -79,7 +87,7 @@ async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_f
 
 
 async def test_nobody_is_told_of_whom_nobody_knows(shop):
-    await told(shop, replace(MONTHLY, identity=(("visitor_id", "nobody"),)), named(2))
+    await save_subscription_facts(shop, replace(MONTHLY, identity=(("visitor_id", "nobody"),)), named(2))
     for row in (await shop.get("/subscriptions", **JUNE))["subscriptions"]:
         assert (row["user_id"], row["attribution_source"], row["utm_campaign"]) == (None, None, None)
 
@@ -87,10 +95,10 @@ async def test_nobody_is_told_of_whom_nobody_knows(shop):
 async def test_those_alive_at_any_time_of_the_range_are_listed_newest_first(shop):
     ended = {"status": SubscriptionStatus.EXPIRED}
     may, july = FIRST.replace(month=5, day=2), FIRST.replace(month=7, day=2)
-    await told(
+    await save_subscription_facts(
         shop,
         named(1),
-        *(named(2, at=may, started_at=may), at(named(2, started_at=may), 3, **ended)),
+        *(named(2, at=may, started_at=may), state_on_day(named(2, started_at=may), 3, **ended)),
         *(named(3, at=may, started_at=may), named(3, message_id="end", at=may + timedelta(days=9), **ended)),
         named(4, at=july, started_at=july),
         named(
@@ -111,7 +119,9 @@ async def test_those_alive_at_any_time_of_the_range_are_listed_newest_first(shop
 
 async def test_pages_laid_end_to_end_are_one_large_page(shop):
     starts = [FIRST + timedelta(hours=n // 2) for n in range(7)]
-    await told(shop, *(named(n, at=start, started_at=start) for n, start in enumerate(starts)))
+    await save_subscription_facts(
+        shop, *(named(n, at=start, started_at=start) for n, start in enumerate(starts))
+    )
     whole = await shop.get("/subscriptions", **JUNE, limit=200)
     walked, cursor = [], None
     while cursor or not walked:
@@ -127,11 +137,11 @@ async def test_pages_laid_end_to_end_are_one_large_page(shop):
 
 async def test_the_summary_tells_what_became_of_recurring_revenue(shop):
     trial = named(4, status=SubscriptionStatus.TRIALING, amount=None)
-    await told(
+    await save_subscription_facts(
         shop,
         named(1, at=FIRST.replace(month=5)),
-        *(named(2, at=FIRST.replace(month=5)), at(named(2), 9, status=SubscriptionStatus.EXPIRED)),
-        *(named(3), at(named(3), 9, status=SubscriptionStatus.PAST_DUE, amount=2500)),
+        *(named(2, at=FIRST.replace(month=5)), state_on_day(named(2), 9, status=SubscriptionStatus.EXPIRED)),
+        *(named(3), state_on_day(named(3), 9, status=SubscriptionStatus.PAST_DUE, amount=2500)),
         trial,
     )
     answer = await shop.get("/subscriptions", **JUNE)
@@ -163,7 +173,7 @@ async def test_the_summary_tells_what_became_of_recurring_revenue(shop):
 
 
 async def test_a_summary_of_nothing_measured_knows_nothing(shop):
-    await connect(shop, ConnectionStatus.ERROR)
+    await connect_revenue_provider(shop, ConnectionStatus.ERROR)
     answer = await shop.get("/subscriptions", **JUNE)
     moves = answer["summary"].pop("movements")
     assert set(answer["summary"].values()) == set(moves.values()) == {None}
@@ -173,7 +183,7 @@ async def test_a_summary_of_nothing_measured_knows_nothing(shop):
 
 
 async def test_a_subscription_in_another_currency_keeps_its_own_and_the_sum_is_unknown(shop):
-    await told(shop, MONTHLY, named(2, currency="JPY"))
+    await save_subscription_facts(shop, MONTHLY, named(2, currency="JPY"))
     answer = await shop.get("/subscriptions", **JUNE)
     assert {row["currency"]: row["mrr"] for row in answer["subscriptions"]} == {"USD": 10.0, "JPY": 1000.0}
     summary = answer["summary"]
@@ -184,7 +194,7 @@ async def test_a_subscription_in_another_currency_keeps_its_own_and_the_sum_is_u
 async def test_movements_add_up_though_each_is_rounded(shop):
     weekly = replace(MONTHLY, interval=Interval.WEEK)
     may = FIRST.replace(month=5)
-    await told(shop, replace(weekly, at=may), replace(weekly, subscription_id="sub_2"))
+    await save_subscription_facts(shop, replace(weekly, at=may), replace(weekly, subscription_id="sub_2"))
     moves = (await shop.get("/subscriptions", **JUNE))["summary"]["movements"]
     assert (moves["start_mrr"], moves["new"], moves["end_mrr"]) == (43.33, 43.34, 86.67)
 
@@ -200,7 +210,7 @@ async def test_what_a_provider_says_of_nothing_is_refused(shop):
 )
 def test_closed_movements_lead_from_end_to_end_and_are_each_a_neighbour(start, moves):
     end = start + sum(moves, Fraction(0))
-    closed = closing(start, moves, end)
+    closed = round_to_total(start, moves, end)
     assert round(start) + sum(closed) == round(end)
     assert all(abs(whole - move) < 2 for whole, move in zip(closed, moves, strict=True))
     assert all(whole == 0 for whole, move in zip(closed, moves, strict=True) if move == 0)

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.delivery.postbacks.model import ClickId, Content
-from tests.delivery.postbacks.stage import staged
+from service_core.delivery.postbacks.models import ClickId, LineItem
+from tests.delivery.postbacks.deployment import running_shop
 
 
 @pytest.fixture
 async def shop(tmp_path):
-    async with staged(tmp_path) as shop:
+    async with running_shop(tmp_path) as shop:
         await shop.rule()
         yield shop
 
@@ -106,8 +106,8 @@ async def test_the_items_of_an_order_are_its_contents(shop):
         "nothing",
     ]
     assert (await sent(shop, items=items)).contents == (
-        Content("s-1", 2, 550, "Shirt"),
-        Content("7", 1, 125),
+        LineItem("s-1", 2, 550, "Shirt"),
+        LineItem("7", 1, 125),
     )
 
 

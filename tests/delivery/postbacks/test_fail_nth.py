@@ -5,26 +5,26 @@ from itertools import count
 
 import pytest
 
-from hosts.composition.postbacks import delivery_of
-from service_core.delivery.postbacks.delivering import TURN, PostbackDelivery
-from service_core.insight.ports import StoreUnavailable
+from hosts.composition.postbacks import build_postback_delivery
+from service_core.analytics.ports import StoreUnavailable
+from service_core.delivery.postbacks.delivery_worker import QUEUE_LEASE, DeliveryWorker
 from service_core.kernel.settings import PostbacksSettings
-from service_core.testing.faults import each_call_fails, faulty
-from tests.delivery.postbacks.stage import Shop, staged
+from service_core.testing.fault_injection import fail_each_call, with_faults
+from tests.delivery.postbacks.deployment import PostbackShop, running_shop
 
 
-def failing_with(shop: Shop, faults) -> PostbackDelivery:
+def failing_with(shop: PostbackShop, faults) -> DeliveryWorker:
     """The sending of a shop, with faults in all it stands on."""
-    sound = delivery_of(shop.ports, PostbacksSettings())
-    store, events = faulty(shop.store, faults), faulty(shop.ports.events, faults)
-    return PostbackDelivery(
+    sound = build_postback_delivery(shop.ports, PostbacksSettings())
+    store, events = with_faults(shop.store, faults), with_faults(shop.ports.events, faults)
+    return DeliveryWorker(
         sound.senders, {}, store, store, sound.secrets, store, sound.workspaces, events, events, sound.clock
     )
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
 async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
-    async with staged(tmp_path) as shop:
+    async with running_shop(tmp_path) as shop:
         shop.sender.batch = 1
         await shop.rule()
         numbers = count()
@@ -37,7 +37,7 @@ async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
             for _ in range(3):  # at once, when it is looked at again, and when a lost turn is over
                 with suppress(StoreUnavailable):
                     await shop.send()
-                shop.house.now += TURN
+                shop.house.now += QUEUE_LEASE
             calls = list(faults.calls)
             faults.heal()
             rows = (await shop.rows())[-2:]
@@ -47,4 +47,4 @@ async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
             assert all(1 <= shop.sender.sent.count(order) <= 2 for order in orders)
             faults.calls = calls
 
-        assert await each_call_fails(run, after=after) >= 10
+        assert await fail_each_call(run, fail_after_effect=after) >= 10

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from plugins.ads_google.conversions import CONVERSIONS, send
-from tests.ad_api import Answer, Api, serving
-from tests.delivery.postbacks.stage import staged
+from plugins.ads_google.conversions import CONVERSION_SENDER, send_conversions
+from tests.delivery.postbacks.deployment import running_shop
+from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
 
 ADA = "b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72"
 SECRETS = dict.fromkeys(
@@ -18,7 +18,7 @@ SECRETS = dict.fromkeys(
 
 def taking(answer):
     """A platform that takes everything, and gives tokens."""
-    return Api(lambda _: Answer(answer), Answer({}), lambda _: Answer({}))
+    return StubPlatformApi(lambda _: StubResponse(answer), StubResponse({}), lambda _: StubResponse({}))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,10 @@ def taking(answer):
     ],
 )  # fmt: skip
 async def test_a_purchase_reaches_a_platform(tmp_path, platform, event, click, answer, path, found):
-    async with serving(taking(answer)) as api, staged(tmp_path, apis={platform: f"{api.url}/v1"}) as shop:
+    async with (
+        serve_api(taking(answer)) as api,
+        running_shop(tmp_path, apis={platform: f"{api.url}/v1"}) as shop,
+    ):
         await shop.connect(platform, secrets=SECRETS)
         await shop.rule(platform=platform, platform_event=event)
         await shop.happens("page_view", url="https://shop.example.com/", **{click: "Click"})
@@ -53,9 +56,14 @@ async def test_a_purchase_reaches_a_platform(tmp_path, platform, event, click, a
 
 
 async def test_a_purchase_reaches_a_conversion_action_of_google(tmp_path):
-    given = Answer({"access_token": "short-lived", "results": [{}]})
-    async with serving(Api(lambda _: given, given, lambda _: given)) as api, staged(tmp_path) as shop:
-        sender = replace(CONVERSIONS, call=partial(send, f"{api.url}/token")).at(f"{api.url}/v1")
+    given = StubResponse({"access_token": "short-lived", "results": [{}]})
+    async with (
+        serve_api(StubPlatformApi(lambda _: given, given, lambda _: given)) as api,
+        running_shop(tmp_path) as shop,
+    ):
+        sender = replace(CONVERSION_SENDER, call=partial(send_conversions, f"{api.url}/token")).at(
+            f"{api.url}/v1"
+        )
         shop.delivery = replace(shop.delivery, senders={"google": sender})
         await shop.connect("google", secrets=SECRETS)
         await shop.rule(platform="google", platform_event="Shop pixel")

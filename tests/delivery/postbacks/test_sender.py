@@ -7,8 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from service_core.commerce.platform_faults import PlatformDown
-from service_core.delivery.postbacks.model import (
+from service_core.commerce.platform_errors import PlatformUnavailable
+from service_core.delivery.postbacks.function_sender import FunctionSender, SendCall
+from service_core.delivery.postbacks.models import (
     Accepted,
     ActionSource,
     Conversion,
@@ -16,12 +17,11 @@ from service_core.delivery.postbacks.model import (
     Destination,
     Rejected,
 )
-from service_core.delivery.postbacks.ports import MovableSender, Terms, Throttle
-from service_core.delivery.postbacks.sender import SendCall, Sender
-from service_core.workspace.rules.platforms import Platform
+from service_core.delivery.postbacks.ports import RelocatableSender, SendLimits, Throttle
+from service_core.workspace.rules.postback_platforms import PostbackPlatform
 
-ADHUB = Platform("adhub", "Adhub", "pixel_id", "pixel", "https://adhub.example/{asset}", ("Buy",))
-TERMS = Terms(timedelta(days=7), 100, Throttle(1, timedelta(hours=1)), ("aclid",), timedelta(days=7), frozenset({"email"}))  # fmt: skip
+ADHUB = PostbackPlatform("adhub", "Adhub", "pixel_id", "pixel", "https://adhub.example/{asset}", ("Buy",))
+TERMS = SendLimits(timedelta(days=7), 100, Throttle(1, timedelta(hours=1)), ("aclid",), timedelta(days=7), frozenset({"email"}))  # fmt: skip
 BOUGHT = Conversion(
     UUID(int=1), "Buy", "o1", datetime(2026, 7, 1, tzinfo=UTC), ActionSource.SYSTEM, Customer(email="a@b.co")
 )
@@ -38,7 +38,7 @@ async def never(_):
 
 
 def sender(call=taken, **other):
-    return Sender(ADHUB, TERMS, "https://adhub.example/v1", call, **other)
+    return FunctionSender(ADHUB, TERMS, "https://adhub.example/v1", call, **other)
 
 
 async def test_what_is_sent_reaches_the_function():
@@ -46,12 +46,12 @@ async def test_what_is_sent_reaches_the_function():
 
 
 async def test_a_call_that_does_not_end_is_given_up():
-    with pytest.raises(PlatformDown, match="Adhub does not answer within"):
+    with pytest.raises(PlatformUnavailable, match="Adhub does not answer within"):
         await sender(never, seconds=0.01).send(HERE, [BOUGHT], {})
 
 
 async def test_a_test_without_a_code_is_not_sent_where_only_the_code_tells_it():
-    coded = sender(tests_by_code=True)
+    coded = sender(requires_test_code=True)
     for to, expected in (
         (replace(HERE, test=True), Rejected("no_test_event_code")),
         (replace(HERE, test=True, test_code="T1"), Accepted(200)),
@@ -67,7 +67,7 @@ async def test_its_api_may_be_elsewhere():
         return [Rejected(call.api)]
 
     moved = sender(told).at("https://proxy.example/v2")
-    assert isinstance(moved, MovableSender)
+    assert isinstance(moved, RelocatableSender)
     assert moved.id == "adhub"
     assert await moved.send(HERE, [BOUGHT], {}) == [Rejected("https://proxy.example/v2")]
 

@@ -6,22 +6,22 @@ from datetime import timedelta
 
 import pytest
 
-from hosts.composition.postbacks import delivery_of
-from service_core.commerce.credentials import VaultShut
-from service_core.commerce.platform_faults import PlatformDown
-from service_core.delivery.postbacks.model import Accepted, Deferred, Rejected
+from hosts.composition.postbacks import build_postback_delivery
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.analytics.ports import EventPageResult, StoreUnavailable
+from service_core.commerce.credentials.ports import CipherUnavailable
+from service_core.commerce.platform_errors import PlatformUnavailable
+from service_core.delivery.postbacks.models import Accepted, Deferred, Rejected
 from service_core.delivery.postbacks.ports import Throttle
-from service_core.insight.connections.model import ConnectionStatus
-from service_core.insight.ports import Events, StoreUnavailable
 from service_core.kernel.settings import PostbacksSettings
-from tests.delivery.postbacks.stage import ADHUB, DOWN, REFUSED, Adhub, staged
+from tests.delivery.postbacks.deployment import ADHUB, DOWN, REFUSED, StubSender, running_shop
 
 PAUSES = [60, 300, 1_800, 7_200, 21_600, 86_400]
 
 
 @pytest.fixture
 async def shop(tmp_path):
-    async with staged(tmp_path) as shop:
+    async with running_shop(tmp_path) as shop:
         await shop.rule()
         yield shop
 
@@ -62,7 +62,7 @@ async def test_what_grows_too_old_while_it_waits_is_not_sent(shop):
 
 
 async def test_the_platform_says_how_long_to_wait(shop):
-    shop.sender.answers = [PlatformDown("Slow down.", retry_after=600, http_status=429)]
+    shop.sender.answers = [PlatformUnavailable("Slow down.", retry_after=600, http_status=429)]
     await shop.sells("o1")
     await shop.send()
     row = await shop.row()
@@ -100,8 +100,8 @@ async def test_a_batch_that_is_refused_because_of_one_is_sent_without_it(shop):
 
 
 async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_path):
-    bad, well = Adhub(answers=[DOWN] * 9), Adhub(replace(ADHUB, id="other"))
-    async with staged(tmp_path, bad, well) as shop:
+    bad, well = StubSender(answers=[DOWN] * 9), StubSender(replace(ADHUB, id="other"))
+    async with running_shop(tmp_path, bad, well) as shop:
         await shop.rule()
         await shop.rule(platform="other")
         for order in ("o1", "o2", "o3", "o4"):
@@ -211,7 +211,7 @@ async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(sho
         async def lost(*_):
             raise OSError("the disk is gone")
 
-        broken.setattr(shop.store, "settle_postbacks", lost)
+        broken.setattr(shop.store, "save_results", lost)
         with pytest.raises(OSError, match="gone"):
             await shop.send()
     assert await shop.outcome() == ("queued", None)
@@ -224,7 +224,7 @@ async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(sho
 
 async def test_two_processes_never_send_one_conversion_at_once(shop):
     await shop.sells(*(f"o{number}" for number in range(5)))
-    other = delivery_of(shop.ports, PostbacksSettings())
+    other = build_postback_delivery(shop.ports, PostbacksSettings())
     queue = await shop.queue()
     gate, inside = asyncio.Event(), asyncio.Event()
 
@@ -236,18 +236,18 @@ async def test_two_processes_never_send_one_conversion_at_once(shop):
     async with asyncio.timeout(60), asyncio.TaskGroup() as processes:
         first = processes.create_task(shop.delivery.deliver(queue))
         await inside.wait()
-        assert list(await other.due()) == []
-        assert await other.deliver(queue) is None
+        assert list(await other.due_queues()) == []
+        assert await other.deliver_queue(queue) is None
         gate.set()
     assert first.result() == 5
-    assert await other.deliver(queue) == 0
+    assert await other.deliver_queue(queue) == 0
     assert len(shop.sender.sent) == 5
 
 
 async def test_the_turn_of_a_process_that_died_is_over_after_five_minutes(shop):
     await shop.sells("o1")
     queue = await shop.queue()
-    assert await shop.store.take_queue(queue, shop.id, shop.now, shop.now + timedelta(minutes=5)) is not None
+    assert await shop.store.claim_queue(queue, shop.id, shop.now, shop.now + timedelta(minutes=5)) is not None
     shop.later(minutes=4, seconds=59)
     await shop.send()
     assert shop.sender.calls == []
@@ -285,8 +285,8 @@ async def test_no_more_calls_are_made_than_the_platform_allows(shop):
 
 
 async def test_a_setting_says_another_number_of_calls(tmp_path):
-    sender = Adhub(batch=1, throttle=Throttle(1, timedelta(hours=1)))
-    async with staged(tmp_path, sender, calls={"adhub": 2}) as shop:
+    sender = StubSender(batch=1, throttle=Throttle(1, timedelta(hours=1)))
+    async with running_shop(tmp_path, sender, calls={"adhub": 2}) as shop:
         await shop.rule()
         await shop.sells("o1", "o2", "o3")
         await shop.send()
@@ -326,7 +326,7 @@ async def test_an_event_that_the_store_does_not_show_is_looked_for_again(shop, m
     with monkeypatch.context() as erased:
 
         async def page(_):
-            return Events([], None, has_more=False)
+            return EventPageResult([], None, has_more=False)
 
         erased.setattr(shop.ports.events, "page", page)
         await shop.send()
@@ -366,7 +366,7 @@ async def test_credentials_that_no_key_opens_hold_the_queue(shop, monkeypatch, c
     with monkeypatch.context() as shut:
 
         def unseal(*_):
-            raise VaultShut("no key of this deployment opens it")
+            raise CipherUnavailable("no key of this deployment opens it")
 
         shut.setattr(shop.ports.vault, "unseal", unseal)
         await shop.send()

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from hosts.asgi_runner import bind_listener, listener_address, serve
 from hosts.client_address import ClientAddress
-from hosts.edge.app import edge_app
-from hosts.edge.run import link_door
-from hosts.serving import address_of, bind, serve
-from tests.workspace.conftest import Office
+from hosts.edge.app import create_edge_app
+from hosts.edge.redirect_dependencies import open_redirect_dependencies
+from tests.workspace.conftest import WorkspaceApi
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Mobile/15E148 Safari/604.1"
@@ -21,7 +21,7 @@ GUARD_SECONDS = 100
 
 
 @dataclass
-class Followed:
+class EdgeResponse:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -32,11 +32,11 @@ class Followed:
         return self.headers["location"]
 
 
-class Edge:
+class EdgeClient:
     """Requests to a link host; each is a connection of its own."""
 
-    def __init__(self, office, address, door=None):
-        self.office, self.door = office, door
+    def __init__(self, workspace_api, address, door=None):
+        self.office, self.door = workspace_api, door
         self.host, _, port = address.rpartition(":")
         self.port = int(port)
 
@@ -54,7 +54,9 @@ class Edge:
         writer.close()
         first, *rest = head.decode("latin-1").split("\r\n")
         named = dict(line.split(": ", 1) for line in rest)
-        return Followed(int(first.split()[1]), {name.lower(): text for name, text in named.items()}, content)
+        return EdgeResponse(
+            int(first.split()[1]), {name.lower(): text for name, text in named.items()}, content
+        )
 
     async def clicks(self, link_id=None):
         """Clicks and unique clicks of a link, the newest one without an id."""
@@ -62,7 +64,7 @@ class Edge:
         link = next(link for link in links if link_id in (None, link["id"]))
         return link["clicks"], link["unique_clicks"]
 
-    async def counts(self, clicks, unique_clicks, link_id=None):
+    async def wait_for_counts(self, clicks, unique_clicks, link_id=None):
         """Whether a link comes to so many clicks: a redirect need not have waited for its own."""
         async with asyncio.timeout(GUARD_SECONDS):
             while await self.clicks(link_id) != (clicks, unique_clicks):
@@ -71,22 +73,22 @@ class Edge:
 
 
 @asynccontextmanager
-async def edge_of(folder, server="hypercorn", **sections):
+async def serve_edge(folder, server="hypercorn", **sections):
     """A deployment and its link host, running."""
-    office = Office(folder, **({"ingest": PROXIES} | sections))
-    ports, settings = office.service.ports, office.service.settings
-    client = ClientAddress(settings.ingest.trusted_proxies).of
-    async with office.service, link_door(settings, ports, client) as door:
-        await office.open()
-        listener, stop = bind("127.0.0.1:0"), asyncio.Event()
-        address = address_of(listener)
-        serving = asyncio.create_task(serve(edge_app(door), listener, server, stop))
-        yield Edge(office, address, door)
+    workspace_api = WorkspaceApi(folder, **({"ingest": PROXIES} | sections))
+    ports, settings = workspace_api.service.ports, workspace_api.service.settings
+    client = ClientAddress(settings.ingest.trusted_proxies).resolve
+    async with workspace_api.service, open_redirect_dependencies(settings, ports, client) as door:
+        await workspace_api.open()
+        listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
+        address = listener_address(listener)
+        serving = asyncio.create_task(serve(create_edge_app(door), listener, server, stop))
+        yield EdgeClient(workspace_api, address, door)
         stop.set()
         await serving
 
 
 @pytest.fixture
 async def edge(tmp_path):
-    async with edge_of(tmp_path) as edge:
+    async with serve_edge(tmp_path) as edge:
         yield edge

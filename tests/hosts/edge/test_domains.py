@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from hosts.edge.app import KNOWN, edge_app
-from hosts.serving import address_of, bind, serve
-from tests.hosts.edge.conftest import IPHONE, Edge, edge_of
-from tests.workspace.domains import Registrar
+from hosts.asgi_runner import bind_listener, listener_address, serve
+from hosts.edge.app import DOMAIN_CHECK_PATH, create_edge_app
+from tests.hosts.edge.conftest import IPHONE, EdgeClient, serve_edge
+from tests.workspace.link_domains import DomainOwner
 
 OWN, OTHER = "go.shop.example", "go.other.example"
 
@@ -16,22 +16,24 @@ class Domains:
     """Three domains with a link ``spring`` each, and one that somebody only claims."""
 
     def __init__(self, edge):
-        self.edge, self.shop = edge, Registrar(edge.office)
-        self.other = Registrar(edge.office, "other", self.shop.dns)
+        self.edge, self.shop = edge, DomainOwner(edge.office)
+        self.other = DomainOwner(edge.office, "other", self.shop.dns)
 
     async def open(self):
-        office = self.edge.office
+        workspace_api = self.edge.office
         self.made = {
-            "go.example.com": await self.link(office, "shop", slug="spring"),
-            OWN: await self.link(office, "shop", slug="spring", domain_id=await self.shop.own(OWN)),
-            OTHER: await self.link(office, "other", slug="spring", domain_id=await self.other.own(OTHER)),
+            "go.example.com": await self.link(workspace_api, "shop", slug="spring"),
+            OWN: await self.link(workspace_api, "shop", slug="spring", domain_id=await self.shop.own(OWN)),
+            OTHER: await self.link(
+                workspace_api, "other", slug="spring", domain_id=await self.other.own(OTHER)
+            ),
         }
         await self.shop.claim("new.shop.example")
         return self
 
-    async def link(self, office, key, **fields):
+    async def link(self, workspace_api, key, **fields):
         wanted = {"name": "Reel", "destination_url": "https://example.com/a", **fields}
-        made = await office.ask("POST", "/links", {"link": wanted}, key=key)
+        made = await workspace_api.ask("POST", "/links", {"link": wanted}, key=key)
         assert made.status == 200, made.json
         return made.json["data"]
 
@@ -104,15 +106,15 @@ async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains
 
 async def test_a_proxy_learns_which_hosts_may_have_a_certificate(edge, domains):
     for host in (*domains.made, OWN.upper()):
-        assert (await edge.follow(f"{KNOWN}?domain={host}", host="10.0.0.7:8082")).status == 200
+        assert (await edge.follow(f"{DOMAIN_CHECK_PATH}?domain={host}", host="10.0.0.7:8082")).status == 200
     for host in ("new.shop.example", "evil.example", "", "a%00b", "%ff", "x" * 300):
-        assert (await edge.follow(f"{KNOWN}?domain={host}", host="10.0.0.7:8082")).status == 404
-    assert (await edge.follow(KNOWN, host=OWN)).status == 404
+        assert (await edge.follow(f"{DOMAIN_CHECK_PATH}?domain={host}", host="10.0.0.7:8082")).status == 404
+    assert (await edge.follow(DOMAIN_CHECK_PATH, host=OWN)).status == 404
 
 
 async def test_apps_belong_to_the_domain_of_the_deployment(tmp_path):
     apps = {"domain": "go.example.com", "ios_apps": ["ABCDE12345.com.example.app"]}
-    async with edge_of(tmp_path, links=apps) as edge:
+    async with serve_edge(tmp_path, links=apps) as edge:
         await Domains(edge).open()
         path = "/.well-known/apple-app-site-association"
         assert (await edge.follow(path)).status == 200
@@ -124,17 +126,17 @@ async def test_beside_other_routes_a_domain_has_its_links_and_the_rest_is_as_it_
         await send({"type": "http.response.start", "status": 418, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 
-    async with edge_of(tmp_path) as edge:
+    async with serve_edge(tmp_path) as edge:
         await Domains(edge).open()
-        listener, stop = bind("127.0.0.1:0"), asyncio.Event()
-        mounted = Edge(edge.office, address_of(listener))
-        serving = asyncio.create_task(serve(edge_app(edge.door, others), listener, "hypercorn", stop))
+        listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
+        mounted = EdgeClient(edge.office, listener_address(listener))
+        serving = asyncio.create_task(serve(create_edge_app(edge.door, others), listener, "hypercorn", stop))
         answers = {
             (host, path, method): (await mounted.follow(path, host=host, method=method)).status
             for host in (OWN, "new.shop.example", "ingest.example")
             for path, method in (("/spring", "GET"), ("/other", "GET"), ("/", "HEAD"), ("/track", "GET"), ("/x", "POST"))
         }  # fmt: skip
-        asking = await mounted.follow(f"{KNOWN}?domain={OWN}", host="ingest.example")
+        asking = await mounted.follow(f"{DOMAIN_CHECK_PATH}?domain={OWN}", host="ingest.example")
         stop.set()
         await serving
     assert list(answers.values()) == [302, 404, 404, 418, 418, *[418] * 10]
@@ -143,7 +145,7 @@ async def test_beside_other_routes_a_domain_has_its_links_and_the_rest_is_as_it_
 
 async def test_machines_that_share_a_memory_follow_every_domain(tmp_path, redis_url):
     links = {"domain": "go.example.com", "edge": f"{redis_url}/0?patience_seconds=5&prefix={tmp_path.name}"}
-    async with edge_of(tmp_path, links=links) as edge:
+    async with serve_edge(tmp_path, links=links) as edge:
         assert (await edge.follow("/spring", host=OWN)).status == 404
         domains = await Domains(edge).open()
         assert (await edge.follow("/spring", host=OWN)).status == 302

@@ -7,45 +7,47 @@ from uuid import UUID
 import pytest
 
 from hosts.composition.compose import compose
-from hosts.composition.load import load_settings
-from hosts.ingest.child import IngestChild
-from service_core.testing.loopback import held_port
+from hosts.composition.load_settings import load_settings
+from hosts.ingest.ingest_process import IngestProcess
+from service_core.testing.reserved_port import reserve_tcp_port
 from service_core.workspace.links.ports import ClickCount
-from tests.hosts.edge.conftest import Edge
-from tests.workspace.conftest import Office
+from tests.hosts.edge.conftest import EdgeClient
+from tests.workspace.conftest import WorkspaceApi
 
 
 @pytest.fixture
-async def office(tmp_path):
-    office = Office(tmp_path)
-    own = f"127.0.0.1:{held_port(office)}"
+async def workspace_api(tmp_path):
+    workspace_api = WorkspaceApi(tmp_path)
+    own = f"127.0.0.1:{reserve_tcp_port(workspace_api)}"
     config = tmp_path / "touchpoint.toml"
     config.write_text(
         f'[links]\ndomain = "go.example.com"\n[http]\nlinks = "{own}"\n[storage]\nevents = "memory://"\n'
     )
-    office.service = compose(load_settings(config), tmp_path)
-    office.config, office.own, office.now = config, own, datetime.now(UTC)
-    async with office.service:
-        yield await office.open()
+    workspace_api.service = compose(load_settings(config), tmp_path)
+    workspace_api.config, workspace_api.own, workspace_api.now = config, own, datetime.now(UTC)
+    async with workspace_api.service:
+        yield await workspace_api.open()
 
 
-async def clicks_of(office, link):
+async def clicks_of(workspace_api, link):
     """The count of a link, None before its first click."""
     workspace_id, link_id = UUID(link["workspace_id"]), UUID(link["id"])
-    return (await office.service.ports.workspace.click_counts(workspace_id)).get(link_id)
+    return (await workspace_api.service.ports.workspace.count_clicks(workspace_id)).get(link_id)
 
 
-async def test_links_are_followed_at_both_addresses_and_no_click_is_lost(office):
-    link = (await office.link(slug="spring"))["data"]
-    child = await IngestChild.start(office.config, listen="127.0.0.1:0")
-    mounted, own = Edge(office, child.address), Edge(office, office.own)
+async def test_links_are_followed_at_both_addresses_and_no_click_is_lost(workspace_api):
+    link = (await workspace_api.link(slug="spring"))["data"]
+    child = await IngestProcess.start(workspace_api.config, listen="127.0.0.1:0")
+    mounted, own = EdgeClient(workspace_api, child.address), EdgeClient(workspace_api, workspace_api.own)
     hours = {datetime.now(UTC).hour}
-    answers = await asyncio.gather(*(edge.follow("/spring") for edge in (mounted, own) for _ in range(20)))
+    answers = await asyncio.max_pending(
+        *(edge.follow("/spring") for edge in (mounted, own) for _ in range(20))
+    )
     hours.add(datetime.now(UTC).hour)
     assert {answer.status for answer in answers} == {302}
     assert (await own.follow("/track", method="POST")).status == 405
     assert (await mounted.follow("/track", host="ingest.example", method="POST")).status == 401
     assert await child.stop() == 0
-    found = await clicks_of(office, link)
+    found = await clicks_of(workspace_api, link)
     assert found == ClickCount(40, found.unique_clicks)
     assert 1 <= found.unique_clicks <= len(hours)  # unique once an hour

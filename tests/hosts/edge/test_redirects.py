@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
-from service_core.kernel.errors import Unavailable503
+from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.ports import ClickCount
-from tests.hosts.edge.conftest import CHROME, GUARD_SECONDS, IPHONE, PIXEL, edge_of
+from tests.hosts.edge.conftest import CHROME, GUARD_SECONDS, IPHONE, PIXEL, serve_edge
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 SLACK = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
@@ -147,7 +147,7 @@ async def test_every_link_counts_its_own_clicks(edge):
     first = await link(edge)
     second = (await edge.office.link(slug="summer"))["data"]
     direct = (await edge.office.link())["data"]
-    await asyncio.gather(
+    await asyncio.max_pending(
         *(edge.follow("/spring") for _ in range(20)), *(edge.follow("/summer") for _ in range(5))
     )
     assert await edge.counts(20, 1, first["id"])
@@ -161,7 +161,7 @@ async def test_an_apple_or_google_file_associates_apps_with_the_domain(tmp_path)
     one, other = (":".join([part] * 32) for part in ("14", "6D"))
     apps = [f"com.example.app/{one}", f"com.example.app/{other}", f"com.example.other/{one}"]
     links = {"domain": "go.example.com", "ios_apps": ["ABCDE12345.com.example.app"], "android_apps": apps}
-    async with edge_of(tmp_path, links=links) as edge:
+    async with serve_edge(tmp_path, links=links) as edge:
         apple = await edge.follow("/.well-known/apple-app-site-association")
         google = await edge.follow("/.well-known/assetlinks.json")
     assert apple.headers["content-type"] == google.headers["content-type"] == "application/json"
@@ -215,7 +215,7 @@ async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_late
 
 async def test_a_store_that_cannot_be_read_is_a_page_that_asks_to_try_again(edge, monkeypatch):
     async def away(*_):
-        raise Unavailable503("away", "data_unverified")
+        raise ServiceUnavailable("away", "data_unverified")
 
     monkeypatch.setattr(edge.office.service.ports.workspace, "holder", away)
     answer = await edge.follow("/spring")
@@ -223,11 +223,11 @@ async def test_a_store_that_cannot_be_read_is_a_page_that_asks_to_try_again(edge
 
 
 async def test_clicks_under_way_are_kept_when_the_host_stops(tmp_path):
-    async with edge_of(tmp_path) as edge:
+    async with serve_edge(tmp_path) as edge:
         made = await link(edge)
-        await asyncio.gather(*(edge.follow("/spring") for _ in range(50)))
-    async with edge_of(tmp_path) as edge:
-        counts = await edge.office.service.ports.workspace.click_counts(UUID(made["workspace_id"]))
+        await asyncio.max_pending(*(edge.follow("/spring") for _ in range(50)))
+    async with serve_edge(tmp_path) as edge:
+        counts = await edge.office.service.ports.workspace.count_clicks(UUID(made["workspace_id"]))
     assert counts == {UUID(made["id"]): ClickCount(50, 1)}
 
 

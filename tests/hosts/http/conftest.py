@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hosts.http.app import api_app
-from hosts.serving import bind, serve
-from service_core.gateway.exchange import Response
+from hosts.asgi_runner import bind_listener, serve
+from hosts.http.app import create_api_app
+from service_core.api.http_messages import ApiResponse
 
 SERVERS = ("hypercorn", "uvicorn", "granian")
 GUARD_SECONDS = 100
@@ -37,16 +37,16 @@ class Echo:
         status = 413 if len(request.body) > 1_000_000 else 200
         body, own = json.dumps(told).encode(), {"Content-Type": "application/json", "X-Own": "yes"}
         if request.method == "HEAD":
-            return Response(status, own | {"Content-Length": str(len(body))})
-        return Response(204, own) if request.path == "/empty" else Response(status, own, body)
+            return ApiResponse(status, own | {"Content-Length": str(len(body))})
+        return ApiResponse(204, own) if request.path == "/empty" else ApiResponse(status, own, body)
 
 
-class Running:
+class RunningServer:
     def __init__(self, port, shutdown):
         self.port = port
         self.shutdown = shutdown
 
-    async def raw(self, *parts):
+    async def send_bytes(self, *parts):
         """Send bytes on a new connection and read until the server closes it."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         received = b""
@@ -68,7 +68,7 @@ class Running:
         lines = [f"{method} {target} HTTP/1.1", "host: x", "connection: close", *headers]
         if body:
             lines.append(f"content-length: {len(body)}")
-        answer = await self.raw("\r\n".join([*lines, "", ""]).encode() + body)
+        answer = await self.send_bytes("\r\n".join([*lines, "", ""]).encode() + body)
         head, _, content = answer.partition(b"\r\n\r\n")
         status, *fields = head.decode().split("\r\n")
         return (
@@ -79,13 +79,13 @@ class Running:
 
 
 @asynccontextmanager
-async def running(app, server):
-    listener, shutdown = bind("127.0.0.1:0"), asyncio.Event()
+async def run_server(app, server):
+    listener, shutdown = bind_listener("127.0.0.1:0"), asyncio.Event()
     port = listener.getsockname()[1]
     task = asyncio.create_task(serve(app, listener, server, shutdown))
     try:
         await answering(port, task)
-        yield Running(port, shutdown)
+        yield RunningServer(port, shutdown)
     finally:
         shutdown.set()
         async with asyncio.timeout(GUARD_SECONDS):
@@ -111,6 +111,6 @@ def echo():
 
 @pytest.fixture(params=SERVERS)
 async def served(request, echo):
-    async with running(api_app(echo), request.param) as live:
+    async with run_server(create_api_app(echo), request.param) as live:
         live.server = request.param
         yield live

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from hosts.http.app import api_app
-from tests.hosts.http.conftest import GUARD_SECONDS, running
+from hosts.http.app import create_api_app
+from tests.hosts.http.conftest import GUARD_SECONDS, run_server
 
 
 async def told(served, method, target, body=b"", *headers):
@@ -147,8 +147,8 @@ async def refused(port):
 
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
 async def test_a_connection_ends_with_its_client_and_not_when_it_is_idle(echo, server, monkeypatch):
-    monkeypatch.setattr(f"hosts.servers.{server}.IDLE_SECONDS", 10 * GUARD_SECONDS)
-    async with running(api_app(echo), server) as live, asyncio.timeout(GUARD_SECONDS):
+    monkeypatch.setattr(f"hosts.servers.{server}.IDLE_TIMEOUT_SECONDS", 10 * GUARD_SECONDS)
+    async with run_server(create_api_app(echo), server) as live, asyncio.timeout(GUARD_SECONDS):
         reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
         writer.write_eof()
         assert await reader.read() == b""

@@ -7,28 +7,28 @@ import signal
 import pytest
 from quart import Blueprint
 
+from hosts.asgi_runner import bind_listener, require_server_installed, run_event_loop, stop_on_signals
 from hosts.client_address import ClientAddress
-from hosts.http.app import quart_app
-from hosts.serving import bind, require, run, stop_on_signals
+from hosts.http.app import create_quart_app
 from service_core.kernel.errors import StartupError
 
 
 @pytest.mark.parametrize("address", ["8080", "localhost", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"])
 def test_an_address_that_is_none_is_refused(address):
     with pytest.raises(StartupError, match="HOST:PORT"):
-        bind(address)
+        bind_listener(address)
 
 
 def test_an_address_that_is_taken_is_named():
-    with bind("127.0.0.1:0") as first:
+    with bind_listener("127.0.0.1:0") as first:
         taken = f"127.0.0.1:{first.getsockname()[1]}"
         with pytest.raises(StartupError, match=f"Cannot listen on {taken}"):
-            bind(taken)
+            bind_listener(taken)
 
 
 def test_a_server_that_is_not_installed_is_named():
     with pytest.raises(StartupError, match=r"pip install touchpoint\[gunicorn\]"):
-        require("gunicorn")
+        require_server_installed("gunicorn")
 
 
 @pytest.mark.timeout(200, method="thread")  # the loop hears no alarm
@@ -41,7 +41,7 @@ def test_a_signal_asks_to_stop(number):
         async with asyncio.timeout(30):
             return await shutdown.wait()
 
-    assert run(main())
+    assert run_event_loop(main())
 
 
 async def test_a_page_stands_beside_the_gateway_and_the_gateway_has_the_rest(echo):
@@ -51,7 +51,7 @@ async def test_a_page_stands_beside_the_gateway_and_the_gateway_has_the_rest(ech
     async def page():
         return "a page"
 
-    client = quart_app(echo, ClientAddress(), [pages]).test_client()
+    client = create_quart_app(echo, ClientAddress(), [pages]).test_client()
     assert await (await client.get("/app/")).get_data() == b"a page"
     for path in ("/app/none", "/app", "/v1/x"):
         assert (await (await client.get(path)).get_json())["path"] == path
@@ -65,7 +65,7 @@ async def test_a_fault_of_a_page_is_json_without_its_words_and_with_an_id_that_t
     async def broken():
         raise RuntimeError("secret")
 
-    answer = await quart_app(echo, ClientAddress(), [pages]).test_client().get("/app/broken")
+    answer = await create_quart_app(echo, ClientAddress(), [pages]).test_client().get("/app/broken")
     error_id = answer.headers["X-Error-Id"]
     said = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
     assert (answer.status_code, await answer.get_json()) == (500, said)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.ingest.run import application
-from hosts.worker.consumer import pipeline_of
-from service_core.intake.ports import Offer, QueueFailed
-from tests.insight.served import NOW, serving
+from hosts.ingest.run import create_ingest_host_app
+from hosts.worker.consumer import build_pipeline
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
+from tests.analytics.deployment import NOW, run_deployment
 
 ORIGIN = "https://shop.example"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
@@ -29,8 +29,8 @@ class Host:
 
     def __init__(self, served, client):
         self.served, self.client, self.ports = served, client, served.service.ports
-        self.app = application(served.service.settings, self.ports)
-        self.pipeline = pipeline_of(self.ports, served.service.settings.ingest)
+        self.app = create_ingest_host_app(served.service.settings, self.ports)
+        self.pipeline = build_pipeline(self.ports, served.service.settings.ingest)
 
     async def ask(self, body=b"", *, path="/batch", method="POST", origin=ORIGIN, headers=()):
         sent = [{"type": "http.request", "body": body, "more_body": False}]
@@ -61,7 +61,7 @@ class Host:
         await self.ports.workspace.save_workspace(replace(self.client.workspace, **changes))
 
     async def drain(self):
-        while await self.pipeline.drain_once():
+        while await self.pipeline.process_batch():
             pass
 
     async def events(self):
@@ -85,7 +85,7 @@ class Host:
 
 @pytest.fixture
 async def host(tmp_path):
-    async with serving("memory", tmp_path) as served:
+    async with run_deployment("memory", tmp_path) as served:
         yield Host(served, await served.workspace(timezone="UTC"))
 
 
@@ -120,7 +120,7 @@ async def test_a_batch_and_track_share_their_event_ids(host):
     workspace = host.client.workspace
     assert await host.ports.queue.offer(
         (await host.ports.queue.take(1))[0].arrival._replace(key_id=workspace.id)
-    ) is Offer.DUPLICATE  # fmt: skip
+    ) is EnqueueResult.DUPLICATE  # fmt: skip
 
 
 async def test_one_bad_event_never_fails_the_others(host):
@@ -244,11 +244,11 @@ class Failing:
 
     async def offer_all(self, arrivals):
         if self._failing is None:
-            raise QueueFailed("queue")
+            raise EnqueueFailed("queue")
         kept = [each for each in arrivals if each.event_id not in self._failing]
         outcomes = iter(await self._queue.offer_all(kept))
         return [
-            QueueFailed("claim") if each.event_id in self._failing else next(outcomes) for each in arrivals
+            EnqueueFailed("claim") if each.event_id in self._failing else next(outcomes) for each in arrivals
         ]
 
     async def reject(self, *args, **kwargs):
@@ -260,7 +260,7 @@ def failing(host, monkeypatch):
     def fail(ids=None):
         ports = host.ports
         queue = Failing(ports.queue, ids)
-        host.app = application(host.served.service.settings, Standing(ports, queue))
+        host.app = create_ingest_host_app(host.served.service.settings, Standing(ports, queue))
 
     return fail
 
@@ -320,7 +320,7 @@ ANY_EVENT = JSON | st.fixed_dictionaries(
 @given(bodies=st.lists(st.lists(ANY_EVENT, max_size=12), min_size=1, max_size=8))
 def test_whatever_pages_send_every_event_is_answered_and_accounted_for(tmp_path_factory, bodies):
     async def send():
-        async with serving("memory", tmp_path_factory.mktemp("any")) as served:
+        async with run_deployment("memory", tmp_path_factory.mktemp("any")) as served:
             host = Host(served, await served.workspace(timezone="UTC"))
             accepted = 0
             for body in bodies:

@@ -8,23 +8,23 @@ import orjson
 import pytest
 
 from hosts.client_address import ClientAddress
-from hosts.ingest.app import Door, ingest_app
-from hosts.ingest.faults import QueueFaults
-from hosts.ingest.keys import WriteKeys
-from hosts.ingest.patience import Patience
-from service_core.access.authenticate import Authenticator
-from service_core.access.model import Credential, CredentialKind, Identity, Workspace
-from service_core.intake.model import Arrival, Reason
-from service_core.intake.ports import Offer, QueueFailed
-from service_core.intake.track import RateLimit
-from service_core.kernel.ids import digest
+from hosts.ingest.app import IngestDependencies, create_ingest_app
+from hosts.ingest.error_answers import QueueFailureLog
+from hosts.ingest.read_timeout import ReadTimeout
+from hosts.ingest.write_key_cache import WriteKeyCache
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.access.models import AuthContext, Credential, CredentialKind, Workspace
+from service_core.ingestion.models import ReceivedEvent, RejectionReason
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
+from service_core.ingestion.track import SenderRateLimit
+from service_core.kernel.ids import sha256_hex
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 KEY, OTHER_KEY, ASLEEP = "dk_" + "a" * 32, "dk_" + "b" * 32, "dk_" + "c" * 32
 GOOD = b'{"event":"purchase","user_id":"u","event_id":"order_1"}'
 
 
-def identity(*, active: bool = True) -> Identity:
+def identity(*, active: bool = True) -> AuthContext:
     workspace = Workspace(
         id=uuid4(), public_id="k3Jx9QmZ2aPr", name="W", domain=None, timezone="UTC", currency="USD",
         plan="unlimited", active=active, created_at=NOW, secret=b"s",
@@ -33,7 +33,7 @@ def identity(*, active: bool = True) -> Identity:
         id=uuid4(), workspace_id=workspace.id, kind=CredentialKind.WRITE, name="W", scopes=frozenset(),
         rate_limit=1000, hint="", created_at=NOW,
     )  # fmt: skip
-    return Identity(credential, workspace)
+    return AuthContext(credential, workspace)
 
 
 class Keys:
@@ -42,7 +42,7 @@ class Keys:
     def __init__(self):
         self.asked = self.changes = 0
         self.known = {
-            digest(KEY): identity(), digest(OTHER_KEY): identity(), digest(ASLEEP): identity(active=False),
+            sha256_hex(KEY): identity(), sha256_hex(OTHER_KEY): identity(), sha256_hex(ASLEEP): identity(active=False),
         }  # fmt: skip
 
     async def identify(self, key_digest):
@@ -57,8 +57,8 @@ class Queue:
     """A queue in memory that can be told to fail."""
 
     def __init__(self):
-        self.arrivals: list[Arrival] = []
-        self.rejected: list[Reason] = []
+        self.arrivals: list[ReceivedEvent] = []
+        self.rejected: list[RejectionReason] = []
         self.fault: Exception | None = None
 
     async def offer(self, arrival):
@@ -67,9 +67,9 @@ class Queue:
         if arrival.claimed and any(
             (a.workspace_id, a.event_id) == (arrival.workspace_id, arrival.event_id) for a in self.arrivals
         ):
-            return Offer.DUPLICATE
+            return EnqueueResult.DUPLICATE
         self.arrivals.append(arrival)
-        return Offer.QUEUED
+        return EnqueueResult.QUEUED
 
     async def reject(self, _workspace, _key, _channel, reason, _at):
         self.rejected.append(reason)
@@ -80,14 +80,14 @@ class Host:
 
     def __init__(self, others=None, **door):
         self.queue, self.keys, self.now = Queue(), Keys(), NOW
-        self.door = Door(
+        self.door = IngestDependencies(
             queue=self.queue,
-            keys=WriteKeys(Authenticator(self.keys, lambda: self.now), self.keys),
-            spend=RateLimit().spend,
+            write_keys=WriteKeyCache(KeyAuthenticator(self.keys, lambda: self.now), self.keys),
+            spend_quota=SenderRateLimit().consume,
             clock=lambda: self.now,
             **door,
         )
-        self.app = ingest_app(self.door, others)
+        self.app = create_ingest_app(self.door, others)
 
     async def ask(
         self, body=GOOD, *, method="POST", path="/track", key=KEY, headers=(), client=("192.0.2.1", 5)
@@ -184,8 +184,8 @@ async def test_another_path_goes_to_the_application_behind_when_there_is_one():
     [
         ({"body": b"x" * 256_001, "key": None}, TOO_LARGE, []),
         ({"body": b"x" * 256_001, "key": "wrong"}, TOO_LARGE, []),
-        ({"body": b"x" * 256_001}, TOO_LARGE, [Reason.TOO_LARGE]),
-        ({"body": b" " * 256_000}, NO_BODY, [Reason.NO_BODY]),
+        ({"body": b"x" * 256_001}, TOO_LARGE, [RejectionReason.TOO_LARGE]),
+        ({"body": b" " * 256_000}, NO_BODY, [RejectionReason.NO_BODY]),
         ({"body": b"", "key": None}, MISSING, []),
         ({"key": ""}, MISSING, []),
         ({"key": None, "headers": [("authorization", "Basic abc")]}, MISSING, []),
@@ -194,22 +194,22 @@ async def test_another_path_goes_to_the_application_behind_when_there_is_one():
         ({"key": "dk_agent_" + "a" * 43}, INVALID, []),
         ({"key": ASLEEP}, INVALID, []),
         ({"key": "wrong", "headers": [("authorization", f"Bearer {KEY}")]}, INVALID, []),
-        ({"body": b""}, NO_BODY, [Reason.NO_BODY]),
-        ({"body": b" \n\t"}, NO_BODY, [Reason.NO_BODY]),
-        ({"body": b"{"}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b"[1]"}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b'"text"'}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b'{"event":NaN}'}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b'{"event":"\xff"}'}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b'{"event":"\\ud800"}'}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": '{"event":"a","user_id":"u"}'.encode("utf-16")}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b"[" * 256_000}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b'{"a":' * 51_000}, BAD_JSON, [Reason.INVALID_JSON]),
-        ({"body": b"{}"}, NO_NAME, [Reason.NO_EVENT_NAME]),
-        ({"body": b'{"events":[{"event":"a","user_id":"u"}]}'}, NO_NAME, [Reason.NO_EVENT_NAME]),
-        ({"body": b'{"event":"a","user_id":"u","events":[]}'}, NO_NAME, [Reason.NO_EVENT_NAME]),
-        ({"body": b'{"event":"a"}'}, NO_IDENTITY, [Reason.NO_IDENTITY]),
-        ({"body": b'{"event":"a","user_id":" "}'}, NO_IDENTITY, [Reason.NO_IDENTITY]),
+        ({"body": b""}, NO_BODY, [RejectionReason.NO_BODY]),
+        ({"body": b" \n\t"}, NO_BODY, [RejectionReason.NO_BODY]),
+        ({"body": b"{"}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b"[1]"}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b'"text"'}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b'{"event":NaN}'}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b'{"event":"\xff"}'}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b'{"event":"\\ud800"}'}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": '{"event":"a","user_id":"u"}'.encode("utf-16")}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b"[" * 256_000}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b'{"a":' * 51_000}, BAD_JSON, [RejectionReason.INVALID_JSON]),
+        ({"body": b"{}"}, NO_NAME, [RejectionReason.NO_EVENT_NAME]),
+        ({"body": b'{"events":[{"event":"a","user_id":"u"}]}'}, NO_NAME, [RejectionReason.NO_EVENT_NAME]),
+        ({"body": b'{"event":"a","user_id":"u","events":[]}'}, NO_NAME, [RejectionReason.NO_EVENT_NAME]),
+        ({"body": b'{"event":"a"}'}, NO_IDENTITY, [RejectionReason.NO_IDENTITY]),
+        ({"body": b'{"event":"a","user_id":" "}'}, NO_IDENTITY, [RejectionReason.NO_IDENTITY]),
     ],
 )  # fmt: skip
 async def test_a_refusal_says_the_first_thing_wrong_and_is_counted_when_the_key_is_known(
@@ -229,7 +229,7 @@ async def test_the_key_may_come_as_a_bearer_token_and_an_empty_header_counts_as_
 async def test_the_workspace_of_the_key_counts_and_the_one_in_the_body_is_ignored(host):
     await host.ask(b'{"event":"a","user_id":"u","workspace_id":"other"}', key=OTHER_KEY)
     (kept,) = host.queue.arrivals
-    assert kept.workspace_id == host.keys.known[digest(OTHER_KEY)].workspace.id
+    assert kept.workspace_id == host.keys.known[sha256_hex(OTHER_KEY)].workspace.id
 
 
 async def test_a_repeat_is_a_duplicate_with_status_200(host):
@@ -251,7 +251,7 @@ async def test_a_key_may_send_a_thousand_requests_in_a_second(host):
     assert [a[0] for a in answers] == [200] * 1000 + [429]
     assert answers[-1][:2] == LIMITED
     assert answers[-1][2]["retry-after"] == "1"
-    assert host.queue.rejected == [Reason.RATE_LIMITED]
+    assert host.queue.rejected == [RejectionReason.RATE_LIMITED]
     assert (await host.ask(key=OTHER_KEY))[0] == 200
     host.now += timedelta(seconds=1)
     assert (await host.ask())[0] == 200
@@ -266,18 +266,18 @@ async def test_bad_bodies_spend_the_rate_and_unknown_keys_do_not(host):
 
 @pytest.mark.parametrize("detail", ["queue", "claim"])
 async def test_a_queue_that_fails_is_a_500_that_says_where_and_a_retry_is_accepted(host, detail):
-    host.queue.fault = QueueFailed(detail)
+    host.queue.fault = EnqueueFailed(detail)
     status, body, _ = await host.ask()
     assert (status, body) == refused(500, "Failed to enqueue event", details=detail)
-    assert host.queue.rejected == [Reason.ENQUEUE_FAILED]
+    assert host.queue.rejected == [RejectionReason.ENQUEUE_FAILED]
     host.queue.fault = None
     assert (await host.ask())[1]["success"] is True
 
 
 async def test_a_queue_that_fails_is_told_with_its_reason_and_not_for_every_event(caplog):
     seconds = iter((0.0, 1.0, 9.9, 10.0))
-    host = Host(queue_faults=QueueFaults(lambda: next(seconds)))
-    host.queue.fault = QueueFailed("queue", OSError("disk is full"))
+    host = Host(queue_faults=QueueFailureLog(lambda: next(seconds)))
+    host.queue.fault = EnqueueFailed("queue", OSError("disk is full"))
     for _ in range(4):
         await host.ask()
     assert [(line.events, line.reason) for line in caplog.records] == [
@@ -335,7 +335,7 @@ async def test_a_client_that_leaves_sends_no_event(host):
 
 
 async def test_a_body_that_does_not_come_is_given_up_and_the_next_request_is_served():
-    host, out = Host(patience=Patience(0.01)), []
+    host, out = Host(patience=ReadTimeout(0.01)), []
 
     async def send(message):
         out.append(message)
@@ -362,7 +362,7 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(host):
 
 async def test_a_key_that_ended_fails_from_the_next_request_on(host):
     assert (await host.ask())[0] == 200
-    del host.keys.known[digest(KEY)]
+    del host.keys.known[sha256_hex(KEY)]
     host.keys.changes += 1
     assert (await host.ask())[:2] == INVALID
 

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from hosts.serving import address_of, bind, serve
+from hosts.asgi_runner import bind_listener, listener_address, serve
 from service_core.commerce.providers.signatures import hmac_sha256
-from service_core.testing.client import Connection
-from tests.commerce.providers.door import SECRET, opened
+from service_core.testing.durability_client import HttpConnection
+from tests.commerce.providers.webhook_client import SECRET, open_webhook_client
 from tests.hosts.http.conftest import SERVERS
 
 MESSAGE = json.dumps(
@@ -21,11 +21,11 @@ MESSAGE = json.dumps(
 @pytest.fixture(params=SERVERS)
 async def host(request, tmp_path):
     """A door, a connection to it, and the path of a workspace's webhooks."""
-    async with opened(tmp_path) as door:
-        shop = await door.shop()
-        listener, stop = bind("127.0.0.1:0"), asyncio.Event()
+    async with open_webhook_client(tmp_path) as door:
+        shop = await door.connected_workspace()
+        listener, stop = bind_listener("127.0.0.1:0"), asyncio.Event()
         serving = asyncio.create_task(serve(door.app, listener, request.param, stop))
-        connection = Connection(address_of(listener))
+        connection = HttpConnection(listener_address(listener))
         yield door, shop, connection, f"/webhooks/stripe/{shop.workspace.public_id}"
         connection.close()
         stop.set()

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from hosts.composition.compose import installed
-from hosts.composition.ports import Ports, running
-from hosts.monitoring.canary import LATE, WORKSPACE, Canary
-from hosts.worker.consumer import consume, pipeline_of
-from service_core.intake.ports import QueueFailed
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.ports import Ports, start_adapters
+from hosts.monitoring.canary import CANARY_WORKSPACE, MAX_LAG, Canary
+from hosts.worker.consumer import build_pipeline, consume_queue
+from service_core.ingestion.ports import EnqueueFailed
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
 
@@ -29,7 +29,7 @@ class Clock:
 
 async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
     settings = Settings(storage={"events": "memory://"})
-    ports = Ports(settings, tmp_path, installed(), system_clock)
+    ports = Ports(settings, tmp_path, load_installed_registry(), system_clock)
     stop, heard, canary = asyncio.Event(), [], Canary()
 
     def told(lag, seen):
@@ -37,16 +37,18 @@ async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
         if seen:
             stop.set()
 
-    async with running([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
+    async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
         async with asyncio.timeout(100), asyncio.TaskGroup() as tasks:
-            tasks.create_task(consume(pipeline_of(ports, settings.ingest), stop))
+            tasks.create_task(consume_queue(build_pipeline(ports, settings.ingest), stop))
             tasks.create_task(
-                canary.sing(ports.queue, ports.events, system_clock, seconds=0.01, stop=stop, told=told)
+                canary.run(ports.queue, ports.events, system_clock, seconds=0.01, stop=stop, on_result=told)
             )
-        assert (await ports.queue.state()).waiting == 0
-        assert await ports.events.bounds(WORKSPACE.id) is not None
-        assert await ports.quarantine.quarantined(WORKSPACE.id, 1) == []
-        assert all(workspace.id != WORKSPACE.id for workspace in await ports.workspace.workspaces())
+        assert (await ports.queue.state()).waiting_count == 0
+        assert await ports.events.event_time_range(CANARY_WORKSPACE.id) is not None
+        assert await ports.quarantine.list_quarantined(CANARY_WORKSPACE.id, 1) == []
+        assert all(
+            workspace.id != CANARY_WORKSPACE.id for workspace in await ports.workspace.list_workspaces()
+        )
     assert heard[-1] == (canary.lag, True)
     assert (await canary.probe().check()).ok
 
@@ -55,7 +57,7 @@ async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
 async def test_a_canary_that_does_not_arrive_is_an_alarm(fault):
     async def offer(_arrival):
         if fault == "the queue refuses":
-            raise QueueFailed("queue")
+            raise EnqueueFailed("queue")
 
     async def bounds(_workspace):
         if fault == "the store does not answer":
@@ -68,16 +70,16 @@ async def test_a_canary_that_does_not_arrive_is_an_alarm(fault):
 
     def told(lag, seen):
         assert not seen
-        if lag > LATE:
+        if lag > MAX_LAG:
             stop.set()
 
-    await canary.sing(
+    await canary.run(
         SimpleNamespace(offer=offer),
         SimpleNamespace(bounds=bounds),
         Clock(timedelta(seconds=31)),
         seconds=0.001,
         stop=stop,
-        told=told,
+        on_result=told,
     )
-    assert canary.lag > LATE
+    assert canary.lag > MAX_LAG
     assert not (await canary.probe().check()).ok

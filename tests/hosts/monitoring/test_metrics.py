@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.processes import child, end, said
+from tests.fixtures.processes import read_output_pairs, running_process, stop_process
 
 CLIENT = "203.0.113.77"
 
@@ -52,13 +52,13 @@ def service(tmp_path_factory):
     settings.write_text(text.replace('# root_url = ""', 'root_url = "https://t.example"'))
     with (
         (folder / "log").open("w") as log,
-        child(
+        running_process(
             [*cli, "serve", "--config", str(settings), "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"],
             stdout=subprocess.PIPE, stderr=log,
         ) as process,
     ):  # fmt: skip
-        yield {**told, **said(process, 3), "log": folder / "log"}
-        assert end(process) == 0
+        yield {**told, **read_output_pairs(process, 3), "log": folder / "log"}
+        assert stop_process(process) == 0
 
 
 def metrics(service):

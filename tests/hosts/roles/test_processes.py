@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hosts.children import keep
-from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
-from hosts.composition.ports import Ports, running
-from hosts.ownership import consumer_of
-from hosts.roles.model import Role
-from hosts.roles.supervise import posts
-from hosts.serving import address_of, bind_together
-from service_core.access.keys import found_workspace
+from hosts.asgi_runner import bind_shared_listeners, listener_address
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.consumer_lock import try_consumer_lock
+from hosts.roles.models import Role
+from hosts.roles.supervise import build_process_specs
+from hosts.subprocesses import keep_running
+from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 
@@ -33,9 +33,9 @@ async def config(tmp_path):
     """Settings over a store that starts at once; each role is looked at by itself."""
     file = tmp_path / "touchpoint.toml"
     file.write_text('[storage]\nevents = "memory://"\n')
-    ports = Ports(load_settings(file), tmp_path, installed(), system_clock)
-    async with running([ports.workspace, ports.queue]):
-        await found_workspace(ports.workspace, datetime.now(UTC), name="Shop")
+    ports = Ports(load_settings(file), tmp_path, load_installed_registry(), system_clock)
+    async with start_adapters([ports.workspace, ports.queue]):
+        await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name="Shop")
     return file
 
 
@@ -46,10 +46,10 @@ def get(address, path):
 
 @pytest.mark.parametrize("role", [Role.API, Role.INGEST, Role.CONSUMER])
 async def test_a_role_says_when_it_is_ready_and_drains_when_told_to_stop(role, config):
-    sockets = {role: bind_together("127.0.0.1:0", 1)} if role in {Role.API, Role.INGEST} else {}
-    (post,) = posts(config, {role: 1}, sockets, None)
+    sockets = {role: bind_shared_listeners("127.0.0.1:0", 1)} if role in {Role.API, Role.INGEST} else {}
+    (post,) = build_process_specs(config, {role: 1}, sockets, None)
     child = await post.start()
-    assert child.address == (address_of(sockets[role][0]) if sockets else "-")
+    assert child.address == (listener_address(sockets[role][0]) if sockets else "-")
     if role is Role.API:
         assert (await asyncio.to_thread(get, child.address, "/health"))["status"] == "ok"
     assert await child.stop() == 0
@@ -58,27 +58,27 @@ async def test_a_role_says_when_it_is_ready_and_drains_when_told_to_stop(role, c
 
 
 async def test_a_role_ends_with_the_process_that_started_it(config):
-    (post,) = posts(config, {Role.SCHEDULER: 1}, {}, None)
+    (post,) = build_process_specs(config, {Role.SCHEDULER: 1}, {}, None)
     child = await post.start()
     child.process.stdin.close()
     async with asyncio.timeout(GUARD_SECONDS):
-        assert await child.ended() == 0
+        assert await child.wait_until_ended() == 0
 
 
 async def test_a_role_that_cannot_start_says_why_and_is_an_error(config, capfd):
     config.write_text('[storage]\nevents = "oracle://db"\n')
-    (post,) = posts(config, {Role.SCHEDULER: 1}, {}, None)
+    (post,) = build_process_specs(config, {Role.SCHEDULER: 1}, {}, None)
     with pytest.raises(StartupError, match="The role scheduler did not start"):
         await post.start()
     assert "No adapter for 'events' serves oracle://" in capfd.readouterr().err
 
 
 async def test_what_connects_while_a_killed_process_is_started_again_waits_and_is_answered(config):
-    sockets = {Role.INGEST: bind_together("127.0.0.1:0", 1)}
+    sockets = {Role.INGEST: bind_shared_listeners("127.0.0.1:0", 1)}
     stop, gone = asyncio.Event(), []
-    (post,) = posts(config, {Role.INGEST: 1}, sockets, None)
+    (post,) = build_process_specs(config, {Role.INGEST: 1}, sockets, None)
     child = await post.start()
-    keeping = asyncio.create_task(keep(child, post.start, stop, gone.append))
+    keeping = asyncio.create_task(keep_running(child, post.start, stop, gone.append))
     child.process.kill()
     async with asyncio.timeout(GUARD_SECONDS):
         while not gone:
@@ -95,10 +95,10 @@ async def test_what_connects_while_a_killed_process_is_started_again_waits_and_i
 
 
 def test_sockets_of_several_processes_listen_at_one_address_that_nobody_else_has():
-    both = bind_together("127.0.0.1:0", 2)
-    assert len({address_of(each) for each in both}) == 1
+    both = bind_shared_listeners("127.0.0.1:0", 2)
+    assert len({listener_address(each) for each in both}) == 1
     with pytest.raises(StartupError, match="Cannot listen"):
-        bind_together(address_of(both[0]), 2)
+        bind_shared_listeners(listener_address(both[0]), 2)
     for listener in both:
         listener.close()
 
@@ -123,7 +123,7 @@ def test_ingest_runs_apart_beside_the_embedded_stores(config):
 
 def test_a_second_process_of_the_same_folder_does_not_consume(config):
     config.write_text("")
-    with consumer_of(config.parent) as alone, serve(config) as process:
+    with try_consumer_lock(config.parent) as alone, serve(config) as process:
         assert alone
         assert process.wait(GUARD_SECONDS) == 2
         assert "Another process serves" in process.stderr.read()
@@ -143,9 +143,9 @@ def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config, 
 
 
 def test_a_child_is_given_what_it_needs_by_environment(config):
-    sockets = {Role.API: bind_together("127.0.0.1:0", 1)}
-    (post,) = posts(config, {Role.API: 1}, sockets, "uvicorn")
-    assert post.environment == {"TOUCHPOINT_HTTP__API": address_of(sockets[Role.API][0])}
+    sockets = {Role.API: bind_shared_listeners("127.0.0.1:0", 1)}
+    (post,) = build_process_specs(config, {Role.API: 1}, sockets, "uvicorn")
+    assert post.environment == {"TOUCHPOINT_HTTP__API": listener_address(sockets[Role.API][0])}
     assert "uvicorn" in post.options
     assert "TOUCHPOINT_HTTP__API" not in os.environ
     sockets[Role.API][0].close()

@@ -3,7 +3,7 @@
 import inspect
 from typing import get_args
 
-from hosts import serve
+from hosts import single_process
 from hosts.roles import process, tasks
 
 
@@ -20,5 +20,5 @@ KINDS = {name for name, made in vars(tasks).items() if works(made)}
 
 def test_every_kind_of_work_is_done_by_one_process_and_by_processes_apart():
     assert {"consuming", "exporting", "scheduled", "sending"} <= KINDS
-    for place in (serve, process):
+    for place in (single_process, process):
         assert KINDS - vars(place).keys() == set(), place.__name__

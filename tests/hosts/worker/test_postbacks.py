@@ -60,7 +60,7 @@ async def test_accounts_are_sent_to_again_and_again_while_a_slow_one_is_still_at
 
 
 async def test_a_call_that_does_not_end_is_given_up_when_the_process_ends(delivery, monkeypatch):
-    monkeypatch.setattr(postbacks, "DRAIN_SECONDS", 0.01)
+    monkeypatch.setattr(postbacks, "DRAIN_TIMEOUT_SECONDS", 0.01)
     stop = asyncio.Event()
     work = asyncio.create_task(postbacks.send_postbacks(delivery, stop))
     await until(lambda: SLOW in delivery.begun)

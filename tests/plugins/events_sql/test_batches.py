@@ -7,30 +7,30 @@ from random import Random
 
 import pytest
 
-from plugins.events_sql import writing
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.dialects.duckdb import upkeep
-from plugins.events_sql.engine import Reader
-from service_core.extension.registry import load
-from service_core.insight.measures import Predicate
-from service_core.insight.ports import EventPage
-from service_core.testing.generated import world
-from service_core.testing.story import Story
-from tests.plugins.events_sql.conftest import SPAN, contents, stored
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.dialects.duckdb import compaction
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.writes import append
+from service_core.analytics.measures import Predicate
+from service_core.analytics.ports import EventPageQuery
+from service_core.extensions.registry import load_plugins
+from service_core.testing.event_builder import EventBuilder
+from service_core.testing.random_datasets import random_dataset
+from tests.plugins.events_sql.conftest import SPAN, count_stored_events, derived_table_contents
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: SqlEvents, seed: int) -> None:
+async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: SqlEventStore, seed: int) -> None:
     random = Random(seed)
-    events = list(world(random, 120).story.events)
+    events = list(random_dataset(random, 120).story.events)
     random.shuffle(events)
     while events:
         size = random.randint(1, 40)
         await store.append(events[:size])
         del events[:size]
-    kept = await contents(store)
+    kept = await derived_table_contents(store)
     await store.rebuild()
-    assert await contents(store) == kept
+    assert await derived_table_contents(store) == kept
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
@@ -40,96 +40,98 @@ async def test_what_an_earlier_version_computed_is_computed_anew_when_the_store_
 ) -> None:
     url = "duckdb:///events.db" if engine == "duckdb" else request.getfixturevalue("postgres_url")
 
-    def earlier(writer: Reader) -> None:
-        with writing.transactional(writer).transaction():
+    def earlier(writer: StatementRunner) -> None:
+        with append.transactional_session(writer).transaction():
             for text in (before, "DROP TABLE kin", "DELETE FROM owners"):
-                writer.text(text)
+                writer.execute_text(text)
 
-    store = load().open("events", url, folder=tmp_path)
+    store = load_plugins().open_adapter("events", url, folder=tmp_path)
     await store.start()
-    await store.append(world(Random(3)).story.events)
-    kept = await contents(store)
+    await store.append(random_dataset(Random(3)).story.events)
+    kept = await derived_table_contents(store)
     await store._engine.write(earlier)
     await store.aclose()
     for _ in range(2):
-        store = load().open("events", url, folder=tmp_path)
+        store = load_plugins().open_adapter("events", url, folder=tmp_path)
         await store.start()
-        assert await contents(store) == kept
+        assert await derived_table_contents(store) == kept
         await store.aclose()
 
 
-async def test_a_batch_sent_again_adds_nothing(store: SqlEvents) -> None:
-    story = world(Random(7)).story
+async def test_a_batch_sent_again_adds_nothing(store: SqlEventStore) -> None:
+    story = random_dataset(Random(7)).story
     assert await store.append(story.events) == len(story.events)
-    before = await contents(store)
+    before = await derived_table_contents(store)
     assert await store.append(story.events) == 0
-    assert await contents(store) == before
-    assert await stored(store, story) == len(story.events)
+    assert await derived_table_contents(store) == before
+    assert await count_stored_events(store, story) == len(story.events)
 
 
-async def test_a_batch_may_hold_an_event_twice(store: SqlEvents) -> None:
-    story = Story()
-    story.happens("page_view", at="2026-03-02", visitor="A1")
+async def test_a_batch_may_hold_an_event_twice(store: SqlEventStore) -> None:
+    story = EventBuilder()
+    story.add_event("page_view", at="2026-03-02", visitor="A1")
     assert await store.append([*story.events, *story.events]) == 1
 
 
-async def test_sorting_a_month_changes_no_answer(duckdb: SqlEvents) -> None:
-    story = world(Random(11), 200).story
+async def test_sorting_a_month_changes_no_answer(duckdb: SqlEventStore) -> None:
+    story = random_dataset(Random(11), 200).story
     await duckdb.append(story.events)
-    page = EventPage(story.scan(SPAN, include_bots=True), 1000)
-    before = await contents(duckdb), await duckdb.page(page)
-    await duckdb._engine.write(lambda writer: upkeep.maintain(writer, enough=1))
-    assert (await contents(duckdb), await duckdb.page(page)) == before
+    page = EventPageQuery(story.scan(SPAN, include_bots=True), 1000)
+    before = await derived_table_contents(duckdb), await duckdb.list_events(page)
+    await duckdb._engine.write(lambda writer: compaction.compact(writer, threshold=1))
+    assert (await derived_table_contents(duckdb), await duckdb.list_events(page)) == before
     places = "SELECT workspace_id, timestamp FROM events ORDER BY rowid"
-    rows = await duckdb._engine.read(lambda reader: reader.text(places))
+    rows = await duckdb._engine.read(lambda reader: reader.execute_text(places))
     months = [(at.year, at.month) for _, at in rows]
     assert all(a <= b for a, b, m, n in zip(rows, rows[1:], months, months[1:], strict=False) if m == n)
 
 
-async def test_upkeep_tells_the_planner_of_postgresql_what_every_table_holds(postgresql: SqlEvents) -> None:
-    await postgresql.append(world(Random(17)).story.events)
+async def test_upkeep_tells_the_planner_of_postgresql_what_every_table_holds(
+    postgresql: SqlEventStore,
+) -> None:
+    await postgresql.append(random_dataset(Random(17)).story.events)
     await postgresql.maintain()
     told = "SELECT DISTINCT tablename FROM pg_stats WHERE schemaname = current_schema()"
-    found = await postgresql._engine.read(lambda reader: reader.text(told))
+    found = await postgresql._engine.read(lambda reader: reader.execute_text(told))
     assert {name for (name,) in found} >= {"events", "ids", "sessions", "candidates"}
 
 
 async def test_a_reopened_file_answers_as_before(tmp_path: Path) -> None:
-    story = world(Random(13)).story
+    story = random_dataset(Random(13)).story
     for expected in (len(story.events), 0):
-        store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+        store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
         await store.start()
         assert await store.append(story.events) == expected
-        assert await stored(store, story) == len(story.events)
+        assert await count_stored_events(store, story) == len(story.events)
         await store.aclose()
 
 
 async def test_two_processes_may_append_to_one_database_at_once(postgres_url: str) -> None:
-    stores = [load().open("events", postgres_url, folder=Path()) for _ in range(2)]
-    await asyncio.gather(*(store.start() for store in stores))
-    story = world(Random(19)).story
-    added = await asyncio.gather(*(store.append(story.events) for store in stores))
+    stores = [load_plugins().open_adapter("events", postgres_url, folder=Path()) for _ in range(2)]
+    await asyncio.max_pending(*(store.start() for store in stores))
+    story = random_dataset(Random(19)).story
+    added = await asyncio.max_pending(*(store.append(story.events) for store in stores))
     assert sorted(added) == [0, len(story.events)]
-    kept = await contents(stores[0])
+    kept = await derived_table_contents(stores[0])
     await stores[1].rebuild()
-    assert await contents(stores[1]) == kept
+    assert await derived_table_contents(stores[1]) == kept
     for store in stores:
         await store.aclose()
 
 
-async def test_filter_values_never_reach_the_text_of_a_statement(store: SqlEvents) -> None:
-    story = Story()
-    story.happens("page_view", at="2026-03-02", visitor="A1", page_path="/it's")
+async def test_filter_values_never_reach_the_text_of_a_statement(store: SqlEventStore) -> None:
+    story = EventBuilder()
+    story.add_event("page_view", at="2026-03-02", visitor="A1", page_path="/it's")
     await store.append(story.events)
     for column, value in (("page_path", "/it's"), ("page_path", "' OR 1=1 --"), ("data:a'].b\"c", "x")):
         scan = dataclasses.replace(story.scan(SPAN), filters=(Predicate(column, value=value),))
         expected = 1 if value == "/it's" else 0
-        assert (await store.page(EventPage(scan, 10))).total == expected
+        assert (await store.list_events(EventPageQuery(scan, 10))).total == expected
 
 
-async def test_text_that_no_engine_can_hold_is_asked_for_in_vain(store: SqlEvents) -> None:
-    story = Story()
-    story.happens("page_view", at="2026-03-02", visitor="A1", page_path="/a")
+async def test_text_that_no_engine_can_hold_is_asked_for_in_vain(store: SqlEventStore) -> None:
+    story = EventBuilder()
+    story.add_event("page_view", at="2026-03-02", visitor="A1", page_path="/a")
     await store.append(story.events)
     scan = dataclasses.replace(story.scan(SPAN), filters=(Predicate("page_path", value="/a\0"),))
-    assert (await store.page(EventPage(scan, 10))).total == 0
+    assert (await store.list_events(EventPageQuery(scan, 10))).total == 0

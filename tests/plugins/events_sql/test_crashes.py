@@ -11,32 +11,34 @@ from random import Random
 
 import pytest
 
-from plugins.events_sql.adapter import SqlEvents
-from service_core.extension.registry import load
-from service_core.insight.ports import StoreUnavailable
-from service_core.testing.generated import world
+from plugins.events_sql.adapter import SqlEventStore
+from service_core.analytics.ports import StoreUnavailable
+from service_core.extensions.registry import load_plugins
 from service_core.testing.postgres_server import PostgresServer
-from tests.plugins.events_sql.conftest import contents, stored
-from tests.processes import child
+from service_core.testing.random_datasets import random_dataset
+from tests.fixtures.processes import running_process
+from tests.plugins.events_sql.conftest import count_stored_events, derived_table_contents
 
 
-async def test_a_fatal_error_of_the_engine_costs_one_batch_a_try_and_no_restart(duckdb: SqlEvents) -> None:
-    story = world(Random(13)).story
+async def test_a_fatal_error_of_the_engine_costs_one_batch_a_try_and_no_restart(
+    duckdb: SqlEventStore,
+) -> None:
+    story = random_dataset(Random(13)).story
     assert await duckdb.append(story.events[:30]) == 30
     await duckdb._engine.write(
-        lambda writer: writer.text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
+        lambda writer: writer.execute_text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
     )
     with pytest.raises(StoreUnavailable):
         await duckdb.maintain()
     assert await duckdb.append(story.events) == len(story.events) - 30
-    assert await stored(duckdb, story) == len(story.events)
+    assert await count_stored_events(duckdb, story) == len(story.events)
     await duckdb.maintain()
 
 
 async def test_after_a_fatal_error_whoever_reads_is_let_go_before_the_file_is_opened_anew(
-    duckdb: SqlEvents,
+    duckdb: SqlEventStore,
 ) -> None:
-    story = world(Random(17)).story
+    story = random_dataset(Random(17)).story
     await duckdb.append(story.events)
 
     def pieces(reader):
@@ -47,40 +49,40 @@ async def test_after_a_fatal_error_whoever_reads_is_let_go_before_the_file_is_op
     reading = duckdb._engine.stream(pieces)
     assert await anext(reading) == [(len(story.events),)]
     await duckdb._engine.write(
-        lambda writer: writer.text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
+        lambda writer: writer.execute_text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
     )
     with pytest.raises(StoreUnavailable):
         await duckdb.maintain()
     with pytest.raises(StoreUnavailable):
-        await stored(duckdb, story)
+        await count_stored_events(duckdb, story)
     with pytest.raises(StoreUnavailable):
         await anext(reading)
-    assert await stored(duckdb, story) == len(story.events)
+    assert await count_stored_events(duckdb, story) == len(story.events)
 
 
 async def test_a_restarted_server_costs_no_acknowledged_event_and_is_found_again(
     postgres_server: PostgresServer,
 ) -> None:
-    store = load().open("events", postgres_server.url, folder=Path())
+    store = load_plugins().open_adapter("events", postgres_server.url, folder=Path())
     await store.start()
-    story = world(Random(23)).story
+    story = random_dataset(Random(23)).story
     assert await store.append(story.events[:30]) == 30
     postgres_server.kill()
     with pytest.raises(StoreUnavailable):
-        await stored(store, story)
+        await count_stored_events(store, story)
     with pytest.raises(StoreUnavailable):
         await store.append(story.events)
     postgres_server.start()
     assert await store.append(story.events) == len(story.events) - 30
-    assert await stored(store, story) == len(story.events)
+    assert await count_stored_events(store, story) == len(story.events)
     await store.aclose()
 
 
 APPENDER = """
 import asyncio, sys
 from pathlib import Path
-from service_core.extension.registry import load
-from service_core.testing.story import Story
+from service_core.extensions.registry import load
+from service_core.testing.event_builder import Story
 
 async def main(folder):
     store = load().open("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
@@ -102,7 +104,9 @@ asyncio.run(main(sys.argv[1]))
 def test_a_killed_process_loses_no_acknowledged_batch_and_keeps_no_half(tmp_path: Path) -> None:
     acknowledged = 0
     for wait in (0.3, 0.7):
-        with child([sys.executable, "-c", APPENDER, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        with running_process(
+            [sys.executable, "-c", APPENDER, str(tmp_path)], stdout=subprocess.PIPE
+        ) as process:
             process.stdout.readline()
             process.stdout.readline()
             acknowledged += 200
@@ -119,11 +123,11 @@ def test_a_killed_process_loses_no_acknowledged_batch_and_keeps_no_half(tmp_path
 
 
 async def _rows(folder: Path) -> int:
-    store = load().open("events", "duckdb:///events.db", folder=folder)
+    store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=folder)
     await store.start()
-    kept = await contents(store)
+    kept = await derived_table_contents(store)
     ((rows,),) = await store._engine.read(lambda reader: reader.text("SELECT count(*) FROM events"))
     await store.rebuild()
-    assert await contents(store) == kept
+    assert await derived_table_contents(store) == kept
     await store.aclose()
     return rows

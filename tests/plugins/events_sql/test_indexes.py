@@ -6,45 +6,45 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from plugins.events_sql.adapter import SqlEvents
-from plugins.events_sql.engine import Reader
-from plugins.events_sql.journey import journey
-from plugins.events_sql.people import people
-from service_core.extension.registry import load
-from service_core.plugin import JourneyPlan, PeoplePage
-from service_core.testing.generated import world
-from service_core.testing.story import Story
+from plugins.events_sql.adapter import SqlEventStore
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.reads.people.people_list import list_people
+from plugins.events_sql.reads.people.person_journey import read_journey
+from service_core.extensions.registry import load_plugins
+from service_core.plugin import PeoplePageQuery, PersonActivityQuery
+from service_core.testing.event_builder import EventBuilder
+from service_core.testing.random_datasets import random_dataset
 from tests.plugins.events_sql.conftest import SPAN
 
 SCANNED = re.compile(r'"Table": "events\.main\.(\w+)",\s*"Type": "Sequential Scan"')
 
 
-class Explaining:
+class ExplainingRunner:
     """A reader that notes how the engine finds what it keeps and answers."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: StatementRunner) -> None:
         self.reader = reader
         self.scanned: dict[str, set[str]] = {}
 
-    def keep(self, name, statement):
-        self._note(name, statement)
-        self.reader.keep(name, statement)
+    def create_temp_table(self, name, statement):
+        self._record_indexes(name, statement)
+        self.reader.create_temp_table(name, statement)
 
-    def rows(self, statement):
-        self._note(f"answer {len(self.scanned)}", statement)
-        return self.reader.rows(statement)
+    def fetch_rows(self, statement):
+        self._record_indexes(f"answer {len(self.scanned)}", statement)
+        return self.reader.fetch_rows(statement)
 
-    def _note(self, name, statement):
+    def _record_indexes(self, name, statement):
         text, values = self.reader._statements.render(statement)
-        plan = self.reader.text(f"EXPLAIN (ANALYZE, FORMAT json) {text}", values)[0][1]
+        plan = self.reader.execute_text(f"EXPLAIN (ANALYZE, FORMAT json) {text}", values)[0][1]
         self.scanned[name] = set(SCANNED.findall(plan))
 
 
-def busy(story: Story) -> Story:
+def many_persons_story(story: EventBuilder) -> EventBuilder:
     """Twenty days of ten visitors and five persons, each fourth with an order."""
     for number in range(40):
         paid = {"order_id": f"o{number}", "revenue": 5} if number % 4 == 0 else {}
-        story.happens(
+        story.add_event(
             "purchase" if paid else "page_view",
             at=f"2026-03-{1 + number // 2:02}",
             visitor=f"A{number % 10}",
@@ -54,15 +54,15 @@ def busy(story: Story) -> Story:
     return story
 
 
-async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEvents) -> None:
-    story = busy(Story())
+async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEventStore) -> None:
+    story = many_persons_story(EventBuilder())
     await duckdb.append(story.events)
-    await duckdb.append(busy(Story(UUID(int=9))).events)
-    plan = JourneyPlan(story.scan(SPAN), "u:U1", timedelta(days=1), 9)
+    await duckdb.append(many_persons_story(EventBuilder(UUID(int=9))).events)
+    plan = PersonActivityQuery(story.scan(SPAN), "u:U1", timedelta(days=1), 9)
 
-    def explained(reader: Reader) -> dict[str, set[str]]:
-        noting = Explaining(reader)
-        assert len(journey(plan, noting).conversions) == 2  # type: ignore[arg-type]
+    def explained(reader: StatementRunner) -> dict[str, set[str]]:
+        noting = ExplainingRunner(reader)
+        assert len(read_journey(plan, noting).conversions) == 2  # type: ignore[arg-type]
         return noting.scanned
 
     scanned = await duckdb._engine.read(explained)
@@ -70,14 +70,14 @@ async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEvents) -> None:
     assert set().union(*scanned.values()) <= {"persons"}, scanned
 
 
-async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(duckdb: SqlEvents) -> None:
-    story = busy(Story())
+async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(duckdb: SqlEventStore) -> None:
+    story = many_persons_story(EventBuilder())
     await duckdb.append(story.events)
-    plan = PeoplePage(story.scan(SPAN), 3, 0, "last_seen")
+    plan = PeoplePageQuery(story.scan(SPAN), 3, 0, "last_seen")
 
-    def explained(reader: Reader) -> dict[str, set[str]]:
-        noting = Explaining(reader)
-        assert len(people(plan, noting)[0]) == 3  # type: ignore[arg-type]
+    def explained(reader: StatementRunner) -> dict[str, set[str]]:
+        noting = ExplainingRunner(reader)
+        assert len(list_people(plan, noting)[0]) == 3  # type: ignore[arg-type]
         return noting.scanned
 
     scanned = await duckdb._engine.read(explained)
@@ -86,16 +86,18 @@ async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(du
 
 
 async def test_a_file_without_indexes_gets_them_when_it_is_opened(tmp_path: Path) -> None:
-    story = world(Random(3)).story
-    plans = [JourneyPlan(story.scan(SPAN), person, timedelta(days=9), 9) for person in ("u:U1", "v:A3")]
+    story = random_dataset(Random(3)).story
+    plans = [
+        PersonActivityQuery(story.scan(SPAN), person, timedelta(days=9), 9) for person in ("u:U1", "v:A3")
+    ]
 
-    def earlier(writer: Reader) -> None:
-        for (name,) in writer.text("SELECT index_name FROM duckdb_indexes()"):
-            writer.text(f"DROP INDEX {name}")
+    def earlier(writer: StatementRunner) -> None:
+        for (name,) in writer.execute_text("SELECT index_name FROM duckdb_indexes()"):
+            writer.execute_text(f"DROP INDEX {name}")
 
     answers = []
     for _ in range(2):
-        store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+        store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
         await store.start()
         await store.append(story.events)
         indexes = await store._engine.read(lambda reader: reader.text("FROM duckdb_indexes()"))

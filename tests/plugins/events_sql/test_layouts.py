@@ -7,14 +7,14 @@ import psycopg
 import sqlalchemy as sa
 from sqlalchemy.schema import CreateTable
 
-from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
-from plugins.events_sql.tables import ADDED, EVENTS
-from service_core.extension.registry import load
-from service_core.insight.measures import count, total
-from service_core.insight.ports import Aggregate
+from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
+from plugins.events_sql.schema.tables import ADDED, EVENTS
+from service_core.analytics.measures import count_rows, sum_column
+from service_core.analytics.ports import AggregateQuery
+from service_core.extensions.registry import load_plugins
 from service_core.plugin import Relation
+from service_core.testing.event_builder import EventBuilder
 from service_core.testing.postgres_server import fresh_database
-from service_core.testing.story import Story
 from tests.plugins.events_sql.conftest import SPAN
 
 EARLIER = sa.Table(
@@ -24,14 +24,16 @@ EARLIER = sa.Table(
 )
 
 
-async def keeps_parts(store):
-    story = Story()
+async def keeps_charge_components(store):
+    story = EventBuilder()
     paid = {"source": "stripe", "revenue": 100, "payment_id": "pi_1", "tax": 8}
-    story.happens("purchase", at="2026-03-02", visitor="A1", **paid)
-    story.happens("purchase", at="2026-03-02", visitor="A1", revenue=108, order_id="pi_1")
+    story.add_event("purchase", at="2026-03-02", visitor="A1", **paid)
+    story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=108, order_id="pi_1")
     await store.start()
     await store.append(story.events)
-    plan = Aggregate(story.scan(SPAN), (count(Relation.MONEY), total("tax", Relation.MONEY)))
+    plan = AggregateQuery(
+        story.scan(SPAN), (count_rows(Relation.PAYMENTS), sum_column("tax", Relation.PAYMENTS))
+    )
     assert (await store.aggregate(plan)).rows == [(1, 8)]
     await store.aclose()
 
@@ -41,15 +43,17 @@ async def test_a_file_gets_the_columns_it_lacks(tmp_path: Path):
         str(tmp_path / "events.db"), config={"storage_compatibility_version": "v2.0.0"}
     ) as file:
         file.execute(str(CreateTable(EARLIER).compile(dialect=DuckDialect())))
-    await keeps_parts(load().open("events", "duckdb:///events.db", folder=tmp_path))
+    await keeps_charge_components(
+        load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
+    )
 
 
 async def test_a_schema_gets_the_columns_it_lacks(postgres_session):
     with fresh_database(postgres_session) as url:
-        store = load().open("events", url, folder=Path())
+        store = load_plugins().open_adapter("events", url, folder=Path())
         await store.start()
         await store.aclose()
         with psycopg.connect(url) as server:
             for column in ADDED:
                 server.execute(f"ALTER TABLE events DROP COLUMN {column.name}")
-        await keeps_parts(load().open("events", url, folder=Path()))
+        await keeps_charge_components(load_plugins().open_adapter("events", url, folder=Path()))

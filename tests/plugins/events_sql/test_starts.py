@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plugins.events_sql.settings import DuckSettings
-from service_core.extension.registry import load
+from plugins.events_sql.settings import DuckDbSettings
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
 
@@ -17,19 +17,19 @@ from service_core.kernel.errors import StartupError
 )
 def test_a_misspelt_setting_stops_the_start(tmp_path: Path, query: str) -> None:
     with pytest.raises(StartupError, match=query.partition("=")[0]):
-        load().open("events", f"duckdb:///events.db?{query}", folder=tmp_path)
+        load_plugins().open_adapter("events", f"duckdb:///events.db?{query}", folder=tmp_path)
 
 
 async def test_a_file_that_is_none_of_ours_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "events.db").write_text("not a database, but long enough to look like a file" * 99)
-    store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+    store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
     with pytest.raises(StartupError, match="cannot be opened"):
         await store.start()
     await store.aclose()
 
 
 async def test_the_folder_of_a_file_is_made_as_every_store_makes_it(tmp_path: Path) -> None:
-    store = load().open("events", "duckdb:///new/newer/events.db", folder=tmp_path)
+    store = load_plugins().open_adapter("events", "duckdb:///new/newer/events.db", folder=tmp_path)
     await store.check()
     assert not (tmp_path / "new").exists()
     await store.start()
@@ -39,7 +39,7 @@ async def test_the_folder_of_a_file_is_made_as_every_store_makes_it(tmp_path: Pa
 
 async def test_a_file_in_the_way_of_its_folder_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "new").touch()
-    store = load().open("events", "duckdb:///new/events.db", folder=tmp_path)
+    store = load_plugins().open_adapter("events", "duckdb:///new/events.db", folder=tmp_path)
     with pytest.raises(StartupError, match="cannot be opened"):
         await store.start()
     await store.aclose()
@@ -49,13 +49,13 @@ async def test_a_place_nobody_may_write_to_is_told_before_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+    store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
     with pytest.raises(StartupError, match=rf"{tmp_path} cannot be written .* in storage\.events\.$"):
         await store.check()
 
 
 async def test_a_server_that_is_not_there_stops_the_start() -> None:
-    store = load().open("events", "postgresql://nobody@127.0.0.1:1/events", folder=Path())
+    store = load_plugins().open_adapter("events", "postgresql://nobody@127.0.0.1:1/events", folder=Path())
     with pytest.raises(StartupError, match="cannot be used"):
         await store.start()
     await store.aclose()
@@ -75,8 +75,8 @@ def test_a_driver_that_is_not_installed_is_named_with_the_command_that_installs_
     monkeypatch.delitem(sys.modules, package, raising=False)
     monkeypatch.setitem(sys.modules, driver, None)
     with pytest.raises(StartupError, match=rf"needs {driver}.*touchpoint\[{extra}\]"):
-        load().open("events", url, folder=Path())
+        load_plugins().open_adapter("events", url, folder=Path())
 
 
 def test_timings_are_settings() -> None:
-    assert timedelta(seconds=DuckSettings(url="duckdb://").timeout_seconds) == timedelta(seconds=20)
+    assert timedelta(seconds=DuckDbSettings(url="duckdb://").timeout_seconds) == timedelta(seconds=20)

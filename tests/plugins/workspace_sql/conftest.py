@@ -7,23 +7,23 @@ from functools import partial
 import pytest
 
 from plugins import workspace_sql
-from plugins.workspace_sql import polled
-from service_core.access.keys import found_workspace
-from service_core.extension.registry import load
+from plugins.workspace_sql import change_counter_poller
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.extensions.registry import load_plugins
 
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
-REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
 
 
 @pytest.fixture(autouse=True)
 def a_counter_is_believed_for_long(monkeypatch):
     """Also where the machine stands still for some seconds; a test of that has its own word."""
-    monkeypatch.setattr(polled, "TRUSTED_SECONDS", 300.0)
+    monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 300.0)
 
 
 @asynccontextmanager
 async def opened_at(url, folder):
-    directory = REGISTRY.open("workspace", url, folder=folder)
+    directory = REGISTRY.open_adapter("workspace", url, folder=folder)
     await directory.start()
     try:
         yield directory
@@ -44,7 +44,7 @@ async def directory(opened):
 
 
 @pytest.fixture
-async def founded(directory):
-    return await found_workspace(
+async def initialized_deployment(directory):
+    return await create_workspace_with_keys(
         directory, NOW, name="Example Shop", timezone="Europe/Berlin", currency="EUR"
     )

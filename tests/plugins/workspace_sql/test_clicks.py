@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service_core.access.networks import coarse
+from service_core.access.ip_prefixes import truncate_ip
 from service_core.changes.actor import Actor
 from service_core.kernel.ids import new_id
 from service_core.workspace.links.clicks import Click
-from service_core.workspace.links.edge import LinkTable
-from service_core.workspace.links.model import UTM, Link, LinkDomain
+from service_core.workspace.links.models import UTM_PARAMETERS, LinkDomain, TrackingLink
 from service_core.workspace.links.ports import ClickCount
+from service_core.workspace.links.redirect_lookup import DatabaseRedirects
 from tests.plugins.workspace_sql.conftest import NOW
 
 HERE, HOST = "203.0.113.7", "go.example.com"
@@ -24,14 +24,14 @@ HERE, HOST = "203.0.113.7", "go.example.com"
 def click(workspace, link_id, *, at=NOW, ip=HERE, agent="Firefox", bot=False, lyr="k7m2q9xa"):
     return Click(
         id=new_id(), workspace_id=workspace.id, link_id=link_id, lyr=lyr, clicked_at=at, user_agent=agent, ip=ip,
-        network=coarse(ip), country="DE", device_type="desktop", referrer="https://example.com/ä",
+        network=truncate_ip(ip), country="DE", device_type="desktop", referrer="https://example.com/ä",
         click_ids={"gclid": "Cj0"}, is_bot=bot,
     )  # fmt: skip
 
 
 @pytest.fixture
-def workspace(founded):
-    return founded.workspace
+def workspace(initialized_deployment):
+    return initialized_deployment.workspace
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def link_id():
 @pytest.fixture
 def make(directory, workspace):
     async def make(**changes):
-        link = Link(
+        link = TrackingLink(
             id=new_id(), workspace_id=workspace.id, name="Reel", domain_id=LinkDomain(HOST).id,
             destination_url="https://example.com/", tracking_identifier="k7m2q9xa", slug="spring", target="web",
-            ios_url=None, android_url=None, **dict.fromkeys(UTM), created_at=NOW, updated_at=NOW,
+            ios_url=None, android_url=None, **dict.fromkeys(UTM_PARAMETERS), created_at=NOW, updated_at=NOW,
             created_via="api", created_by=Actor(type="key", id=new_id(), client_id=None),
         ).model_copy(update=changes)  # fmt: skip
         async with directory.begin(workspace.id) as unit:
@@ -70,33 +70,33 @@ async def test_a_click_is_unique_for_its_link_network_agent_and_hour(directory, 
     )
     await directory.record_clicks([click(workspace, link_id), click(workspace, other, agent="Chrome")])
     counts = {link_id: ClickCount(6, 4), other: ClickCount(2, 2)}
-    assert await directory.click_counts(workspace.id) == counts
-    assert await directory.click_counts(workspace.id, [other]) == {other: ClickCount(2, 2)}
-    assert await directory.click_counts(workspace.id, []) == {}
+    assert await directory.count_clicks(workspace.id) == counts
+    assert await directory.count_clicks(workspace.id, [other]) == {other: ClickCount(2, 2)}
+    assert await directory.count_clicks(workspace.id, []) == {}
 
 
 async def test_a_click_that_is_recorded_again_counts_no_more(directory, workspace, link_id):
     clicks = [click(workspace, link_id) for _ in range(300)]
     await directory.record_clicks(clicks[:200])
     await directory.record_clicks(clicks)
-    assert await directory.click_counts(workspace.id) == {link_id: ClickCount(300, 1)}
+    assert await directory.count_clicks(workspace.id) == {link_id: ClickCount(300, 1)}
 
 
 async def test_bots_alone_leave_no_count(directory, workspace, link_id):
     await directory.record_clicks([click(workspace, link_id, bot=True)])
-    assert await directory.click_counts(workspace.id) == {}
+    assert await directory.count_clicks(workspace.id) == {}
 
 
 async def test_hosts_that_record_at_once_count_every_click(opened, directory, workspace, link_id):
     async with opened() as second:
         stores = [directory, second] * 10
-        await asyncio.gather(
+        await asyncio.max_pending(
             *(
                 store.record_clicks([click(workspace, link_id, agent=f"Agent {n % 5}") for n in range(20)])
                 for store in stores
             )
         )
-    assert await directory.click_counts(workspace.id) == {link_id: ClickCount(400, 5)}
+    assert await directory.count_clicks(workspace.id) == {link_id: ClickCount(400, 5)}
 
 
 async def test_an_address_is_forgotten_and_its_network_stays(directory, workspace, link_id):
@@ -104,19 +104,21 @@ async def test_an_address_is_forgotten_and_its_network_stays(directory, workspac
     await directory.record_clicks(
         [click(workspace, link_id), click(workspace, link_id, at=late, lyr="late0000")]
     )
-    found = await directory.clicked_tags(workspace.id, HERE, NOW)
+    found = await directory.latest_click_by_tag(workspace.id, HERE, NOW)
     assert found == {"k7m2q9xa": NOW, "late0000": late}
-    assert await directory.clicked_tags(workspace.id, HERE, NOW + timedelta(seconds=1)) == {"late0000": late}
-    await directory.forget_addresses(late)
-    assert await directory.clicked_tags(workspace.id, HERE, NOW) == {"late0000": late}
-    assert await directory.click_counts(workspace.id) == {link_id: ClickCount(2, 2)}
+    assert await directory.latest_click_by_tag(workspace.id, HERE, NOW + timedelta(seconds=1)) == {
+        "late0000": late
+    }
+    await directory.purge_click_ips(late)
+    assert await directory.latest_click_by_tag(workspace.id, HERE, NOW) == {"late0000": late}
+    assert await directory.count_clicks(workspace.id) == {link_id: ClickCount(2, 2)}
 
 
 async def test_bots_and_other_workspaces_are_no_clicks_of_an_address(directory, workspace, link_id):
     await directory.create_workspace(replace(workspace, id=uuid4(), public_id="k3Jx9QmZ2aPr"))
     (other,) = [each for each in await directory.workspaces() if each.id != workspace.id]
     await directory.record_clicks([click(workspace, link_id, bot=True), click(other, link_id)])
-    assert await directory.clicked_tags(workspace.id, HERE, NOW) == {}
+    assert await directory.latest_click_by_tag(workspace.id, HERE, NOW) == {}
 
 
 async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, workspace, make):
@@ -140,7 +142,7 @@ async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, worksp
 
 async def test_another_process_sees_a_changed_and_a_deleted_link_at_once(opened, directory, workspace, make):
     async with opened() as second:
-        edge = LinkTable(second)
+        edge = DatabaseRedirects(second)
         link = await make()
         for n in range(10):
             await make(id=link.id, destination_url=f"https://example.com/{n}")
@@ -174,4 +176,4 @@ async def test_counts_are_those_of_the_definition(directory, workspace, clicks, 
         )
         for n in {one[0] for one in people}
     }
-    assert await directory.click_counts(workspace.id, links) == expected
+    assert await directory.count_clicks(workspace.id, links) == expected

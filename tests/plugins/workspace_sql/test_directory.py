@@ -8,119 +8,141 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from plugins.workspace_sql.columns import Instant
-from service_core.access.keys import found_workspace, mint_key, revoke_key
-from service_core.access.rules import OwnChannel, Rules
-from service_core.kernel.ids import digest
+from plugins.workspace_sql.column_types import Instant
+from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.kernel.ids import sha256_hex
 from service_core.kernel.operations import Scope
 from tests.plugins.workspace_sql.conftest import NOW
 
 
-async def test_what_is_saved_is_what_is_found(directory, founded):
+async def test_what_is_saved_is_what_is_found(directory, initialized_deployment):
     workspace = replace(
-        founded.workspace, id=founded.agent_key.credential.id, public_id="k3Jx9QmZ2aPr", domain="example.com",
+        initialized_deployment.workspace, id=initialized_deployment.agent_key.credential.id, public_id="k3Jx9QmZ2aPr", domain="example.com",
         active=False, allowed_origins=("https://example.com",), created_at=NOW + timedelta(hours=1),
     )  # fmt: skip
     await directory.create_workspace(workspace)
-    minted = await mint_key(
+    minted = await create_named_key(
         directory, workspace, NOW, name="Campaign bot", scopes=[Scope.READ, Scope.WRITE_LINKS], rate_limit=7
     )
-    identity = await directory.identify(digest(minted.secret))
+    identity = await directory.identify(sha256_hex(minted.secret))
     assert identity.credential == minted.credential
     assert identity.workspace == workspace
-    assert await directory.workspaces() == [founded.workspace, workspace]
+    assert await directory.workspaces() == [initialized_deployment.workspace, workspace]
     assert await directory.keys(workspace.id) == [minted.credential]
 
 
 @pytest.mark.parametrize(
     "rules",
     [
-        Rules(),
-        Rules(conversions=frozenset(), any_revenue=False),
-        Rules(
+        AnalyticsSettings(),
+        AnalyticsSettings(conversions=frozenset(), any_revenue=False),
+        AnalyticsSettings(
             conversions=frozenset({"purchase", "webinar"}),
-            channels=(OwnChannel("custom:crm", source="news*"), OwnChannel("custom:shop", campaign="*shop*")),
+            channels=(
+                CustomChannel("custom:crm", source="news*"),
+                CustomChannel("custom:shop", campaign="*shop*"),
+            ),
             model="linear",
             window_days=7,
         ),
     ],
 )
-async def test_the_rules_a_workspace_made_its_own_are_kept_and_seen_at_once(directory, founded, rules):
-    changed = replace(founded.workspace, rules=rules)
+async def test_the_rules_a_workspace_made_its_own_are_kept_and_seen_at_once(
+    directory, initialized_deployment, rules
+):
+    changed = replace(initialized_deployment.workspace, rules=rules)
     before = directory.generation()
     await directory.save_workspace(changed)
     assert directory.generation() != before
-    assert (await directory.identify(digest(founded.agent_key.secret))).workspace == changed
+    assert (
+        await directory.identify(sha256_hex(initialized_deployment.agent_key.secret))
+    ).workspace == changed
     assert await directory.workspaces() == [changed]
 
 
 async def test_everything_is_there_after_a_restart(opened):
     async with opened() as first:
-        founded = await found_workspace(first, NOW, name="Example Shop")
+        initialized_deployment = await create_workspace_with_keys(first, NOW, name="Example Shop")
     async with opened() as second:
-        assert await second.workspaces() == [founded.workspace]
-        assert len(await second.keys(founded.workspace.id)) == 2
+        assert await second.workspaces() == [initialized_deployment.workspace]
+        assert len(await second.keys(initialized_deployment.workspace.id)) == 2
 
 
-async def test_what_is_at_work_when_the_store_closes_is_done_and_leaves_no_connection_open(opened, founded):
+async def test_what_is_at_work_when_the_store_closes_is_done_and_leaves_no_connection_open(
+    opened, initialized_deployment
+):
     async with opened() as closing:
-        async with closing.begin(founded.workspace.id) as unit:
+        async with closing.begin(initialized_deployment.workspace.id) as unit:
             await unit.owner.set_triggers({"purchase"})
             await closing.aclose()
         assert len(await closing.workspaces()) == 1  # somebody asks as late as that
-    gc.collect()  # an open connection nobody has warns, and a warning fails the test
+    gc.collect_key()  # an open connection nobody has warns, and a warning fails the test
 
 
-async def test_an_unknown_digest_and_a_revoked_key_match_nothing(directory, founded):
-    assert await directory.identify(digest("dk_agent_nothing")) is None
-    await revoke_key(directory, founded.workspace, founded.write_key.credential.id, NOW)
-    assert await directory.identify(digest(founded.write_key.secret)) is None
-    assert founded.write_key.credential.id in {c.id for c in await directory.keys(founded.workspace.id)}
+async def test_an_unknown_digest_and_a_revoked_key_match_nothing(directory, initialized_deployment):
+    assert await directory.identify(sha256_hex("dk_agent_nothing")) is None
+    await revoke_key(
+        directory, initialized_deployment.workspace, initialized_deployment.write_key.credential.id, NOW
+    )
+    assert await directory.identify(sha256_hex(initialized_deployment.write_key.secret)) is None
+    assert initialized_deployment.write_key.credential.id in {
+        c.id for c in await directory.keys(initialized_deployment.workspace.id)
+    }
 
 
-async def test_a_revoked_key_stays_revoked_whatever_is_saved_later(directory, founded):
-    await revoke_key(directory, founded.workspace, founded.agent_key.credential.id, NOW)
-    await directory.save_key(replace(founded.agent_key.credential, name="Renamed"))
-    assert await directory.identify(digest(founded.agent_key.secret)) is None
-    kept = {c.id: c for c in await directory.keys(founded.workspace.id)}[founded.agent_key.credential.id]
+async def test_a_revoked_key_stays_revoked_whatever_is_saved_later(directory, initialized_deployment):
+    await revoke_key(
+        directory, initialized_deployment.workspace, initialized_deployment.agent_key.credential.id, NOW
+    )
+    await directory.save_credential(replace(initialized_deployment.agent_key.credential, name="Renamed"))
+    assert await directory.identify(sha256_hex(initialized_deployment.agent_key.secret)) is None
+    kept = {c.id: c for c in await directory.keys(initialized_deployment.workspace.id)}[
+        initialized_deployment.agent_key.credential.id
+    ]
     assert (kept.name, kept.revoked_at) == ("Renamed", NOW)
 
 
 async def test_directories_that_start_together_all_succeed(opened):
     async def start(number):
         async with opened() as directory:
-            await found_workspace(directory, NOW, name=f"shop {number}")
+            await create_workspace_with_keys(directory, NOW, name=f"shop {number}")
 
-    await asyncio.gather(*(start(number) for number in range(8)))
+    await asyncio.max_pending(*(start(number) for number in range(8)))
     async with opened() as directory:
         assert len(await directory.workspaces()) == 8
 
 
-async def test_30_concurrent_writers_lose_nothing(opened, directory, founded):
+async def test_30_concurrent_writers_lose_nothing(opened, directory, initialized_deployment):
     before = directory.generation()
     async with opened() as second, opened() as third:
         doors = [directory, second, third]
-        minted = await asyncio.gather(
-            *(mint_key(doors[n % 3], founded.workspace, NOW, name=f"key {n}") for n in range(30))
+        minted = await asyncio.max_pending(
+            *(
+                create_named_key(doors[n % 3], initialized_deployment.workspace, NOW, name=f"key {n}")
+                for n in range(30)
+            )
         )
         async with asyncio.timeout(30):
             while [door.generation() for door in doors] != [before + 30] * 3:
                 await asyncio.sleep(0.01)
-    kept = {credential.id for credential in await directory.keys(founded.workspace.id)}
+    kept = {credential.id for credential in await directory.keys(initialized_deployment.workspace.id)}
     assert {one.credential.id for one in minted} <= kept
 
 
-async def test_a_failed_write_changes_nothing(directory, founded):
+async def test_a_failed_write_changes_nothing(directory, initialized_deployment):
     before = directory.generation()
     with pytest.raises(IntegrityError):
-        await directory.create_workspace(founded.workspace)
+        await directory.create_workspace(initialized_deployment.workspace)
     stranger = replace(
-        founded.agent_key.credential, id=founded.workspace.id, workspace_id=founded.agent_key.credential.id
+        initialized_deployment.agent_key.credential,
+        id=initialized_deployment.workspace.id,
+        workspace_id=initialized_deployment.agent_key.credential.id,
     )
     with pytest.raises(IntegrityError):
-        await directory.save_key(stranger, digest("of a workspace that does not exist"))
+        await directory.save_credential(stranger, sha256_hex("of a workspace that does not exist"))
     assert directory.generation() == before
-    assert await directory.workspaces() == [founded.workspace]
+    assert await directory.workspaces() == [initialized_deployment.workspace]
 
 
 def test_an_instant_is_kept_in_utc_and_needs_a_zone():

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.access.members.model import Account, Member
-from service_core.access.model import Grant
-from service_core.access.oauth.model import Issued, Ticket, TicketKind
-from service_core.access.passkeys.model import Challenge, Passkey
+from service_core.access.members.models import Account, Member
+from service_core.access.models import OAuthGrant
+from service_core.access.oauth.models import IssuedTokens, OneTimeToken, OneTimeTokenKind
+from service_core.access.passkeys.models import Challenge, Passkey
 from service_core.access.roles import Role
-from service_core.delivery.exports.model import Export, Format, Status, Subject
-from service_core.kernel.ids import digest, new_id
+from service_core.delivery.exports.models import Export, ExportFormat, ExportStatus, ExportType
+from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
 from service_core.workspace.links.clicks import Click
 from service_core.workspace.links.ports import ClickCount
@@ -27,35 +27,37 @@ async def doors(opened, directory):
 
 
 @pytest.fixture
-def shop(founded):
-    return founded.workspace
+def shop(initialized_deployment):
+    return initialized_deployment.workspace
 
 
 def export_of(shop, **more):
-    asked = (new_id(), shop.id, new_id(), Subject.EVENTS, Format.CSV, "2026-07-01", "7d", NOW)
+    asked = (new_id(), shop.id, new_id(), ExportType.EVENTS, ExportFormat.CSV, "2026-07-01", "7d", NOW)
     return Export(*asked, filters={"country": ["DE", "\u00e9"]}, free_at=NOW, due_at=NOW, **more)
 
 
 async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(doors, shop):
     one, other = doors
-    job = export_of(shop, ticket=digest("once"))
+    job = export_of(shop, ticket=sha256_hex("once"))
     assert await one.add_export(job, 5) == job
     assert await other.add_export(replace(job, id=new_id()), 5) == job
-    assert await other.free_exports(NOW, 9) == await other.due_exports(NOW) == [job]
-    taken = replace(job, status=Status.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
-    moved = await asyncio.gather(*(door.replace_export(job, taken) for door in doors for _ in range(10)))
+    assert await other.list_available_exports(NOW, 9) == await other.list_due_exports(NOW) == [job]
+    taken = replace(job, status=ExportStatus.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
+    moved = await asyncio.max_pending(
+        *(door.replace_export_if_unchanged(job, taken) for door in doors for _ in range(10))
+    )
     assert moved.count(True) == 1
     assert await one.export(job.id) == taken
 
 
 async def test_of_20_exports_asked_for_at_once_5_are_taken(doors, shop):
     asked = (door.add_export(export_of(shop), 5) for door in doors for _ in range(10))
-    assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
+    assert sum(taken is not None for taken in await asyncio.max_pending(*asked)) == 5
 
 
 async def test_of_20_claims_of_a_visit_one_wins(doors, shop):
-    claims = (door.claim_visit(shop.id, "phone", NOW) for door in doors for _ in range(10))
-    assert (await asyncio.gather(*claims)).count(True) == 1
+    claims = (door.mark_visit_matched(shop.id, "phone", NOW) for door in doors for _ in range(10))
+    assert (await asyncio.max_pending(*claims)).count(True) == 1
     assert await doors[0].claimed(shop.id, ["phone", "tablet"]) == {"phone"}
 
 
@@ -76,9 +78,9 @@ async def saved(door, *emails):
 async def test_a_passkey_has_one_owner_who_has_so_many(doors):
     ann, bob = await saved(doors[0], "ann@example.com", "bob@example.com")
     same = (doors[n % 2].add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
-    assert (await asyncio.gather(*same)).count(True) == 1
+    assert (await asyncio.max_pending(*same)).count(True) == 1
     many = (doors[n % 2].add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
-    await asyncio.gather(*many)
+    await asyncio.max_pending(*many)
     assert len(await doors[0].passkeys(ann.id)) == 3
 
 
@@ -88,13 +90,13 @@ async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(doors):
     made = passkey_of(ann)
     assert await one.add_passkey(made, 1)
     assert await other.passkey_of(made.credential_id) == made
-    uses = (door.use_passkey(made.id, 2**32 - 1, NOW) for door in doors for _ in range(10))
-    assert (await asyncio.gather(*uses)).count(True) == 1
+    uses = (door.record_passkey_use(made.id, 2**32 - 1, NOW) for door in doors for _ in range(10))
+    assert (await asyncio.max_pending(*uses)).count(True) == 1
     assert await other.passkeys(ann.id) == [replace(made, counter=2**32 - 1, used_at=NOW)]
-    assert not await one.use_passkey(made.id, 0, NOW)
+    assert not await one.record_passkey_use(made.id, 0, NOW)
     assert not await one.remove_passkey(new_id(), made.id)
     assert await one.remove_passkey(ann.id, made.id)
-    assert not await one.use_passkey(made.id, 2**32, NOW)
+    assert not await one.record_passkey_use(made.id, 2**32, NOW)
 
 
 async def test_of_20_answers_to_a_challenge_one_counts(doors):
@@ -102,17 +104,18 @@ async def test_of_20_answers_to_a_challenge_one_counts(doors):
     [ann] = await saved(one, "ann@example.com")
     late = Challenge("browser", None, NOW + timedelta(minutes=1))
     asked = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
-    await one.save_challenge(late, digest("late"), NOW)
+    await one.add_challenge(late, sha256_hex("late"), NOW)
     kept = (
-        door.save_challenge(asked, digest(f"{n}"), NOW + timedelta(minutes=1)) for n, door in enumerate(doors)
+        door.add_challenge(asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1))
+        for n, door in enumerate(doors)
     )
-    await asyncio.gather(*kept)
-    answers = await asyncio.gather(
-        *(door.use_challenge(digest("0"), NOW) for door in doors for _ in range(10))
+    await asyncio.max_pending(*kept)
+    answers = await asyncio.max_pending(
+        *(door.take_challenge(sha256_hex("0"), NOW) for door in doors for _ in range(10))
     )
     assert [answer for answer in answers if answer is not None] == [asked]
-    assert await one.use_challenge(digest("1"), asked.expires_at) is None
-    assert await one.use_challenge(digest("late"), NOW) is None
+    assert await one.take_challenge(sha256_hex("1"), asked.expires_at) is None
+    assert await one.take_challenge(sha256_hex("late"), NOW) is None
 
 
 async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(doors, shop):
@@ -120,21 +123,23 @@ async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(d
     ann = Account(new_id(), "ann@example.com", None, NOW)
     await one.save_account(ann)
     await one.save_member(Member(shop.id, ann.id, Role.OWNER, NOW))
-    grant = Grant(new_id(), ann.id, "client", "Program", shop.id, frozenset({Scope.READ}), NOW)
-    code = Ticket(TicketKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43)
-    await one.open_grant(code, digest("code"))
-    assert await other.ticket(digest("code")) == code
+    grant = OAuthGrant(new_id(), ann.id, "client", "Program", shop.id, frozenset({Scope.READ}), NOW)
+    code = OneTimeToken(
+        OneTimeTokenKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43
+    )
+    await one.open_grant(code, sha256_hex("code"))
+    assert await other.ticket(sha256_hex("code")) == code
 
     def issued(number):
         later = NOW + timedelta(minutes=15)
-        return Issued(digest(f"access {number}"), later, digest(f"refresh {number}"), later)
+        return IssuedTokens(sha256_hex(f"access {number}"), later, sha256_hex(f"refresh {number}"), later)
 
-    exchanged = await asyncio.gather(
-        *((one, other)[n % 2].exchange(digest("code"), issued(n), NOW) for n in range(20))
+    exchanged = await asyncio.max_pending(
+        *((one, other)[n % 2].exchange(sha256_hex("code"), issued(n), NOW) for n in range(20))
     )
     assert exchanged.count(True) == 1
-    assert await one.access_token(digest(f"access {exchanged.index(True)}")) is None
-    assert await other.grants_of(ann.id, shop.id) == []
+    assert await one.access_token(sha256_hex(f"access {exchanged.index(True)}")) is None
+    assert await other.list_account_grants(ann.id, shop.id) == []
 
 
 def click_of(shop, link_id, ip="203.0.113.7", **more):
@@ -156,9 +161,9 @@ async def test_clicks_are_counted_once_by_two_processes_and_found_by_their_addre
     )
     again = replace(ann, id=new_id(), clicked_at=NOW + timedelta(minutes=5))
     sent = [ann, ben, bot, again]
-    await asyncio.gather(*(door.record_clicks(sent) for door in doors for _ in range(3)))
-    assert await other.click_counts(shop.id, [link]) == {link: ClickCount(3, 1)}
-    assert await one.clicked_tags(shop.id, "203.0.113.7", NOW) == {"spring": again.clicked_at}
-    await one.forget_addresses(NOW + timedelta(days=1))
-    assert await other.clicked_tags(shop.id, "203.0.113.7", NOW) == {}
-    assert await other.click_counts(shop.id) == {link: ClickCount(3, 1)}
+    await asyncio.max_pending(*(door.record_clicks(sent) for door in doors for _ in range(3)))
+    assert await other.count_clicks(shop.id, [link]) == {link: ClickCount(3, 1)}
+    assert await one.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {"spring": again.clicked_at}
+    await one.purge_click_ips(NOW + timedelta(days=1))
+    assert await other.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {}
+    assert await other.count_clicks(shop.id) == {link: ClickCount(3, 1)}

@@ -6,16 +6,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from service_core.delivery.postbacks.breaker import AccountState
+from service_core.analytics.postbacks.ports import PostbackCount, PostbackSummary
+from service_core.delivery.postbacks.circuit_breaker import AccountHealth
 from service_core.delivery.postbacks.postback import (
     Postback,
     SkipReason,
-    accepted,
-    deferred,
-    rejected,
-    skipped,
+    mark_failed,
+    mark_sent,
+    mark_skipped,
+    schedule_retry,
 )
-from service_core.insight.deliveries.ports import Delivered, DeliveryCount
 from service_core.kernel.ids import new_id
 from tests.changes.conftest import Note
 from tests.plugins.workspace_sql.conftest import NOW
@@ -26,8 +26,8 @@ WEEK = timedelta(days=7)
 
 
 @pytest.fixture
-def shop(founded):
-    return founded.workspace.id
+def shop(initialized_deployment):
+    return initialized_deployment.workspace.id
 
 
 def fired(shop, order="o1", **fields):
@@ -42,7 +42,7 @@ def fired(shop, order="o1", **fields):
 
 async def waiting(store, shop, now=NOW):
     queue = fired(shop).queue
-    return await store.waiting_postbacks(queue, now, 100)
+    return await store.list_due_postbacks(queue, now, 100)
 
 
 async def test_a_postback_reads_back_as_it_was_put_there(directory, shop):
@@ -55,7 +55,7 @@ async def test_what_two_processes_put_there_at_once_is_there_once(opened, direct
     orders = [fired(shop, f"o{number % 3}", event_id=f"e{number % 4}") for number in range(12)]
     async with opened() as other:
         tellers = (directory, other) * 6
-        await asyncio.gather(
+        await asyncio.max_pending(
             *(store.add_postbacks([one], WINDOWS) for store, one in zip(tellers, orders, strict=True))
         )
         told = await other.deliveries(shop, {f"e{number}" for number in range(4)})
@@ -69,8 +69,8 @@ async def test_twins_of_one_batch_and_of_an_earlier_one_are_duplicates_and_tests
     await directory.add_postbacks([fired(shop), fired(shop), tests], WINDOWS)
     await directory.add_postbacks([fired(shop), fired(shop, event_at=NOW - WEEK)], WINDOWS)
     assert len(await waiting(directory, shop)) == 3
-    counts = await directory.delivery_counts(shop, (NOW, NOW + WEEK))
-    assert counts == [DeliveryCount(0, "adhub", "skipped", 2)]
+    counts = await directory.count_postbacks(shop, (NOW, NOW + WEEK))
+    assert counts == [PostbackCount(0, "adhub", "skipped", 2)]
 
 
 async def test_of_two_processes_one_has_a_queue_until_it_leaves_it_or_its_time_is_over(
@@ -81,38 +81,38 @@ async def test_of_two_processes_one_has_a_queue_until_it_leaves_it_or_its_time_i
     await directory.add_postbacks([fired(shop)], WINDOWS)
     (queue,) = await directory.due_queues(NOW)
     async with opened() as process:
-        took = await asyncio.gather(
-            directory.take_queue(queue, one, NOW, until), process.take_queue(queue, other, NOW, until)
+        took = await asyncio.max_pending(
+            directory.claim_queue(queue, one, NOW, until), process.claim_queue(queue, other, NOW, until)
         )
-        assert [state for state in took if state] == [AccountState()]
+        assert [state for state in took if state] == [AccountHealth()]
         holder, loser = (one, other) if took[0] else (other, one)
         assert await process.due_queues(NOW) == []
-        assert await process.take_queue(queue, holder, NOW, until) is not None
-        await directory.leave_queue(queue, loser, AccountState(failures=9), None)
+        assert await process.claim_queue(queue, holder, NOW, until) is not None
+        await directory.release_queue(queue, loser, AccountHealth(failures=9), None)
         assert await process.due_queues(NOW) == []
-        assert await process.take_queue(queue, loser, until, until + WEEK) == AccountState()
-        state = AccountState(3, NOW + WEEK, refused=True, counted_from=NOW, calls=7)
-        await process.leave_queue(queue, loser, state, None)
+        assert await process.claim_queue(queue, loser, until, until + WEEK) == AccountHealth()
+        state = AccountHealth(3, NOW + WEEK, refused=True, counted_from=NOW, calls=7)
+        await process.release_queue(queue, loser, state, None)
         assert await directory.due_queues(NOW + timedelta(days=6)) == []
         assert await directory.due_queues(NOW + WEEK) == [queue]
-        assert await directory.take_queue(queue, one, NOW + WEEK, NOW + WEEK) == state
+        assert await directory.claim_queue(queue, one, NOW + WEEK, NOW + WEEK) == state
 
 
 async def test_a_queue_is_due_when_the_first_of_what_waits_is(directory, shop):
     holder, minute = uuid4(), timedelta(minutes=1)
     first, second = fired(shop), fired(shop, "o2")
     await directory.add_postbacks([first, second], WINDOWS)
-    await directory.take_queue(first.queue, holder, NOW, NOW + WEEK)
-    later = deferred(second, "busy", NOW, WEEK)
-    await directory.settle_postbacks([accepted(first, 200, NOW), later])
-    await directory.leave_queue(first.queue, holder, AccountState(), None)
+    await directory.claim_queue(first.queue, holder, NOW, NOW + WEEK)
+    later = schedule_retry(second, "busy", NOW, WEEK)
+    await directory.save_results([mark_sent(first, 200, NOW), later])
+    await directory.release_queue(first.queue, holder, AccountHealth(), None)
     assert await directory.due_queues(NOW + minute - timedelta.resolution) == []
     assert await directory.due_queues(NOW + minute) == [first.queue]
     assert await waiting(directory, shop, NOW + minute) == [later]
     await directory.add_postbacks([fired(shop, "o3")], WINDOWS)
     assert await directory.due_queues(NOW) == [first.queue]
-    await directory.take_queue(first.queue, holder, NOW, NOW + WEEK)
-    await directory.leave_queue(first.queue, holder, AccountState(), NOW + minute)
+    await directory.claim_queue(first.queue, holder, NOW, NOW + WEEK)
+    await directory.release_queue(first.queue, holder, AccountHealth(), NOW + minute)
     assert await directory.due_queues(NOW) == []
     assert await directory.due_queues(NOW + minute) == [first.queue]
 
@@ -120,13 +120,13 @@ async def test_a_queue_is_due_when_the_first_of_what_waits_is(directory, shop):
 async def test_what_is_final_stays_so_but_what_was_sent_was_sent(directory, shop):
     one = fired(shop, event_id="e1")
     await directory.add_postbacks([one], WINDOWS)
-    await directory.settle_postbacks([skipped(one, SkipReason.RULE_INACTIVE, NOW)])
-    await directory.settle_postbacks([rejected(one, "bad", 400, NOW)])
+    await directory.save_results([mark_skipped(one, SkipReason.RULE_INACTIVE, NOW)])
+    await directory.save_results([mark_failed(one, "bad", 400, NOW)])
     assert (await directory.deliveries(shop, ["e1"]))["e1"][0].status == "skipped"
-    await directory.settle_postbacks([accepted(one, 200, NOW)])
-    await directory.settle_postbacks([accepted(one, 200, NOW + WEEK)])
-    await directory.settle_postbacks([rejected(one, "bad", 400, NOW)])
-    assert await directory.deliveries(shop, ["e1"]) == {"e1": [Delivered(RULE, "adhub", "sent", NOW)]}
+    await directory.save_results([mark_sent(one, 200, NOW)])
+    await directory.save_results([mark_sent(one, 200, NOW + WEEK)])
+    await directory.save_results([mark_failed(one, "bad", 400, NOW)])
+    assert await directory.deliveries(shop, ["e1"]) == {"e1": [PostbackSummary(RULE, "adhub", "sent", NOW)]}
 
 
 async def test_counts_stand_between_the_instants_they_are_asked_for(directory, shop):
@@ -134,12 +134,12 @@ async def test_counts_stand_between_the_instants_they_are_asked_for(directory, s
     every = [fired(shop, f"o{number}") for number in range(5)]
     await directory.add_postbacks(every, WINDOWS)
     at = (days[0], days[1] - timedelta.resolution, days[1], days[2], days[3])
-    await directory.settle_postbacks(
-        [accepted(one, 200, instant) for one, instant in zip(every, at, strict=True)]
+    await directory.save_results(
+        [mark_sent(one, 200, instant) for one, instant in zip(every, at, strict=True)]
     )
-    found = await directory.delivery_counts(shop, days)
+    found = await directory.count_postbacks(shop, days)
     assert sorted((each.bucket, each.count) for each in found) == [(0, 2), (1, 1), (2, 1)]
-    assert await directory.delivery_counts(uuid4(), days) == []
+    assert await directory.count_postbacks(uuid4(), days) == []
 
 
 async def test_a_rule_that_is_removed_takes_along_what_it_has_waiting(directory, shop):
@@ -150,7 +150,7 @@ async def test_a_rule_that_is_removed_takes_along_what_it_has_waiting(directory,
     )
     await directory.add_postbacks([waits, sent], WINDOWS)
     await directory.add_postbacks([other], {other.rule_id: WEEK})
-    await directory.settle_postbacks([accepted(sent, 200, NOW)])
+    await directory.save_results([mark_sent(sent, 200, NOW)])
     async with directory.begin(shop) as unit:
         await unit.resources.remove(Note.model_construct(id=RULE), NOW + WEEK)
     assert await waiting(directory, shop) == [other]
@@ -160,6 +160,6 @@ async def test_a_rule_that_is_removed_takes_along_what_it_has_waiting(directory,
         "e2": "sent",
         "e3": "queued",
     }
-    assert await directory.delivery_counts(shop, (NOW + WEEK, NOW + 2 * WEEK)) == [
-        DeliveryCount(0, "adhub", "skipped", 1)
+    assert await directory.count_postbacks(shop, (NOW + WEEK, NOW + 2 * WEEK)) == [
+        PostbackCount(0, "adhub", "skipped", 1)
     ]

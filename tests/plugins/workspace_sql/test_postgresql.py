@@ -11,15 +11,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine
 
-from plugins.workspace_sql import polled
+from plugins.workspace_sql import change_counter_poller
 from plugins.workspace_sql.tables import METADATA
-from service_core.access.authenticate import Authenticator
-from service_core.access.keys import found_workspace
-from service_core.gateway.readiness import cache_probe
-from service_core.insight.ports import StoreUnavailable
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.analytics.ports import StoreUnavailable
+from service_core.api.readiness import cache_probe
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
-from tests.databases import PATIENT
+from tests.fixtures.databases import LONG_TIMEOUT
 from tests.plugins.workspace_sql.conftest import NOW, REGISTRY, opened_at
 
 
@@ -27,11 +27,11 @@ async def test_directories_that_start_together_on_an_empty_database_make_its_tab
     postgres_url, tmp_path
 ):
     async def start(number):
-        async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path) as directory:
-            await found_workspace(directory, NOW, name=f"shop {number}")
+        async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
+            await create_workspace_with_keys(directory, NOW, name=f"shop {number}")
 
-    await asyncio.gather(*(start(number) for number in range(4)))
-    async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path) as directory:
+    await asyncio.max_pending(*(start(number) for number in range(4)))
+    async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
         assert len(await directory.workspaces()) == 4
     engine = create_engine(postgres_url.replace("://", "+psycopg://"))
     try:
@@ -43,17 +43,17 @@ async def test_directories_that_start_together_on_an_empty_database_make_its_tab
 
 
 async def test_a_database_of_a_newer_version_is_refused(postgres_url, tmp_path):
-    async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path):
+    async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path):
         pass
     with psycopg.connect(postgres_url) as other:
         other.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StartupError, match="9999"):
-        async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path):
+        async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path):
             pass
 
 
 async def test_reads_see_one_state_and_change_nothing(workspace_postgres, tmp_path):
-    async with opened_at(f"{workspace_postgres}?{PATIENT}", tmp_path) as directory:
+    async with opened_at(f"{workspace_postgres}?{LONG_TIMEOUT}", tmp_path) as directory:
         async with directory._database.read() as connection:
             shown = [
                 (await connection.exec_driver_sql(f"SHOW {name}")).scalar_one()
@@ -65,9 +65,9 @@ async def test_reads_see_one_state_and_change_nothing(workspace_postgres, tmp_pa
 def complaint_of(url, folder):
     """What a check says, and so does a start."""
     with pytest.raises(StartupError) as told:
-        asyncio.run(REGISTRY.open("workspace", url, folder=folder).check())
+        asyncio.run(REGISTRY.open_adapter("workspace", url, folder=folder).check())
     with pytest.raises(StartupError) as started:
-        asyncio.run(REGISTRY.open("workspace", url, folder=folder).start())
+        asyncio.run(REGISTRY.open_adapter("workspace", url, folder=folder).start())
     assert str(started.value) == str(told.value)
     return str(told.value)
 
@@ -76,7 +76,7 @@ def test_a_wrong_password_is_told_and_not_repeated(postgres_server, tmp_path):
     with psycopg.connect(postgres_server.url, autocommit=True) as connection:
         connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'p@ss/word'")
     address = f"postgresql://clerk:{{}}@127.0.0.1:{postgres_server.port}/postgres"
-    asyncio.run(REGISTRY.open("workspace", address.format("p%40ss%2Fword"), folder=tmp_path).check())
+    asyncio.run(REGISTRY.open_adapter("workspace", address.format("p%40ss%2Fword"), folder=tmp_path).check())
     told = complaint_of(address.format("sesame"), tmp_path)
     assert "password authentication failed" in told
     assert f"127.0.0.1:{postgres_server.port}/postgres" in told
@@ -92,7 +92,7 @@ def test_a_database_or_a_server_that_is_not_there_is_told(postgres_session, tmp_
 def test_without_its_driver_the_url_is_refused_with_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StartupError, match=r"pip install touchpoint\[postgres\]"):
-        REGISTRY.open("workspace", "postgresql://127.0.0.1/touchpoint", folder=tmp_path)
+        REGISTRY.open_adapter("workspace", "postgresql://127.0.0.1/touchpoint", folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_without_its_driver_the_url_is_refused_with_what_to_install(tmp_path, mo
 )
 def test_a_url_that_does_not_fit_stops_the_start_with_a_sentence(tmp_path, url, word):
     with pytest.raises(StartupError, match=word):
-        REGISTRY.open("workspace", url, folder=tmp_path)
+        REGISTRY.open_adapter("workspace", url, folder=tmp_path)
 
 
 async def for_ever(ask):
@@ -118,14 +118,14 @@ async def for_ever(ask):
 async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one(
     postgres_server, tmp_path, monkeypatch
 ):
-    async with opened_at(f"{postgres_server.url}?{PATIENT}", tmp_path) as directory:
-        founded = await found_workspace(directory, NOW, name="Example Shop")
-        door = Authenticator(directory, system_clock)
-        ask = partial(door.authenticate, f"Bearer {founded.agent_key.secret}")
+    async with opened_at(f"{postgres_server.url}?{LONG_TIMEOUT}", tmp_path) as directory:
+        initialized_deployment = await create_workspace_with_keys(directory, NOW, name="Example Shop")
+        door = KeyAuthenticator(directory, system_clock)
+        ask = partial(door.authenticate, f"Bearer {initialized_deployment.agent_key.secret}")
         asked = await ask()
         postgres_server.kill()
         assert await ask() == asked
-        monkeypatch.setattr(polled, "TRUSTED_SECONDS", 1.0)
+        monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 1.0)
         with pytest.raises(StoreUnavailable):
             await asyncio.wait_for(for_ever(ask), 30)
         assert not (await cache_probe(directory).check()).ok

@@ -8,42 +8,42 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine
 
-from plugins.workspace_sql.migrate import SCRIPTS
-from service_core.access.keys import found_workspace
-from service_core.commerce.reach import ProviderRead
-from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
+from plugins.workspace_sql.schema import SCRIPTS
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
+from service_core.commerce.sync.freshness import PollState
 from tests.plugins.workspace_sql.conftest import NOW
 
 
-async def test_a_read_is_replaced_and_goes_with_its_connection(directory, founded):
-    own = founded.workspace.id
-    assert await directory.provider_reads(own) == {}
-    for read in (ProviderRead(NOW), ProviderRead(NOW, NOW + timedelta(hours=1))):
-        await directory.save_provider_read(own, "stripe", read)
-        await directory.save_provider_read(own, "shopify", ProviderRead())
-        assert await directory.provider_reads(own) == {"stripe": read, "shopify": ProviderRead()}
+async def test_a_read_is_replaced_and_goes_with_its_connection(directory, initialized_deployment):
+    own = initialized_deployment.workspace.id
+    assert await directory.poll_states(own) == {}
+    for read in (PollState(NOW), PollState(NOW, NOW + timedelta(hours=1))):
+        await directory.save_poll_state(own, "stripe", read)
+        await directory.save_poll_state(own, "shopify", PollState())
+        assert await directory.poll_states(own) == {"stripe": read, "shopify": PollState()}
     connection = Connection(own, "stripe", ProviderKind.REVENUE, ConnectionStatus.CONNECTED, NOW)
     await directory.save_connection(connection)
-    await directory.keep_messages(own, "stripe", ["evt_1"])
+    await directory.mark_processed(own, "stripe", ["evt_1"])
     await directory.remove_connection(own, "stripe")
-    assert set(await directory.provider_reads(own)) == {"shopify"}
-    assert await directory.kept_messages(own, "stripe", ["evt_1"]) == {"evt_1"}
+    assert set(await directory.poll_states(own)) == {"shopify"}
+    assert await directory.processed_messages(own, "stripe", ["evt_1"]) == {"evt_1"}
 
 
 async def test_messages_are_kept_by_workspace_and_provider_however_many_and_by_whom(
-    opened, directory, founded
+    opened, directory, initialized_deployment
 ):
-    own, ids = founded.workspace.id, {f"evt_{number}" for number in range(900)}
-    other = await found_workspace(directory, NOW, name="Other", timezone="UTC", currency="EUR")
+    own, ids = initialized_deployment.workspace.id, {f"evt_{number}" for number in range(900)}
+    other = await create_workspace_with_keys(directory, NOW, name="Other", timezone="UTC", currency="EUR")
     async with opened() as second:
-        await asyncio.gather(
-            *(one.keep_messages(own, "stripe", ids) for one in (directory, second, directory)),
-            directory.keep_messages(own, "stripe", []),
+        await asyncio.max_pending(
+            *(one.mark_processed(own, "stripe", ids) for one in (directory, second, directory)),
+            directory.mark_processed(own, "stripe", []),
         )
-    assert await directory.kept_messages(own, "stripe", ids | {"evt_900"}) == ids
-    assert await directory.kept_messages(own, "shopify", ids) == frozenset()
-    assert await directory.kept_messages(other.workspace.id, "stripe", ids) == frozenset()
-    assert await directory.kept_messages(own, "stripe", []) == frozenset()
+    assert await directory.processed_messages(own, "stripe", ids | {"evt_900"}) == ids
+    assert await directory.processed_messages(own, "shopify", ids) == frozenset()
+    assert await directory.processed_messages(other.workspace.id, "stripe", ids) == frozenset()
+    assert await directory.processed_messages(own, "stripe", []) == frozenset()
 
 
 def test_what_webhooks_told_before_messages_were_remembered_is_not_read_again(tmp_path):
@@ -66,7 +66,7 @@ def test_what_webhooks_told_before_messages_were_remembered_is_not_read_again(tm
                     (uuid4().hex, provider, kind, synced),
                 )
             command.upgrade(config, "0020")
-            kept = connection.exec_driver_sql("SELECT provider, since, read_at FROM provider_reads")
+            kept = connection.exec_driver_sql("SELECT provider, since, read_at FROM poll_states")
             assert kept.all() == [("stripe", "2026-07-01", None)]
     finally:
         engine.dispose()

@@ -9,14 +9,14 @@ import json
 import sys
 import time
 
-from service_core.access.keys import regenerate
-from service_core.access.members.model import Account, Member
-from service_core.access.model import CredentialKind, Grant
+from service_core.access.api_keys import regenerate_workspace_key
+from service_core.access.members.models import Account, Member
+from service_core.access.models import CredentialKind, OAuthGrant
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
-from service_core.testing.programs import let_in
+from service_core.testing.oauth_grants import issue_access_token
 
 PROCESSES = 4
 GRACE_SECONDS = 1.0
@@ -24,13 +24,13 @@ GRACE_SECONDS = 1.0
 ASKING = """
 import asyncio, json, sys, time
 from pathlib import Path
-from hosts.ingest.keys import WriteKeys
+from hosts.ingest.write_key_cache import WriteKeyCache
 from plugins import workspace_sql
-from plugins.workspace_sql.polled import PolledGeneration
-from service_core.access.admission import Admission
-from service_core.access.authenticate import Authenticator
-from service_core.access.workspaces import Workspaces
-from service_core.extension.registry import load
+from plugins.workspace_sql.change_counter_poller import PolledChangeCounter
+from service_core.access.request_authentication import Admission
+from service_core.access.key_authentication import Authenticator
+from service_core.access.workspace_cache import Workspaces
+from service_core.extensions.registry import load
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import Unauthorized
 from service_core.kernel.operations import Entry
@@ -41,7 +41,7 @@ async def main(url, folder, key, writer, *tokens):
     await store.start()
     authenticator = Authenticator(store, system_clock)
     admission = Admission(authenticator, store, store, Workspaces(store), system_clock)
-    writers = WriteKeys(authenticator, store)
+    writers = WriteKeyCache(authenticator, store)
 
     async def accepted(secret):
         try:
@@ -52,14 +52,14 @@ async def main(url, folder, key, writer, *tokens):
         except Unauthorized:
             return False
 
-    look, looks, turns = PolledGeneration._learn, [0.0], [0.0]
+    look, looks, turns = PolledChangeCounter._refresh, [0.0], [0.0]
 
     async def timed(polled):
         begun = time.monotonic()
         await look(polled)
         looks.append(time.monotonic() - begun)
 
-    PolledGeneration._learn = timed
+    PolledChangeCounter._refresh = timed
     last = {}
     for secret in (key, writer, *tokens):
         assert await accepted(secret), secret
@@ -88,15 +88,17 @@ async def token_of(directory, workspace, role, email):
     account = Account(new_id(), email, None, now)
     await directory.save_account(account)
     await directory.save_member(Member(workspace.id, account.id, role, now))
-    grant = Grant(new_id(), account.id, "client", "Program", workspace.id, frozenset({Scope.READ}), now, None)
-    return await let_in(directory, grant, now), account, grant
+    grant = OAuthGrant(
+        new_id(), account.id, "client", "Program", workspace.id, frozenset({Scope.READ}), now, None
+    )
+    return await issue_access_token(directory, grant, now), account, grant
 
 
 async def test_of_four_processes_none_accepts_what_was_revoked_a_second_ago(
-    workspace_url, tmp_path, directory, founded
+    workspace_url, tmp_path, directory, initialized_deployment
 ):
-    shop = founded.workspace
-    key, writer = founded.agent_key.secret, founded.write_key.secret
+    shop = initialized_deployment.workspace
+    key, writer = initialized_deployment.agent_key.secret, initialized_deployment.write_key.secret
     ended, _, grant = await token_of(directory, shop, Role.OWNER, "ann@example.com")
     removed, member, _ = await token_of(directory, shop, Role.MEMBER, "ben@example.com")
     secrets = (key, writer, ended, removed)
@@ -115,9 +117,9 @@ async def test_of_four_processes_none_accepts_what_was_revoked_a_second_ago(
     for process in asking:
         assert await process.stdout.readline() == b"warm\n"
     done = {}
-    await regenerate(directory, shop, CredentialKind.AGENT, system_clock())
+    await regenerate_workspace_key(directory, shop, CredentialKind.AGENT, system_clock())
     done[key] = time.monotonic()
-    await regenerate(directory, shop, CredentialKind.WRITE, system_clock())
+    await regenerate_workspace_key(directory, shop, CredentialKind.WRITE, system_clock())
     done[writer] = time.monotonic()
     await directory.end_grant(grant.id, system_clock())
     done[ended] = time.monotonic()

@@ -3,19 +3,19 @@
 import asyncio
 from datetime import timedelta
 
-from service_core.access.keys import found_workspace
-from service_core.access.model import Via
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.access.models import RequestInterface
 from service_core.changes.actor import Actor
-from service_core.kernel.ids import digest, new_id, new_token
-from service_core.workspace.share_links.model import ShareLink, Status, share_key
+from service_core.kernel.ids import new_id, new_token, sha256_hex
+from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus, share_token_key
 from tests.plugins.workspace_sql.conftest import NOW
 
 
 def link_of(workspace, token):
     return ShareLink(
         id=new_id(), workspace_id=workspace.id, name="Weekly", object_type="report", object_id=new_id(),
-        show_workspace_name=False, expires_at=None, token_hint=token[-4:], digest=digest(token),
-        created_at=NOW, updated_at=NOW, created_via=Via.API,
+        show_workspace_name=False, expires_at=None, token_hint=token[-4:], digest=sha256_hex(token),
+        created_at=NOW, updated_at=NOW, created_via=RequestInterface.API,
         created_by=Actor(type="key", id=new_id(), client_id=None),
     )  # fmt: skip
 
@@ -29,36 +29,42 @@ async def kept(directory, workspace):
     return link, token
 
 
-async def test_a_link_is_found_by_the_digest_of_its_token_whosever_it_is(directory, founded):
-    other = (await found_workspace(directory, NOW, name="Other")).workspace
-    for workspace in (founded.workspace, other):
+async def test_a_link_is_found_by_the_digest_of_its_token_whosever_it_is(directory, initialized_deployment):
+    other = (await create_workspace_with_keys(directory, NOW, name="Other")).workspace
+    for workspace in (initialized_deployment.workspace, other):
         link, token = await kept(directory, workspace)
-        assert await directory.holder(ShareLink, share_key(digest(token))) == (workspace, link)
-    assert await directory.holder(ShareLink, share_key(digest(new_token()))) is None
+        assert await directory.holder(ShareLink, share_token_key(sha256_hex(token))) == (workspace, link)
+    assert await directory.holder(ShareLink, share_token_key(sha256_hex(new_token()))) is None
 
 
-async def test_every_process_finds_it_revoked_at_once(directory, founded, opened):
-    link, token = await kept(directory, founded.workspace)
+async def test_every_process_finds_it_revoked_at_once(directory, initialized_deployment, opened):
+    link, token = await kept(directory, initialized_deployment.workspace)
     async with opened() as second:
-        assert (await second.holder(ShareLink, share_key(digest(token))))[1].status is Status.ACTIVE
-        async with directory.begin(founded.workspace.id) as unit:
-            await unit.resources.save(link.model_copy(update={"status": Status.REVOKED, "revoked_at": NOW}))
-        assert (await second.holder(ShareLink, share_key(digest(token))))[1].status is Status.REVOKED
+        assert (await second.holder(ShareLink, share_token_key(sha256_hex(token))))[
+            1
+        ].status is ShareLinkStatus.ACTIVE
+        async with directory.begin(initialized_deployment.workspace.id) as unit:
+            await unit.resources.save(
+                link.model_copy(update={"status": ShareLinkStatus.REVOKED, "revoked_at": NOW})
+            )
+        assert (await second.holder(ShareLink, share_token_key(sha256_hex(token))))[
+            1
+        ].status is ShareLinkStatus.REVOKED
 
 
-async def test_no_view_is_lost_when_many_look_at_once(directory, founded, opened):
-    link, _ = await kept(directory, founded.workspace)
+async def test_no_view_is_lost_when_many_look_at_once(directory, initialized_deployment, opened):
+    link, _ = await kept(directory, initialized_deployment.workspace)
     async with opened() as second:
         looks = [
             store.count_view(link.id, NOW + timedelta(seconds=number))
             for number in range(10)
             for store in (directory, second)
         ]
-        await asyncio.gather(*looks)
-    other_link, _ = await kept(directory, founded.workspace)
+        await asyncio.max_pending(*looks)
+    other_link, _ = await kept(directory, initialized_deployment.workspace)
     await directory.count_view(other_link.id, NOW)
-    found = await directory.views(founded.workspace.id, [link.id, new_id()])
+    found = await directory.views(initialized_deployment.workspace.id, [link.id, new_id()])
     assert {link_id: views.count for link_id, views in found.items()} == {link.id: 20}
-    assert await directory.views(founded.workspace.id, []) == {}
-    other = (await found_workspace(directory, NOW, name="Other")).workspace
+    assert await directory.views(initialized_deployment.workspace.id, []) == {}
+    other = (await create_workspace_with_keys(directory, NOW, name="Other")).workspace
     assert await directory.views(other.id, [link.id]) == {}

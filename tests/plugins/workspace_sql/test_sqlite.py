@@ -13,14 +13,14 @@ from sqlalchemy import create_engine
 
 from plugins import workspace_sql
 from plugins.workspace_sql.tables import METADATA
-from service_core.access.authenticate import Authenticator
-from service_core.access.keys import found_workspace, mint_key, revoke_key
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.access.key_authentication import KeyAuthenticator
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError, Unauthorized
-from service_core.kernel.ids import digest
+from service_core.kernel.ids import sha256_hex
 from tests.plugins.workspace_sql.conftest import NOW, REGISTRY
 
-pytestmark = pytest.mark.usefixtures("from_nothing")
+pytestmark = pytest.mark.usefixtures("real_migrations")
 
 STEPS = Path(workspace_sql.__file__).parent / "migrations" / "versions"
 
@@ -30,26 +30,26 @@ def workspace_url():
     return "sqlite:///store/workspace.db"
 
 
-async def test_no_secret_is_in_the_file(tmp_path, directory, founded):
+async def test_no_secret_is_in_the_file(tmp_path, directory, initialized_deployment):
     content = b"".join(path.read_bytes() for path in (tmp_path / "store").iterdir())
-    assert founded.workspace.public_id.encode() in content
-    assert founded.agent_key.secret.encode() not in content
-    assert founded.write_key.secret.encode() not in content
+    assert initialized_deployment.workspace.public_id.encode() in content
+    assert initialized_deployment.agent_key.secret.encode() not in content
+    assert initialized_deployment.write_key.secret.encode() not in content
 
 
 async def test_a_revoke_through_another_connection_is_seen_by_the_very_next_request(
-    opened, directory, founded
+    opened, directory, initialized_deployment
 ):
-    door = Authenticator(directory, system_clock)
-    token = f"Bearer {founded.agent_key.secret}"
+    door = KeyAuthenticator(directory, system_clock)
+    token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
-    await door.identify_write_key(founded.write_key.secret)
+    await door.find_active_write_key(initialized_deployment.write_key.secret)
     async with opened() as elsewhere:
-        for minted in founded.agent_key, founded.write_key:
-            await revoke_key(elsewhere, founded.workspace, minted.credential.id, NOW)
+        for minted in initialized_deployment.agent_key, initialized_deployment.write_key:
+            await revoke_key(elsewhere, initialized_deployment.workspace, minted.credential.id, NOW)
     with pytest.raises(Unauthorized):
         await door.authenticate(token)
-    assert await door.identify_write_key(founded.write_key.secret) is None
+    assert await door.find_active_write_key(initialized_deployment.write_key.secret) is None
 
 
 REVOKE = """
@@ -57,8 +57,8 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from plugins import workspace_sql
-from service_core.access.keys import found_workspace, revoke_key
-from service_core.extension.registry import load
+from service_core.access.api_keys import create_workspace_with_keys, revoke_key
+from service_core.extensions.registry import load
 
 async def main(folder, task):
     directory = load([("workspace_sql", workspace_sql)], discover=False).open(
@@ -71,7 +71,7 @@ async def main(folder, task):
         for credential in await directory.keys(workspace.id):
             await revoke_key(directory, workspace, credential.id, now)
     else:
-        await found_workspace(directory, now, name=task)
+        await create_workspace_with_keys(directory, now, name=task)
     await directory.aclose()
 
 asyncio.run(main(*sys.argv[1:]))
@@ -86,9 +86,11 @@ async def another_process(folder, task):
     assert process.returncode == 0, complaint.decode()
 
 
-async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(tmp_path, directory, founded):
-    door = Authenticator(directory, system_clock)
-    token = f"Bearer {founded.agent_key.secret}"
+async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(
+    tmp_path, directory, initialized_deployment
+):
+    door = KeyAuthenticator(directory, system_clock)
+    token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
     await another_process(tmp_path, "revoke")
     with pytest.raises(Unauthorized):
@@ -96,19 +98,21 @@ async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(tmp_
 
 
 async def test_processes_that_start_together_on_a_new_file_all_succeed(opened, tmp_path):
-    await asyncio.gather(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
+    await asyncio.max_pending(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
     async with opened() as directory:
         assert {workspace.name for workspace in await directory.workspaces()} == {
             f"shop {n}" for n in range(4)
         }
 
 
-async def test_readers_go_on_while_another_process_writes(tmp_path, directory, founded):
+async def test_readers_go_on_while_another_process_writes(tmp_path, directory, initialized_deployment):
     other = sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")
         other.execute("UPDATE workspaces SET name = 'half written'")
-        assert (await directory.identify(digest(founded.agent_key.secret))).workspace.name == "Example Shop"
+        assert (
+            await directory.identify(sha256_hex(initialized_deployment.agent_key.secret))
+        ).workspace.name == "Example Shop"
         before = directory.generation()
         other.execute("ROLLBACK")
         assert directory.generation() == before
@@ -116,7 +120,9 @@ async def test_readers_go_on_while_another_process_writes(tmp_path, directory, f
         other.close()
 
 
-async def test_the_generation_changes_with_keys_and_not_with_other_tables(tmp_path, directory, founded):
+async def test_the_generation_changes_with_keys_and_not_with_other_tables(
+    tmp_path, directory, initialized_deployment
+):
     before = directory.generation()
     other = sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)
     try:
@@ -125,7 +131,7 @@ async def test_the_generation_changes_with_keys_and_not_with_other_tables(tmp_pa
     finally:
         other.close()
     assert directory.generation() == before
-    await mint_key(directory, founded.workspace, NOW, name="Reader")
+    await create_named_key(directory, initialized_deployment.workspace, NOW, name="Reader")
     assert directory.generation() == before + 1
 
 
@@ -160,7 +166,7 @@ async def test_the_migrations_build_exactly_the_tables(tmp_path, directory):
 )
 def test_a_url_that_does_not_fit_stops_the_start_with_a_sentence(tmp_path, url, word):
     with pytest.raises(StartupError, match=word):
-        REGISTRY.open("workspace", url, folder=tmp_path)
+        REGISTRY.open_adapter("workspace", url, folder=tmp_path)
 
 
 async def refused_start(opened):
@@ -183,7 +189,7 @@ async def test_a_folder_in_the_way_stops_the_start_with_a_sentence(opened, tmp_p
 
 async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(opened, tmp_path):
     async with opened() as directory:
-        await found_workspace(directory, NOW, name="Example Shop")
+        await create_workspace_with_keys(directory, NOW, name="Example Shop")
     with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
         (here,) = other.execute("SELECT version_num FROM alembic_version").fetchone()
         other.execute("UPDATE alembic_version SET version_num = '9999'")

@@ -5,25 +5,25 @@ from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 
-from service_core.plugin import MovementKind, MovementPlan
-from tests.commerce.subscriptions.selling import CHARGED, FIRST, MONTHLY, at
+from service_core.plugin import MovementKind, MovementQuery
+from tests.commerce.subscriptions.subscription_data import CHARGE_PAYMENT, FIRST, MONTHLY, state_on_day
 
 PLAN_EDGES = (FIRST, FIRST + timedelta(days=60))
 
 
-async def test_messages_that_two_processes_take_at_once_count_once(opened, directory, founded):
-    workspace = founded.workspace.id
-    messages = [MONTHLY, *(at(MONTHLY, day, amount=1000 * day) for day in range(2, 7))]
+async def test_messages_that_two_processes_take_at_once_count_once(opened, directory, initialized_deployment):
+    workspace = initialized_deployment.workspace.id
+    messages = [MONTHLY, *(state_on_day(MONTHLY, day, amount=1000 * day) for day in range(2, 7))]
     async with opened() as other:
         tellers = (directory, other) * 6
         told = (
-            store.add_subscription_facts(
-                workspace, [messages[n // 2]], [replace(CHARGED, message_id=f"c{n // 4}")]
+            store.add_subscription_reports(
+                workspace, [messages[n // 2]], [replace(CHARGE_PAYMENT, message_id=f"c{n // 4}")]
             )
             for n, store in enumerate(tellers)
         )
-        await asyncio.gather(*told)
-        moved = await other.subscription_movements(MovementPlan(workspace, PLAN_EDGES))
+        await asyncio.max_pending(*told)
+        moved = await other.subscription_movements(MovementQuery(workspace, PLAN_EDGES))
     found = {each.kind: (each.count, each.worth, each.amount) for each in moved}
     assert found == {
         MovementKind.NEW: (1, Fraction(1000), 0),

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from service_core.testing.story import Story, campaign
-from tests.workspace.conftest import Office
+from service_core.testing.event_builder import EventBuilder, campaign
+from tests.workspace.conftest import WorkspaceApi
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 DATES = "start_date=2026-07-01&end_date=2026-07-07"
 
 
-class Bell:
+class ManualTimer:
     """The end of a budget: it rings when a test says so, and nobody waits for it."""
 
     def __init__(self):
@@ -23,11 +23,11 @@ class Bell:
         await self.rung.wait()
 
 
-class Desk(Office):
+class SavedReportsApi(WorkspaceApi):
     """Saved reports, dashboards and analyses of a shop."""
 
     def __init__(self, folder, **sections):
-        self.bell = Bell()
+        self.bell = ManualTimer()
         super().__init__(folder, alarm=self.bell, **sections)
         self.service.ports.limits.__init__(1000, clock=lambda: self.now)  # each `ask` has a minute of its own
 
@@ -74,7 +74,7 @@ class Desk(Office):
         return answer.get("code"), answer.get("field")
 
 
-def happens(story):
+def add_visits(story):
     """Four visitors; Ann and Bob of Germany see two pages, Ann buys."""
     here = {"country": "DE", "device_type": "desktop"}
     google = campaign("google", "cpc", "spring")
@@ -92,11 +92,11 @@ def happens(story):
 
 
 @pytest.fixture
-async def desk(tmp_path):
-    made = Desk(tmp_path)
+async def api_client(tmp_path):
+    made = SavedReportsApi(tmp_path)
     async with made.service:
         await made.open()
-        story = Story(made.workspaces["shop"].id)
-        happens(story)
+        story = EventBuilder(made.workspaces["shop"].id)
+        add_visits(story)
         await made.service.ports.events.append(story.events)
         yield made

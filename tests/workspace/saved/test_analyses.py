@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from service_core.workspace.cards import CardRuns
-from service_core.workspace.public import run_object
+from service_core.workspace.reports.run_batch import ReportBatchRunner
+from service_core.workspace.share_links.run_shared_object import run_shared_object
 from tests.workspace.saved.conftest import WEEK
 
 NOBODY = "01890000-0000-7000-8000-000000000000"
@@ -16,30 +16,30 @@ def embed(*reports):
     return "# Findings\n\n" + "\n\n".join(f"::report[{report['id']}]" for report in reports) + "\n"
 
 
-async def write(desk, *reports, **fields):
+async def write(api_client, *reports, **fields):
     listed = [report["id"] for report in reports]
-    return await desk.save(
+    return await api_client.save(
         "analysis", **{"title": "July", "body_md": embed(*reports), "report_ids": listed, **fields}
     )
 
 
-async def test_an_analysis_is_answered_whole(desk):
-    made = await desk.save("analysis", title="July", body_md="Text", plans=[PLAN])
+async def test_an_analysis_is_answered_whole(api_client):
+    made = await api_client.save("analysis", title="July", body_md="Text", plans=[PLAN])
     assert made == {
         "id": made["id"], "workspace_id": made["workspace_id"], "title": "July", "body_md": "Text",
         "plans": [PLAN], "report_ids": [], "date_range": None, "created_via": "api",
         "created_at": made["created_at"], "updated_at": made["updated_at"], "created_by": made["created_by"],
         "deleted_at": None,
     }  # fmt: skip
-    assert (await desk.ask("GET", f"/analyses/{made['id']}")).json == made
-    assert (await desk.ask("GET", "/analyses")).json == {"analyses": [made], "next_cursor": None}
-    (entry,) = (await desk.ask("GET", "/audit")).json["entries"]
+    assert (await api_client.ask("GET", f"/analyses/{made['id']}")).json == made
+    assert (await api_client.ask("GET", "/analyses")).json == {"analyses": [made], "next_cursor": None}
+    (entry,) = (await api_client.ask("GET", "/audit")).json["entries"]
     assert entry["resource"] == {"type": "analysis", "id": made["id"], "label": "July"}
 
 
-async def test_an_embedded_report_is_listed(desk):
-    report, other = await desk.chart(), await desk.plan()
-    made = await write(desk, report, report_ids=[report["id"], other["id"]])
+async def test_an_embedded_report_is_listed(api_client):
+    report, other = await api_client.chart(), await api_client.plan()
+    made = await write(api_client, report, report_ids=[report["id"], other["id"]])
     assert made["report_ids"] == [report["id"], other["id"]]
     wrong = [
         (embed(report), []),
@@ -49,24 +49,24 @@ async def test_an_embedded_report_is_listed(desk):
     ]
     for body_md, listed in wrong:
         body = {"analysis": {"title": "T", "body_md": body_md, "report_ids": listed}}
-        refused = await desk.refused("POST", "/analyses", body)
+        refused = await api_client.refused("POST", "/analyses", body)
         assert refused == (422, "report_not_listed", "analysis.report_ids", True), body_md
     for body_md in (f"See ::report[{NOBODY}]", f" ::report[{NOBODY}]", f"`::report[{NOBODY}]`"):
-        await desk.save("analysis", title="T", body_md=body_md)
-    refused = await desk.refused("PATCH", f"/analyses/{made['id']}", {"analysis": {"report_ids": None}})
+        await api_client.save("analysis", title="T", body_md=body_md)
+    refused = await api_client.refused("PATCH", f"/analyses/{made['id']}", {"analysis": {"report_ids": None}})
     assert refused[:2] == (422, "report_not_listed")
-    refused = await desk.refused(
+    refused = await api_client.refused(
         "PATCH", f"/analyses/{made['id']}", {"analysis": {"body_md": f"::report[{NOBODY}]"}}
     )
     assert refused[:2] == (422, "report_not_listed")
 
 
-async def test_listed_reports_are_live_and_of_the_workspace(desk):
-    theirs, gone = await desk.plan(key="other"), await desk.plan()
-    await desk.ask("DELETE", f"/reports/{gone['id']}")
+async def test_listed_reports_are_live_and_of_the_workspace(api_client):
+    theirs, gone = await api_client.plan(key="other"), await api_client.plan()
+    await api_client.ask("DELETE", f"/reports/{gone['id']}")
     for report_id in (theirs["id"], gone["id"], NOBODY):
         body = {"analysis": {"title": "T", "body_md": "x", "report_ids": [report_id]}}
-        assert await desk.refused("POST", "/analyses", body) == (
+        assert await api_client.refused("POST", "/analyses", body) == (
             422, "unknown_report", "analysis.report_ids[0]", True,
         )  # fmt: skip
 
@@ -84,14 +84,14 @@ LIMITS = [
 ]
 
 
-async def test_analyses_have_limits(desk):
+async def test_analyses_have_limits(api_client):
     for fields, code, field in LIMITS:
-        refused = await desk.refused(
+        refused = await api_client.refused(
             "POST", "/analyses", {"analysis": {"title": "T", "body_md": "x", **fields}}
         )
         assert refused[:3] == (422, code, f"analysis.{field}"), fields
     whole = {"title": "x" * 200, "body_md": "x" * 100_000, "plans": [PLAN] * 20}
-    await desk.save("analysis", **whole)
+    await api_client.save("analysis", **whole)
     malformed = [
         (
             {"plans": [PLAN | {"workspace_id": "x"}]},
@@ -104,77 +104,79 @@ async def test_analyses_have_limits(desk):
         ({"report_ids": ["x"]}, "invalid_parameter", "analysis.report_ids[0]"),
     ]
     for fields, code, field in malformed:
-        refused = await desk.refused(
+        refused = await api_client.refused(
             "POST", "/analyses", {"analysis": {"title": "T", "body_md": "x", **fields}}
         )
         assert refused[:3] == (400, code, field), fields
 
 
-async def test_a_patch_checks_what_it_names_and_is_undone(desk):
-    report = await desk.chart()
-    made = await write(desk, report)
+async def test_a_patch_checks_what_it_names_and_is_undone(api_client):
+    report = await api_client.chart()
+    made = await write(api_client, report)
     target = f"/analyses/{made['id']}"
-    await desk.ask("DELETE", f"/reports/{report['id']}")
-    changed = (await desk.ask("PATCH", target, {"analysis": {"title": "August", "date_range": WEEK}})).json
+    await api_client.ask("DELETE", f"/reports/{report['id']}")
+    changed = (
+        await api_client.ask("PATCH", target, {"analysis": {"title": "August", "date_range": WEEK}})
+    ).json
     assert [change["field"] for change in changed["diff"]["changes"]] == [
         "date_range.from", "date_range.to", "title",
     ]  # fmt: skip
-    undone = (await desk.ask("POST", f"/audit/{changed['audit_id']}/undo")).json["data"]
+    undone = (await api_client.ask("POST", f"/audit/{changed['audit_id']}/undo")).json["data"]
     assert undone == made | {"updated_at": undone["updated_at"]}
     stale = {"analysis": {"title": "x", "expected_updated_at": made["updated_at"]}}
-    late = await desk.ask("PATCH", target, stale)
+    late = await api_client.ask("PATCH", target, stale)
     assert (late.refusal[1], late.json["current_updated_at"]) == ("stale_update", undone["updated_at"])
 
 
-async def test_a_deleted_analysis_comes_back(desk):
-    made = await desk.save("analysis", title="T", body_md="x")
+async def test_a_deleted_analysis_comes_back(api_client):
+    made = await api_client.save("analysis", title="T", body_md="x")
     target = f"/analyses/{made['id']}"
-    gone = (await desk.ask("DELETE", target, {"dry_run": False})).json
+    gone = (await api_client.ask("DELETE", target, {"dry_run": False})).json
     for method, body in (("GET", None), ("PATCH", {"analysis": {}}), ("DELETE", None)):
-        theirs = await desk.ask(method, target, body, key="other")
-        mine = await desk.ask(method, target, body)
+        theirs = await api_client.ask(method, target, body, key="other")
+        mine = await api_client.ask(method, target, body)
         assert (mine.status, mine.bytes) == (404, theirs.bytes)
-    assert (await desk.ask("GET", "/analyses")).json["analyses"] == []
-    await desk.ask("POST", f"/audit/{gone['audit_id']}/undo")
-    assert (await desk.ask("GET", target)).json["title"] == "T"
+    assert (await api_client.ask("GET", "/analyses")).json["analyses"] == []
+    await api_client.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert (await api_client.ask("GET", target)).json["title"] == "T"
 
 
 @pytest.fixture
-def published(desk):
+def published(api_client):
     """Runs an object of the shop as a public page does."""
 
     async def run(kind, made):
-        service = desk.service
-        return await run_object(
-            desk.workspaces["shop"], desk.now, kind, UUID(made["id"]),
-            units=service.ports.workspace, runs=service.part(CardRuns),
+        service = api_client.service
+        return await run_shared_object(
+            api_client.workspaces["shop"], api_client.now, kind, UUID(made["id"]),
+            units=service.ports.workspace, runs=service.part(ReportBatchRunner),
         )  # fmt: skip
 
     return run
 
 
-async def test_an_analysis_runs_each_embedded_report_once_over_its_range(desk, published):
+async def test_an_analysis_runs_each_embedded_report_once_over_its_range(api_client, published):
     chart, plan, unused = (
-        await desk.chart(default_range={"preset": "today"}),
-        await desk.plan(),
-        await desk.plan(),
+        await api_client.chart(default_range={"preset": "today"}),
+        await api_client.plan(),
+        await api_client.plan(),
     )
     body = embed(chart, plan, chart).upper().replace("::REPORT", "::report")
-    made = await write(desk, chart, plan, unused, body_md=body, date_range=WEEK)
+    made = await write(api_client, chart, plan, unused, body_md=body, date_range=WEEK)
     ran = await published("analysis", made)
     assert [str(embed.report_id) for embed in ran.embeds] == [chart["id"], plan["id"]]
     assert ran.embeds[0].result.data.metric.value == 4
     assert ran.partial is False
-    await desk.ask("DELETE", f"/reports/{plan['id']}")
+    await api_client.ask("DELETE", f"/reports/{plan['id']}")
     assert [embed.status for embed in (await published("analysis", made)).embeds] == ["ok", "missing"]
 
 
-async def test_reports_and_dashboards_run_for_a_public_page_until_they_are_deleted(desk, published):
-    chart = await desk.chart()
-    board = await desk.board(chart)
+async def test_reports_and_dashboards_run_for_a_public_page_until_they_are_deleted(api_client, published):
+    chart = await api_client.chart()
+    board = await api_client.board(chart)
     assert (await published("report", chart)).data.metric.value == 4
     assert (await published("dashboard", board)).cards[0].result.data.metric.value == 4
     for path, kind, made in (("reports", "report", chart), ("dashboards", "dashboard", board)):
-        await desk.ask("DELETE", f"/{path}/{made['id']}")
+        await api_client.ask("DELETE", f"/{path}/{made['id']}")
         assert await published(kind, made) is None
     assert await published("analysis", board) is None

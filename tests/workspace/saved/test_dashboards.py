@@ -17,82 +17,86 @@ def order(dashboard):
     return [card["report_id"] for card in dashboard["layout"]["cards"]]
 
 
-async def test_a_name_is_enough(desk):
-    made = await desk.save("dashboard", name="Empty")
+async def test_a_name_is_enough(api_client):
+    made = await api_client.save("dashboard", name="Empty")
     assert made == {
         "id": made["id"], "workspace_id": made["workspace_id"], "name": "Empty",
         "layout": {"v": 1, "cards": []}, "date_range": {"preset": "last_30_days"}, "filters": [], "cards": [],
         "created_via": "api", "created_at": made["created_at"], "updated_at": made["updated_at"],
         "created_by": made["created_by"], "deleted_at": None,
     }  # fmt: skip
-    assert (await desk.ask("GET", f"/dashboards/{made['id']}")).json == made
-    assert (await desk.ask("GET", "/dashboards")).json == {"dashboards": [made], "next_cursor": None}
+    assert (await api_client.ask("GET", f"/dashboards/{made['id']}")).json == made
+    assert (await api_client.ask("GET", "/dashboards")).json == {"dashboards": [made], "next_cursor": None}
 
 
-async def test_cards_are_resolved_and_sized_by_the_kind_of_their_report(desk):
+async def test_cards_are_resolved_and_sized_by_the_kind_of_their_report(api_client):
     reports = [
-        await desk.chart(),
-        await desk.funnel("a", "b"),
-        await desk.plan(),
-        await desk.plan(interval="day"),
+        await api_client.chart(),
+        await api_client.funnel("a", "b"),
+        await api_client.plan(),
+        await api_client.plan(interval="day"),
     ]
     body = {"dashboard": {"name": "D", "layout": layout(*reports)}, "dry_run": True}
-    tried = (await desk.ask("POST", "/dashboards", body)).json["data"]
+    tried = (await api_client.ask("POST", "/dashboards", body)).json["data"]
     assert tried["cards"] == [
         {"report_id": report["id"], "size": size, "report": {key: report[key] for key in ("id", "name", "kind", "source")}}
         for report, size in zip(reports, ("sm", "lg", "md", "md"), strict=True)
     ]  # fmt: skip
     assert (tried["id"], tried["updated_at"]) == (None, None)
-    made = await desk.save("dashboard", name="D", layout=layout(*reports, size="lg"))
+    made = await api_client.save("dashboard", name="D", layout=layout(*reports, size="lg"))
     assert {card["size"] for card in made["layout"]["cards"]} == {"lg"}
 
 
-async def test_a_dashboard_copies_nothing_of_its_reports(desk):
-    report = await desk.chart()
-    board = await desk.board(report)
-    await desk.ask("PATCH", f"/reports/{report['id']}", {"report": {"name": "Other", "kind": "metric"}})
-    (card,) = (await desk.ask("GET", f"/dashboards/{board['id']}")).json["cards"]
+async def test_a_dashboard_copies_nothing_of_its_reports(api_client):
+    report = await api_client.chart()
+    board = await api_client.board(report)
+    await api_client.ask("PATCH", f"/reports/{report['id']}", {"report": {"name": "Other", "kind": "metric"}})
+    (card,) = (await api_client.ask("GET", f"/dashboards/{board['id']}")).json["cards"]
     assert card["report"]["name"] == "Other"
 
 
-async def test_the_card_of_a_deleted_report_stays_and_comes_back(desk):
-    report = await desk.chart()
-    target = f"/dashboards/{(await desk.board(report))['id']}"
-    gone = (await desk.ask("DELETE", f"/reports/{report['id']}")).json
-    hidden = (await desk.ask("GET", target)).json
+async def test_the_card_of_a_deleted_report_stays_and_comes_back(api_client):
+    report = await api_client.chart()
+    target = f"/dashboards/{(await api_client.board(report))['id']}"
+    gone = (await api_client.ask("DELETE", f"/reports/{report['id']}")).json
+    hidden = (await api_client.ask("GET", target)).json
     assert (hidden["cards"][0]["report"], order(hidden)) == (None, [report["id"]])
-    renamed = await desk.ask("PATCH", target, {"dashboard": {"name": "Still"}})
+    renamed = await api_client.ask("PATCH", target, {"dashboard": {"name": "Still"}})
     assert renamed.json["data"]["cards"][0]["report"] is None
-    refused = await desk.refused("PATCH", target, {"dashboard": {"layout": layout(report)}})
+    refused = await api_client.refused("PATCH", target, {"dashboard": {"layout": layout(report)}})
     assert refused == (422, "unknown_report", f"{CARDS}[0].report_id", True)
-    await desk.ask("POST", f"/audit/{gone['audit_id']}/undo")
-    assert (await desk.ask("GET", target)).json["cards"][0]["report"]["id"] == report["id"]
+    await api_client.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert (await api_client.ask("GET", target)).json["cards"][0]["report"]["id"] == report["id"]
 
 
-async def test_a_report_of_another_workspace_is_unknown(desk):
-    theirs = await desk.plan(key="other")
+async def test_a_report_of_another_workspace_is_unknown(api_client):
+    theirs = await api_client.plan(key="other")
     for report_id in (theirs["id"], NOBODY):
         body = {"dashboard": {"name": "D", "layout": layout({"id": report_id})}}
-        assert await desk.refused("POST", "/dashboards", body) == (
+        assert await api_client.refused("POST", "/dashboards", body) == (
             422, "unknown_report", f"{CARDS}[0].report_id", True,
         )  # fmt: skip
 
 
-async def test_layouts_have_rules(desk):
-    report = await desk.chart()
+async def test_layouts_have_rules(api_client):
+    report = await api_client.chart()
     wrong = [
         ({"v": 2, "cards": []}, "invalid_layout", "dashboard.layout.v"),
         (layout(report, report), "duplicate_report", f"{CARDS}[1].report_id"),
         (layout(*[{"id": NOBODY}] * 25), "too_many_cards", CARDS),
     ]
     for sent, code, field in wrong:
-        refused = await desk.refused("POST", "/dashboards", {"dashboard": {"name": "D", "layout": sent}})
+        refused = await api_client.refused(
+            "POST", "/dashboards", {"dashboard": {"name": "D", "layout": sent}}
+        )
         assert refused[:3] == (422, code, field)
     for sent, field in (
         (layout(report, size="xl"), f"{CARDS}[0].size"),
         (layout({"id": "x"}), f"{CARDS}[0].report_id"),
     ):
-        refused = await desk.refused("POST", "/dashboards", {"dashboard": {"name": "D", "layout": sent}})
+        refused = await api_client.refused(
+            "POST", "/dashboards", {"dashboard": {"name": "D", "layout": sent}}
+        )
         assert refused[:3] == (400, "invalid_parameter", field)
 
 
@@ -106,76 +110,80 @@ UNUSABLE = [
 ]
 
 
-async def test_filters_are_those_of_queries_for_equality_at_most_10(desk):
+async def test_filters_are_those_of_queries_for_equality_at_most_10(api_client):
     for filters, field in UNUSABLE:
         body = {"dashboard": {"name": "D", "filters": filters}}
-        assert await desk.refused("POST", "/dashboards", body) == (422, "invalid_filter", field, True)
-    made = await desk.save("dashboard", name="D", filters=[{"dimension": "country", "value": "DE"}] * 10)
+        assert await api_client.refused("POST", "/dashboards", body) == (422, "invalid_filter", field, True)
+    made = await api_client.save(
+        "dashboard", name="D", filters=[{"dimension": "country", "value": "DE"}] * 10
+    )
     assert made["filters"][0] == {"dimension": "country", "op": "eq", "value": "DE"}
 
 
-async def test_a_range_means_something(desk):
+async def test_a_range_means_something(api_client):
     for date_range in ({}, {"preset": "x"}, {**WEEK, "preset": "mtd"}, {"from": "2026-07-01"}):
         body = {"dashboard": {"name": "D", "date_range": date_range}}
-        refused = await desk.refused("POST", "/dashboards", body)
+        refused = await api_client.refused("POST", "/dashboards", body)
         assert refused[:3] == (400, "invalid_date_range", "dashboard.date_range")
 
 
-async def test_a_patch_changes_what_is_sent_and_null_brings_the_default_back(desk):
-    board = await desk.board(await desk.chart(), filters=[{"dimension": "country", "value": "DE"}])
+async def test_a_patch_changes_what_is_sent_and_null_brings_the_default_back(api_client):
+    board = await api_client.board(
+        await api_client.chart(), filters=[{"dimension": "country", "value": "DE"}]
+    )
     target = f"/dashboards/{board['id']}"
-    named = (await desk.ask("PATCH", target, {"dashboard": {"name": "Other"}})).json
+    named = (await api_client.ask("PATCH", target, {"dashboard": {"name": "Other"}})).json
     assert [change["field"] for change in named["diff"]["changes"]] == ["name"]
     empty = {"dashboard": {"date_range": None, "filters": None, "layout": None}}
-    cleared = (await desk.ask("PATCH", target, empty)).json["data"]
+    cleared = (await api_client.ask("PATCH", target, empty)).json["data"]
     assert (cleared["date_range"], cleared["filters"], cleared["cards"]) == (
         {"preset": "last_30_days"},
         [],
         [],
     )
-    same = (await desk.ask("PATCH", target, empty)).json
+    same = (await api_client.ask("PATCH", target, empty)).json
     assert (same["applied"], same["diff"]["changes"]) == (False, [])
-    refused = await desk.refused("PATCH", target, {"dashboard": {"name": ""}})
+    refused = await api_client.refused("PATCH", target, {"dashboard": {"name": ""}})
     assert refused[:3] == (422, "invalid_field", "dashboard.name")
 
 
-async def test_patch_and_reorder_by_somebody_who_has_not_seen_the_latest_are_stale(desk):
-    board = await desk.board(await desk.chart(), await desk.plan())
+async def test_patch_and_reorder_by_somebody_who_has_not_seen_the_latest_are_stale(api_client):
+    board = await api_client.board(await api_client.chart(), await api_client.plan())
     target, seen = f"/dashboards/{board['id']}", {"expected_updated_at": board["updated_at"]}
     swapped = order(board)[::-1]
-    fresh = await desk.ask("POST", f"{target}/reorder", {"report_ids": swapped, **seen})
+    fresh = await api_client.ask("POST", f"{target}/reorder", {"report_ids": swapped, **seen})
     assert fresh.json["applied"] is True
     for method, path, body in (
         ("PATCH", target, {"dashboard": {"name": "X", **seen}}),
         ("POST", f"{target}/reorder", {"report_ids": order(board), **seen}),
     ):
-        late = await desk.ask(method, path, body)
+        late = await api_client.ask(method, path, body)
         assert late.refusal == (409, "stale_update", None)
         assert late.json["current_updated_at"] == fresh.json["data"]["updated_at"]
     body = {"dashboard": {"name": "N", **seen}}
-    assert (await desk.ask("POST", "/dashboards", body)).json["applied"] is True
+    assert (await api_client.ask("POST", "/dashboards", body)).json["applied"] is True
 
 
-async def test_a_reorder_names_each_card_once(desk):
-    reports = [await desk.chart(), await desk.plan(), await desk.funnel("a", "b")]
-    target = f"/dashboards/{(await desk.board(*reports))['id']}/reorder"
+async def test_a_reorder_names_each_card_once(api_client):
+    reports = [await api_client.chart(), await api_client.plan(), await api_client.funnel("a", "b")]
+    target = f"/dashboards/{(await api_client.board(*reports))['id']}/reorder"
     ids = [report["id"] for report in reports]
     for wrong in (ids[:2], [*ids, NOBODY], [ids[0], ids[0], ids[1]], [*ids[:2], NOBODY], []):
-        refused = await desk.refused("POST", target, {"report_ids": wrong})
+        refused = await api_client.refused("POST", target, {"report_ids": wrong})
         assert refused == (422, "invalid_layout", "report_ids", True)
-    await desk.ask("DELETE", f"/reports/{ids[0]}")
-    moved = (await desk.ask("POST", target, {"report_ids": ids[::-1]})).json
+    await api_client.ask("DELETE", f"/reports/{ids[0]}")
+    moved = (await api_client.ask("POST", target, {"report_ids": ids[::-1]})).json
     assert (moved["diff"]["action"], order(moved["data"])) == ("reorder", ids[::-1])
     assert [card["size"] for card in moved["data"]["cards"]] == ["lg", "md", "sm"]
-    same = (await desk.ask("POST", target, {"report_ids": ids[::-1]})).json
+    same = (await api_client.ask("POST", target, {"report_ids": ids[::-1]})).json
     assert same["applied"] is False
 
 
-async def test_a_deleted_dashboard_comes_back_with_its_cards(desk):
-    board = await desk.board(await desk.chart(), await desk.plan())
+async def test_a_deleted_dashboard_comes_back_with_its_cards(api_client):
+    board = await api_client.board(await api_client.chart(), await api_client.plan())
     target = f"/dashboards/{board['id']}"
-    gone = (await desk.ask("DELETE", target)).json
-    assert (await desk.ask("GET", "/dashboards")).json["dashboards"] == []
+    gone = (await api_client.ask("DELETE", target)).json
+    assert (await api_client.ask("GET", "/dashboards")).json["dashboards"] == []
     for method, path, body in (
         ("GET", target, None),
         ("PATCH", target, {"dashboard": {"name": "x"}}),
@@ -183,14 +191,14 @@ async def test_a_deleted_dashboard_comes_back_with_its_cards(desk):
         ("POST", f"{target}/reorder", {"report_ids": []}),
         ("DELETE", target, None),
     ):
-        assert (await desk.ask(method, path, body)).status == 404
-    undone = (await desk.ask("POST", f"/audit/{gone['audit_id']}/undo")).json["data"]
+        assert (await api_client.ask(method, path, body)).status == 404
+    undone = (await api_client.ask("POST", f"/audit/{gone['audit_id']}/undo")).json["data"]
     assert undone == board | {"updated_at": undone["updated_at"]}
-    assert (await desk.ask("GET", target)).json == undone
+    assert (await api_client.ask("GET", target)).json == undone
 
 
-async def test_dashboards_of_others_are_not_found(desk):
-    board = await desk.board(await desk.chart())
+async def test_dashboards_of_others_are_not_found(api_client):
+    board = await api_client.board(await api_client.chart())
     for method, end, body in (
         ("GET", "", None),
         ("PATCH", "", {"dashboard": {}}),
@@ -198,28 +206,28 @@ async def test_dashboards_of_others_are_not_found(desk):
         ("POST", "/run", None),
         ("POST", "/reorder", {"report_ids": []}),
     ):
-        theirs = await desk.ask(method, f"/dashboards/{board['id']}{end}", body, key="other")
-        nobody = await desk.ask(method, f"/dashboards/{NOBODY}{end}", body, key="other")
+        theirs = await api_client.ask(method, f"/dashboards/{board['id']}{end}", body, key="other")
+        nobody = await api_client.ask(method, f"/dashboards/{NOBODY}{end}", body, key="other")
         assert (theirs.status, theirs.bytes) == (404, nobody.bytes)
 
 
 @settings(max_examples=8)
 @given(moves=st.lists(st.one_of(st.permutations(range(4)), st.just("undo")), min_size=1, max_size=6))
-async def test_reorders_and_undos_keep_the_cards(desk, moves):
-    board = await desk.board(*[await desk.plan(f"R{number}") for number in range(4)])
+async def test_reorders_and_undos_keep_the_cards(api_client, moves):
+    board = await api_client.board(*[await api_client.plan(f"R{number}") for number in range(4)])
     target = f"/dashboards/{board['id']}"
     first, done, expected = order(board), [], [order(board)]
     for move in moves:
         if move != "undo":
             wanted = [first[position] for position in move]
-            answer = (await desk.ask("POST", f"{target}/reorder", {"report_ids": wanted})).json
+            answer = (await api_client.ask("POST", f"{target}/reorder", {"report_ids": wanted})).json
             if answer["applied"]:
                 done.append(answer["audit_id"])
                 expected.append(wanted)
         elif done:
-            await desk.ask("POST", f"/audit/{done.pop()}/undo")
+            await api_client.ask("POST", f"/audit/{done.pop()}/undo")
             expected.pop()
-        found = (await desk.ask("GET", target)).json
+        found = (await api_client.ask("GET", target)).json
         assert order(found) == expected[-1]
         assert sorted(order(found)) == sorted(first)
         assert [card["report_id"] for card in found["cards"]] == order(found)

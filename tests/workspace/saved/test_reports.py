@@ -18,17 +18,17 @@ KINDS = [
 ]
 
 
-async def test_the_kind_follows_from_the_definition(desk):
+async def test_the_kind_follows_from_the_definition(api_client):
     for fields, kind in KINDS:
-        assert (await desk.save("report", name="R", **fields))["kind"] == kind
-        assert (await desk.save("report", name="R", kind=kind, **fields))["kind"] == kind
+        assert (await api_client.save("report", name="R", **fields))["kind"] == kind
+        assert (await api_client.save("report", name="R", kind=kind, **fields))["kind"] == kind
         other = {"name": "R", "kind": "table" if kind != "table" else "metric", **fields}
-        refused = await desk.refused("POST", "/reports", {"report": other})
+        refused = await api_client.refused("POST", "/reports", {"report": other})
         assert refused == (422, "kind_mismatch", "report.kind", True)
 
 
-async def test_a_report_is_answered_whole(desk):
-    made = await desk.save("report", name="Funnel", source="query", steps=[" signup ", "purchase"])
+async def test_a_report_is_answered_whole(api_client):
+    made = await api_client.save("report", name="Funnel", source="query", steps=[" signup ", "purchase"])
     assert made == {
         "id": made["id"], "workspace_id": made["workspace_id"], "name": "Funnel", "description": None,
         "kind": "funnel", "source": "query", "metric_id": None, "chart": None, "dimension": None, "plan": None,
@@ -37,14 +37,14 @@ async def test_a_report_is_answered_whole(desk):
         "updated_at": made["updated_at"], "created_by": made["created_by"], "deleted_at": None,
     }  # fmt: skip
     assert made["created_by"]["type"] == "key"
-    assert (await desk.ask("GET", f"/reports/{made['id']}")).json == made
+    assert (await api_client.ask("GET", f"/reports/{made['id']}")).json == made
 
 
-async def test_a_plan_is_kept_as_it_was_sent(desk):
+async def test_a_plan_is_kept_as_it_was_sent(api_client):
     plan = {"metrics": ["visitors"], "filters": [{"dimension": "country", "op": "eq", "value": "DE"}]}
-    made = await desk.save("report", name="R", source="query", plan={**plan, "limit": 5000})
+    made = await api_client.save("report", name="R", source="query", plan={**plan, "limit": 5000})
     assert made["plan"] == {**plan, "limit": 1000}
-    (listed,) = (await desk.ask("GET", "/reports")).json["reports"]
+    (listed,) = (await api_client.ask("GET", "/reports")).json["reports"]
     assert listed == made
 
 
@@ -77,25 +77,25 @@ DEFINITIONS = [
 ]  # fmt: skip
 
 
-async def test_what_could_not_be_run_is_not_saved(desk):
+async def test_what_could_not_be_run_is_not_saved(api_client):
     for fields, code, field in DEFINITIONS:
         body = {"report": {"name": "R", **fields}}
-        refused = await desk.refused("POST", "/reports", body)
+        refused = await api_client.refused("POST", "/reports", body)
         assert refused == (422, code, f"report.{field}", True), fields
-        assert await desk.refused("POST", "/reports", {**body, "dry_run": True}) == refused
-    assert (await desk.ask("GET", "/reports")).json["reports"] == []
+        assert await api_client.refused("POST", "/reports", {**body, "dry_run": True}) == refused
+    assert (await api_client.ask("GET", "/reports")).json["reports"] == []
 
 
-async def test_a_stored_plan_says_nothing_of_whoever_runs_it(desk):
+async def test_a_stored_plan_says_nothing_of_whoever_runs_it(api_client):
     for name in ("date_range", "compare", "cursor", "format"):
         plan = {"source": "query", "plan": PLAN | {name: None}}
-        refused = await desk.refused("POST", "/reports", {"report": {"name": "R", **plan}})
+        refused = await api_client.refused("POST", "/reports", {"report": {"name": "R", **plan}})
         assert refused == (422, "invalid_plan", f"report.plan.{name}", True)
 
 
-async def test_a_stored_plan_names_no_workspace(desk):
+async def test_a_stored_plan_names_no_workspace(api_client):
     body = {"report": {"name": "R", "source": "query", "plan": PLAN | {"workspace_id": "x"}}}
-    refused = await desk.refused("POST", "/reports", body)
+    refused = await api_client.refused("POST", "/reports", body)
     assert refused[:3] == (400, "workspace_id_not_allowed", "report.plan.workspace_id")
 
 
@@ -123,25 +123,31 @@ MALFORMED = [
 ]
 
 
-async def test_bodies_are_strict(desk):
+async def test_bodies_are_strict(api_client):
     for fields, code, field in MALFORMED:
-        refused = await desk.refused("POST", "/reports", {"report": fields})
+        refused = await api_client.refused("POST", "/reports", {"report": fields})
         assert refused[:3] == (400, code, field), fields
 
 
-async def test_a_name_has_1_to_120_characters(desk):
-    made = await desk.save("report", name="x" * 120, source="query", plan=PLAN)
+async def test_a_name_has_1_to_120_characters(api_client):
+    made = await api_client.save("report", name="x" * 120, source="query", plan=PLAN)
     for name in ("", "  ", "x" * 121):
         body = {"report": {"name": name, "source": "query", "plan": PLAN}}
-        assert (await desk.refused("POST", "/reports", body))[:3] == (422, "invalid_field", "report.name")
-        refused = await desk.refused("PATCH", f"/reports/{made['id']}", {"report": {"name": name or None}})
+        assert (await api_client.refused("POST", "/reports", body))[:3] == (
+            422,
+            "invalid_field",
+            "report.name",
+        )
+        refused = await api_client.refused(
+            "PATCH", f"/reports/{made['id']}", {"report": {"name": name or None}}
+        )
         assert refused[:3] == (422, "invalid_field", "report.name")
 
 
-async def test_only_the_fields_sent_change_and_the_kind_follows(desk):
-    made = await desk.plan()
+async def test_only_the_fields_sent_change_and_the_kind_follows(api_client):
+    made = await api_client.plan()
     patch = {"report": {"plan": PLAN | {"interval": "day"}}}
-    changed = (await desk.ask("PATCH", f"/reports/{made['id']}", patch)).json
+    changed = (await api_client.ask("PATCH", f"/reports/{made['id']}", patch)).json
     assert [change["field"] for change in changed["diff"]["changes"]] == [
         "kind", "plan.dimensions", "plan.interval",
     ]  # fmt: skip
@@ -150,75 +156,79 @@ async def test_only_the_fields_sent_change_and_the_kind_follows(desk):
     }  # fmt: skip
 
 
-async def test_a_plan_may_become_a_funnel_and_a_metric(desk):
-    target = f"/reports/{(await desk.plan())['id']}"
+async def test_a_plan_may_become_a_funnel_and_a_metric(api_client):
+    target = f"/reports/{(await api_client.plan())['id']}"
     steps = {"plan": None, "steps": ["a", "b"], "order": "any"}
-    funnel = (await desk.ask("PATCH", target, {"report": steps})).json["data"]
+    funnel = (await api_client.ask("PATCH", target, {"report": steps})).json["data"]
     assert (funnel["kind"], funnel["order"], funnel["window_days"]) == ("funnel", "any", 14)
     chart = {"source": "catalog", "steps": None, "metric_id": "visitors", "chart": "bar"}
-    metric = (await desk.ask("PATCH", target, {"report": chart})).json["data"]
+    metric = (await api_client.ask("PATCH", target, {"report": chart})).json["data"]
     assert (metric["kind"], metric["order"], metric["window_days"]) == ("metric", None, None)
-    refused = await desk.refused("PATCH", target, {"report": {"source": None}})
+    refused = await api_client.refused("PATCH", target, {"report": {"source": None}})
     assert refused == (422, "invalid_definition", "report.source", True)
 
 
-async def test_a_patch_by_somebody_who_has_not_seen_the_latest_is_stale(desk):
-    made = await desk.plan()
+async def test_a_patch_by_somebody_who_has_not_seen_the_latest_is_stale(api_client):
+    made = await api_client.plan()
     target, seen = f"/reports/{made['id']}", made["updated_at"]
-    first = (await desk.ask("PATCH", target, {"report": {"name": "One", "expected_updated_at": seen}})).json
+    first = (
+        await api_client.ask("PATCH", target, {"report": {"name": "One", "expected_updated_at": seen}})
+    ).json
     patch = {"report": {"name": "Two", "expected_updated_at": seen}}
-    late = await desk.ask("PATCH", target, patch)
+    late = await api_client.ask("PATCH", target, patch)
     assert late.refusal == (409, "stale_update", None)
     assert late.json["current_updated_at"] == first["data"]["updated_at"]
-    assert (await desk.ask("PATCH", target, {**patch, "dry_run": True})).status == 409
+    assert (await api_client.ask("PATCH", target, {**patch, "dry_run": True})).status == 409
     patch["report"]["expected_updated_at"] = first["data"]["updated_at"].replace("Z", "+00:00")
-    assert (await desk.ask("PATCH", target, patch)).json["applied"] is True
+    assert (await api_client.ask("PATCH", target, patch)).json["applied"] is True
 
 
-async def test_two_changes_of_one_instant_still_differ(desk):
-    made = await desk.plan()
+async def test_two_changes_of_one_instant_still_differ(api_client):
+    made = await api_client.plan()
     target = f"/reports/{made['id']}"
-    changed = [(await desk.send("PATCH", target, {"report": {"name": name}})).json for name in ("One", "Two")]
+    changed = [
+        (await api_client.send("PATCH", target, {"report": {"name": name}})).json for name in ("One", "Two")
+    ]
     dates = [made["updated_at"], *(one["data"]["updated_at"] for one in changed)]
     assert len(set(dates)) == 3
     assert dates == sorted(dates)
 
 
-async def test_an_update_is_undone_unless_it_changed_again(desk):
-    made = await desk.plan()
+async def test_an_update_is_undone_unless_it_changed_again(api_client):
+    made = await api_client.plan()
     target = f"/reports/{made['id']}"
-    changed = (await desk.ask("PATCH", target, {"report": {"name": "Other"}})).json
-    undone = (await desk.ask("POST", f"/audit/{changed['audit_id']}/undo")).json
+    changed = (await api_client.ask("PATCH", target, {"report": {"name": "Other"}})).json
+    undone = (await api_client.ask("POST", f"/audit/{changed['audit_id']}/undo")).json
     assert undone["diff"]["action"] == "undo"
     assert undone["data"] == made | {"updated_at": undone["data"]["updated_at"]}
-    changed = (await desk.ask("PATCH", target, {"report": {"name": "Other"}})).json
-    await desk.ask("PATCH", target, {"report": {"name": "Third"}})
-    refused = await desk.refused("POST", f"/audit/{changed['audit_id']}/undo", None)
+    changed = (await api_client.ask("PATCH", target, {"report": {"name": "Other"}})).json
+    await api_client.ask("PATCH", target, {"report": {"name": "Third"}})
+    refused = await api_client.refused("POST", f"/audit/{changed['audit_id']}/undo", None)
     assert refused[:2] == (409, "resource_changed")
 
 
-async def test_a_delete_hides_until_its_undo(desk):
-    made = await desk.plan()
+async def test_a_delete_hides_until_its_undo(api_client):
+    made = await api_client.plan()
     target = f"/reports/{made['id']}"
-    tried = (await desk.ask("DELETE", f"{target}?dry_run=true")).json
+    tried = (await api_client.ask("DELETE", f"{target}?dry_run=true")).json
     assert (tried["applied"], tried["diff"]["prior_state"]["id"]) == (False, made["id"])
-    gone = (await desk.ask("DELETE", target)).json
+    gone = (await api_client.ask("DELETE", target)).json
     assert "data" not in gone
-    assert (await desk.ask("GET", "/reports")).json["reports"] == []
+    assert (await api_client.ask("GET", "/reports")).json["reports"] == []
     for method, path in (("GET", target), ("DELETE", target), ("POST", f"{target}/run")):
-        assert (await desk.ask(method, path)).status == 404
-    await desk.ask("POST", f"/audit/{gone['audit_id']}/undo")
-    back = (await desk.ask("GET", target)).json
+        assert (await api_client.ask(method, path)).status == 404
+    await api_client.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    back = (await api_client.ask("GET", target)).json
     assert back == made | {"updated_at": back["updated_at"]}
 
 
-async def test_a_deleted_report_names_the_dashboards_that_hide_its_card(desk):
-    made, other = await desk.chart(), await desk.plan()
-    boards = [await desk.board(made, other, name=name) for name in ("A", "B")]
-    await desk.board(other, name="C")
+async def test_a_deleted_report_names_the_dashboards_that_hide_its_card(api_client):
+    made, other = await api_client.chart(), await api_client.plan()
+    boards = [await api_client.board(made, other, name=name) for name in ("A", "B")]
+    await api_client.board(other, name="C")
     target = f"/reports/{made['id']}"
-    assert (await desk.ask("PATCH", target, {"report": {"name": "N"}})).json["diff"]["effects"] == []
-    gone = (await desk.ask("DELETE", target, {"dry_run": True})).json
+    assert (await api_client.ask("PATCH", target, {"report": {"name": "N"}})).json["diff"]["effects"] == []
+    gone = (await api_client.ask("DELETE", target, {"dry_run": True})).json
     assert gone["diff"]["effects"] == [
         {
             "type": "card_hidden",
@@ -229,54 +239,54 @@ async def test_a_deleted_report_names_the_dashboards_that_hide_its_card(desk):
     ]
 
 
-async def test_lists_are_paged_newest_first_and_by_kind(desk):
-    made = [await desk.plan(f"R{number}") for number in range(3)]
-    await desk.chart()
-    page = (await desk.ask("GET", "/reports?kind=breakdown&limit=2")).json
+async def test_lists_are_paged_newest_first_and_by_kind(api_client):
+    made = [await api_client.plan(f"R{number}") for number in range(3)]
+    await api_client.chart()
+    page = (await api_client.ask("GET", "/reports?kind=breakdown&limit=2")).json
     walked = [report["id"] for report in page["reports"]]
-    await desk.plan("Late")
-    page = (await desk.ask("GET", f"/reports?kind=breakdown&limit=2&cursor={page['next_cursor']}")).json
+    await api_client.plan("Late")
+    page = (await api_client.ask("GET", f"/reports?kind=breakdown&limit=2&cursor={page['next_cursor']}")).json
     assert walked + [report["id"] for report in page["reports"]] == [one["id"] for one in reversed(made)]
     assert page["next_cursor"] is None
-    assert (await desk.ask("GET", "/reports?kind=gauge")).json["code"] == "invalid_parameter"
+    assert (await api_client.ask("GET", "/reports?kind=gauge")).json["code"] == "invalid_parameter"
 
 
-async def test_a_cursor_belongs_to_its_list(desk):
+async def test_a_cursor_belongs_to_its_list(api_client):
     for _ in range(2):
-        await desk.plan()
-    cursor = (await desk.ask("GET", "/reports?limit=1")).json["next_cursor"]
+        await api_client.plan()
+    cursor = (await api_client.ask("GET", "/reports?limit=1")).json["next_cursor"]
     for target in (
         f"/reports?limit=2&cursor={cursor}",
         f"/dashboards?limit=1&cursor={cursor}",
         "/reports?cursor=x",
     ):
-        assert (await desk.ask("GET", target)).json["code"] == "invalid_cursor"
+        assert (await api_client.ask("GET", target)).json["code"] == "invalid_cursor"
 
 
-async def test_reports_of_others_are_not_found(desk):
-    made = await desk.plan()
+async def test_reports_of_others_are_not_found(api_client):
+    made = await api_client.plan()
     for method, end, body in (
         ("GET", "", None),
         ("PATCH", "", {"report": {}}),
         ("DELETE", "", None),
         ("POST", "/run", None),
     ):
-        theirs = await desk.ask(method, f"/reports/{made['id']}{end}", body, key="other")
-        nobody = await desk.ask(method, f"/reports/{NOBODY}{end}", body, key="other")
+        theirs = await api_client.ask(method, f"/reports/{made['id']}{end}", body, key="other")
+        nobody = await api_client.ask(method, f"/reports/{NOBODY}{end}", body, key="other")
         assert (theirs.status, theirs.bytes) == (404, nobody.bytes)
-    assert (await desk.ask("GET", "/reports", key="other")).json["reports"] == []
+    assert (await api_client.ask("GET", "/reports", key="other")).json["reports"] == []
 
 
-async def test_writing_reports_needs_its_scope(desk):
+async def test_writing_reports_needs_its_scope(api_client):
     for body in ({"report": {"name": "R", "source": "query", "plan": PLAN}},):
-        refused = await desk.ask("POST", "/reports", body, key="shop links")
+        refused = await api_client.ask("POST", "/reports", body, key="shop links")
         assert refused.json["required_scope"] == "service:write:reports"
-    made = await desk.plan()
-    assert (await desk.ask("POST", f"/reports/{made['id']}/run", key="shop reader")).status == 200
+    made = await api_client.plan()
+    assert (await api_client.ask("POST", f"/reports/{made['id']}/run", key="shop reader")).status == 200
 
 
-async def test_a_retry_saves_once(desk):
+async def test_a_retry_saves_once(api_client):
     body = {"report": {"name": "R", "source": "query", "plan": PLAN}}
-    first = await desk.ask("POST", "/reports", body, once="k")
-    again = await desk.ask("POST", "/reports", body, once="k")
+    first = await api_client.ask("POST", "/reports", body, once="k")
+    again = await api_client.ask("POST", "/reports", body, once="k")
     assert (again.bytes, again.headers["Idempotent-Replay"]) == (first.bytes, "true")

@@ -6,13 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from service_core.insight.ports import QueryTimeout, StoreUnavailable
-from service_core.insight.query.requested import FilterBody
-from service_core.insight.query_plan import StoredPlan
-from service_core.workspace.dashboards.model import Dashboard
-from service_core.workspace.deadline import AT_ONCE, BUDGET_SECONDS
-from service_core.workspace.reports.model import Report
-from tests.workspace.saved.conftest import DATES, WEEK, Desk
+from service_core.analytics.ports import QueryTimeout, StoreUnavailable
+from service_core.analytics.query.schemas import FilterBody
+from service_core.analytics.reads.query.schemas import SavedQuery
+from service_core.workspace.dashboards.models import Dashboard
+from service_core.workspace.reports.models import Report
+from service_core.workspace.time_budget import BUDGET_SECONDS, MAX_CONCURRENCY
+from tests.workspace.saved.conftest import DATES, WEEK, SavedReportsApi
 
 GERMANY = {"dimension": "country", "op": "eq", "value": "DE"}
 NOBODY = "01890000-0000-7000-8000-000000000000"
@@ -28,10 +28,10 @@ def reasons(found):
     return [(skipped["dimension"], skipped["reason"]) for skipped in found["filters_skipped"]]
 
 
-async def test_a_chart_is_the_value_of_metrics_and_its_course(desk):
-    ran = await desk.run(f"/reports/{(await desk.chart(chart='line'))['id']}")
-    asked = (await desk.ask("POST", "/metrics", {"metrics": ["visitors"], "date_range": WEEK})).json
-    overview = (await desk.ask("GET", f"/overview?{DATES}")).json
+async def test_a_chart_is_the_value_of_metrics_and_its_course(api_client):
+    ran = await api_client.run(f"/reports/{(await api_client.chart(chart='line'))['id']}")
+    asked = (await api_client.ask("POST", "/metrics", {"metrics": ["visitors"], "date_range": WEEK})).json
+    overview = (await api_client.ask("GET", f"/overview?{DATES}")).json
     assert ran["data"]["metric"] == asked["metrics"][0]
     assert ran["data"]["metric"]["value"] == 4
     assert ran["data"]["series"] == [
@@ -42,22 +42,22 @@ async def test_a_chart_is_the_value_of_metrics_and_its_course(desk):
     assert ran["report"]["kind"] == "metric"
 
 
-async def test_a_number_has_no_course(desk):
+async def test_a_number_has_no_course(api_client):
     for chart in ("number", "pie"):
-        ran = await desk.run(f"/reports/{(await desk.chart(chart=chart))['id']}")
+        ran = await api_client.run(f"/reports/{(await api_client.chart(chart=chart))['id']}")
         assert ran["data"]["series"] is None
 
 
-async def test_the_series_of_a_range_in_progress_ends_now(desk):
-    report = await desk.chart(chart="area", default_range={"preset": "today"})
-    ran = await desk.run(f"/reports/{report['id']}")
+async def test_the_series_of_a_range_in_progress_ends_now(api_client):
+    report = await api_client.chart(chart="area", default_range={"preset": "today"})
+    ran = await api_client.run(f"/reports/{report['id']}")
     assert [point["partial"] for point in ran["data"]["series"]] == [False] * 15 + [True]
     ahead = {"date_range": {"from": "2026-08-01", "to": "2026-08-02"}}
-    assert (await desk.run(f"/reports/{report['id']}", ahead))["data"]["series"] == []
+    assert (await api_client.run(f"/reports/{report['id']}", ahead))["data"]["series"] == []
 
 
-async def test_an_unmeasured_metric_is_null_with_its_reason(desk):
-    ran = await desk.run(f"/reports/{(await desk.chart(metric='mrr', chart='line'))['id']}")
+async def test_an_unmeasured_metric_is_null_with_its_reason(api_client):
+    ran = await api_client.run(f"/reports/{(await api_client.chart(metric='mrr', chart='line'))['id']}")
     assert (ran["data"]["metric"]["value"], ran["data"]["metric"]["unavailable_reason"]) == (
         None,
         "no_revenue_provider",
@@ -75,85 +75,88 @@ GROUPINGS = {
 
 
 @pytest.mark.parametrize("metric", ["visitors", "pageviews"])
-async def test_a_grouping_is_the_answer_of_its_read(desk, metric):
+async def test_a_grouping_is_the_answer_of_its_read(api_client, metric):
     for dimension, path in GROUPINGS.items():
-        report = await desk.chart(metric=metric, chart=None, dimension=dimension)
-        ran = await desk.run(f"/reports/{report['id']}")
+        report = await api_client.chart(metric=metric, chart=None, dimension=dimension)
+        ran = await api_client.run(f"/reports/{report['id']}")
         asked = f"/{path}?type={dimension}&metric={metric}&{DATES}"
-        assert ran["data"] == (await desk.ask("GET", asked)).json
-        (row,) = (await desk.run(f"/reports/{report['id']}", {"limit": 1}))["data"]["data"]
+        assert ran["data"] == (await api_client.ask("GET", asked)).json
+        (row,) = (await api_client.run(f"/reports/{report['id']}", {"limit": 1}))["data"]["data"]
         assert row == ran["data"]["data"][0]
 
 
-async def test_a_plan_is_the_answer_of_query(desk):
+async def test_a_plan_is_the_answer_of_query(api_client):
     plan = {
         "metrics": ["visitors", "conversions"],
         "dimensions": ["country"],
         "order_by": [{"field": "country", "direction": "asc"}],
     }
-    report = await desk.plan(**plan)
-    ran = await desk.run(f"/reports/{report['id']}", {"compare": "previous_period"})
+    report = await api_client.plan(**plan)
+    ran = await api_client.run(f"/reports/{report['id']}", {"compare": "previous_period"})
     body = {**plan, "date_range": WEEK, "compare": "previous_period"}
-    assert still(ran["data"]) == still((await desk.ask("POST", "/query", body)).json)
+    assert still(ran["data"]) == still((await api_client.ask("POST", "/query", body)).json)
     assert ran["data"]["rows"][1] == {"country": "DE", "visitors": 2, "conversions": 1}
 
 
-async def test_a_plan_is_walked_page_by_page_over_midnight(desk):
-    report = await desk.plan()
-    await desk.ask(
+async def test_a_plan_is_walked_page_by_page_over_midnight(api_client):
+    report = await api_client.plan()
+    await api_client.ask(
         "PATCH", f"/reports/{report['id']}", {"report": {"default_range": {"preset": "last_7_days"}}}
     )
-    page = await desk.run(f"/reports/{report['id']}", {"limit": 1})
+    page = await api_client.run(f"/reports/{report['id']}", {"limit": 1})
     walked = page["data"]["rows"]
-    desk.later(days=3)
+    api_client.later(days=3)
     while page["data"]["meta"]["next_cursor"]:
         body = {"limit": 1, "cursor": page["data"]["meta"]["next_cursor"]}
-        page = await desk.run(f"/reports/{report['id']}", body)
+        page = await api_client.run(f"/reports/{report['id']}", body)
         walked += page["data"]["rows"]
     assert [row["country"] for row in walked] == ["(not set)", "DE", "FR"]
-    assert await desk.unwritten(f"/reports/{report['id']}", {"limit": 2, "cursor": body["cursor"]}) == (
+    assert await api_client.unwritten(f"/reports/{report['id']}", {"limit": 2, "cursor": body["cursor"]}) == (
         "invalid_cursor",
         "cursor",
     )
-    chart = await desk.chart()
-    assert await desk.unwritten(f"/reports/{chart['id']}", {"cursor": "x"}) == ("invalid_cursor", "cursor")
+    chart = await api_client.chart()
+    assert await api_client.unwritten(f"/reports/{chart['id']}", {"cursor": "x"}) == (
+        "invalid_cursor",
+        "cursor",
+    )
 
 
-async def test_a_funnel_is_the_answer_of_funnel(desk):
-    report = await desk.funnel("page_view", "purchase", window_days=3, order="strict", unit="session")
-    ran = await desk.run(f"/reports/{report['id']}")
+async def test_a_funnel_is_the_answer_of_funnel(api_client):
+    report = await api_client.funnel("page_view", "purchase", window_days=3, order="strict", unit="session")
+    ran = await api_client.run(f"/reports/{report['id']}")
     asked = f"/funnel?steps=page_view,purchase&window_days=3&order=strict&unit=session&{DATES}"
-    assert ran["data"] == (await desk.ask("GET", asked)).json
+    assert ran["data"] == (await api_client.ask("GET", asked)).json
     assert [step["count"] for step in ran["data"]["steps"]] == [4, 1]
 
 
-async def test_a_step_may_have_a_comma_in_its_name(desk):
-    report = await desk.funnel("page_view", "bought, then left")
-    ran = await desk.run(f"/reports/{report['id']}")
+async def test_a_step_may_have_a_comma_in_its_name(api_client):
+    report = await api_client.funnel("page_view", "bought, then left")
+    ran = await api_client.run(f"/reports/{report['id']}")
     assert [step["event_name"] for step in ran["data"]["steps"]] == ["page_view", "bought, then left"]
 
 
-async def test_filters_apply_beside_those_of_a_plan_and_are_skipped_elsewhere(desk):
-    plan = await desk.plan(dimensions=[], filters=[{"dimension": "device_type", "value": "desktop"}])
-    orders = await desk.plan(metrics=["orders"], dimensions=[])
-    chart, funnel = await desk.chart(), await desk.funnel("a", "b")
+async def test_filters_apply_beside_those_of_a_plan_and_are_skipped_elsewhere(api_client):
+    plan = await api_client.plan(dimensions=[], filters=[{"dimension": "device_type", "value": "desktop"}])
+    orders = await api_client.plan(metrics=["orders"], dimensions=[])
+    chart, funnel = await api_client.chart(), await api_client.funnel("a", "b")
     body = {"filters": [GERMANY, {"dimension": "channel", "op": "neq", "value": "x"}]}
-    ran = await desk.run(f"/reports/{plan['id']}", body)
+    ran = await api_client.run(f"/reports/{plan['id']}", body)
     assert (ran["data"]["totals"], reasons(ran)) == ({"visitors": 2}, [])
-    assert reasons(await desk.run(f"/reports/{orders['id']}", body)) == [
+    assert reasons(await api_client.run(f"/reports/{orders['id']}", body)) == [
         ("country", "dimension_not_accepted"), ("channel", "dimension_not_accepted"),
     ]  # fmt: skip
-    assert {reason for _, reason in reasons(await desk.run(f"/reports/{chart['id']}", body))} == {
+    assert {reason for _, reason in reasons(await api_client.run(f"/reports/{chart['id']}", body))} == {
         "catalog_report"
     }
-    assert {reason for _, reason in reasons(await desk.run(f"/reports/{funnel['id']}", body))} == {
+    assert {reason for _, reason in reasons(await api_client.run(f"/reports/{funnel['id']}", body))} == {
         "funnel_report"
     }
 
 
-async def test_ten_filters_fit_beside_the_ten_of_a_plan(desk):
-    report = await desk.plan(filters=[GERMANY] * 10)
-    ran = await desk.run(f"/reports/{report['id']}", {"filters": [GERMANY] * 10})
+async def test_ten_filters_fit_beside_the_ten_of_a_plan(api_client):
+    report = await api_client.plan(filters=[GERMANY] * 10)
+    ran = await api_client.run(f"/reports/{report['id']}", {"filters": [GERMANY] * 10})
     assert ran["data"]["totals"] == {"visitors": 2}
 
 
@@ -167,16 +170,20 @@ UNUSABLE = [
 ]
 
 
-async def test_an_unusable_run_is_refused_whatever_the_report(desk):
-    for report in (await desk.plan(), await desk.chart()):
+async def test_an_unusable_run_is_refused_whatever_the_report(api_client):
+    for report in (await api_client.plan(), await api_client.chart()):
         for body, code, field in UNUSABLE:
-            assert await desk.unwritten(f"/reports/{report['id']}", body) == (code, field)
+            assert await api_client.unwritten(f"/reports/{report['id']}", body) == (code, field)
 
 
-async def test_cards_share_one_range_and_the_filters_they_accept(desk):
-    chart, plan, funnel = await desk.chart(), await desk.plan(), await desk.funnel("page_view", "purchase")
-    board = await desk.board(chart, plan, funnel, filters=[GERMANY])
-    ran = await desk.run(f"/dashboards/{board['id']}")
+async def test_cards_share_one_range_and_the_filters_they_accept(api_client):
+    chart, plan, funnel = (
+        await api_client.chart(),
+        await api_client.plan(),
+        await api_client.funnel("page_view", "purchase"),
+    )
+    board = await api_client.board(chart, plan, funnel, filters=[GERMANY])
+    ran = await api_client.run(f"/dashboards/{board['id']}")
     cards = ran["cards"]
     assert [(card["status"], card["size"], card["truncated"]) for card in cards] == [
         ("ok", "sm", False), ("ok", "md", False), ("ok", "lg", False),
@@ -191,30 +198,30 @@ async def test_cards_share_one_range_and_the_filters_they_accept(desk):
     assert (ran["partial"], ran["filters"], ran["name"], ran["dashboard_id"]) == (
         False, [GERMANY], "Weekly", board["id"],
     )  # fmt: skip
-    alone = await desk.run(f"/reports/{chart['id']}", {"filters": [GERMANY]})
+    alone = await api_client.run(f"/reports/{chart['id']}", {"filters": [GERMANY]})
     assert cards[0]["result"] == alone
 
 
-async def test_overrides_hold_for_one_run(desk):
-    chart, plan = await desk.chart(), await desk.plan()
-    path = f"/dashboards/{(await desk.board(chart, plan, filters=[GERMANY]))['id']}"
+async def test_overrides_hold_for_one_run(api_client):
+    chart, plan = await api_client.chart(), await api_client.plan()
+    path = f"/dashboards/{(await api_client.board(chart, plan, filters=[GERMANY]))['id']}"
     day = {"from": "2026-07-03", "to": "2026-07-03"}
     body = {"overrides": {"date_range": day, "filters": [], "card_ids": [plan["id"]]}}
-    ran = await desk.run(path, body)
+    ran = await api_client.run(path, body)
     (card,) = ran["cards"]
     assert card["result"]["data"]["rows"] == [{"country": "FR", "visitors": 1}]
     assert (ran["filters"], ran["range"]["from"]) == ([], "2026-07-03T00:00:00.000Z")
-    assert len((await desk.run(path, {}))["cards"]) == 2
+    assert len((await api_client.run(path, {}))["cards"]) == 2
 
 
-async def test_rows_are_cut_to_the_limit(desk):
+async def test_rows_are_cut_to_the_limit(api_client):
     plan, short, places = (
-        await desk.plan(),
-        await desk.plan(limit=1),
-        await desk.chart(chart=None, dimension="country"),
+        await api_client.plan(),
+        await api_client.plan(limit=1),
+        await api_client.chart(chart=None, dimension="country"),
     )
-    path = f"/dashboards/{(await desk.board(plan, short, places))['id']}"
-    cards = (await desk.run(path, {"overrides": {"row_limit": 0}}))["cards"]
+    path = f"/dashboards/{(await api_client.board(plan, short, places))['id']}"
+    cards = (await api_client.run(path, {"overrides": {"row_limit": 0}}))["cards"]
     assert [card["truncated"] for card in cards] == [True, False, True]
     assert [len(card["result"]["data"].get("rows") or card["result"]["data"]["data"]) for card in cards] == [
         1,
@@ -223,7 +230,7 @@ async def test_rows_are_cut_to_the_limit(desk):
     ]
     assert cards[0]["result"]["data"]["totals"] == {"visitors": 4}
     assert cards[2]["result"]["data"]["total"] == 4
-    cards = (await desk.run(path, {"overrides": {"row_limit": 9999}}))["cards"]
+    cards = (await api_client.run(path, {"overrides": {"row_limit": 9999}}))["cards"]
     assert [card["truncated"] for card in cards] == [False, False, False]
 
 
@@ -238,18 +245,18 @@ OVERRIDES = [
 ]
 
 
-async def test_unusable_overrides_are_refused(desk):
-    path = f"/dashboards/{(await desk.board(await desk.chart()))['id']}"
+async def test_unusable_overrides_are_refused(api_client):
+    path = f"/dashboards/{(await api_client.board(await api_client.chart()))['id']}"
     for overrides, code, field in OVERRIDES:
-        assert await desk.unwritten(path, {"overrides": overrides}) == (code, field)
-    assert await desk.unwritten(path, {"filters": []}) == ("unknown_field", "filters")
+        assert await api_client.unwritten(path, {"overrides": overrides}) == (code, field)
+    assert await api_client.unwritten(path, {"filters": []}) == ("unknown_field", "filters")
 
 
-async def test_a_deleted_report_is_missing_and_nothing_is_partial(desk):
-    chart, plan = await desk.chart(), await desk.plan()
-    path = f"/dashboards/{(await desk.board(chart, plan))['id']}"
-    await desk.ask("DELETE", f"/reports/{chart['id']}")
-    ran = await desk.run(path)
+async def test_a_deleted_report_is_missing_and_nothing_is_partial(api_client):
+    chart, plan = await api_client.chart(), await api_client.plan()
+    path = f"/dashboards/{(await api_client.board(chart, plan))['id']}"
+    await api_client.ask("DELETE", f"/reports/{chart['id']}")
+    ran = await api_client.run(path)
     assert ran["cards"][0] == {
         "report_id": chart["id"], "size": "sm", "status": "missing", "result": None, "error": None,
         "filters_skipped": [], "truncated": False, "duration_ms": 0,
@@ -257,26 +264,26 @@ async def test_a_deleted_report_is_missing_and_nothing_is_partial(desk):
     assert (ran["cards"][1]["status"], ran["partial"]) == ("ok", False)
 
 
-async def test_a_run_writes_nothing_and_needs_no_more_than_reading(desk):
-    board = await desk.board(await desk.chart())
-    before = (await desk.ask("GET", "/audit")).json
-    await desk.run(f"/dashboards/{board['id']}", key="shop reader")
-    assert (await desk.ask("GET", "/audit")).json == before
+async def test_a_run_writes_nothing_and_needs_no_more_than_reading(api_client):
+    board = await api_client.board(await api_client.chart())
+    before = (await api_client.ask("GET", "/audit")).json
+    await api_client.run(f"/dashboards/{board['id']}", key="shop reader")
+    assert (await api_client.ask("GET", "/audit")).json == before
 
 
-async def test_what_is_not_installed_any_more_is_told_per_card(desk):
-    plan, gone = await desk.plan(), await desk.plan()
-    path = f"/dashboards/{(await desk.board(plan, gone))['id']}"
-    async with desk.service.ports.workspace.begin(desk.workspaces["shop"].id) as unit:
+async def test_what_is_not_installed_any_more_is_told_per_card(api_client):
+    plan, gone = await api_client.plan(), await api_client.plan()
+    path = f"/dashboards/{(await api_client.board(plan, gone))['id']}"
+    async with api_client.service.ports.workspace.begin(api_client.workspaces["shop"].id) as unit:
         (board,) = await unit.resources.every(Dashboard)
         gone = await unit.resources.get(Report, UUID(gone["id"]))
         unknown = FilterBody(dimension="mood", value="good")
         await unit.resources.save(board.model_copy(update={"filters": (unknown,)}))
-        await unit.resources.save(gone.model_copy(update={"plan": StoredPlan(metrics=["smiles"])}))
-    first, second = (await desk.run(path))["cards"]
+        await unit.resources.save(gone.model_copy(update={"plan": SavedQuery(metrics=["smiles"])}))
+    first, second = (await api_client.run(path))["cards"]
     assert (first["status"], reasons(first)) == ("ok", [("mood", "dimension_not_accepted")])
     assert (second["status"], second["error"]["code"]) == ("error", "unknown_metric")
-    assert await desk.unwritten(f"/reports/{second['report_id']}") == ("unknown_metric", "metrics[0]")
+    assert await api_client.unwritten(f"/reports/{second['report_id']}") == ("unknown_metric", "metrics[0]")
 
 
 class Held:
@@ -290,7 +297,7 @@ class Held:
         if not plan.dimensions:
             return await self.ask(plan)
         self.begun, self.running = self.begun + 1, self.running + 1
-        if self.running == AT_ONCE:
+        if self.running == MAX_CONCURRENCY:
             self.full.set()
         try:
             await asyncio.Event().wait()
@@ -299,28 +306,34 @@ class Held:
             self.cancelled += 1
 
 
-async def test_late_cards_are_cancelled_and_told_apart(desk):
-    chart = await desk.chart()
-    late = [await desk.chart(f"P{number}", chart=None, dimension="country") for number in range(AT_ONCE + 1)]
-    path = f"/dashboards/{(await desk.board(chart, *late, filters=[GERMANY]))['id']}"
-    held = desk.service.ports.events.aggregate = Held(desk.service.ports.events)
-    run = asyncio.create_task(desk.run(path))
+async def test_late_cards_are_cancelled_and_told_apart(api_client):
+    chart = await api_client.chart()
+    late = [
+        await api_client.chart(f"P{number}", chart=None, dimension="country")
+        for number in range(MAX_CONCURRENCY + 1)
+    ]
+    path = f"/dashboards/{(await api_client.board(chart, *late, filters=[GERMANY]))['id']}"
+    held = api_client.service.ports.events.aggregate = Held(api_client.service.ports.events)
+    run = asyncio.create_task(api_client.run(path))
     await held.full.wait()
-    desk.bell.rung.set()
+    api_client.bell.rung.set()
     ran = await run
-    assert desk.bell.seconds == [BUDGET_SECONDS] == [22]
-    assert [card["status"] for card in ran["cards"]] == ["ok", *["timeout"] * (AT_ONCE + 1)]
-    assert (held.begun, held.running) == (AT_ONCE, 0)
+    assert api_client.bell.seconds == [BUDGET_SECONDS] == [22]
+    assert [card["status"] for card in ran["cards"]] == ["ok", *["timeout"] * (MAX_CONCURRENCY + 1)]
+    assert (held.begun, held.running) == (MAX_CONCURRENCY, 0)
     assert ran["partial"] is True
     assert [ran["cards"][1][name] for name in ("result", "error")] == [None, None]
     assert reasons(ran["cards"][1]) == [("country", "catalog_report")]
 
 
-async def test_whoever_goes_away_takes_the_cards_along(desk):
-    cards = [await desk.chart(f"P{number}", chart=None, dimension="country") for number in range(AT_ONCE)]
-    path = f"/dashboards/{(await desk.board(*cards))['id']}"
-    held = desk.service.ports.events.aggregate = Held(desk.service.ports.events)
-    run = asyncio.create_task(desk.run(path))
+async def test_whoever_goes_away_takes_the_cards_along(api_client):
+    cards = [
+        await api_client.chart(f"P{number}", chart=None, dimension="country")
+        for number in range(MAX_CONCURRENCY)
+    ]
+    path = f"/dashboards/{(await api_client.board(*cards))['id']}"
+    held = api_client.service.ports.events.aggregate = Held(api_client.service.ports.events)
+    run = asyncio.create_task(api_client.run(path))
     await held.full.wait()
     run.cancel()
     await asyncio.wait([run])
@@ -328,11 +341,11 @@ async def test_whoever_goes_away_takes_the_cards_along(desk):
 
 
 async def test_the_engine_lets_go_of_a_late_card(tmp_path):
-    desk = Desk(tmp_path, storage={"events": "duckdb:///events.db?timeout_seconds=300"})
-    async with desk.service:
-        await desk.open()
-        path = f"/dashboards/{(await desk.board(await desk.chart()))['id']}"
-        store, begun = desk.service.ports.events, asyncio.Event()
+    api_client = SavedReportsApi(tmp_path, storage={"events": "duckdb:///events.db?timeout_seconds=300"})
+    async with api_client.service:
+        await api_client.open()
+        path = f"/dashboards/{(await api_client.board(await api_client.chart()))['id']}"
+        store, begun = api_client.service.ports.events, asyncio.Event()
         ask, loop, ended = store.aggregate, asyncio.get_running_loop(), []
 
         def endless(reader):
@@ -343,23 +356,23 @@ async def test_the_engine_lets_go_of_a_late_card(tmp_path):
                 ended.append(True)
 
         store.aggregate = lambda plan: store._engine.read(endless)
-        run = asyncio.create_task(desk.run(path))
+        run = asyncio.create_task(api_client.run(path))
         await begun.wait()
-        desk.bell.rung.set()
+        api_client.bell.rung.set()
         assert [card["status"] for card in (await run)["cards"]] == ["timeout"]
         assert ended == [True]
         store.aggregate = ask
-        desk.bell.rung.clear()
-        assert [card["status"] for card in (await desk.run(path))["cards"]] == ["ok"]
+        api_client.bell.rung.clear()
+        assert [card["status"] for card in (await api_client.run(path))["cards"]] == ["ok"]
 
 
 @pytest.mark.parametrize(
     ("fault", "status", "error"),
     [(StoreUnavailable, "error", "data_unverified"), (QueryTimeout, "timeout", None)],
 )
-async def test_a_card_that_cannot_be_read_leaves_the_others_alone(desk, fault, status, error):
-    path = f"/dashboards/{(await desk.board(await desk.chart(), await desk.plan()))['id']}"
-    store = desk.service.ports.events
+async def test_a_card_that_cannot_be_read_leaves_the_others_alone(api_client, fault, status, error):
+    path = f"/dashboards/{(await api_client.board(await api_client.chart(), await api_client.plan()))['id']}"
+    store = api_client.service.ports.events
     ask = store.aggregate
 
     async def failing(question):
@@ -368,30 +381,30 @@ async def test_a_card_that_cannot_be_read_leaves_the_others_alone(desk, fault, s
         return await ask(question)
 
     store.aggregate = failing
-    ran = await desk.run(path)
+    ran = await api_client.run(path)
     assert [card["status"] for card in ran["cards"]] == ["ok", status]
     assert (ran["partial"], (ran["cards"][1]["error"] or {}).get("code")) == (True, error)
 
 
-async def test_a_fault_in_a_card_is_a_fault_of_the_run(desk):
-    path = f"/dashboards/{(await desk.board(await desk.chart(), await desk.plan()))['id']}"
+async def test_a_fault_in_a_card_is_a_fault_of_the_run(api_client):
+    path = f"/dashboards/{(await api_client.board(await api_client.chart(), await api_client.plan()))['id']}"
 
     async def broken(question):
         raise RuntimeError
 
-    desk.service.ports.events.aggregate = broken
-    answer = await desk.ask("POST", f"{path}/run")
+    api_client.service.ports.events.aggregate = broken
+    answer = await api_client.ask("POST", f"{path}/run")
     assert (answer.status, answer.json["code"]) == (500, "internal_error")
 
 
-async def test_saved_work_is_found_by_its_name_until_it_is_deleted(desk):
-    report = await desk.plan("Spring visitors")
+async def test_saved_work_is_found_by_its_name_until_it_is_deleted(api_client):
+    report = await api_client.plan("Spring visitors")
     made = {
         "report": report,
-        "dashboard": await desk.board(report, name="Spring board"),
-        "analysis": await desk.save("analysis", title="Spring story", body_md="x"),
+        "dashboard": await api_client.board(report, name="Spring board"),
+        "analysis": await api_client.save("analysis", title="Spring story", body_md="x"),
     }
-    found = (await desk.ask("GET", "/search?q=spring&types=report,dashboard,analysis")).json["results"]
+    found = (await api_client.ask("GET", "/search?q=spring&types=report,dashboard,analysis")).json["results"]
     assert {one["type"]: one["id"] for one in found} == {type_: one["id"] for type_, one in made.items()}
-    await desk.ask("DELETE", f"/analyses/{made['analysis']['id']}")
-    assert (await desk.ask("GET", "/search?q=story&types=analysis")).json["results"] == []
+    await api_client.ask("DELETE", f"/analyses/{made['analysis']['id']}")
+    assert (await api_client.ask("GET", "/search?q=story&types=analysis")).json["results"] == []

@@ -1,1 +1,1 @@
-"""ClickHouse: one server, or a cluster of them."""
+"""ClickHouseBackend: one server, or a cluster of them."""

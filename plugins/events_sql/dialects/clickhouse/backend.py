@@ -1,4 +1,4 @@
-"""ClickHouse through its official client: a session of the server per question, questions bound there.
+"""ClickHouseBackend through its official client: a session of the server per question, questions bound there.
 
 Sessions keep the tables of a question apart. A question past its budget is stopped by the server
 itself, and killed when its caller went away.
@@ -19,20 +19,25 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as Silence
 
-from plugins.events_sql.dialects.clickhouse import layout, writing
-from plugins.events_sql.dialects.clickhouse.spelling import KEPT, STEP, ClickHouseDialect, named
-from plugins.events_sql.engine import Reader
+from plugins.events_sql.dialects.clickhouse import append, ddl
+from plugins.events_sql.dialects.clickhouse.compiler import (
+    CREATE_TEMP_TABLE,
+    STATEMENT_SEPARATOR,
+    ClickHouseDialect,
+    type_name,
+)
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_templates import ParameterValues
 from plugins.events_sql.settings import ClickHouseSettings
-from plugins.events_sql.templates import Values
 from service_core.plugin import Event, QueryTimeout, StartupError
 
 if TYPE_CHECKING:
     import polars as pl
 
-Connect = Callable[[], Any]
+ConnectClient = Callable[[], Any]
 """A new client of the official library, for one session at a time."""
 
-_SQL: Final = {
+_STANDARD_SQL_SETTINGS: Final = {
     "final": 1,
     "do_not_merge_across_partitions_select_final": 1,
     "join_use_nulls": 1,
@@ -44,7 +49,7 @@ _SQL: Final = {
 }
 """What makes an answer that of standard SQL, over the latest state of every row."""
 
-_CLUSTER: Final = {
+_CLUSTER_SETTINGS: Final = {
     "prefer_global_in_and_join": 1,
     "distributed_product_mode": "global",
     "optimize_skip_unused_shards": 1,
@@ -54,57 +59,59 @@ _CLUSTER: Final = {
 }
 """What makes a cluster answer as one server does, and remember what it acknowledged."""
 
-_LONG_SECONDS: Final = 300
+_WRITE_TIMEOUT_SECONDS: Final = 300
 """How long a write, or a part of a file, may take."""
 
-_LATE_SECONDS: Final = 10
+_TIMEOUT_MARGIN_SECONDS: Final = 10
 """By so much the server may miss the budget it was given."""
 
-_STOPPED: Final = ("code: 159", "code: 394", "timeout_exceeded", "query_was_cancelled")
-_EARLIEST: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
-_LATEST: Final = datetime(2299, 12, 31)  # noqa: DTZ001 - likewise
+_CANCELLED_ERRORS: Final = ("code: 159", "code: 394", "timeout_exceeded", "query_was_cancelled")
+_MIN_INSTANT: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
+_MAX_INSTANT: Final = datetime(2299, 12, 31)  # noqa: DTZ001 - likewise
 
 
 class ClickHouseSession:
     """A pooled client while one question or write has it."""
 
-    def __init__(self, backend: "ClickHouse", budget: float | None) -> None:
+    def __init__(self, backend: "ClickHouseBackend", timeout_seconds: float | None) -> None:
         self._backend = backend
-        self.client = backend.take(budget + _LATE_SECONDS if budget else _LONG_SECONDS)
-        self._name = f"touchpoint-{uuid4()}"
-        self._settings: dict[str, Any] = {"query_id": self._name}
-        if budget:
-            self._settings["max_execution_time"] = budget
-        self._kept: set[str] = set()
-        self._stopped = self._abandoned = False
+        self.client = backend.borrow_client(
+            timeout_seconds + _TIMEOUT_MARGIN_SECONDS if timeout_seconds else _WRITE_TIMEOUT_SECONDS
+        )
+        self._query_id = f"touchpoint-{uuid4()}"
+        self._settings: dict[str, Any] = {"query_id": self._query_id}
+        if timeout_seconds:
+            self._settings["max_execution_time"] = timeout_seconds
+        self._temp_tables: set[str] = set()
+        self._cancelled = self._dropped = False
 
-    def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
+    def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
         """Run a statement; every row of its answer."""
-        return list(map(tuple, self._answer(text, values).result_rows))
+        return list(map(tuple, self._query(text, values).result_rows))
 
-    def _answer(self, text: str, values: Values) -> Any:
-        bound, last = self._after_steps(text, values)
-        with _late():
+    def _query(self, text: str, values: ParameterValues) -> Any:
+        bound, last = self._run_steps(text, values)
+        with _raise_query_timeout():
             return self.client.query(last, parameters=bound, settings=self._settings)
 
-    def _after_steps(self, text: str, values: Values) -> tuple[dict[str, Any], str]:
+    def _run_steps(self, text: str, values: ParameterValues) -> tuple[dict[str, Any], str]:
         """Values as they are bound, and the last statement of a text; the tables it reads are made."""
-        bound, (*steps, last) = _bound(values), text.split(STEP)
+        bound, (*steps, last) = _server_values(values), text.split(STATEMENT_SEPARATOR)
         for step in steps:
-            self._keep(step.removeprefix(KEPT).partition(" ")[0], step, bound)
+            self._create_table(step.removeprefix(CREATE_TEMP_TABLE).partition(" ")[0], step, bound)
         return bound, last
 
-    def _keep(self, name: str, text: str, bound: Mapping[str, Any]) -> None:
-        self._kept.add(name)
-        with _late():
+    def _create_table(self, name: str, text: str, bound: Mapping[str, Any]) -> None:
+        self._temp_tables.add(name)
+        with _raise_query_timeout():
             # As a form: a command would carry its values in the address, which has an end.
             self.client.raw_query(text, parameters=bound, settings=self._settings)
 
-    def frame(self, text: str, values: Values) -> "pl.DataFrame":
+    def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
         """Run a statement; its answer as a data frame."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
-        found = self._answer(text, values)
+        found = self._query(text, values)
         kinds = {"Int64": pl.Int64, "Bool": pl.Boolean, "DateTime64": pl.Datetime("us")}
         types = [
             next((k for part, k in kinds.items() if part in t.name), pl.String) for t in found.column_types
@@ -112,26 +119,28 @@ class ClickHouseSession:
         schema = dict(zip(found.column_names, types, strict=True))
         return pl.DataFrame(list(map(tuple, found.result_rows)), schema=schema, orient="row")
 
-    def keep(self, name: str, text: str, values: Values) -> None:
+    def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
         """Keep an answer as a table of the server's session."""
-        bound, last = self._after_steps(text, values)
-        self._keep(name, f"{KEPT}{name} AS {last}", bound)
+        bound, last = self._run_steps(text, values)
+        self._create_table(name, f"{CREATE_TEMP_TABLE}{name} AS {last}", bound)
 
-    def fill(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
+    def insert_temp_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
         """Keep rows as a table of the server's session."""
-        columns = ", ".join(f"{c.name} {named(c.type)}" for c in table.columns)
-        self._keep(table.name, f"{KEPT}{table.name} ({columns})", {})
-        types = [named(c.type) for c in table.columns]
-        self._insert(table.name, [c.name for c in table.columns], types, rows, {})
+        columns = ", ".join(f"{c.name} {type_name(c.type)}" for c in table.columns)
+        self._create_table(table.name, f"{CREATE_TEMP_TABLE}{table.name} ({columns})", {})
+        types = [type_name(c.type) for c in table.columns]
+        self._insert_rows(table.name, [c.name for c in table.columns], types, rows, {})
 
-    def insert(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
+    def insert_block(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
         """Add rows in one block; one with a token that came before is left out."""
-        names, types = [c.name for c in table.columns], [layout.column(table, c) for c in table.columns]
-        if table in layout.DERIVED:
-            names, types = [*names, *layout.VERSION], [*types, *layout.VERSION.values()]
-        self._insert(table.name, names, types, rows, {"insert_deduplication_token": token} if token else {})
+        names, types = [c.name for c in table.columns], [ddl.column_type(table, c) for c in table.columns]
+        if table in ddl.DERIVED_TABLES:
+            names, types = [*names, *ddl.VERSION_COLUMNS], [*types, *ddl.VERSION_COLUMNS.values()]
+        self._insert_rows(
+            table.name, names, types, rows, {"insert_deduplication_token": token} if token else {}
+        )
 
-    def _insert(
+    def _insert_rows(
         self,
         table: str,
         names: list[str],
@@ -143,64 +152,66 @@ class ClickHouseSession:
             told = {**self._settings, **settings}
             self.client.insert(table, rows, names, column_type_names=types, settings=told)
 
-    def hold(self) -> None:
+    def begin_snapshot(self) -> None:
         """Every statement sees the state of its own moment: there is nothing to hold."""
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         """Let the server end what runs now."""
-        self._stopped = True
+        self._cancelled = True
         with contextlib.suppress(ClickHouseError, HTTPError):
-            client = self._backend.take(self._backend.settings.connect_seconds)
-            client.command("KILL QUERY WHERE query_id = {name:String} ASYNC", parameters={"name": self._name})
-            self._backend.give(client)
+            client = self._backend.borrow_client(self._backend.settings.connect_seconds)
+            client.command(
+                "KILL QUERY WHERE query_id = {name:String} ASYNC", parameters={"name": self._query_id}
+            )
+            self._backend.return_client(client)
 
-    def abandon(self) -> None:
+    def drop_connection(self) -> None:
         """Say nothing more to the server; what waits for it ends soon after the budget."""
-        self._stopped = self._abandoned = True
+        self._cancelled = self._dropped = True
 
     def close(self) -> None:
         """Give the client back without the tables of the question; one that was stopped is closed."""
         try:
-            if self._kept and not self._abandoned:
-                self.client.command(f"DROP TEMPORARY TABLE IF EXISTS {', '.join(self._kept)}")
+            if self._temp_tables and not self._dropped:
+                self.client.command(f"DROP TEMPORARY TABLE IF EXISTS {', '.join(self._temp_tables)}")
         except (ClickHouseError, HTTPError):
-            self._stopped = True
-        if self._stopped:
+            self._cancelled = True
+        if self._cancelled:
             self.client.close()
         else:
-            self._backend.give(self.client)
+            self._backend.return_client(self.client)
 
 
 @contextlib.contextmanager
-def _late() -> Iterator[None]:
+def _raise_query_timeout() -> Iterator[None]:
     """A statement that the server ended before it was done."""
     try:
         yield
     except ClickHouseError as fault:
-        if any(sign in str(fault).lower() for sign in _STOPPED):
+        if any(sign in str(fault).lower() for sign in _CANCELLED_ERRORS):
             raise QueryTimeout from fault
         raise
 
 
-def _bound(values: Values) -> dict[str, Any]:
+def _server_values(values: ParameterValues) -> dict[str, Any]:
     """Values as the server reads them: instants with their microseconds, within what it can hold."""
     known = values if isinstance(values, Mapping) else {}
-    return {name: _value(value) for name, value in known.items()}
+    return {name: _server_value(value) for name, value in known.items()}
 
 
-def _value(value: Any) -> Any:
+def _server_value(value: Any) -> Any:
     match value:
         case datetime():
-            return f"{min(max(value, _EARLIEST), _LATEST):%Y-%m-%d %H:%M:%S.%f}"
+            return f"{min(max(value, _MIN_INSTANT), _MAX_INSTANT):%Y-%m-%d %H:%M:%S.%f}"
         case UUID():
             return str(value)
         case list():
-            return [_value(one) for one in value]
+            return [_server_value(one) for one in value]
         case _:
             return value
 
 
-class ClickHouse:
+class ClickHouseBackend:
     """A server, or a cluster behind one.
 
     Args:
@@ -208,17 +219,17 @@ class ClickHouse:
         connect: makes a client; by default one that speaks HTTP with the server.
     """
 
-    stopped = ()
-    faults = (ClickHouseError, HTTPError, OSError)
+    cancel_errors = ()
+    driver_errors = (ClickHouseError, HTTPError, OSError)
 
-    def __init__(self, settings: ClickHouseSettings, connect: Connect | None = None) -> None:
+    def __init__(self, settings: ClickHouseSettings, connect: ConnectClient | None = None) -> None:
         self.settings = settings
         self.dialect = ClickHouseDialect()
-        self.standard = {**_SQL, **(_CLUSTER if settings.cluster else {})}
-        self._connect = connect or self._http
-        self._idle: deque[Any] = deque()
+        self.client_settings = {**_STANDARD_SQL_SETTINGS, **(_CLUSTER_SETTINGS if settings.cluster else {})}
+        self._connect = connect or self._connect_over_http
+        self._idle_clients: deque[Any] = deque()
 
-    def _http(self) -> Any:
+    def _connect_over_http(self) -> Any:
         told = self.settings
         return clickhouse_connect.get_client(
             host=told.host,
@@ -241,8 +252,8 @@ class ClickHouse:
         """
         try:
             self._connect().close()
-        except self.faults as fault:
-            raise StartupError(self.settings.complaint(fault)) from fault
+        except self.driver_errors as fault:
+            raise StartupError(self.settings.connection_error_message(fault)) from fault
 
     def answers(self) -> bool:
         """Whether the server answers anything within ``connect_seconds``."""
@@ -264,52 +275,52 @@ class ClickHouse:
             StartupError: the server cannot be reached, or refuses.
         """
         try:
-            client = self.take(_LONG_SECONDS)
-            for text in layout.statements(self.settings.cluster):
+            client = self.borrow_client(_WRITE_TIMEOUT_SECONDS)
+            for text in ddl.ddl_statements(self.settings.cluster):
                 client.command(text)
-            self.give(client)
-        except self.faults as fault:
-            raise StartupError(self.settings.complaint(fault)) from fault
+            self.return_client(client)
+        except self.driver_errors as fault:
+            raise StartupError(self.settings.connection_error_message(fault)) from fault
 
-    def take(self, patience: float) -> Any:
+    def borrow_client(self, read_timeout: float) -> Any:
         """A client nobody else uses; it waits so many seconds for an answer."""
         try:
-            client = self._idle.pop()
+            client = self._idle_clients.pop()
         except IndexError:
             client = self._connect()
-            for name, value in self.standard.items():
+            for name, value in self.client_settings.items():
                 client.set_client_setting(name, value)
-        client.timeout = urllib3.Timeout(connect=self.settings.connect_seconds, read=patience)
+        client.timeout = urllib3.Timeout(connect=self.settings.connect_seconds, read=read_timeout)
         return client
 
-    def give(self, client: Any) -> None:
+    def return_client(self, client: Any) -> None:
         """Take a client back; there are never more than threads that ask."""
-        self._idle.append(client)
+        self._idle_clients.append(client)
 
-    def session(self, budget: float | None = None) -> ClickHouseSession:
+    def session(self, timeout_seconds: float | None = None) -> ClickHouseSession:
         """A session whose statements the server itself stops at the budget."""
-        return ClickHouseSession(self, budget)
+        return ClickHouseSession(self, timeout_seconds)
 
-    def append(self, writer: Reader, events: Sequence[Event]) -> int:
+    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
         """Store what is new of a batch, then bring up to date what follows from it."""
-        return writing.append(writer, events)
+        return append.append(writer, events)
 
-    def revoke(self, writer: Reader, workspace_id: UUID, event_id: str) -> None:
+    def revoke(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
         """Remove the links an event made."""
-        writing.revoke(writer, workspace_id, event_id)
+        append.revoke_links(writer, workspace_id, event_id)
 
-    def renew(self, writer: Reader) -> None:
+    def renew(self, writer: StatementRunner) -> None:
         """Work out every derived row anew, if another version worked them out."""
-        writing.renew(writer)
+        append.renew(writer)
 
-    def rebuild(self, writer: Reader) -> None:
+    def rebuild(self, writer: StatementRunner) -> None:
         """Work out every derived row anew."""
-        writing.rebuild(writer)
+        append.rebuild_derived_tables(writer)
 
-    def maintain(self, writer: Reader) -> None:
+    def maintain(self, writer: StatementRunner) -> None:
         """The server merges by itself."""
 
     def close(self) -> None:
         """Close every idle client; nothing runs any more."""
-        while self._idle:
-            self._idle.pop().close()
+        while self._idle_clients:
+            self._idle_clients.pop().close()

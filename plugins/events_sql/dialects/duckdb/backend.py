@@ -8,32 +8,32 @@ from uuid import UUID
 
 import duckdb
 
-from plugins.events_sql import writing
-from plugins.events_sql.dialects.duckdb import layout, upkeep
-from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
-from plugins.events_sql.engine import Reader
-from plugins.events_sql.settings import DuckSettings
-from plugins.events_sql.statements import Latest
-from plugins.events_sql.templates import Values
-from service_core.plugin import Event, StartupError, StoreUnavailable, require_writable
+from plugins.events_sql.dialects.duckdb import compaction, ddl
+from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_cache import LruCache
+from plugins.events_sql.execution.statement_templates import ParameterValues
+from plugins.events_sql.settings import DuckDbSettings
+from plugins.events_sql.writes import append
+from service_core.plugin import Event, StartupError, StoreUnavailable, require_writable_paths
 
 if TYPE_CHECKING:
     import polars as pl
 
-STORAGE: Final = "v2.0.0"
-_SOUGHT: Final = 500
+STORAGE_VERSION: Final = "v2.0.0"
+_INDEX_LOOKUP_LIMIT: Final = 500
 """Values of a table of a question up to which an index is looked into: a page of persons has a few hundred visits."""
 
-_TEXTS: Final = 256
+_MAX_PARSED_STATEMENTS: Final = 256
 """Texts that are kept as the engine has read them, with 13 bytes for each letter: reading is a seventh of a page of persons."""
 
-_BATCH: Final = (
+_CREATE_BATCH_VIEW: Final = (
     "CREATE OR REPLACE TEMP VIEW batch AS"
     " SELECT * REPLACE (CAST(workspace_id AS UUID) AS workspace_id) FROM arriving"
 )
 
 
-class Stream:
+class ArrowStream:
     """A data frame as an Arrow stream: all the engine needs to scan it by name, without pyarrow."""
 
     def __init__(self, frame: "pl.DataFrame") -> None:
@@ -43,7 +43,7 @@ class Stream:
         return self._frame.__arrow_c_stream__(requested_schema)
 
 
-class DuckSession:
+class DuckDbSession:
     """A cursor on the file.
 
     Args:
@@ -55,33 +55,33 @@ class DuckSession:
     def __init__(
         self,
         cursor: duckdb.DuckDBPyConnection,
-        texts: Latest[duckdb.Statement],
+        texts: LruCache[duckdb.Statement],
         returned: Callable[[bool], None],
     ) -> None:
         self.cursor = cursor
-        self._texts = texts
-        self._returned = returned
+        self._parsed_statements = texts
+        self._on_close = returned
         self._fatal = False
 
-    def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
+    def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
         """Run a statement; every row of its answer."""
-        with self._watched():
-            return self.cursor.execute(self._read(text), values).fetchall()
+        with self._note_fatal_errors():
+            return self.cursor.execute(self._parse(text), values).fetchall()
 
-    def frame(self, text: str, values: Values) -> "pl.DataFrame":
+    def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
         """Run a statement; its answer is taken over without a copy per value."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
-        with self._watched():
+        with self._note_fatal_errors():
             return pl.DataFrame(self.cursor.sql(text, params=values))
 
-    def keep(self, name: str, text: str, values: Values) -> None:
+    def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
         """Keep an answer as a temporary table."""
-        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
+        self._execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
 
-    def hold(self) -> None:
+    def begin_snapshot(self) -> None:
         """See one state until the session is closed."""
-        self._run("BEGIN TRANSACTION")
+        self._execute("BEGIN TRANSACTION")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -89,45 +89,45 @@ class DuckSession:
 
         A commit that fails has ended its transaction itself; what failed is told, not the roll-back.
         """
-        self._run("BEGIN")
+        self._execute("BEGIN")
         try:
             yield
-            self._run("COMMIT")
+            self._execute("COMMIT")
         except BaseException:
             with contextlib.suppress(duckdb.Error):
                 self.cursor.execute("ROLLBACK")
             raise
 
-    def load(self, events: Sequence[Event]) -> None:
+    def load_batch(self, events: Sequence[Event]) -> None:
         """Make a batch readable, through Arrow."""
-        from plugins.events_sql.batches import columns  # noqa: PLC0415 - loads the data frame library
+        from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
 
-        self.cursor.register("arriving", Stream(columns(events)))
-        self._run(_BATCH)
+        self.cursor.register("arriving", ArrowStream(events_to_frame(events)))
+        self._execute(_CREATE_BATCH_VIEW)
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         """Interrupt what runs now."""
         with contextlib.suppress(duckdb.Error):
             self.cursor.interrupt()
 
-    def abandon(self) -> None:
+    def drop_connection(self) -> None:
         """The same: the engine hears it in any case."""
-        self.stop()
+        self.cancel()
 
     def close(self) -> None:
         """Close the cursor."""
         self.cursor.close()
-        self._returned(self._fatal)
+        self._on_close(self._fatal)
 
-    def _run(self, text: str, values: Values = ()) -> None:
-        with self._watched():
-            self.cursor.execute(self._read(text), values)
+    def _execute(self, text: str, values: ParameterValues = ()) -> None:
+        with self._note_fatal_errors():
+            self.cursor.execute(self._parse(text), values)
 
-    def _read(self, text: str) -> duckdb.Statement:
-        return self._texts.get(text, lambda: self.cursor.extract_statements(text)[0])
+    def _parse(self, text: str) -> duckdb.Statement:
+        return self._parsed_statements.get_or_create(text, lambda: self.cursor.extract_statements(text)[0])
 
     @contextlib.contextmanager
-    def _watched(self) -> Iterator[None]:
+    def _note_fatal_errors(self) -> Iterator[None]:
         try:
             yield
         except duckdb.FatalException:
@@ -135,7 +135,7 @@ class DuckSession:
             raise
 
 
-class DuckDb:
+class DuckDbBackend:
     """The file.
 
     After a fatal error the engine refuses every statement until the file is opened anew. That is done
@@ -146,26 +146,26 @@ class DuckDb:
         settings: where it lies and what the engine may use.
     """
 
-    stopped = (duckdb.InterruptException,)
-    faults = (duckdb.Error,)
+    cancel_errors = (duckdb.InterruptException,)
+    driver_errors = (duckdb.Error,)
 
-    def __init__(self, settings: DuckSettings) -> None:
+    def __init__(self, settings: DuckDbSettings) -> None:
         self.settings = settings
         self.dialect = DuckDialect()
         self._path = settings.path
         self._options: dict[str, Any] = {
             "memory_limit": settings.memory_limit,
             "checkpoint_threshold": settings.checkpoint_threshold,
-            "storage_compatibility_version": STORAGE,
-            "dynamic_or_filter_threshold": _SOUGHT,
+            "storage_compatibility_version": STORAGE_VERSION,
+            "dynamic_or_filter_threshold": _INDEX_LOOKUP_LIMIT,
         }
         if settings.threads:
             self._options["threads"] = settings.threads
-        self._texts: Latest[duckdb.Statement] = Latest(_TEXTS)
+        self._parsed_statements: LruCache[duckdb.Statement] = LruCache(_MAX_PARSED_STATEMENTS)
         self._root: duckdb.DuckDBPyConnection | None = None
-        self._gate = Lock()
-        self._lent = 0
-        self._spoilt = False
+        self._lock = Lock()
+        self._open_sessions = 0
+        self._needs_reopen = False
 
     def reach(self) -> None:
         """Look whether the file can be made, or written: it belongs to the service while that runs.
@@ -174,7 +174,7 @@ class DuckDb:
             StartupError: it cannot.
         """
         if self._path is not None:
-            require_writable("storage.events", self._path.parent, self._path)
+            require_writable_paths("storage.events", self._path.parent, self._path)
 
     def answers(self) -> bool:
         """Whether it answers: it lives and dies with this process."""
@@ -190,48 +190,48 @@ class DuckDb:
         try:
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._root = self._connected()
+            self._root = self._connect()
             self._root.begin()
-            for statement in layout.statements(self.dialect):
+            for statement in ddl.ddl_statements(self.dialect):
                 self._root.execute(statement)
             self._root.commit()
         except (OSError, duckdb.Error) as fault:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
 
-    def session(self, budget: float | None = None) -> DuckSession:  # noqa: ARG002 - who asks interrupts
+    def session(self, timeout_seconds: float | None = None) -> DuckDbSession:  # noqa: ARG002 - who asks interrupts
         """A cursor of its own.
 
         Raises:
             StoreUnavailable: the file is closed, or not open again yet.
         """
-        with self._gate:
-            if self._spoilt:
-                self._open_anew()
+        with self._lock:
+            if self._needs_reopen:
+                self._reopen()
             if self._root is None:
                 raise StoreUnavailable
-            session = DuckSession(self._root.cursor(), self._texts, self._take_back)
-            self._lent += 1
+            session = DuckDbSession(self._root.cursor(), self._parsed_statements, self._session_closed)
+            self._open_sessions += 1
             return session
 
-    def append(self, writer: Reader, events: Sequence[Event]) -> int:
+    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
         """Store what is new of a batch; months remember how many rows came unsorted."""
-        return writing.append(writer, events, upkeep.note)
+        return append.append(writer, events, compaction.record_unsorted_rows)
 
-    def revoke(self, writer: Reader, workspace_id: UUID, event_id: str) -> None:
+    def revoke(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
         """Remove the links an event made."""
-        writing.revoke(writer, workspace_id, event_id)
+        append.revoke_links(writer, workspace_id, event_id)
 
-    def renew(self, writer: Reader) -> None:
+    def renew(self, writer: StatementRunner) -> None:
         """Compute every derived table anew, if another version computed them."""
-        writing.renew(writer)
+        append.renew(writer)
 
-    def rebuild(self, writer: Reader) -> None:
+    def rebuild(self, writer: StatementRunner) -> None:
         """Compute every derived table anew."""
-        writing.rebuild(writer)
+        append.rebuild_derived_tables(writer)
 
-    def maintain(self, writer: Reader) -> None:
+    def maintain(self, writer: StatementRunner) -> None:
         """Sort what arrived unsorted, and fold the log into the file."""
-        upkeep.maintain(writer)
+        compaction.compact(writer)
 
     def close(self) -> None:
         """Close the file."""
@@ -239,23 +239,25 @@ class DuckDb:
             self._root.close()
             self._root = None
 
-    def _connected(self) -> duckdb.DuckDBPyConnection:
+    def _connect(self) -> duckdb.DuckDBPyConnection:
         root = duckdb.connect(str(self._path or ":memory:"), config=self._options)
         root.execute("SET GLOBAL TimeZone = 'UTC'")
         return root
 
-    def _take_back(self, fatal: bool) -> None:
-        with self._gate:
-            self._lent -= 1
-            self._spoilt = self._spoilt or fatal
+    def _session_closed(self, fatal: bool) -> None:
+        with self._lock:
+            self._open_sessions -= 1
+            self._needs_reopen = self._needs_reopen or fatal
 
-    def _open_anew(self) -> None:
+    def _reopen(self) -> None:
         """Two handles on one file would free each other's lock on it, so the last session ends first."""
-        if self._lent or self._path is None:  # what was in memory is lost: an empty store would be a lie
+        if (
+            self._open_sessions or self._path is None
+        ):  # what was in memory is lost: an empty store would be a lie
             raise StoreUnavailable
         self.close()
         try:
-            self._root = self._connected()
+            self._root = self._connect()
         except duckdb.Error as fault:
             raise StoreUnavailable from fault
-        self._spoilt = False
+        self._needs_reopen = False

@@ -18,27 +18,31 @@ from psycopg.adapt import Loader
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper, TextLoader
 
-from plugins.events_sql import writing
-from plugins.events_sql.dialects.postgresql import layout
-from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect
-from plugins.events_sql.engine import Reader
-from plugins.events_sql.settings import PostgresSettings
-from plugins.events_sql.tables import BATCH, META
-from plugins.events_sql.templates import Values
+from plugins.events_sql.dialects.postgresql import ddl
+from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_templates import ParameterValues
+from plugins.events_sql.schema.tables import BATCH, METADATA
+from plugins.events_sql.settings import PostgreSqlSettings
+from plugins.events_sql.writes import append
 from service_core.plugin import Event, StartupError
 
 if TYPE_CHECKING:
     import polars as pl
 
-_ONE_WRITER: Final = (
+_LOCK_WRITER: Final = (
     "SELECT pg_advisory_xact_lock(hashtextextended('touchpoint events ' || current_schema(), 0))"
 )
 _CANCEL_SECONDS: Final = 1.0
-_FEW: Final = 1000
+_ANALYZE_ROW_LIMIT: Final = 1000
 """Rows of a table kept for a question with a budget that the planner is told of: it takes them for thousands."""
-_ALIVE: Final[Mapping[str, Any]] = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+_KEEPALIVE_SETTINGS: Final[Mapping[str, Any]] = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
 """A machine that is gone is noticed within a minute, also by a write or a file that takes all its time."""
-_SESSION: Final = (
+_SESSION_OPTIONS: Final = (
     "-c jit=off -c enable_material=off -c random_page_cost=2 -c timezone=UTC -c client_min_messages=warning"
 )
 """Compiling the long statements to machine code takes longer than running them. The planner takes what a
@@ -48,14 +52,14 @@ indexes as before. At the server's own cost of a page, of disks that turn, it wo
 range, and not the index that holds what most questions ask for (`layout`)."""
 
 
-class _Text(StrDumper):
+class _NulFreeTextDumper(StrDumper):
     """No text of the store holds NUL, which ingest replaces; what is asked for is changed alike."""
 
     def dump(self, obj: str) -> Any:
         return super().dump(obj.replace("\0", "\ufffd"))
 
 
-class _Whole(Loader):
+class _IntegralNumericLoader(Loader):
     """Sums of whole numbers come as NUMERIC: whole they stay."""
 
     def load(self, data: Any) -> Any:
@@ -63,45 +67,45 @@ class _Whole(Loader):
         return float(text) if "." in text or not text.lstrip("-").isdigit() else int(text)
 
 
-class PostgresSession:
+class PostgreSqlSession:
     """A pooled connection while one question or write has it."""
 
-    def __init__(self, backend: "Postgres", budget: float | None) -> None:
+    def __init__(self, backend: "PostgreSqlBackend", timeout_seconds: float | None) -> None:
         self._backend = backend
-        idle = backend.idle()
+        idle = backend.pop_idle_connection()
         self._was_idle = idle is not None
-        self._connection = idle or backend.connect()
+        self._connection = idle or backend.open_connection()
         self._cursor = psycopg.RawCursor(self._connection)
-        self._milliseconds = int((budget or 0) * 1000)
-        self._stopped = False
+        self._timeout_milliseconds = int((timeout_seconds or 0) * 1000)
+        self._cancelled = False
 
-    def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
+    def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
         """Run a statement; every row of its answer."""
-        self.hold()
+        self.begin_snapshot()
         self._cursor.execute(text, values or None)
         return self._cursor.fetchall() if self._cursor.description else []
 
-    def frame(self, text: str, values: Values) -> "pl.DataFrame":
+    def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
         """Run a statement; its answer as a data frame."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
-        found = self.rows(text, values)
+        found = self.fetch_rows(text, values)
         kinds: dict[int, Any] = {16: pl.Boolean, 20: pl.Int64, 701: pl.Float64, 1114: pl.Datetime("us")}
         schema = {c.name: kinds.get(c.type_code, pl.String) for c in self._cursor.description or ()}
         return pl.DataFrame(found, schema=schema, orient="row")
 
-    def keep(self, name: str, text: str, values: Values) -> None:
+    def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
         """Keep an answer as a temporary table of the transaction."""
-        self.rows(f"DROP TABLE IF EXISTS {name}", ())
-        self.rows(f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {text}", values)
-        if self._milliseconds and self._cursor.rowcount <= _FEW:
-            self.rows(f"ANALYZE {name}", ())
+        self.fetch_rows(f"DROP TABLE IF EXISTS {name}", ())
+        self.fetch_rows(f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {text}", values)
+        if self._timeout_milliseconds and self._cursor.rowcount <= _ANALYZE_ROW_LIMIT:
+            self.fetch_rows(f"ANALYZE {name}", ())
 
-    def hold(self) -> None:
+    def begin_snapshot(self) -> None:
         """See one state until the session is closed."""
         if self._connection.info.transaction_status is TransactionStatus.IDLE:
             self._begin(
-                f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = {self._milliseconds}"
+                f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = {self._timeout_milliseconds}"
             )
 
     def _begin(self, text: str) -> None:
@@ -109,10 +113,10 @@ class PostgresSession:
         try:
             self._cursor.execute(text)
         except psycopg.OperationalError:
-            if self._stopped or not self._was_idle:
+            if self._cancelled or not self._was_idle:
                 raise
             self._connection.close()
-            self._connection, self._was_idle = self._backend.connect(), False
+            self._connection, self._was_idle = self._backend.open_connection(), False
             self._cursor = psycopg.RawCursor(self._connection)
             self._cursor.execute(text)
 
@@ -120,32 +124,36 @@ class PostgresSession:
     def transaction(self) -> Iterator[None]:
         """Commit what the block wrote, or nothing of it when it fails; after every other writer."""
         self._begin("BEGIN")
-        self._cursor.execute(_ONE_WRITER)
+        self._cursor.execute(_LOCK_WRITER)
         yield
         self._cursor.execute("COMMIT")
 
-    def load(self, events: Sequence[Event]) -> None:
+    def load_batch(self, events: Sequence[Event]) -> None:
         """Make a batch readable, through COPY."""
-        from plugins.events_sql.batches import columns  # noqa: PLC0415 - loads the data frame library
+        from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
 
         dialect = self._backend.dialect
-        self.rows(f"CREATE TEMP TABLE batch ({layout.columns(BATCH, dialect)}) ON COMMIT DROP", ())
-        rows = columns(events).write_csv(include_header=False, quote_style="non_numeric", null_value="")
+        self.fetch_rows(
+            f"CREATE TEMP TABLE batch ({ddl.column_definitions(BATCH, dialect)}) ON COMMIT DROP", ()
+        )
+        rows = events_to_frame(events).write_csv(
+            include_header=False, quote_style="non_numeric", null_value=""
+        )
         with self._cursor.copy("COPY batch FROM STDIN (FORMAT csv)") as copy:
             copy.write(rows)
-        self.rows("ANALYZE batch", ())
+        self.fetch_rows("ANALYZE batch", ())
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         """Cancel what runs now; a server that does not even hear that loses the connection."""
-        self._stopped = True
+        self._cancelled = True
         try:
             self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
         except psycopg.Error:
-            self.abandon()
+            self.drop_connection()
 
-    def abandon(self) -> None:
+    def drop_connection(self) -> None:
         """Cut the connection, so that nobody waits for it."""
-        self._stopped = True
+        self._cancelled = True
         with contextlib.suppress(psycopg.Error, OSError):
             connected = socket.socket(fileno=os.dup(self._connection.fileno()))
             with connected:
@@ -154,25 +162,25 @@ class PostgresSession:
     def close(self) -> None:
         """Roll back what is open and give the connection back; one that was stopped is closed."""
         with contextlib.suppress(psycopg.Error):
-            if not self._stopped and self._connection.info.transaction_status is not TransactionStatus.IDLE:
+            if not self._cancelled and self._connection.info.transaction_status is not TransactionStatus.IDLE:
                 self._cursor.execute("ROLLBACK")
-        self._backend.give(self._connection, usable=not self._stopped)
+        self._backend.return_connection(self._connection, usable=not self._cancelled)
 
 
-class Postgres:
+class PostgreSqlBackend:
     """A database on a server.
 
     Args:
         settings: where it is.
     """
 
-    stopped = (psycopg.errors.QueryCanceled,)
-    faults = (psycopg.Error,)
+    cancel_errors = (psycopg.errors.QueryCanceled,)
+    driver_errors = (psycopg.Error,)
 
-    def __init__(self, settings: PostgresSettings) -> None:
+    def __init__(self, settings: PostgreSqlSettings) -> None:
         self.settings = settings
-        self.dialect = PostgresDialect()
-        self._idle: deque[psycopg.Connection[Any]] = deque()
+        self.dialect = PostgreSqlDialect()
+        self._idle_connections: deque[psycopg.Connection[Any]] = deque()
 
     def reach(self) -> None:
         """Look whether the server answers.
@@ -181,14 +189,14 @@ class Postgres:
             StartupError: it does not.
         """
         try:
-            self.connect().close()
+            self.open_connection().close()
         except psycopg.Error as fault:
-            raise StartupError(self.settings.complaint(fault)) from fault
+            raise StartupError(self.settings.connection_error_message(fault)) from fault
 
     def answers(self) -> bool:
         """Whether the server takes another connection, or refuses it, within ``connect_seconds``."""
         try:
-            self.connect().close()
+            self.open_connection().close()
         except psycopg.errors.ConnectionTimeout:
             return False
         except psycopg.Error:
@@ -203,17 +211,17 @@ class Postgres:
         """
         schema = self.settings.schema_name
         try:
-            with self.connect() as connection, connection.transaction():
+            with self.open_connection() as connection, connection.transaction():
                 cursor = psycopg.RawCursor(connection)
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('touchpoint layout', 0))")
-                found = cursor.execute(layout.FIND_UNICODE, [list(layout.UNICODE)]).fetchone()
+                found = cursor.execute(ddl.SELECT_COLLATION, [list(ddl.UNICODE_COLLATIONS)]).fetchone()
                 unicode = found[0] if found else "default"
-                for text in layout.statements(schema, unicode, self.dialect):
+                for text in ddl.ddl_statements(schema, unicode, self.dialect):
                     cursor.execute(text)
         except psycopg.Error as fault:
-            raise StartupError(self.settings.complaint(fault)) from fault
+            raise StartupError(self.settings.connection_error_message(fault)) from fault
 
-    def connect(self) -> "psycopg.Connection[Any]":
+    def open_connection(self) -> "psycopg.Connection[Any]":
         """A new connection."""
         told = self.settings
         connection = psycopg.connect(
@@ -225,56 +233,56 @@ class Postgres:
             sslmode=told.sslmode,
             connect_timeout=told.connect_seconds,
             tcp_user_timeout=told.connect_seconds * 1000,
-            **_ALIVE,
+            **_KEEPALIVE_SETTINGS,
             application_name="touchpoint",
-            options=f"{_SESSION} -c work_mem={told.work_mem} -c search_path={told.schema_name}",
+            options=f"{_SESSION_OPTIONS} -c work_mem={told.work_mem} -c search_path={told.schema_name}",
             autocommit=True,
             prepare_threshold=None,
         )
-        connection.adapters.register_dumper(str, _Text)
-        connection.adapters.register_loader("numeric", _Whole)
+        connection.adapters.register_dumper(str, _NulFreeTextDumper)
+        connection.adapters.register_loader("numeric", _IntegralNumericLoader)
         connection.adapters.register_loader("jsonb", TextLoader)
         return connection
 
-    def idle(self) -> "psycopg.Connection[Any] | None":
+    def pop_idle_connection(self) -> "psycopg.Connection[Any] | None":
         """A connection that was used before and that nobody uses now."""
         with contextlib.suppress(IndexError):
-            return self._idle.pop()
+            return self._idle_connections.pop()
         return None
 
-    def give(self, connection: "psycopg.Connection[Any]", *, usable: bool) -> None:
+    def return_connection(self, connection: "psycopg.Connection[Any]", *, usable: bool) -> None:
         """Take a connection back; there are never more than threads that ask."""
         if usable and not connection.broken:
-            self._idle.append(connection)
+            self._idle_connections.append(connection)
         else:
             connection.close()
 
-    def session(self, budget: float | None = None) -> PostgresSession:
+    def session(self, timeout_seconds: float | None = None) -> PostgreSqlSession:
         """A session whose statements the server itself stops at the budget."""
-        return PostgresSession(self, budget)
+        return PostgreSqlSession(self, timeout_seconds)
 
-    def append(self, writer: Reader, events: Sequence[Event]) -> int:
+    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
         """Store what is new of a batch."""
-        return writing.append(writer, events)
+        return append.append(writer, events)
 
-    def revoke(self, writer: Reader, workspace_id: UUID, event_id: str) -> None:
+    def revoke(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
         """Remove the links an event made."""
-        writing.revoke(writer, workspace_id, event_id)
+        append.revoke_links(writer, workspace_id, event_id)
 
-    def renew(self, writer: Reader) -> None:
+    def renew(self, writer: StatementRunner) -> None:
         """Compute every derived table anew, if another version computed them."""
-        writing.renew(writer)
+        append.renew(writer)
 
-    def rebuild(self, writer: Reader) -> None:
+    def rebuild(self, writer: StatementRunner) -> None:
         """Compute every derived table anew."""
-        writing.rebuild(writer)
+        append.rebuild_derived_tables(writer)
 
-    def maintain(self, writer: Reader) -> None:
+    def maintain(self, writer: StatementRunner) -> None:
         """Tell the planner what the tables hold; the server sweeps by itself."""
-        writer.text(f"ANALYZE {', '.join(META.tables)}")
-        writer.text("COMMIT")  # else what it found is rolled back, and the server takes it for told
+        writer.execute_text(f"ANALYZE {', '.join(METADATA.tables)}")
+        writer.execute_text("COMMIT")  # else what it found is rolled back, and the server takes it for told
 
     def close(self) -> None:
         """Close every idle connection; nothing runs any more."""
-        while self._idle:
-            self._idle.pop().close()
+        while self._idle_connections:
+            self._idle_connections.pop().close()

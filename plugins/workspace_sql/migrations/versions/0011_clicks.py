@@ -41,15 +41,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("hour", "link_id", "visitor", name="pk_click_visits"),
     )
     op.create_table(
-        "click_counts",
+        "count_clicks",
         sa.Column("link_id", sa.Uuid(), nullable=False),
         sa.Column("workspace_id", sa.Uuid(), nullable=False),
         sa.Column("clicks", sa.BigInteger(), nullable=False),
         sa.Column("unique_clicks", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("link_id", name="pk_click_counts"),
-        _of_workspace("click_counts"),
+        _of_workspace("count_clicks"),
     )
-    op.create_index("ix_click_counts_workspace_id", "click_counts", ["workspace_id"])
+    op.create_index("ix_click_counts_workspace_id", "count_clicks", ["workspace_id"])
 
 
 def _of_workspace(table: str) -> sa.ForeignKeyConstraint:

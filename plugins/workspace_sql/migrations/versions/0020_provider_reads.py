@@ -23,12 +23,12 @@ def upgrade() -> None:
         *_keyed("reading_turns", "what"),
     )
     op.create_table(
-        "provider_reads",
+        "poll_states",
         sa.Column("workspace_id", sa.Uuid(), nullable=False),
         sa.Column("provider", sa.String(64), nullable=False),
         sa.Column("since", _INSTANT),
         sa.Column("read_at", _INSTANT),
-        *_keyed("provider_reads", "provider"),
+        *_keyed("poll_states", "provider"),
     )
     op.create_table(
         "provider_messages",
@@ -38,7 +38,7 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.execute(
-        "INSERT INTO provider_reads (workspace_id, provider, since) SELECT workspace_id, provider, last_synced_at "
+        "INSERT INTO poll_states (workspace_id, provider, since) SELECT workspace_id, provider, last_synced_at "
         "FROM connections WHERE kind = 'revenue' AND last_synced_at IS NOT NULL"
     )
 

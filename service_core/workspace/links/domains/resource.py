@@ -4,40 +4,40 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
-from service_core.changes.ports import Holders
-from service_core.changes.resource import Kind, Records
+from service_core.changes.ports import UniqueKeyLookup
+from service_core.changes.resource import RecordReader, ResourceType
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.operations import Scope
-from service_core.workspace.links.domains.model import DomainClaim, verified_key
-from service_core.workspace.links.model import Link, LinkDomain
+from service_core.workspace.links.domains.models import LinkDomainClaim, verified_domain_key
+from service_core.workspace.links.models import LinkDomain, TrackingLink
 
-DOMAIN_KIND: Final = Kind(DomainClaim, Scope.WRITE_LINKS)
+DOMAIN_KIND: Final = ResourceType(LinkDomainClaim, Scope.WRITE_LINKS)
 
-Hosts = Mapping[UUID, str]
+LinkHosts = Mapping[UUID, str]
 """Id of a link domain -> its host: all that the links of a workspace may stand on."""
 
 
-async def hosts_of(records: Records, shared: LinkDomain | None) -> Hosts:
+async def load_link_hosts(records: RecordReader, shared: LinkDomain | None) -> LinkHosts:
     """The shared domain and every proved one of the workspace; none in a deployment that follows no links."""
     if shared is None:
         return {}
-    own = (claim.domain for claim in await records.every(DomainClaim) if claim.is_verified)
+    own = (claim.link_domain for claim in await records.list_all(LinkDomainClaim) if claim.is_verified)
     return {domain.id: domain.host for domain in (shared, *own)}
 
 
-async def links_on(records: Records, claim: DomainClaim) -> list[Link]:
+async def find_links_on_domain(records: RecordReader, claim: LinkDomainClaim) -> list[TrackingLink]:
     """The links that stand on a domain."""
-    return await records.every(Link, matching={"domain_id": str(claim.domain.id)})
+    return await records.list_all(TrackingLink, field_filters={"domain_id": str(claim.link_domain.id)})
 
 
-async def refuse_lapsed(records: Records, domain_id: UUID) -> None:
+async def require_active_domain(records: RecordReader, domain_id: UUID) -> None:
     """Refuse a new link on a domain whose proof has been gone for too long.
 
     Raises:
         Unprocessable: ``unknown_domain``.
     """
-    for claim in await records.every(DomainClaim):
-        if claim.domain.id == domain_id and claim.lapsed_at is not None:
+    for claim in await records.list_all(LinkDomainClaim):
+        if claim.link_domain.id == domain_id and claim.lapsed_at is not None:
             raise Unprocessable(
                 f"The proof of {claim.name} is gone from the DNS",
                 "unknown_domain",
@@ -46,6 +46,8 @@ async def refuse_lapsed(records: Records, domain_id: UUID) -> None:
             )
 
 
-async def is_link_host(holders: Holders, host: str) -> bool:
+async def is_verified_link_host(holders: UniqueKeyLookup, host: str) -> bool:
     """Whether some workspace has proved a host, in lower case, as its own."""
-    return await holders.holder(DomainClaim, verified_key(LinkDomain(host))) is not None
+    return (
+        await holders.find_by_unique_key(LinkDomainClaim, verified_domain_key(LinkDomain(host))) is not None
+    )

@@ -1,0 +1,122 @@
+"""Running an ASGI application in this process until it is told to stop.
+
+Every server drains: it takes no new connection, finishes what has begun for up to 30 seconds, then
+returns.
+"""
+
+import asyncio
+import atexit
+import gc
+import signal
+import socket
+from collections.abc import Coroutine
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, TypeVar
+
+import uvloop
+
+from hosts.request_smuggling import App
+from hosts.servers import BACKLOG
+from service_core.kernel.errors import StartupError
+from service_core.kernel.listen_address import parse_listen_address
+from service_core.kernel.settings import AsgiServer
+
+_Result = TypeVar("_Result")
+_GC_THRESHOLD: Final = 20_000
+"""Objects made before the collector looks for cycles: requests under way are some thousands, and make few."""
+
+
+def bind_listener(address: str, *, reuse_port: bool = False) -> socket.socket:
+    """A listening socket; port 0 takes a free one.
+
+    Args:
+        address: ``HOST:PORT``, a literal IPv6 host in brackets.
+        together: other sockets of the same user may listen there too; the system spreads connections.
+
+    Raises:
+        StartupError: the address is none, or it is taken.
+    """
+    try:
+        host, port = parse_listen_address(address)
+    except ValueError as fault:
+        raise StartupError(f"{fault}.") from None
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    try:
+        where = host.strip("[]"), port
+        return socket.create_server(where, family=family, backlog=BACKLOG, reuse_port=reuse_port)
+    except OSError as fault:
+        reason = str(fault.strerror or fault).partition(" (while ")[0]
+        raise StartupError(
+            f"Cannot listen on {address}: {reason}. Stop what uses it, or choose another, "
+            "by --api and --ingest or in the settings."
+        ) from None
+
+
+def bind_shared_listeners(address: str, sockets: int) -> list[socket.socket]:
+    """Listening sockets at one address; connections are spread over them.
+
+    Raises:
+        StartupError: the address is none, or it is taken.
+    """
+    if sockets == 1:
+        return [bind_listener(address)]
+    if not address.endswith(":0"):  # a free port is nobody's, and stays so
+        bind_listener(address).close()  # sockets of two services must not listen together
+    first = bind_listener(address, reuse_port=True)
+    return [first, *(bind_listener(listener_address(first), reuse_port=True) for _ in range(sockets - 1))]
+
+
+def listener_address(listener: socket.socket) -> str:
+    """``HOST:PORT`` of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def require_server_installed(server: AsgiServer) -> None:
+    """Refuse a server that is not installed, before anything is opened for it.
+
+    Raises:
+        StartupError: it is not.
+    """
+    if find_spec(server) is None:
+        raise StartupError(
+            f"The server {server} is not installed. Install it with `pip install touchpoint[{server}]`, or choose "
+            "another."
+        )
+
+
+async def serve(app: App, listener: socket.socket, server: AsgiServer, shutdown: asyncio.Event) -> None:
+    """Serve until ``shutdown`` is set, then drain.
+
+    Args:
+        app: the application.
+        listener: a socket made by `bind`; it is closed at the end.
+        server: which server to run.
+        shutdown: set it to stop.
+
+    The server is installed (`require`).
+    """
+    with listener:
+        module = import_module(f"hosts.servers.{server}")
+        await module.serve(app, listener, shutdown)
+
+
+def freeze_loaded_objects() -> None:
+    """Leave what is loaded by now alone: a full collection would stop every request to find that it stays."""
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # an end without a collection is told of as hundreds of leaks by the engine
+    gc.set_threshold(_GC_THRESHOLD)
+
+
+def stop_on_signals(shutdown: asyncio.Event) -> None:
+    """Let SIGTERM and SIGINT set ``shutdown``."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, shutdown.set)
+
+
+def run_event_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine on uvloop."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)

@@ -1,0 +1,74 @@
+"""How each kind of data is copied while others use it, as adapters name their kind (`Keeps`)."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from service_core.extensions.adapters import LocalDataKind
+
+DRAFT_SUFFIX: Final = ".part"
+_CHUNK_BYTES: Final = 64 * 1024 * 1024
+
+
+def copy_sqlite(source: Path, folder: Path) -> None:
+    """One state of a database, by SQLite's own backup; writers go on."""
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as ours,
+        closing(sqlite3.connect(folder / source.name)) as copy,
+    ):
+        ours.backup(copy)
+        # A copy is opened by whoever restores it: it must not need the files beside it.
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+def copy_file(source: Path, folder: Path) -> None:
+    """A file and its log beside it; whoever writes to them must keep still meanwhile."""
+    for file in sorted(source.parent.glob(f"{source.name}*")):
+        if file.is_file():
+            _copy_bytes(file, folder / file.name)
+
+
+def copy_folder(source: Path, folder: Path) -> None:
+    """Finished files of a folder. One that is deleted meanwhile is left out; drafts are none."""
+    (folder / source.name).mkdir(mode=0o700)
+    for file in sorted(source.iterdir()) if source.is_dir() else ():
+        if file.is_file() and not file.name.endswith(DRAFT_SUFFIX):
+            try:
+                _copy_bytes(file, folder / source.name / file.name)
+            except FileNotFoundError:
+                (folder / source.name / file.name).unlink(missing_ok=True)
+
+
+COPY_FUNCTIONS: Final[Mapping[LocalDataKind, Callable[[Path, Path], None]]] = {
+    LocalDataKind.SQLITE: copy_sqlite,
+    LocalDataKind.FILE: copy_file,
+    LocalDataKind.FOLDER: copy_folder,
+}
+"""Kind -> how it is copied from its place into a folder."""
+
+
+def _copy_bytes(source: Path, target: Path) -> None:
+    """Copy inside the system; where file systems share blocks nothing is copied at all."""
+    with source.open("rb") as ours, target.open("xb") as copy:
+        try:
+            while os.copy_file_range(ours.fileno(), copy.fileno(), _CHUNK_BYTES):
+                pass
+        except OSError:  # not between these two file systems
+            ours.seek(0)
+            copy.truncate(0)
+            copy.seek(0)
+            shutil.copyfileobj(ours, copy, _CHUNK_BYTES)
+
+
+def sync_to_disk(folder: Path) -> None:
+    """Everything below a folder is on disk, files and names, when this returns."""
+    for path in (*folder.rglob("*"), folder):
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

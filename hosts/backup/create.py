@@ -1,0 +1,118 @@
+"""``touchpoint backup``: one consistent copy of what a deployment keeps on this machine, while it runs."""
+
+import shutil
+import sqlite3
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+from hosts.backup.copy_files import COPY_FUNCTIONS, DRAFT_SUFFIX, sync_to_disk
+from hosts.backup.manifest import BACKED_UP_PORTS, Manifest, list_backup_files
+from hosts.backup.write_pause import writes_paused
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.consumer_lock import try_consumer_lock
+from service_core.extensions.adapters import LocalDataKind
+from service_core.kernel.errors import StartupError
+
+SETTINGS_FILE: Final = "touchpoint.toml"
+ARCHIVE_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz")
+_PORTS_COPIED_DURING_PAUSE: Final = frozenset({"queue", "events"})
+
+DataLocation = tuple[LocalDataKind, Path]
+
+
+def create_backup(
+    config: Path, target: Path, on_progress: Callable[[str], None] = lambda _: None
+) -> Manifest:
+    """Copy a deployment.
+
+    Args:
+        config: its settings file.
+        target: a folder that is not there yet, or a file that ends with `PACKED`.
+        telling: told what is copied now.
+
+    Raises:
+        StartupError: the deployment cannot be read, the target exists, or the copy is not consistent.
+    """
+    draft = target.with_name(target.name + DRAFT_SUFFIX)
+    if target.exists():
+        raise StartupError(f"{target} exists already. Choose another name for each backup.")
+    began = datetime.now(UTC)
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(mode=0o700, parents=True)
+        elsewhere = _copy_deployment(config.absolute(), draft, on_progress)
+        manifest = Manifest(began.isoformat(), tuple(list_backup_files(draft)), elsewhere)
+        manifest.write(draft)
+        sync_to_disk(draft)
+        _publish(draft, target)
+    except (OSError, sqlite3.Error) as fault:
+        raise StartupError(
+            f"The backup cannot be written: {getattr(fault, 'strerror', None) or fault}. Nothing of it is left; try "
+            "again where there is room and you may write."
+        ) from fault
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return manifest
+
+
+def _copy_deployment(config: Path, draft: Path, on_progress: Callable[[str], None]) -> tuple[str, ...]:
+    """Copy everything that lies here; returns the settings whose data lies elsewhere."""
+    settings, registry = load_settings(config), load_installed_registry()
+    places: dict[str, DataLocation] = {}
+    elsewhere = []
+    for port, setting in BACKED_UP_PORTS:
+        place = registry.local_data_of_url(port, attrgetter(setting)(settings), folder=config.parent)
+        if place is None:
+            elsewhere.append(setting)
+        else:
+            places[port] = place
+    with _consumer_paused(config.parent, places):
+        _copy_ports(places, _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
+    _copy_ports(places, frozenset(places) - _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
+    shutil.copyfile(config, draft / SETTINGS_FILE)
+    return tuple(elsewhere)
+
+
+def _copy_ports(
+    locations: dict[str, DataLocation], ports: frozenset[str], draft: Path, on_progress: Callable[[str], None]
+) -> None:
+    for port, (keeps, path) in locations.items():
+        if port in ports:
+            on_progress(path.name)
+            (draft / port).mkdir()
+            COPY_FUNCTIONS[keeps](path, draft / port)
+
+
+@contextmanager
+def _consumer_paused(folder: Path, locations: dict[str, DataLocation]) -> Iterator[None]:
+    """Nothing moves from the queue into the store inside the block."""
+    if _PORTS_COPIED_DURING_PAUSE.isdisjoint(locations):
+        yield
+        return
+    with try_consumer_lock(folder) as nobody_serves:
+        if nobody_serves:
+            yield
+        else:
+            with writes_paused(folder):
+                yield
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Give the finished backup its name, as a folder or packed into one file."""
+    if not target.name.endswith(ARCHIVE_SUFFIXES):
+        draft.rename(target)
+        return
+    packed = target.with_name(f"{target.name}{DRAFT_SUFFIX}.tar")
+    try:
+        with tarfile.open(packed, "w" if target.suffix == ".tar" else "w:gz") as pack:
+            pack.add(draft, arcname=".")
+        packed.chmod(0o600)
+        packed.rename(target)
+    finally:
+        packed.unlink(missing_ok=True)

@@ -1,0 +1,118 @@
+"""``touchpoint restore``: a deployment out of a backup, in a folder that holds nothing yet."""
+
+import gzip
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from pathlib import Path
+
+from hosts.backup.copy_files import sync_to_disk
+from hosts.backup.create import SETTINGS_FILE
+from hosts.backup.manifest import BACKED_UP_PORTS, Manifest
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from service_core.kernel.errors import StartupError
+
+
+def restore_backup(source: Path, folder: Path) -> Manifest:
+    """Put a backup where its settings say, relative to a new folder.
+
+    Args:
+        source: a backup, as a folder or a packed file.
+        folder: where the deployment shall be; absent or empty.
+
+    Raises:
+        StartupError: no backup, a damaged one, or something lies where it would be put.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise StartupError(f"{folder} is not empty. Restore into a new folder, and move it when all is well.")
+    try:
+        return _restore_into(source, folder.absolute())
+    except OSError as fault:
+        raise StartupError(
+            f"{source} cannot be restored: {fault.strerror or fault}. Remove what was begun of {folder}, and try again "
+            "where there is room and you may write."
+        ) from fault
+
+
+def _restore_into(source: Path, folder: Path) -> Manifest:
+    with _open_backup(source, folder.parent) as backup:
+        manifest = Manifest.read(backup)
+        manifest.verify(backup)
+        places = dict(_restore_locations(backup, folder))
+        for target in places.values():
+            if target.exists():
+                raise StartupError(f"{target} exists already, and the settings of the backup name it.")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for port, target in places.items():
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for kept in sorted((backup / port).iterdir()):
+                _move_into_place(kept, target.parent / kept.name)
+        shutil.copyfile(backup / SETTINGS_FILE, folder / SETTINGS_FILE)
+        (folder / SETTINGS_FILE).chmod(0o600)
+    sync_to_disk(folder)
+    return manifest
+
+
+def _restore_locations(backup: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Ports whose data the backup holds, and where the settings want it."""
+    settings, registry = load_settings(backup / SETTINGS_FILE), load_installed_registry()
+    for port, setting in BACKED_UP_PORTS:
+        if not (backup / port).is_dir():
+            continue
+        place = registry.local_data_of_url(port, attrgetter(setting)(settings), folder=folder)
+        if place is None:
+            raise StartupError(
+                f"The backup holds the data of {setting}, but the setting names a server now. "
+                "Restore with the settings of the backup, then move the data."
+            )
+        yield port, place[1]
+
+
+def _move_into_place(kept: Path, target: Path) -> None:
+    if kept.is_dir():
+        shutil.copytree(kept, target)
+    else:
+        shutil.copyfile(kept, target)
+        target.chmod(0o600)
+
+
+@contextmanager
+def _open_backup(source: Path, beside: Path) -> Iterator[Path]:
+    """The backup as a folder; a packed one is unpacked where there has to be room for it anyway."""
+    if source.is_dir():
+        yield source
+        return
+    beside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="touchpoint-restore-", dir=beside) as folder:
+        try:
+            with tarfile.open(source) as pack:
+                _extract_archive(pack, Path(folder).resolve())
+        except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
+            raise StartupError(f"{source} is no backup: it is no whole .tar or .tar.gz.") from None
+        yield Path(folder)
+
+
+def _extract_archive(pack: tarfile.TarFile, folder: Path) -> None:
+    """Files and folders, each inside; the filter that does so elsewhere is not in every Python 3.11.
+
+    Raises:
+        tarfile.TarError: there is something else in it, or it is not whole.
+    """
+    for member in pack:
+        place, content = (
+            (folder / member.name).resolve(),
+            pack.extractfile(member) if member.isfile() else None,
+        )
+        if not place.is_relative_to(folder) or not (content or member.isdir()):
+            raise tarfile.TarError(member.name)
+        if content is None:
+            place.mkdir(parents=True, exist_ok=True)
+            continue
+        with content, place.open("xb") as copy:
+            shutil.copyfileobj(content, copy)
+        place.chmod(member.mode & 0o666 | 0o600)

@@ -1,0 +1,152 @@
+"""How a backup asks the process that owns the event store to keep it still: a socket in the data folder.
+
+Whoever may write to the folder may connect. A hold ends with its connection, however that ends, and
+after `LONGEST_SECONDS` at the latest: a backup that hangs must not stop the service.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from hosts.backup.write_lock import WriteLock
+from service_core.kernel.errors import StartupError
+
+SOCKET_FILE: Final = ".control.sock"
+MAX_PAUSE_SECONDS: Final = 1_800.0
+WAIT_SECONDS: Final = 120.0
+"""How long a backup waits for the write in hand: the longest sorts a month."""
+
+_PAUSED: Final = b"held\n"
+_ENDED: Final = b"ended\n"
+
+_KEEP_SOCKET_FILE: Final[dict[str, Any]] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""Python 3.13 and later would remove the file by the address it was bound to, which is gone by then."""
+
+_log = logging.getLogger("touchpoint.backup")
+
+
+@contextmanager
+def open_pause_listener(folder: Path) -> Iterator[socket.socket | None]:
+    """Where backups of a folder may ask inside the block, to wait for `answering`; None where no socket can be."""
+    try:
+        listener = _bind_socket(folder)
+    except OSError as fault:  # some network and shared folders know no sockets
+        _log.warning("no backup can be made while this runs: %s", fault.strerror)
+        yield None
+        return
+    try:
+        with listener:
+            yield listener
+    finally:
+        (folder / SOCKET_FILE).unlink(missing_ok=True)
+
+
+async def serve_pause_requests(
+    listener: socket.socket | None, write_lock: WriteLock, stop: asyncio.Event
+) -> None:
+    """Keep the event store still for whoever asks, one after the other, until ``stop`` is set.
+
+    Args:
+        listener: of `listening`.
+        write_lock: of the store.
+        stop: ends it.
+    """
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with write_lock.paused():
+                writer.write(_PAUSED)
+                await writer.drain()
+                ended = await _wait_for_end_of_pause(reader, stop)
+            if ended:
+                writer.write(_ENDED)
+                await writer.drain()
+            else:
+                _log.error("a backup did not end in order; it is not to be used")
+        except OSError:
+            _log.warning("a backup went away")
+        finally:
+            writer.close()
+
+    if listener is None:
+        return
+    async with await asyncio.start_unix_server(answer, sock=listener, **_KEEP_SOCKET_FILE):
+        await stop.wait()
+
+
+async def _wait_for_end_of_pause(reader: asyncio.StreamReader, stop: asyncio.Event) -> bool:
+    """Wait for the end of a hold: True when the backup said so, False when it went, or time or service ended."""
+    said, stopping = asyncio.create_task(reader.read(1)), asyncio.create_task(stop.wait())
+    done, left = await asyncio.wait(
+        {said, stopping}, timeout=MAX_PAUSE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+    )
+    for task in left:
+        task.cancel()
+    return said in done and bool(said.result())
+
+
+@contextmanager
+def writes_paused(folder: Path) -> Iterator[None]:
+    """The event store of a running service is still inside the block.
+
+    Raises:
+        StartupError: nobody answers, or the service did not keep it still to the end.
+    """
+    with socket.socket(socket.AF_UNIX) as wire:
+        wire.settimeout(WAIT_SECONDS)
+        try:
+            with _short_socket_path(folder) as address:
+                wire.connect(address)
+            still = wire.recv(len(_PAUSED)) == _PAUSED
+        except OSError:
+            still = False
+        if not still:
+            raise StartupError(
+                f"The process that serves {folder} does not answer. Run the backup on its machine and as its user, "
+                "or stop the service first."
+            )
+        yield
+        with suppress(OSError):
+            wire.sendall(b"e")
+            if wire.recv(len(_ENDED)) == _ENDED:
+                return
+        raise StartupError(
+            "The service went on before the copy was made: the backup is thrown away. Try again."
+        )
+
+
+def _bind_socket(folder: Path) -> socket.socket:
+    (folder / SOCKET_FILE).unlink(
+        missing_ok=True
+    )  # of a process that was killed; the lock of the folder is ours
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        with _short_socket_path(folder) as address:
+            listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    listener.listen()
+    return listener
+
+
+@contextmanager
+def _short_socket_path(folder: Path) -> Iterator[str]:
+    """An address of the socket that is never too long for one: through the opened folder."""
+    if not Path("/proc/self/fd").exists():
+        yield str(folder / SOCKET_FILE)
+        return
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{opened}/{SOCKET_FILE}"
+    finally:
+        os.close(opened)

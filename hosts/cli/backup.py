@@ -1,0 +1,72 @@
+"""``touchpoint backup`` and ``touchpoint restore``: what lies on this machine, as one consistent copy."""
+
+import time
+from datetime import datetime
+from pathlib import Path
+from shutil import copyfile
+from typing import Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, SETTINGS_FILE, ConfigFile, output_console
+
+
+def backup(
+    target: Annotated[
+        Path, typer.Argument(metavar="DIR|FILE", help="A new folder, or a file ending with .tar or .tar.gz.")
+    ],
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Copy the deployment while it runs.
+
+    Everything acknowledged before the backup began is in it. Events are accepted and questions answered
+    meanwhile; new events become visible when the event store is copied. It holds hashed keys and the
+    settings file: keep it as private as the data folder.
+    """
+    from hosts.backup.create import create_backup
+
+    console, began = output_console(), time.monotonic()
+    with console.status("Copying") as shown:
+        manifest = create_backup(config, target, lambda name: shown.update(f"Copying {name}"))
+    console.print(
+        f"{target}: {manifest.size / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s.",
+        style="green", soft_wrap=True, markup=False,
+    )  # fmt: skip
+    for setting in manifest.external_settings:
+        console.print(
+            f"Not in it: what {setting} names is kept by a server. Use that server's own backups.",
+            style="yellow", soft_wrap=True, markup=False,
+        )  # fmt: skip
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="DIR|FILE", exists=True, help="The backup.")],
+    folder: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="Where the deployment shall be.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Settings of the new place; copied. [default: those of the backup]",
+        ),
+    ] = None,
+) -> None:
+    """Put a backup into a new folder.
+
+    Every file is compared with its digest first. Events that waited when the backup was made are stored
+    when the service starts.
+    """
+    from hosts.backup.restore import restore_backup as put_back
+
+    began = time.monotonic()
+    manifest = put_back(source, folder)
+    if config is not None:
+        copyfile(config, folder / SETTINGS_FILE)
+    made = datetime.fromisoformat(manifest.created_at)
+    output_console().print(
+        f"{folder} is as it was at {made:%Y-%m-%d %H:%M:%S} UTC: {manifest.size / 1e6:,.1f} MB in "
+        f"{time.monotonic() - began:.1f} s.\nStart it: touchpoint serve --config {folder / SETTINGS_FILE}",
+        style="green", soft_wrap=True, markup=False,
+    )  # fmt: skip

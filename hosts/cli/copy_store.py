@@ -1,0 +1,132 @@
+"""``touchpoint move``: what a deployment keeps, from one store into another."""
+
+import asyncio
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, error_console, output_console
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from uuid import UUID
+
+    from rich.progress import TaskID
+
+    from hosts.store_copy.compare import Difference
+    from service_core.access.models import Workspace
+
+
+class StoreKind(StrEnum):
+    """What can be moved, by the setting that names its store in ``[storage]``."""
+
+    EVENTS = "events"
+    WORKSPACE = "workspace"
+
+
+def move(
+    target: Annotated[str, typer.Option("--to", metavar="URL", help="The new store.")],
+    what: Annotated[
+        StoreKind,
+        typer.Argument(help="Events, or everything about workspaces: people, keys, rules, links, spend."),
+    ] = StoreKind.EVENTS,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="The present one; by default that of the settings."),
+    ] = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Copy all of a store into another, and compare both.
+
+    Events: every metric of every workspace and month is asked of both sides before it says done. Safe to stop
+    and to run again: days that are there already are not copied anew. Workspaces: the new store has to be
+    empty, takes all or nothing, and is read again. Nothing is removed from the present store.
+    """
+    done = _copy_events if what is StoreKind.EVENTS else _copy_workspaces
+    done(config, source, target)
+    output_console().print(
+        f"Name the new store in storage.{what}, and start the service.",
+        style="green",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def _copy_events(config: "Path", source: str | None, target: str) -> None:
+    found = _copy_events_with_progress(config, source, target)
+    if found:
+        _print_differences(found)
+        raise typer.Exit(1)
+    _print_result("Every metric of every workspace and month is the same on both sides.")
+
+
+def _copy_workspaces(config: "Path", source: str | None, target: str) -> None:
+    """Run under a bar that counts records, whose number nobody knows before."""
+    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    from hosts.store_copy.copy_workspace_store import copy_workspace_store
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        MofNCompleteColumn(),
+        console=output_console(),
+    ) as bars:
+        task = bars.add_task("Copying", total=None)
+
+        def copied(kind: str, count: int) -> None:
+            bars.update(task, description=f"Copying {kind}", advance=count)
+
+        moved = asyncio.run(copy_workspace_store(config, source, target, copied))
+        bars.update(task, description="Copied and compared", total=bars.tasks[0].completed)
+    _print_result(f"{moved.counts.total()} records of {len(+moved.counts)} kinds are the same on both sides.")
+
+
+def _print_result(sentence: str) -> None:
+    output_console().print(sentence, style="green", soft_wrap=True, markup=False)
+
+
+def _copy_events_with_progress(config: "Path", source: str | None, target: str) -> "list[Difference]":
+    """Run under a progress bar for each workspace, and one for all that is compared."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from hosts.store_copy.copy_event_store import CopyProgress
+    from hosts.store_copy.copy_event_store import copy_event_store as moved
+
+    name = TextColumn("{task.description}", markup=False)
+    with Progress(
+        name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=output_console()
+    ) as bars:
+        tasks: dict[UUID | None, TaskID] = {}
+
+        def copying(workspace: "Workspace", total: int, more: int) -> None:
+            if workspace.id not in tasks:
+                tasks[workspace.id] = bars.add_task(f"Copying {workspace.name}", total=total)
+            bars.advance(tasks[workspace.id], more)
+
+        def compared(workspace: "Workspace", month: str) -> None:
+            if None not in tasks:
+                tasks[None] = bars.add_task("", total=None)
+            bars.update(tasks[None], description=f"Comparing {workspace.name} {month}", advance=1)
+
+        found = asyncio.run(moved(config, source, target, CopyProgress(copying, compared)))
+        if None in tasks:
+            bars.update(tasks[None], description="Comparing", total=bars.tasks[-1].completed)
+        return found
+
+
+def _print_differences(found: "list[Difference]") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 1))
+    for heading in ("workspace", "month", "what", "present store", "new store"):
+        table.add_column(heading, overflow="fold")
+    for each in found:
+        table.add_row(*map(Text, (each.workspace, each.month, each.metric, each.source, each.target)))
+    output_console().print(table)
+    error_console().print(
+        "The stores differ. The present one stays in use; run the command again, or start with an empty new store.",
+        style="bold red", soft_wrap=True,
+    )  # fmt: skip

@@ -1,0 +1,136 @@
+"""``touchpoint import``: recorded traffic, through the rules of `/track`."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, Site, WorkspaceId, output_console
+
+if TYPE_CHECKING:
+    from hosts.data_import.entries import ImportEntry
+    from hosts.data_import.run_import import ImportResult, ImportTask
+
+_ACCEPTED: Final = "queued"
+_MALFORMED: Final = "malformed"
+_OUTCOME_LABELS: Final[Mapping[str, str]] = {
+    _ACCEPTED: "Events accepted",
+    "duplicate": "Left out: duplicates",
+    "asset": "Left out: files such as images",
+    "error": "Left out: error answers",
+    "feed": "Left out: feeds and sitemaps",
+    "method": "Left out: other than GET",
+    _MALFORMED: "Left out: lines of another form",
+    "empty line": "Left out: empty lines",
+}
+"""What became of an entry -> how the table says it; the other outcomes are refusals."""
+
+app = typer.Typer(
+    help="Bring in recorded traffic. Safe to stop and to run again.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+File = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, readable=True, metavar="FILE", help="The file to read.")
+]
+ShiftToNow = Annotated[
+    bool, typer.Option("--shift-to-now", help="Move the newest event to now; distances stay as they are.")
+]
+
+
+@app.command("access-log")
+def import_access_log(
+    file: File,
+    site: Site = "http://localhost",
+    shift_to_now: ShiftToNow = False,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Bring in a web server's log in combined format, plain or gzip."""
+    from hosts.data_import.access_logs import read_access_log
+
+    _import_file(file, lambda _: read_access_log(file, site), config, workspace, shift_to_now=shift_to_now)
+
+
+@app.command("events")
+def import_event_file(
+    file: File,
+    shift_to_now: ShiftToNow = False,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Bring in events from NDJSON, CSV or Parquet.
+
+    One `/track` body per line or row.
+    """
+    from hosts.data_import.event_files import read_event_file
+
+    _import_file(
+        file, lambda digest: read_event_file(file, digest), config, workspace, shift_to_now=shift_to_now
+    )
+
+
+def _import_file(
+    file: Path,
+    entries: "Callable[[str], Iterable[ImportEntry]]",
+    config: Path,
+    workspace: str | None,
+    *,
+    shift_to_now: bool,
+) -> None:
+    from hosts.data_import.event_files import sha256_of_file
+    from hosts.data_import.run_import import ImportTask
+
+    digest = sha256_of_file(file)
+    entries(digest)  # a format that is not known is told before anything begins
+    task = ImportTask(config, digest, lambda: entries(digest), shift_to_now, workspace)
+    print_import_result(file.name, run_import_with_progress(task, file.name, file.stat().st_size))
+
+
+def run_import_with_progress(task: "ImportTask", name: str, size: int) -> "ImportResult":
+    """Run an import under two progress bars: what is accepted, and what is stored."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from hosts.data_import.run_import import import_events
+
+    text = TextColumn("{task.description}", markup=False)
+    with Progress(
+        text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=output_console()
+    ) as bars:
+        reading = bars.add_task(f"Reading {name}", total=size)
+        storing = bars.add_task("Storing", total=None)
+
+        def waiting(count: int) -> None:
+            total = max(count, int(bars.tasks[storing].total or 0))
+            bars.update(storing, total=max(1, total), completed=max(1, total) - count)
+
+        outcome = asyncio.run(import_events(task, lambda done: bars.advance(reading, done), waiting))
+        bars.update(reading, completed=size)
+        return outcome
+
+
+def print_import_result(name: str, outcome: "ImportResult") -> None:
+    """Print what became of the entries, by reason."""
+    from hosts.cli.terminal_charts import format_number, render_facts
+
+    counts = sorted(outcome.counts.items(), key=lambda one: (one[0] != _ACCEPTED, -one[1]))
+    rows = [
+        (_OUTCOME_LABELS.get(reason) or f"Refused: {reason.replace('_', ' ')}", format_number(count))
+        for reason, count in counts
+    ]
+    if outcome.previously_imported:
+        rows.append(("Brought in before", format_number(outcome.previously_imported)))
+    output_console().print(render_facts(name, rows or [("Entries", "0")]), "")
+    if outcome.received_now:
+        output_console().print(
+            f"Events with a time before 2020, or none that can be read: {format_number(outcome.received_now)}. They take that of their "
+            "receipt. In a fresh workspace --shift-to-now moves the whole file to the present instead.\n",
+            style="yellow", markup=False,
+        )  # fmt: skip
+    if set(outcome.counts) == {_MALFORMED}:
+        output_console().print(
+            f"No line of {name} is in combined log format.\n", style="yellow", markup=False
+        )

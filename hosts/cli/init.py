@@ -1,0 +1,145 @@
+"""``touchpoint init``: a folder, its settings, its stores and a first workspace."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import SETTINGS_FILE, AsJson, Template, output_console
+
+if TYPE_CHECKING:
+    from service_core.access.api_keys import CreatedWorkspace
+
+
+def _parse_host(name: str | None) -> str | None:
+    if name is not None and any(sign in name for sign in "/:@ "):
+        raise typer.BadParameter(f"{name}: write the host alone, as in shop.example")
+    return name
+
+
+Name = Annotated[str, typer.Option(metavar="NAME", help="Name of the workspace.")]
+Zone = Annotated[str, typer.Option(metavar="ZONE", help="IANA zone its days are counted in.")]
+Currency = Annotated[str, typer.Option(metavar="CUR", help="Currency its money is told in.")]
+Domain = Annotated[
+    str | None,
+    typer.Option(metavar="HOST", callback=_parse_host, help="Its site; links from there are no referrers."),
+]
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Data folder; created when missing.")],
+    name: Name = "My workspace",
+    timezone: Zone = "UTC",
+    currency: Currency = "USD",
+    domain: Domain = None,
+    config: Template = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a data folder and a first workspace.
+
+    Writes DIR/touchpoint.toml, creates the stores, and shows the write key and the Agent key this once.
+    """
+    file = folder / SETTINGS_FILE
+    founded = create_deployment(file, config, name=name, timezone=timezone, currency=currency, domain=domain)
+    print_deployment(founded, file, as_json=as_json)
+    if not as_json:
+        output_console().print(f"Start it: touchpoint serve --config {file}", soft_wrap=True, markup=False)
+
+
+def print_deployment(founded: "CreatedWorkspace", file: Path, *, as_json: bool) -> None:
+    """Tell a new workspace and its keys, this once."""
+    if as_json:
+        typer.echo(json.dumps(_deployment_to_json(founded, file)))
+    else:
+        _print_keys(founded, file)
+
+
+def create_deployment(
+    file: Path,
+    template: Path | None = None,
+    *,
+    name: str,
+    timezone: str,
+    currency: str,
+    domain: str | None,
+) -> "CreatedWorkspace":
+    """Write the settings file, create the stores and a first workspace.
+
+    Args:
+        file: the settings file to write; paths inside are relative to its folder.
+        template: settings to copy; without it every store is an embedded one.
+        name: of the workspace.
+        timezone: IANA zone.
+        currency: ISO 4217 code.
+        domain: site of the workspace.
+
+    Raises:
+        StartupError: the file exists, or the deployment cannot be used.
+    """
+    _write_settings(file, template)
+    try:
+        return asyncio.run(_create_workspace(file, name, timezone, currency, domain))
+    except BaseException:
+        file.unlink()  # a second try starts where this one did
+        raise
+
+
+def _write_settings(file: Path, template: Path | None) -> None:
+    from hosts.cli.settings_file import render_settings_file
+    from service_core.kernel.errors import StartupError
+
+    try:
+        text = render_settings_file() if template is None else template.read_text(encoding="utf-8")
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as target:
+            target.write(text)
+    except FileExistsError:
+        raise StartupError(
+            f"{file} exists already and is left as it is. Choose another folder, or run "
+            f"`touchpoint serve --config {file}` to use this one."
+        ) from None
+    except OSError as fault:
+        raise StartupError(f"{file} cannot be written: {fault.strerror}. Choose another folder.") from None
+
+
+async def _create_workspace(
+    file: Path, name: str, timezone: str, currency: str, domain: str | None
+) -> "CreatedWorkspace":
+    from hosts.cli.deployment import compose_service
+    from service_core.access.api_keys import create_workspace_with_keys
+    from service_core.kernel.clock import system_clock
+
+    async with compose_service(file) as service:
+        return await create_workspace_with_keys(
+            service.ports.workspace,
+            system_clock(),
+            name=name,
+            timezone=timezone,
+            currency=currency,
+            domain=domain,
+        )
+
+
+def _deployment_to_json(founded: "CreatedWorkspace", file: Path) -> dict[str, str]:
+    return {
+        "workspace_id": founded.workspace.public_id,
+        "write_key": founded.write_key.secret,
+        "agent_key": founded.agent_key.secret,
+        "config": str(file.resolve()),
+    }
+
+
+def _print_keys(founded: "CreatedWorkspace", file: Path) -> None:
+    console = output_console()
+    console.print(
+        f"{founded.workspace.name} is ready in {file.parent}.", style="bold", soft_wrap=True, markup=False
+    )
+    for label, value in (
+        ("Workspace", founded.workspace.public_id),
+        ("Write key", f"{founded.write_key.secret}   sends events"),
+        ("Agent key", f"{founded.agent_key.secret}   reads"),
+    ):
+        console.print(f"  {label:<10} {value}", soft_wrap=True, markup=False)
+    console.print("The keys are shown this once; only their digests are kept.", style="yellow")

@@ -1,0 +1,153 @@
+"""``touchpoint plugins`` and ``touchpoint config check``: what is installed and what would run."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, output_console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.table import Table
+
+    from service_core.extensions.registry import Registry
+    from service_core.kernel.settings import Settings
+
+config = typer.Typer(help="Check the settings.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@config.callback()
+def _config_group() -> None:
+    """Check the settings."""
+
+
+def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """List what is installed.
+
+    Adapters, metrics, dimensions, attribution models, ad platforms, revenue providers; with a settings
+    file also the adapters that deployment uses.
+    """
+    from hosts.composition.compose import load_installed_registry
+    from hosts.composition.load_settings import load_settings
+
+    registry = load_installed_registry()
+    # The default file need not be there; one that was named is read, or the reason why not is told.
+    settings = load_settings(config) if config.exists() or config != DEFAULT_CONFIG else None
+    adapters = (
+        (port, f"{scheme}://", one.summary) for (port, scheme), one in sorted(registry.adapters.items())
+    )
+    metrics = ((one.id, one.unit.value, one.label) for one in registry.catalog.metrics.values())
+    console = output_console()
+    console.print(_render_table(("port", "scheme", "adapter"), adapters))
+    console.print()
+    console.print(_render_table(("metric", "unit", "name"), metrics))
+    console.print()
+    dimensions = ((one.id, one.label) for one in registry.catalog.dimensions.values())
+    console.print(_render_table(("dimension", "name"), dimensions))
+    console.print()
+    console.print(
+        _render_table(("model", "name"), ((one.id, one.label) for one in registry.models.by_id.values()))
+    )
+    console.print()
+    console.print(_render_table(("provider", "for"), _list_providers(registry)))
+    console.print()
+    if settings is not None:
+        console.print(_render_table(("setting", "adapter"), _list_adapter_urls(settings)))
+        console.print()
+    console.print(_render_table(("plugins",), [(", ".join(registry.plugins),)]))
+
+
+def _list_providers(registry: "Registry") -> "Iterator[tuple[str, str]]":
+    """What can be connected, and what comes or goes by it."""
+    for known, purpose in (
+        (registry.ad_platforms, "spend"),
+        (registry.conversion_senders, "conversions"),
+        (registry.revenue_providers, "revenue"),
+    ):
+        yield from ((one, purpose) for one in sorted(known))
+
+
+@config.command()
+def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Print what would run.
+
+    Loads the settings and every plugin, asks every server that the settings name whether it answers, and
+    starts nothing: no mail is sent and no file written.
+    """
+    import asyncio
+    import logging
+
+    from hosts.asgi_runner import require_server_installed
+    from hosts.cli.deployment import compose_service
+    from hosts.startup_warnings import list_startup_warnings
+
+    logging.getLogger().addHandler(logging.NullHandler())  # what drivers warn of stands in the sentence
+    service = compose_service(config)
+    settings, registry = service.settings, service.registry
+    # Without a link domain there are none to verify, and the DNS is asked for nothing else.
+    unused = () if settings.links.domain else (service.ports.dns,)
+    asyncio.run(_check_adapters(one for one in service.ports.all_adapters() if one not in unused))
+    require_server_installed(settings.http.server)
+    console = output_console()
+    console.print(_render_table(("setting", "adapter"), _list_adapter_urls(settings)))
+    console.print()
+    console.print(
+        _render_table(
+            ("host", "address"),
+            (
+                (
+                    "API",
+                    f"{settings.http.api} on {settings.http.server}, {len(registry.operations)} operations",
+                ),
+                ("ingest", settings.http.ingest),
+            ),
+        ),
+        "",
+        _render_table(("plugins",), [(", ".join(registry.plugins),)]),
+        "",
+    )
+    for caution in list_startup_warnings(settings):
+        console.print(f"Caution  {caution}", style="yellow", soft_wrap=True, markup=False)
+    console.print(f"{config} is good.", style="green", soft_wrap=True, markup=False)
+
+
+async def _check_adapters(adapters: "Iterable[Any]") -> None:
+    """Ask adapters that can tell without starting whether they could be used.
+
+    Raises:
+        StartupError: of the first that could not.
+    """
+    for adapter in adapters:
+        if hasattr(adapter, "check"):
+            await adapter.check()
+
+
+def _list_adapter_urls(settings: "Settings") -> "Iterator[tuple[str, str]]":
+    """Settings that name an adapter, with its URL."""
+    for section, lines in settings:
+        for name, value in lines:
+            if section != "http" and isinstance(value, str) and "://" in value:
+                yield f"{section}.{name}", _redact_url(value)
+
+
+def _redact_url(url: str) -> str:
+    """A URL without its password and other secrets."""
+    import re
+    from urllib.parse import urlsplit
+
+    password = urlsplit(url).password
+    bare = url.replace(f":{password}@", ":***@", 1) if password else url
+    return re.sub(r"((?:^|[?&_])(?:secret|token|key)=)[^&]*", r"\1***", bare)
+
+
+def _render_table(headings: tuple[str, ...], rows: "Iterable[tuple[str, ...]]") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 1))
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table

@@ -1,0 +1,86 @@
+"""``touchpoint serve``: the API, the ingest host and everything behind them; ``touchpoint worker``: one role of it."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile
+
+if TYPE_CHECKING:
+    from service_core.kernel.settings import AsgiServer
+
+
+class ServerName(StrEnum):
+    """ASGI servers the service runs on."""
+
+    HYPERCORN = "hypercorn"
+    UVICORN = "uvicorn"
+    GRANIAN = "granian"
+
+
+class RoleName(StrEnum):
+    """What one command may do alone."""
+
+    API = "api"
+    INGEST = "ingest"
+    CONSUMER = "consumer"
+    WORKER = "worker"
+    SCHEDULER = "scheduler"
+
+
+Processes = Annotated[
+    int,
+    typer.Option(
+        "--workers", metavar="N", min=1, max=256, help="Processes of each role that may have several."
+    ),
+]
+
+
+def serve(
+    config: ConfigFile = DEFAULT_CONFIG,
+    role: Annotated[
+        RoleName | None,
+        typer.Option(help="Run this role alone, for deployments on stores that processes share."),
+    ] = None,
+    workers: Processes = 1,
+    api: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address of the API. [default: from the settings]")
+    ] = None,
+    ingest: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Address of the ingest host. [default: from the settings]"),
+    ] = None,
+    server: Annotated[
+        ServerName | None, typer.Option(help="ASGI server to run on. [default: from the settings]")
+    ] = None,
+) -> None:
+    """Run the API and the ingest host, with everything behind them.
+
+    Roles: api answers questions, ingest takes events, consumer moves them into the event store, worker
+    writes export files, scheduler does what comes round. SIGTERM drains: requests under way are
+    answered and everything acknowledged is kept.
+    """
+    chosen: AsgiServer | None = None if server is None else server.value
+    if role is RoleName.WORKER:
+        from hosts.roles.worker import run_worker as work
+
+        work(config, workers)
+    elif role is not None or workers > 1:
+        from hosts.roles.models import Role
+        from hosts.roles.supervise import run_processes as supervise
+
+        alone = None if role is None else Role(role.value)
+        supervise(config, alone, workers, api=api, ingest=ingest, server=chosen)
+    else:
+        from hosts.single_process import run_single_process
+
+        run_single_process(config, api=api, ingest=ingest, server=chosen)
+
+
+def worker(config: ConfigFile = DEFAULT_CONFIG, workers: Processes = 1) -> None:
+    """Write export files, on any machine.
+
+    Short for `touchpoint serve --role worker`.
+    """
+    serve(config, RoleName.WORKER, workers)

@@ -1,0 +1,76 @@
+"""Reading what is connected at once, from the command line: a bar for each part, and what became of all."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from hosts.cli.options import error_console, output_console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.progress import TaskID
+
+    from hosts.composition.ports import Ports
+    from service_core.access.models import Workspace
+    from service_core.commerce.sync.connection_sync import ConnectionSync, SyncOutcome, SyncProgress
+
+    Found = Sequence[tuple[str, Sequence[SyncOutcome] | None]]
+    """Name of each workspace, and what became of its connections; None while another process reads them."""
+
+
+async def sync_now(ports: "Ports", rounds: "ConnectionSync", public_id: str | None) -> "Found":
+    """Read the connections of one workspace, or of every one that has credentials."""
+    from hosts.cli.deployment import find_workspace
+
+    directory = ports.workspace
+    meant = [await find_workspace(directory, public_id)] if public_id else await directory.list_workspaces()
+    connected = {id_ for id_, _ in await ports.connection_secrets.connections_with_secrets()}
+    return [(one.name, await _sync_workspace(rounds, one)) for one in meant if one.id in connected]
+
+
+def print_sync_result(found: "Found", nobody: str) -> None:
+    """Print what became of them; `nobody` when nothing is connected.
+
+    Raises:
+        typer.Exit: with code 1, something could not be read.
+    """
+    if not any(outcomes is None or outcomes for _, outcomes in found):
+        error_console().print(nobody, markup=False)
+    for name, outcomes in found:
+        if outcomes is None:
+            error_console().print(f"{name}: another process reads it now.", style="yellow", markup=False)
+        else:
+            _print_outcomes(name, outcomes)
+    if any(outcomes is None or any(one.problem for one in outcomes) for _, outcomes in found):
+        raise typer.Exit(1)
+
+
+async def _sync_workspace(rounds: "ConnectionSync", workspace: "Workspace") -> "Sequence[SyncOutcome] | None":
+    """Read a workspace, with a bar for each part."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    text = TextColumn("{task.description}", markup=False)
+    begun: dict[tuple[str, str], TaskID] = {}
+    with Bars(
+        text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=output_console()
+    ) as bars:
+
+        def tell(step: "SyncProgress") -> None:
+            place = step.provider, step.part
+            if place not in begun:
+                begun[place] = bars.add_task(f"{workspace.name}: {' '.join(place)}", total=step.total)
+            bars.update(begun[place], completed=step.done)
+
+        return await rounds.sync_workspace(workspace.id, ignore_schedule=True, on_progress=tell)
+
+
+def _print_outcomes(name: str, outcomes: "Iterable[SyncOutcome]") -> None:
+    from hosts.cli.terminal_charts import format_number
+
+    for one in outcomes:
+        found = ", ".join(f"{what} {format_number(count)}" for what, count in one.counts.items())
+        style = "red" if one.problem else None
+        line = f"{name}: {one.provider}  {one.problem or found}"
+        output_console().print(line, style=style, soft_wrap=True, markup=False)

@@ -1,0 +1,145 @@
+"""Settings from ``touchpoint.toml`` and the environment; what is not a setting stops the start."""
+
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError
+
+from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Settings, SettingsSection
+
+ENVIRONMENT_PREFIX: Final = "TOUCHPOINT_"
+ENVIRONMENT_DELIMITER: Final = "__"
+
+
+def settings_folder(config: Path) -> Path:
+    """Where relative paths of the settings start: where their file lies."""
+    return config.absolute().parent
+
+
+def load_settings(file: Path | None) -> Settings:
+    """Settings of a deployment: defaults, then the file, then ``TOUCHPOINT_<SECTION>__<NAME>``.
+
+    Args:
+        file: the settings file; None for defaults and environment alone.
+
+    Raises:
+        StartupError: the file cannot be read, or it or the environment holds an unknown name or a
+            value that does not fit.
+    """
+    table = {} if file is None else _read_settings_file(file)
+    names = {".".join(path): f"setting {'.'.join(path)} in {file}" for path in _setting_paths(table)}
+    names |= {
+        _setting_name(variable): f"environment variable {variable}"
+        for variable in _setting_variables(os.environ)
+    }
+    for name, where in names.items():
+        _reject_unknown_setting(name, where)
+    try:
+        return _LayeredSettings(**table)
+    except ValidationError as fault:
+        wrong = "; ".join(
+            ": ".join(filter(None, (".".join(map(str, error["loc"])), _validation_message(error["msg"]))))
+            for error in fault.errors()
+        )
+        raise StartupError(f"A setting has a value that does not fit. {wrong}.") from None
+    except SettingsError as fault:
+        raise StartupError(f"{fault}. Lists are written as JSON in an environment variable.") from None
+
+
+def _validation_message(message: str) -> str:
+    """What a check of ours said, without the library's words before it."""
+    return message.removeprefix("Value error, ")
+
+
+def list_setting_names() -> tuple[str, ...]:
+    """Every setting as ``section.name``, in the order of the reference page."""
+    return tuple(
+        f"{section}.{name}"
+        for section, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, SettingsSection)
+        for name in field.annotation.model_fields
+    )
+
+
+def format_toml_value(value: object) -> str:
+    """A value as a line of the settings file says it: JSON strings, numbers, booleans and arrays are TOML too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+class _LayeredSettings(Settings, BaseSettings):
+    """The settings with their sources: the environment wins over what the file says."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter=ENVIRONMENT_DELIMITER, extra="forbid", frozen=True
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is the library's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return env_settings, init_settings
+
+
+def _read_settings_file(file: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(file.read_text())
+    except FileNotFoundError:
+        raise StartupError(
+            f"There is no settings file {file}. Name one with --config or TOUCHPOINT_CONFIG, or make one with "
+            "`touchpoint init DIR`."
+        ) from None
+    except IsADirectoryError:
+        raise StartupError(
+            f"{file} is a folder. Name the settings file in it: {file / 'touchpoint.toml'}."
+        ) from None
+    except OSError as fault:
+        raise StartupError(f"The settings file {file} cannot be read: {fault.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise StartupError(f"The settings file {file} cannot be read: {fault}.") from None
+
+
+def _setting_paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    """``(section, name)`` of every line, and ``(name,)`` of a line outside of any section."""
+    for section, lines in table.items():
+        if isinstance(lines, Mapping):
+            yield from ((section, name) for name in lines)
+        else:
+            yield (section,)
+
+
+def _setting_variables(environment: Mapping[str, str]) -> Iterable[str]:
+    """Variables meant as settings: with the delimiter, or with a section's name after the prefix."""
+    sections = tuple(f"{ENVIRONMENT_PREFIX}{section.upper()}" for section in Settings.model_fields)
+    for variable in environment:
+        if variable.startswith(ENVIRONMENT_PREFIX) and (
+            ENVIRONMENT_DELIMITER in variable or variable.startswith(sections)
+        ):
+            yield variable
+
+
+def _setting_name(variable: str) -> str:
+    return variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace(ENVIRONMENT_DELIMITER, ".")
+
+
+def _reject_unknown_setting(name: str, source: str) -> None:
+    known = list_setting_names()
+    if name in known:
+        return
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    advice = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(known)}."
+    if source.startswith("environment"):
+        advice += f" Variables are written {ENVIRONMENT_PREFIX}<SECTION>{ENVIRONMENT_DELIMITER}<NAME>."
+    raise StartupError(f"Unknown {source}. {advice}")

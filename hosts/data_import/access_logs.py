@@ -1,0 +1,34 @@
+"""Access logs as entries: plain or gzip, one page view per line that is one."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+from hosts.data_import.entries import ImportEntry
+from service_core.ingestion.access_log import AccessLogParser, LoggedPageView
+
+
+def read_access_log(path: Path, site: str) -> Iterator[ImportEntry]:
+    """The lines of a log in combined format.
+
+    Args:
+        path: the log; ``.gz`` is unpacked while it is read.
+        site: scheme and host the paths belong to.
+    """
+    log = AccessLogParser(site)
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+        for line in lines:
+            yield _parse_line(log, line)
+
+
+def _parse_line(log: AccessLogParser, line: bytes) -> ImportEntry:
+    page = log.parse_line(line.decode(errors="replace"))
+    if not isinstance(page, LoggedPageView):
+        return ImportEntry(None, page.value, byte_count=len(line))
+    return ImportEntry(
+        page.body,
+        event_id=page.event_id,
+        user_agent=page.user_agent,
+        address=page.client_ip,
+        byte_count=len(line),
+    )

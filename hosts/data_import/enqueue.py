@@ -1,0 +1,93 @@
+"""Entries into the queue: the acceptance check of `/track`, many offers at once, a count per outcome."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from itertools import islice
+from typing import Final
+
+import orjson
+
+from hosts.data_import.entries import ImportEntry
+from hosts.data_import.time_shift import shift_timestamp
+from service_core.access.models import Credential
+from service_core.ingestion.event_time import REPLACED, resolve_event_time
+from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
+from service_core.ingestion.ports import EnqueueResult, IngestQueue
+from service_core.ingestion.validation import ValidatedEvent, validate_event
+from service_core.kernel.clock import Clock
+from service_core.kernel.ids import new_id
+
+MAX_CONCURRENT: Final = 1_000
+"""Entries offered at once: they share commits, and the import remembers its place after each lot."""
+
+
+class EventImporter:
+    """Offers entries under the write key of a workspace.
+
+    Args:
+        queue: where events go, the same as those of `/track`.
+        key: the workspace's write key; the ledger counts the import under it.
+        clock: receipt time of every entry.
+        shift: what is added to every timestamp.
+    """
+
+    def __init__(
+        self, queue: IngestQueue, key: Credential, clock: Clock, shift: timedelta | None = None
+    ) -> None:
+        self._queue = queue
+        self._key = key
+        self._clock = clock
+        self._shift = shift
+        self.outcomes: Counter[str] = Counter()
+        self.retimed = 0
+        """Accepted events that take the time of their receipt, since theirs is too old or cannot be read."""
+
+    async def enqueue_all(
+        self, entries: Iterable[ImportEntry], on_batch: Callable[[list[ImportEntry]], None]
+    ) -> None:
+        """Offer every entry.
+
+        Args:
+            entries: in the order of the file.
+            after_lot: called with each lot once it is durable.
+
+        Raises:
+            EnqueueFailed: the queue takes nothing; what was offered before stays.
+        """
+        remaining = iter(entries)
+        while lot := list(islice(remaining, MAX_CONCURRENT)):
+            self.outcomes.update(await asyncio.gather(*map(self._enqueue, lot)))
+            on_batch(lot)
+
+    async def _enqueue(self, entry: ImportEntry) -> str:
+        if entry.body is None:
+            return entry.skip_reason or "not an event"
+        body = entry.body if self._shift is None else shift_timestamp(entry.body, self._shift)
+        verdict = validate_event(body)
+        if isinstance(verdict, RejectionReason):
+            await self._queue.count_rejected(
+                self._key.workspace_id, self._key.id, IngestEndpoint.TRACK, verdict, self._clock()
+            )
+            return verdict.value
+        arrival = self._build_arrival(entry, body, verdict)
+        offer = await self._queue.offer(arrival)
+        if offer is EnqueueResult.QUEUED:
+            self.retimed += resolve_event_time(body.get("timestamp"), arrival.received_at)[1] == REPLACED
+        return offer.value
+
+    def _build_arrival(self, entry: ImportEntry, body: object, verdict: ValidatedEvent) -> ReceivedEvent:
+        event_id = verdict.event_id or entry.event_id
+        return ReceivedEvent(
+            workspace_id=self._key.workspace_id,
+            key_id=self._key.id,
+            channel=IngestEndpoint.TRACK,
+            event_id=event_id or str(new_id()),
+            claimed=event_id is not None,
+            received_at=self._clock(),
+            body=orjson.dumps(body),
+            user_agent=entry.user_agent,
+            address=entry.address,
+            headers=entry.headers,
+        )

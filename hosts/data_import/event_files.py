@@ -1,0 +1,102 @@
+"""Files of events: NDJSON, CSV and Parquet, one `/track` body per line or row.
+
+In CSV and Parquet a column ``properties.plan`` is the field ``plan`` of ``properties``. Empty cells
+are absent fields. A row without an event id gets one of the file's digest and its number.
+"""
+
+import json
+from collections.abc import Iterator
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from hosts.data_import.entries import ImportEntry
+from service_core.kernel.errors import StartupError
+
+ROWS_PER_BATCH: Final = 10_000
+FORMATS: Final = (".ndjson", ".jsonl", ".csv", ".parquet")
+
+
+def sha256_of_file(path: Path) -> str:
+    """SHA-256 of a file, in hex: the name an import remembers it by."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def read_event_file(path: Path, digest: str) -> Iterator[ImportEntry]:
+    """The entries of a file of events, in order.
+
+    Raises:
+        StartupError: a format that is not known, or a file that cannot be read as it.
+    """
+    suffix = path.suffix.lower()
+    if suffix in {".ndjson", ".jsonl"}:
+        return _assign_event_ids(_read_ndjson(path), digest)
+    if suffix in {".csv", ".parquet"}:
+        return _assign_event_ids(_read_table(path), digest)
+    raise StartupError(f"{path.name}: known formats are {', '.join(FORMATS)}. Rename or convert the file.")
+
+
+def _assign_event_ids(entries: Iterator[ImportEntry], digest: str) -> Iterator[ImportEntry]:
+    for number, entry in enumerate(entries):
+        yield ImportEntry(
+            entry.body, entry.skip_reason, f"import:{digest[:32]}:{number}", byte_count=entry.byte_count
+        )
+
+
+def _read_ndjson(path: Path) -> Iterator[ImportEntry]:
+    with path.open("rb") as file:
+        for line in file:
+            if line.isspace():
+                yield ImportEntry(None, "empty line", byte_count=len(line))
+                continue
+            try:
+                body = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                body = None
+            skipped = None if isinstance(body, dict) else "invalid_json"
+            yield ImportEntry(body if skipped is None else None, skipped, byte_count=len(line))
+
+
+def _read_table(path: Path) -> Iterator[ImportEntry]:
+    import polars as pl  # noqa: PLC0415 - only these two formats need it
+
+    try:
+        frame = (
+            pl.scan_csv(path, infer_schema=False) if path.suffix.lower() == ".csv" else pl.scan_parquet(path)
+        )
+        height = frame.select(pl.len()).collect().item()
+        share = path.stat().st_size / max(1, height)
+        for start in range(0, height, ROWS_PER_BATCH):
+            for row in frame.slice(start, ROWS_PER_BATCH).collect().iter_rows(named=True):
+                yield ImportEntry(_row_to_body(row), byte_count=int(share))
+    except pl.exceptions.PolarsError as fault:
+        raise StartupError(f"{path.name} cannot be read: {fault}") from None
+
+
+def _row_to_body(row: dict[str, Any]) -> dict[str, Any]:
+    """A flat row as a body; cells that are JSON objects or lists are read as such."""
+    body: dict[str, Any] = {}
+    for column, cell in row.items():
+        if cell is None or cell == "":
+            continue
+        *outer, name = column.split(".")
+        target = body
+        for step in outer:
+            target = target.setdefault(step, {})
+            if not isinstance(target, dict):
+                break
+        else:
+            target[name] = _parse_cell(cell)
+    return body
+
+
+def _parse_cell(cell: Any) -> Any:
+    if isinstance(cell, str) and cell[:1] in {"{", "["}:
+        try:
+            return json.loads(cell)
+        except ValueError:
+            return cell
+    return cell.isoformat() if hasattr(cell, "isoformat") else cell

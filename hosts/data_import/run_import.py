@@ -1,0 +1,146 @@
+"""One import from file to event store: where it goes, where it stopped, how far it is."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.ports import Ports, start_adapters
+from hosts.consumer_lock import try_consumer_lock
+from hosts.data_import.checkpoint import ImportCheckpoint
+from hosts.data_import.enqueue import EventImporter
+from hosts.data_import.entries import ImportEntry
+from hosts.data_import.time_shift import time_shift_to
+from hosts.ingest.error_answers import describe_queue_failure
+from hosts.worker.consumer import build_pipeline, drain_queue
+from service_core.access.models import Credential, CredentialKind
+from service_core.access.ports import CredentialStore
+from service_core.ingestion.ports import EnqueueFailed, IngestQueue
+from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import IngestSettings
+
+POLL_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ImportTask:
+    """What to import.
+
+    Attributes:
+        config: settings file of the deployment.
+        digest: name of the file's content.
+        entries: reads the file from its start; called once more to find the newest timestamp.
+        shift_to_now: move the newest event to now.
+        workspace: public id; None when there is only one.
+    """
+
+    config: Path
+    digest: str
+    entries: Callable[[], Iterable[ImportEntry]]
+    shift_to_now: bool = False
+    workspace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What became of the entries.
+
+    Attributes:
+        counts: entries by outcome.
+        before: how many an earlier run had brought in already.
+        retimed: accepted ones that take the time of their receipt.
+    """
+
+    counts: Counter[str]
+    previously_imported: int
+    received_now: int
+
+
+async def import_events(
+    task: ImportTask, on_bytes_read: Callable[[int], None], on_waiting: Callable[[int], None]
+) -> ImportResult:
+    """Offer every entry that is not in yet, then see the queue empty.
+
+    When `touchpoint serve` runs, its consumer stores the events; otherwise this does.
+
+    Args:
+        task: what to import.
+        progress: told the bytes of each lot once it is durable.
+        storing: told how many events wait to be stored.
+
+    Raises:
+        StartupError: the deployment cannot be used, or the queue takes no more.
+    """
+    folder = settings_folder(task.config)
+    settings = load_settings(task.config)
+    ports = Ports(settings, folder, load_installed_registry(), system_clock)
+    async with start_adapters([ports.workspace, ports.queue]):
+        key = await find_write_key(ports.workspace, task.workspace)
+        bookmark = ImportCheckpoint(folder, f"{task.digest}:{key.workspace_id}")
+        shift = time_shift_to(system_clock(), task.entries()) if task.shift_to_now else None
+        importer = EventImporter(ports.queue, key, system_clock, shift)
+        before = bookmark.done
+        remaining = iter(task.entries())
+        on_bytes_read(sum(entry.byte_count for entry in islice(remaining, before)))
+
+        def after_lot(lot: list[ImportEntry]) -> None:
+            bookmark.advance(len(lot))
+            on_bytes_read(sum(entry.byte_count for entry in lot))
+
+        try:
+            await importer.enqueue_all(remaining, after_lot)
+        except EnqueueFailed as failure:
+            raise StartupError(
+                f"The queue takes no more events: {describe_queue_failure(failure)}. What came before is kept; run the command again "
+                "once that is mended."
+            ) from failure
+        await _wait_until_stored(ports, settings.ingest, folder, on_waiting)
+        return ImportResult(importer.outcomes, before, importer.retimed)
+
+
+async def find_write_key(directory: CredentialStore, public_id: str | None) -> Credential:
+    """The live write key an import goes under.
+
+    Raises:
+        StartupError: no workspace, several without a choice, or one without a write key.
+    """
+    workspaces = [w for w in await directory.list_workspaces() if public_id in {None, w.public_id}]
+    if len(workspaces) != 1:
+        raise StartupError("Name one workspace with --workspace; `touchpoint key list` shows them.")
+    for credential in await directory.list_keys(workspaces[0].id):
+        if credential.kind is CredentialKind.WRITE and credential.revoked_at is None:
+            return credential
+    raise StartupError(f"{workspaces[0].name} has no write key. `touchpoint key regenerate write` makes one.")
+
+
+async def _wait_until_stored(
+    ports: Ports, settings: IngestSettings, folder: Path, on_waiting: Callable[[int], None]
+) -> None:
+    """Store what waits, or watch the running service store it."""
+    with try_consumer_lock(folder) as consuming:
+        if not consuming:
+            await _poll_until_empty(ports.queue, on_waiting)
+            return
+        async with start_adapters([ports.events, ports.devices, ports.geo, ports.domains]):
+            waiting = (await ports.queue.state()).waiting_count
+            on_waiting(waiting)
+
+            def moved(count: int) -> None:
+                nonlocal waiting
+                waiting -= count
+                on_waiting(waiting)
+
+            await drain_queue(build_pipeline(ports, settings), moved)
+
+
+async def _poll_until_empty(queue: IngestQueue, on_waiting: Callable[[int], None]) -> None:
+    while waiting := (await queue.state()).waiting_count:
+        on_waiting(waiting)
+        await asyncio.sleep(POLL_SECONDS)
+    on_waiting(0)

@@ -1,0 +1,26 @@
+"""Old recordings moved into the present: the newest event becomes now, distances stay."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hosts.data_import.entries import ImportEntry
+from service_core.ingestion.event_time import parse_client_time
+
+
+def time_shift_to(now: datetime, entries: Iterable[ImportEntry]) -> timedelta:
+    """How far to move the entries so that the newest lies at ``now``; nothing without timestamps."""
+    found = [
+        instant for entry in entries if entry.body and (instant := _parse_timestamp(entry.body)) is not None
+    ]
+    return now - max(found) if found else timedelta(0)
+
+
+def shift_timestamp(body: Mapping[str, Any], shift: timedelta) -> Mapping[str, Any]:
+    """The body with its timestamp moved."""
+    instant = _parse_timestamp(body)
+    return body if instant is None else {**body, "timestamp": (instant + shift).astimezone(UTC).isoformat()}
+
+
+def _parse_timestamp(body: Mapping[str, Any]) -> datetime | None:
+    return parse_client_time(body.get("timestamp"))

@@ -1,0 +1,49 @@
+"""The link host over the ports of a deployment."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from hosts.composition.ports import Ports, start_adapters
+from hosts.edge.app import RedirectDependencies, ResolveClientAddress
+from hosts.edge.app_associations import build_association_files
+from hosts.edge.click_writer import ClickWriter
+from service_core.kernel.settings import Settings
+from service_core.workspace.links.clicks import ClickEnricher
+from service_core.workspace.links.domains.resource import is_verified_link_host
+from service_core.workspace.links.redirect_lookup import CachedRedirects, DatabaseRedirects
+from service_core.workspace.links.resource import shared_link_domain
+
+
+@asynccontextmanager
+async def open_redirect_dependencies(
+    settings: Settings, ports: Ports, client: ResolveClientAddress
+) -> AsyncIterator[RedirectDependencies | None]:
+    """What the link host stands on while it serves; None in a deployment without a link domain.
+
+    Args:
+        settings: the deployment.
+        ports: its ports, the workspace store running.
+        client: finds the client's address.
+    """
+    domain = shared_link_domain(settings)
+    if domain is None:
+        yield None
+        return
+    async with start_adapters([ports.edge, ports.geo, ports.devices]):
+        await asyncio.to_thread(ports.devices.parse, "Mozilla/5.0")  # what it loads, no click waits for
+        recorder = ClickWriter(ports.workspace)
+        try:
+            yield RedirectDependencies(
+                host=domain.host,
+                is_link_domain=partial(is_verified_link_host, ports.workspace),
+                routes=CachedRedirects(DatabaseRedirects(ports.workspace), ports.edge),
+                enricher=ClickEnricher(ports.devices, ports.geo),
+                click_writer=recorder,
+                clock=ports.clock,
+                resolve_client_address=client,
+                association_files=build_association_files(settings.links),
+            )
+        finally:
+            await recorder.aclose()

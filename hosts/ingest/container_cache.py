@@ -1,0 +1,35 @@
+"""Containers of the moment: every page that opens asks for one, and few change in a day."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from service_core.changes.ports import Transactions
+from service_core.ingestion.lru_cache import LruCache
+from service_core.workspace.scripts.build_container import build_container
+
+MAX_AGE_SECONDS: Final = 1.0
+_MAX_ENTRIES: Final = 500
+
+
+class ContainerCache:
+    """Remembers the container of each workspace for a second.
+
+    Args:
+        units: where approved scripts are read.
+        clock: seconds, from any point.
+    """
+
+    def __init__(self, units: Transactions, clock: Callable[[], float] = time.monotonic) -> None:
+        self._units = units
+        self._clock = clock
+        self._kept: LruCache[UUID, tuple[float, Mapping[str, Any]]] = LruCache(_MAX_ENTRIES)
+
+    async def get(self, workspace_id: UUID) -> Mapping[str, Any]:
+        """The container of a workspace, as it was a second ago at the earliest."""
+        known = self._kept.get(workspace_id)
+        if known is None or self._clock() > known[0]:
+            known = self._clock() + MAX_AGE_SECONDS, await build_container(self._units, workspace_id)
+            self._kept.put(workspace_id, known)
+        return known[1]

@@ -1,0 +1,65 @@
+"""What is answered and told when a request to the ingest host fails."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import uuid4
+
+from service_core.ingestion import track
+from service_core.ingestion.ports import EnqueueFailed
+from service_core.ingestion.track import IngestResponse
+from service_core.kernel.errors import ServiceUnavailable
+
+_TOO_SLOW: Final = IngestResponse(408, {"error": "Request body took too long"}, {"connection": "close"})
+
+_LOG_INTERVAL_SECONDS: Final = 10.0
+"""Seconds between two lines about events that the queue refuses: there may be thousands a second."""
+
+_log = logging.getLogger("touchpoint.ingest")
+
+
+def answer_for_error(fault: Exception) -> IngestResponse:
+    """What failed is told with its id; of a store that is away, thousands of times a second, its kind is enough."""
+    if isinstance(fault, TimeoutError):
+        return _TOO_SLOW
+    error_id = uuid4()
+    away = isinstance(fault, ServiceUnavailable)
+    told = {"error_id": str(error_id), "fault": type(fault).__name__}
+    _log.error("request failed", exc_info=None if away else fault, extra=told)
+    return track.server_error_response(error_id)
+
+
+class QueueFailureLog:
+    """Tells the log of events the queue does not take: of the first at once, of those after it together.
+
+    Args:
+        clock: seconds, from any point.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._events = 0
+        self._next = float("-inf")
+
+    def record(self, failure: EnqueueFailed) -> None:
+        """One more was refused."""
+        self._events += 1
+        now = self._clock()
+        if now < self._next:
+            return
+        _log.error(
+            "the queue takes no events; they are refused",
+            extra={"events": self._events, "reason": describe_queue_failure(failure)},
+        )
+        self._events, self._next = 0, now + _LOG_INTERVAL_SECONDS
+
+
+def describe_queue_failure(failure: EnqueueFailed) -> str:
+    """Why the queue did not take an event, for whoever runs the service."""
+    if failure.__cause__ is None:
+        return "too many wait already"
+    first: BaseException = failure
+    while first.__cause__ is not None:
+        first = first.__cause__
+    return f"{type(first).__name__}: {first}"

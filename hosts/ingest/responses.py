@@ -1,0 +1,19 @@
+"""An answer as it is sent by the routes beside `/track`."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from hosts.request_smuggling import Send
+from service_core.ingestion.track import IngestResponse
+
+
+async def send_answer(send: Send, answer: IngestResponse, headers: Mapping[str, str]) -> None:
+    """Send an answer, with further headers; nobody may keep it."""
+    body = b"" if answer.body is None else orjson.dumps(answer.body)
+    written = {**headers, **answer.headers, "cache-control": "no-store"}
+    if body:
+        written |= {"content-type": "application/json", "content-length": str(len(body))}
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in written.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,66 @@
+"""`GET /t.js`: the script of web pages (contract 11.1), put together from the files in ``script`` and kept.
+
+It is written to be read. What is sent leaves out lines that only comment, and the indentation: no text of the
+script goes over several lines.
+"""
+
+import gzip
+import hashlib
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from hosts.request_smuggling import Scope, Send
+
+PATH: Final = "/t.js"
+PARTS: Final = ("settings", "cookies", "visit", "sending", "events", "pixels", "container", "start")
+"""In the order they run; they share one scope."""
+
+_HEADERS: Final = (
+    (b"content-type", b"text/javascript; charset=utf-8"),
+    (b"cache-control", b"public, max-age=3600"),
+    (b"vary", b"Accept-Encoding"),
+    (b"access-control-allow-origin", b"*"),
+    (b"cross-origin-resource-policy", b"cross-origin"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+class _CachedScript(NamedTuple):
+    tag: bytes
+    plain: bytes
+    compressed: bytes
+
+
+async def send_tracker_script(scope: Scope, send: Send) -> None:
+    """Answer a request for the script."""
+    headers = dict(scope["headers"])
+    kept, method = _cached_script(), scope["method"]
+    status, body, further = 200, kept.plain, [(b"etag", kept.tag)]
+    if method not in {"GET", "HEAD"}:
+        status, body, further = 405, b"", [(b"allow", b"GET, HEAD")]
+    elif kept.tag in headers.get(b"if-none-match", b""):
+        status, body = 304, b""
+    elif b"gzip" in headers.get(b"accept-encoding", b""):
+        body = kept.compressed
+        further.append((b"content-encoding", b"gzip"))
+    if status != 304:  # noqa: PLR2004 - it has no body to tell the length of
+        further.append((b"content-length", b"%d" % len(body)))
+    await send({"type": "http.response.start", "status": status, "headers": [*_HEADERS, *further]})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
+
+
+def tracker_script() -> str:
+    """The script as pages get it."""
+    folder = files("hosts.ingest") / "script"
+    lines = [line.strip() for part in PARTS for line in (folder / f"{part}.js").read_text().splitlines()]
+    kept = "\n".join(line for line in lines if line and not line.startswith("//"))
+    return f'(() => {{\n"use strict";\n{kept}\n}})();\n'
+
+
+@lru_cache(maxsize=1)
+def _cached_script() -> _CachedScript:
+    """Made for the first page that asks, not at the start."""
+    plain = tracker_script().encode()
+    tag = f'"{hashlib.sha256(plain).hexdigest()[:16]}"'.encode()
+    return _CachedScript(tag, plain, gzip.compress(plain, mtime=0))

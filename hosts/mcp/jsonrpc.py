@@ -1,0 +1,76 @@
+"""JSON-RPC 2.0, as one message in and one out (contract 9)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+
+JsonRpcId = str | int | None
+
+
+class JsonRpcError(Exception):
+    """An error of the protocol.
+
+    Attributes:
+        id: of the request, when it could be read.
+    """
+
+    def __init__(self, code: int, message: str, id_: JsonRpcId = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.id = id_
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRpcRequest:
+    """A request: it has an id, and is answered."""
+
+    id: str | int
+    method: str
+    params: Mapping[str, Any]
+
+
+def parse_request(body: bytes) -> JsonRpcRequest | None:
+    """The request in a body; None for what is not answered: a notification, or an answer to us.
+
+    Raises:
+        Fault: no JSON, no message, a batch, or parameters that are no object.
+    """
+    try:
+        message = orjson.loads(body)
+    except ValueError:
+        raise JsonRpcError(PARSE_ERROR, "The body must be JSON") from None
+    if isinstance(message, list):
+        raise JsonRpcError(INVALID_REQUEST, "Batches are not taken: send one message at a time")
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise JsonRpcError(INVALID_REQUEST, "The body must be a JSON-RPC 2.0 message")
+    method = message.get("method")
+    if "id" not in message if isinstance(method, str) else "result" in message or "error" in message:
+        return None
+    id_ = message.get("id")
+    if not isinstance(method, str) or not isinstance(id_, str | int) or isinstance(id_, bool):
+        raise JsonRpcError(
+            INVALID_REQUEST, "A request has a method, and an id that is a string or an integer"
+        )
+    params = message.get("params", {})
+    if not isinstance(params, dict):
+        raise JsonRpcError(INVALID_PARAMS, "params must be an object", id_)
+    return JsonRpcRequest(id_, method, params)
+
+
+def render_result(id_: JsonRpcId, result: Any) -> bytes:
+    """The answer to a request."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "result": result})
+
+
+def render_error(fault: JsonRpcError) -> bytes:
+    """The error in its place."""
+    error = {"code": fault.code, "message": fault.message}
+    return orjson.dumps({"jsonrpc": "2.0", "id": fault.id, "error": error})

@@ -1,0 +1,136 @@
+"""Adapters with what they do counted and timed; the ports and those who use them know nothing of it."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
+from hosts.composition.container import PORTS
+from hosts.monitoring import prometheus_metrics
+from service_core.ingestion.ports import EnqueueResult, EventStore
+
+AsyncMethod = Callable[..., Awaitable[Any]]
+
+READ_METHODS: Final = awaitable_methods(*(port for port in PORTS["events"] if port is not EventStore))
+"""Questions to the event store that are timed: whatever its ports ask, but for the side that writes."""
+
+
+def instrument_adapter(port: str, adapter: Any) -> Any:
+    """The adapter, watched; those of other ports are given back as they are."""
+    watches = _WRAPPERS.get(port, {})
+    methods = {name: around(getattr(adapter, name), name) for name, around in watches.items()}
+    return WrappedAdapter(adapter, methods) if methods else adapter
+
+
+def _count_offer(offer: AsyncMethod, _: str) -> AsyncMethod:
+    async def counted(arrival: Any) -> Any:
+        try:
+            outcome = await offer(arrival)
+        except Exception:
+            prometheus_metrics.OFFERED_EVENTS.labels("failed").inc()
+            raise
+        prometheus_metrics.OFFERED_EVENTS.labels(outcome.value).inc()
+        return outcome
+
+    return counted
+
+
+def _count_offers(offer_all: AsyncMethod, _: str) -> AsyncMethod:
+    async def counted(arrivals: Any) -> Any:
+        try:
+            outcomes = await offer_all(arrivals)
+        except Exception:
+            prometheus_metrics.OFFERED_EVENTS.labels("failed").inc(len(arrivals))
+            raise
+        for outcome in outcomes:
+            prometheus_metrics.OFFERED_EVENTS.labels(
+                outcome.value if isinstance(outcome, EnqueueResult) else "failed"
+            ).inc()
+        return outcomes
+
+    return counted
+
+
+def _count_rejections(reject: AsyncMethod, _: str) -> AsyncMethod:
+    async def counted(
+        workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime, *, events: int = 1
+    ) -> Any:
+        prometheus_metrics.OFFERED_EVENTS.labels(f"rejected_{reason.value}").inc(events)
+        return await reject(workspace_id, key_id, channel, reason, at, events=events)
+
+    return counted
+
+
+def _count_duplicates(repeat: AsyncMethod, _: str) -> AsyncMethod:
+    async def counted(*known: Any) -> Any:
+        prometheus_metrics.OFFERED_EVENTS.labels(EnqueueResult.DUPLICATE.value).inc()
+        return await repeat(*known)
+
+    return counted
+
+
+def _count_deleted_quarantine(forget: AsyncMethod, _: str) -> AsyncMethod:
+    async def counted(before: datetime) -> Any:
+        gone = await forget(before)
+        prometheus_metrics.QUARANTINE_DELETED.inc(sum(gone.values()))
+        return gone
+
+    return counted
+
+
+def _measure_queue_lag(state: AsyncMethod, _: str) -> AsyncMethod:
+    async def counted() -> Any:
+        seen = await state()
+        prometheus_metrics.QUEUED_EVENTS.set(seen.waiting)
+        oldest = seen.oldest_received_at
+        prometheus_metrics.QUEUE_AGE.set(_seconds_since(oldest) if oldest else 0)
+        return seen
+
+    return counted
+
+
+def _time_append(append: AsyncMethod, _: str) -> AsyncMethod:
+    async def counted(events: Any) -> Any:
+        with prometheus_metrics.APPEND_SECONDS.time():
+            new = await append(events)
+        prometheus_metrics.STORED_EVENTS.inc(new)
+        if events:
+            prometheus_metrics.CONSUMER_LAG_SECONDS.observe(
+                _seconds_since(min(event.received_at for event in events))
+            )
+        return new
+
+    return counted
+
+
+def _time_read(read: AsyncMethod, name: str) -> AsyncMethod:
+    async def timed(*given: Any, **named: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            answer = await read(*given, **named)
+        except Exception as fault:
+            prometheus_metrics.READ_ERRORS.labels(name, type(fault).__name__).inc()
+            raise
+        prometheus_metrics.READ_SECONDS.labels(name).observe(time.perf_counter() - began)
+        return answer
+
+    return timed
+
+
+def _seconds_since(moment: datetime) -> float:
+    return max(0.0, (datetime.now(UTC) - moment).total_seconds())
+
+
+_WRAPPERS: Final[Mapping[str, Mapping[str, Callable[[AsyncMethod, str], AsyncMethod]]]] = {
+    "queue": {
+        "offer": _count_offer,
+        "offer_all": _count_offers,
+        "reject": _count_rejections,
+        "repeat": _count_duplicates,
+        "forget": _count_deleted_quarantine,
+        "state": _measure_queue_lag,
+    },
+    "events": {"append": _time_append, **dict.fromkeys(READ_METHODS, _time_read)},
+}
+"""Port -> method -> what is put around it."""

@@ -1,0 +1,41 @@
+"""Requests by route template and status; a path is never a label, so nobody can make labels up."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from hosts.monitoring import prometheus_metrics
+from hosts.request_smuggling import App, Message, Receive, Scope, Send
+
+OTHER_METHOD: Final = "(other)"
+"""The route of what belongs to no operation: pages, unknown paths."""
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def count_requests(app: App, host: str, route_template: Callable[[str, str], str | None]) -> App:
+    """``app``, counted; see `hosts.monitoring.counted`."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        method = scope["method"]
+        route = route_template(method, scope["path"]) or OTHER_METHOD
+        try:
+            await app(scope, receive, told)
+        finally:
+            prometheus_metrics.REQUESTS.labels(
+                host, method if method in _METHODS else OTHER_METHOD, route, status
+            ).inc()
+            prometheus_metrics.REQUEST_SECONDS.labels(host, route).observe(time.perf_counter() - began)
+
+    return application

@@ -1,0 +1,95 @@
+"""A guard in front of every application: what two servers could read differently is refused.
+
+No server in use refuses all of these by itself. The answer closes the connection, so bytes that
+follow are never read as another request.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, Final
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_SINGLE_HEADERS: Final = frozenset(
+    {b"host", b"content-length", b"transfer-encoding", b"authorization", b"x-api-key"}
+)
+_BODY: Final = b'{"error":"Malformed request"}'
+_HEADERS: Final = [
+    (b"content-type", b"application/json"),
+    (b"content-length", str(len(_BODY)).encode()),
+    (b"access-control-allow-origin", b"*"),
+    (b"cache-control", b"no-store"),
+    (b"connection", b"close"),
+]
+
+
+def reject_ambiguous_requests(app: App) -> App:
+    """``app`` behind the guard."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+        elif is_unambiguous(scope):
+            await _run_and_answer_broken_bodies(app, scope, receive, send)
+        else:
+            await send_malformed_request(scope, send)
+
+    return application
+
+
+async def _run_and_answer_broken_bodies(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    """Run ``app``; a request it leaves without an answer, because its body broke off, is refused.
+
+    granian makes a 500 of its own of such a request; to a client that is gone it makes no difference.
+    """
+    started = False
+
+    async def watched(message: Message) -> None:
+        nonlocal started
+        started = True
+        await send(message)
+
+    await app(scope, receive, watched)
+    if not started:
+        await send_malformed_request(scope, send)
+
+
+async def send_malformed_request(scope: Scope, send: Send) -> None:
+    """Answer a request that is not clear, and end its connection."""
+    # HTTP/2 knows no connection header: a stream ends by itself.
+    headers = _HEADERS if scope.get("http_version", "1.1").startswith("1") else _HEADERS[:-1]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": _BODY})
+
+
+def is_unambiguous(scope: Scope) -> bool:
+    """Whether a request can be read in one way only: its length, its host, its credential, its lines."""
+    headers = scope["headers"]
+    once = dict(headers)
+    if len(once) < len(headers) and _repeats_single_header(headers):
+        return False
+    if _contains_line_break(b"".join(once.values())):  # one search in all of them: this runs for every event
+        return False
+    length, coding = once.get(b"content-length"), once.get(b"transfer-encoding")
+    if length is not None and (coding is not None or not length.isdigit()):
+        return False
+    if coding is not None and coding.strip().lower() != b"chunked":
+        return False
+    return bool(once.get(b"host")) or scope.get("http_version", "1.1") != "1.1"
+
+
+def _repeats_single_header(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether a header that may stand once stands twice, or a repeated one holds what none may."""
+    seen: set[bytes] = set()
+    for name, value in headers:
+        if (name in seen and name in _SINGLE_HEADERS) or _contains_line_break(value):
+            return True
+        seen.add(name)
+    return False
+
+
+def _contains_line_break(value: bytes) -> bool:
+    return b"\r" in value or b"\n" in value or b"\0" in value

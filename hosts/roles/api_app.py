@@ -1,0 +1,24 @@
+"""What the role ``api`` answers; it loads the web framework, which no other role needs."""
+
+from hosts.client_address import ClientAddress
+from hosts.composition.compose import Service
+from hosts.http.app import create_api_app
+from hosts.mcp.app import create_mcp_blueprint
+from hosts.oauth.app import create_oauth_blueprint
+from hosts.request_smuggling import App
+from hosts.web.documentation import create_documentation_blueprint
+from hosts.web.pages import create_entrance_blueprint, create_web_blueprint
+from service_core.documentation.site import Documentation
+
+
+def create_api_host_app(service: Service) -> App:
+    """Everything the API's address answers: pages where a page stands, the gateway everywhere else."""
+    addresses = ClientAddress(service.settings.ingest.trusted_proxies)
+    shown = [
+        create_entrance_blueprint(service),
+        create_web_blueprint(service, addresses),
+        create_oauth_blueprint(service, addresses),
+        create_mcp_blueprint(service, addresses),
+        create_documentation_blueprint(service.component(Documentation)),
+    ]
+    return create_api_app(service.dispatch, addresses=addresses, pages=shown)

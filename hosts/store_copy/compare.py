@@ -1,0 +1,117 @@
+"""Asking both stores for every metric of the catalog, by workspace and month: a move is done when they agree."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from hosts.store_copy.copy_events import Store, build_scan, count_events
+from hosts.store_copy.spans import split_into_months
+from service_core.access.models import Workspace
+from service_core.access.reader import read_only_caller
+from service_core.analytics.attribution.models import AttributionSettings
+from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.query.models import MetricQuery
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.sources import EventSource
+from service_core.extensions.registry import Registry
+from service_core.ingestion.ports import QueueState
+from service_core.kernel.availability import Measurement, Unavailable
+from service_core.kernel.time_ranges import ResolvedRange, TimeRange
+
+METRICS_PER_QUERY: Final = 25
+"""Metrics of one question."""
+
+EVENT_COUNT: Final = "events of everybody, bots included"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the two stores say differently.
+
+    Attributes:
+        workspace: its public id.
+        month: as in ``2026-07``, of the workspace's zone.
+        what: id of the metric, with what was included besides.
+        source, target: what each of them says.
+    """
+
+    workspace: str
+    month: str
+    metric: str
+    source: str
+    target: str
+
+
+class _EmptyQueue:
+    """The queue as it is for a comparison: nothing waits, so everything is asked of the stores."""
+
+    async def state(self) -> QueueState:
+        return QueueState(waiting_count=0, oldest_received_at=None)
+
+
+async def find_differences(
+    workspace: Workspace,
+    source: Store,
+    target: Store,
+    registry: Registry,
+    *,
+    now: datetime,
+    on_month: Callable[[str], None] = lambda _: None,
+) -> AsyncIterator[Difference]:
+    """Everything the two stores say differently of a workspace.
+
+    Args:
+        workspace: whose events.
+        source: where they were.
+        target: where they are.
+        registry: the metrics, those of plugins included.
+        now: the instant both are asked at.
+        told: hears each month before it is compared.
+    """
+    for month, span in await _months_with_events(workspace, source, target):
+        on_month(month)
+        before = await _measure_month(workspace, source, registry, span, now)
+        after = await _measure_month(workspace, target, registry, span, now)
+        for what, value in before.items():
+            if value != after[what]:
+                yield Difference(workspace.public_id, month, what, value, after[what])
+
+
+async def _months_with_events(workspace: Workspace, *stores: Store) -> list[tuple[str, TimeRange]]:
+    """The months in which either store has events."""
+    found = [bounds for store in stores if (bounds := await store.event_time_range(workspace.id))]
+    if not found:
+        return []
+    first, last = min(first for first, _ in found), max(last for _, last in found)
+    return list(split_into_months(first, last, workspace.zone))
+
+
+async def _measure_month(
+    workspace: Workspace, store: Store, registry: Registry, span: TimeRange, now: datetime
+) -> Mapping[str, str]:
+    """What a store says of a month: the number of events, and every metric without and with bots."""
+    told = {EVENT_COUNT: str(await count_events(store, build_scan(workspace, span)))}
+    questions = MetricQueries(registry.catalog, (EventSource(store, store, _EmptyQueue(), registry.models),))
+    who = read_only_caller(workspace, now, "Comparison")
+    credit = credit_rule_for(registry.models, AttributionSettings.workspace_default(workspace))
+    metrics = tuple(registry.catalog.metrics)
+    for ids in (
+        metrics[start : start + METRICS_PER_QUERY] for start in range(0, len(metrics), METRICS_PER_QUERY)
+    ):
+        for bots in (False, True):
+            asked = MetricQuery(
+                ids,
+                ResolvedRange(span, workspace.zone, now),
+                credit_rule=credit,
+                default_credit_rule=credit,
+                include_bots=bots,
+            )
+            (row,) = (await questions.execute(who, asked)).rows
+            names = (f"{id_} with bots" if bots else id_ for id_ in ids)
+            told |= dict(zip(names, map(_format_reading, row.values), strict=True))
+    return told
+
+
+def _format_reading(reading: Measurement) -> str:
+    return reading.reason.value if isinstance(reading, Unavailable) else str(reading.value)

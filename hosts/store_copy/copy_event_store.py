@@ -1,0 +1,97 @@
+"""A move of events from URL to URL: those of every workspace copied, then compared."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.ports import Ports, start_adapters
+from hosts.consumer_lock import try_consumer_lock
+from hosts.store_copy.compare import Difference, find_differences
+from hosts.store_copy.copy_events import Store, build_scan, copy_workspace_events, count_events
+from service_core.access.models import Workspace
+from service_core.changes.ports import Transactions
+from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError
+from service_core.kernel.time_ranges import TimeRange
+from service_core.workspace.identity.models import RevokedIdentityLink
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProgress:
+    """Who hears how far a move is.
+
+    Attributes:
+        copying: of a workspace, its events in the source and how many more are there.
+        comparing: of a workspace, the month that is compared now.
+    """
+
+    on_copied: Callable[[Workspace, int, int], None]
+    on_compared: Callable[[Workspace, str], None]
+
+
+async def copy_event_store(
+    config: Path, source_url: str | None, target_url: str, progress: CopyProgress
+) -> list[Difference]:
+    """Bring the events of every workspace of a deployment from one store into another.
+
+    Args:
+        config: settings file of the deployment.
+        source_url: where they are; None for the store of the settings.
+        target_url: where they shall be.
+        watching: hears how far it is.
+
+    Returns:
+        What the two say differently; none when the move is done.
+
+    Raises:
+        StartupError: the deployment consumes, or a store cannot be opened.
+    """
+    folder = settings_folder(config)
+    settings, registry = load_settings(config), load_installed_registry()
+    origin = source_url or settings.storage.events
+    if origin == target_url:
+        raise StartupError("Both URLs are the same. Name the new store with --to.")
+    with try_consumer_lock(folder) as nobody_consumes:
+        if not nobody_consumes:
+            raise StartupError(
+                "The deployment is running. Stop `touchpoint serve` first; `touchpoint serve --role ingest` may "
+                "go on taking events, which wait in the queue until the move is done."
+            )
+        ports = Ports(settings, folder, registry, system_clock)
+        source: Store = registry.open_adapter("events", origin, folder=folder)
+        target: Store = registry.open_adapter("events", target_url, folder=folder)
+        async with start_adapters([ports.workspace, source, target]):
+            workspaces = await ports.workspace.list_workspaces()
+            for workspace in workspaces:
+                await _copy_workspace(workspace, source, target, ports.workspace, progress)
+            now = system_clock()
+            found: list[Difference] = []
+            for workspace in workspaces:
+                told = partial(progress.on_compared, workspace)
+                found += [
+                    each
+                    async for each in find_differences(
+                        workspace, source, target, registry, now=now, on_month=told
+                    )
+                ]
+    return found
+
+
+async def _copy_workspace(
+    workspace: Workspace, source: Store, target: Store, units: Transactions, progress: CopyProgress
+) -> None:
+    bounds = await source.event_time_range(workspace.id)
+    if bounds is None:
+        return
+    whole = TimeRange(bounds[0], bounds[1] + timedelta.resolution)
+    total = await count_events(source, build_scan(workspace, whole))
+    progress.on_copied(workspace, total, 0)
+    await copy_workspace_events(workspace, source, target, partial(progress.on_copied, workspace, total))
+    async with units.read(workspace.id) as unit:
+        revoked = await unit.resources.list_all(RevokedIdentityLink)
+    for link in revoked:
+        await target.revoke_identity_link(workspace.id, link.name)

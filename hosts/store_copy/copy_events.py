@@ -1,0 +1,82 @@
+"""Copying the events of a workspace, day by day; a day that is there already is not copied again.
+
+Rows keep everything they have, their ingest sequence too. A store takes an event once, so a day that
+was cut short is copied anew and nothing in it is doubled.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Final, Protocol
+
+from hosts.store_copy.spans import split_into_days
+from service_core.access.models import Workspace
+from service_core.analytics.ports import (
+    AggregateReader,
+    ConversionSet,
+    EventPageQuery,
+    EventReader,
+    QueryScope,
+    TouchPathReader,
+)
+from service_core.ingestion.ports import EventStore
+from service_core.kernel.time_ranges import TimeRange
+
+EVENTS_PER_BATCH: Final = 5_000
+"""Events of one append."""
+
+_NO_CONVERSIONS: Final = ConversionSet(frozenset(), any_revenue=False)
+
+
+class Store(EventStore, EventReader, AggregateReader, TouchPathReader, Protocol):
+    """What is asked of either side."""
+
+
+async def copy_workspace_events(
+    workspace: Workspace, source: Store, target: Store, on_copied: Callable[[int], None] = lambda _: None
+) -> None:
+    """Bring every event of a workspace over.
+
+    Args:
+        workspace: whose events.
+        source: is read only.
+        target: may hold a part of them.
+        told: hears how many more events are there, those of earlier runs included.
+    """
+    for span in await days_with_events(workspace, source):
+        scan = build_scan(workspace, span)
+        wanted = await count_events(source, scan)
+        if wanted != await count_events(target, scan):
+            await _copy_day(scan, source, target)
+        on_copied(wanted)
+    await target.maintain()
+
+
+async def days_with_events(workspace: Workspace, source: Store) -> Iterator[TimeRange]:
+    """The days the source has events in, from the first to the last."""
+    bounds = await source.event_time_range(workspace.id)
+    return split_into_days(*bounds) if bounds else iter(())
+
+
+def build_scan(workspace: Workspace, span: TimeRange) -> QueryScope:
+    """Every event of a workspace in a span, those of bots too."""
+    return QueryScope(
+        workspace.id, span, workspace.currency, workspace.timezone, _NO_CONVERSIONS, include_bots=True
+    )
+
+
+async def count_events(store: Store, scan: QueryScope) -> int:
+    """How many events a scan sees."""
+    return (await store.list_events(EventPageQuery(scan, limit=1))).total or 0
+
+
+async def _copy_day(scan: QueryScope, source: Store, target: Store) -> None:
+    after: tuple[datetime, int] | None = None
+    while True:
+        page = await source.list_events(
+            EventPageQuery(scan, EVENTS_PER_BATCH, count_total=False, after=after)
+        )
+        if page.events:
+            await target.append(page.events)
+            after = page.events[-1].timestamp, page.events[-1].seq
+        if not page.has_more:
+            return

@@ -1,0 +1,111 @@
+"""A move of all a workspace store keeps: copied in one transaction, then read again on both sides."""
+
+import hashlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings, settings_folder
+from hosts.composition.ports import start_adapters
+from hosts.consumer_lock import try_consumer_lock
+from service_core.access.ports import RowPage, TransferableStore
+from service_core.kernel.errors import StartupError
+
+_DIGEST_BYTES: Final = 16
+"""Bytes of a fingerprint."""
+
+
+@dataclass(slots=True)
+class StoreContent:
+    """What a store keeps, told by its records in any order.
+
+    Attributes:
+        counts: records of each kind.
+        prints: sums of their fingerprints.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    digests: Counter[str] = field(default_factory=Counter)
+
+    def add(self, page: RowPage) -> None:
+        """Count some records in."""
+        kind, records = page
+        self.counts[kind] += len(records)
+        for record in records:
+            told = hashlib.blake2b(repr(sorted(record.items())).encode(), digest_size=_DIGEST_BYTES)
+            self.digests[kind] += int.from_bytes(told.digest())
+
+
+async def copy_workspace_store(
+    config: Path, source_url: str | None, target_url: str, on_copied: Callable[[str, int], None]
+) -> StoreContent:
+    """Bring all a workspace store keeps into an empty one.
+
+    Args:
+        config: settings file of the deployment.
+        source_url: where it is; None for the store of the settings.
+        target_url: where it shall be.
+        watching: hears of each page the kind of its records and how many.
+
+    Returns:
+        What was moved.
+
+    Raises:
+        StartupError: the deployment consumes, a store cannot be opened or moved, the new one is not empty, or
+            what it keeps afterwards is not the same.
+        StoreUnavailable: a store went away; the new one is as it was.
+    """
+    settings, registry, folder = load_settings(config), load_installed_registry(), settings_folder(config)
+    origin = source_url or settings.storage.workspace
+    if origin == target_url:
+        raise StartupError("Both URLs are the same. Name the new store with --to.")
+    with try_consumer_lock(folder) as nobody_consumes:
+        if not nobody_consumes:
+            raise StartupError("The deployment is running. Stop every `touchpoint serve` of it first.")
+        source, target = (
+            _require_portable(registry.open_adapter("workspace", url, folder=folder))
+            for url in (origin, target_url)
+        )
+        async with start_adapters([source, target]):
+            before = StoreContent()
+            async with aclosing(_read_pages(source, before, on_copied)) as pages:
+                await target.import_rows(pages)
+            after = await _read_content(target)
+    if before != after:
+        kinds = sorted(
+            kind for kind in before.digests | after.digests if before.digests[kind] != after.digests[kind]
+        )
+        raise StartupError(
+            f"The new store says something else of: {', '.join(kinds)}. The present one stays in use. "
+            "Empty the new one before you run the command again."
+        )
+    return before
+
+
+def _require_portable(store: object) -> TransferableStore:
+    if not isinstance(store, TransferableStore):
+        raise StartupError(f"The workspace store of {type(store).__module__} cannot be moved.")
+    return store
+
+
+async def _read_pages(
+    store: TransferableStore,
+    content: StoreContent,
+    on_copied: Callable[[str, int], None] = lambda _kind, _count: None,
+) -> AsyncGenerator[RowPage, None]:
+    async with aclosing(store.export_rows()) as pages:
+        async for page in pages:
+            content.add(page)
+            yield page
+            on_copied(page[0], len(page[1]))
+
+
+async def _read_content(store: TransferableStore) -> StoreContent:
+    content = StoreContent()
+    async for _page in _read_pages(store, content):
+        pass
+    return content

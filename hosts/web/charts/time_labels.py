@@ -1,0 +1,59 @@
+"""Instants on an axis, by the wall clock of the workspace."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from hosts.web.charts.plot_model import Bucket
+
+_BUCKET_SIZES: Final = (
+    (timedelta(hours=2), "hour"),
+    (timedelta(days=2), "day"),
+    (timedelta(days=8), "week"),
+    (timedelta(days=32), "month"),
+    (timedelta.max, "quarter"),
+)
+
+
+def detect_bucket_size(starts: Sequence[datetime]) -> str:
+    """The bucket size of a series, by the distance of its starts: ``hour``, ``day``, ``week``, ``month``, ``quarter``."""
+    distance = min((after - before for before, after in pairwise(starts)), default=timedelta(days=1))
+    return next(size for most, size in _BUCKET_SIZES if distance <= most)
+
+
+def label_bucket(start: datetime, zone: ZoneInfo, size: str, *, partial: bool = False) -> Bucket:
+    """The bucket that starts at an instant.
+
+    Args:
+        start: aware.
+        zone: of the workspace.
+        size: as of `detect_bucket_size`.
+        partial: whether it is cut off or not over yet.
+    """
+    local = start.astimezone(zone)
+    day, month = f"{local.day} {local:%b}", f"{local:%B %Y}"
+    if size == "hour":
+        return Bucket(f"{local:%H:%M}" if local.hour else day, f"{local:%a} {day}, {local:%H:%M}", partial)
+    if size == "month":
+        return Bucket(f"{local:%b %Y}", month, partial)
+    if size == "quarter":
+        quarter = f"Q{(local.month + 2) // 3} {local.year}"
+        return Bucket(quarter, quarter, partial)
+    title = f"{local:%a} {local.day} {month}"
+    return Bucket(day, f"Week of {title}" if size == "week" else title, partial)
+
+
+def format_range(start: datetime, end: datetime, zone: ZoneInfo) -> str:
+    """An inclusive range in words: ``1 to 7 July 2026``, with times unless it is made of whole days."""
+    first, last = start.astimezone(zone), end.astimezone(zone)
+    whole = (first.hour, first.minute) == (0, 0) and (last.hour, last.minute) == (23, 59)
+    if not whole:
+        return f"{first.day} {first:%B %Y, %H:%M} to {last.day} {last:%B %Y, %H:%M}"
+    end_text = f"{last.day} {last:%B %Y}"
+    if first.date() == last.date():
+        return end_text
+    if (first.year, first.month) == (last.year, last.month):
+        return f"{first.day} to {end_text}"
+    return f"{first.day} {first:%B}{f' {first.year}' if first.year != last.year else ''} to {end_text}"

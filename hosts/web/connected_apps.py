@@ -1,0 +1,47 @@
+"""Settings: programs that people let in over OAuth."""
+
+from typing import Final
+from uuid import UUID
+
+from quart import Response
+
+from hosts.web.labels import label_scopes
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import OAuthGrant
+from service_core.access.roles import ROLE_OAUTH_SCOPES, ROLE_PERMISSIONS, Permission
+from service_core.kernel.errors import NotFound
+
+
+async def list_connected_apps(frame: PageContext, public_id: str) -> Response:
+    """The programs a person let in; an owner or admin sees those of everybody."""
+    workspace, member = await frame.workspace(public_id)
+    people = {one.account_id: one for one in await frame.store.list_members(workspace.id)}
+    shown = []
+    for grant in await _visible_grants(frame, member):
+        person = await frame.store.get_account(grant.account_id)
+        role = people[grant.account_id].role
+        shown.append((grant, person, label_scopes(grant.scopes & ROLE_OAUTH_SCOPES[role])))
+    return await frame.render_page("connections.html", workspace=workspace, member=member, shown=shown)
+
+
+async def disconnect_app(frame: PageContext, public_id: str, grant_id: str) -> Response:
+    """Disconnect a program."""
+    _, member = await frame.workspace(public_id)
+    grants = [grant for grant in await _visible_grants(frame, member) if str(grant.id) == grant_id]
+    if not grants:
+        raise NotFound
+    await frame.store.end_grant(UUID(grant_id), frame.clock())
+    return frame.redirect_to(f"/w/{public_id}/connections", done="disconnected")
+
+
+async def _visible_grants(frame: PageContext, member: Member) -> list[OAuthGrant]:
+    if Permission.MANAGE in ROLE_PERMISSIONS[member.role]:
+        return await frame.store.list_grants(member.workspace_id)
+    return await frame.store.list_account_grants(member.account_id, member.workspace_id)
+
+
+PAGES: Final = (
+    Page("GET /w/<public_id>/connections", list_connected_apps),
+    Page("POST /w/<public_id>/connections/<grant_id>", disconnect_app),
+)

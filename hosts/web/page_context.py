@@ -1,0 +1,245 @@
+"""What every page shares: who looks at it, how it is written and where it leads."""
+
+import json
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlencode, urlsplit
+
+from quart import Response, g, render_template, request
+
+from hosts.client_address import ClientAddress
+from hosts.composition.compose import Service
+from hosts.web.forms import FormFields, read_form_pairs
+from hosts.web.labels import CONFIRMATIONS, describe_refusal
+from hosts.web.page_security import form_token, is_same_origin, is_valid_form_token, page_headers
+from service_core.access.internal_callers import dashboard_caller
+from service_core.access.ip_prefixes import rate_limit_prefix
+from service_core.access.members.models import SESSION_LIFETIME, Account, Member
+from service_core.access.members.sign_in import NewSession, SignIn
+from service_core.access.models import Caller, Workspace
+from service_core.access.passkeys.ceremonies import BrowserContext
+from service_core.access.roles import ROLE_PERMISSIONS, Permission
+from service_core.kernel.errors import ApiError, Forbidden, NotFound
+from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_token
+from service_core.workspace.share_links.cached_results import RESULT_LIFETIME
+from service_core.workspace.share_links.ttl_cache import TtlCache
+
+_Component = TypeVar("_Component")
+
+MAX_CACHED_PAGES: Final = 50
+"""Public pages kept as they were drawn: a large one has half a megabyte."""
+
+
+class SignInRequired(Exception):
+    """The page is for people who are signed in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A browser.
+
+    Attributes:
+        secret: of its cookie; forms are bound to it.
+        account: who is signed in, if anybody.
+        is_new: the cookie has to be set.
+    """
+
+    secret: str = field(repr=False)
+    account: Account | None
+    is_new: bool = False
+
+
+class PageContext:
+    """The web application around its pages.
+
+    Args:
+        service: the composed deployment.
+        addresses: finds the client behind trusted proxies.
+    """
+
+    def __init__(self, service: Service, addresses: ClientAddress) -> None:
+        self.service: Final = service
+        self.store: Final = service.ports.workspace
+        self.clock: Final = service.ports.clock
+        self.web_url: Final = service.settings.http.effective_app_url
+        self.base: Final = urlsplit(self.web_url).path.rstrip("/")
+        self.drawn: Final = TtlCache[Hashable, str](RESULT_LIFETIME, self.clock, MAX_CACHED_PAGES)
+        self._addresses = addresses
+        self._secure = self.web_url.startswith("https://")
+        self._cookie = "__Host-touchpoint" if self._secure else "touchpoint"
+
+    def component(self, kind: type[_Component]) -> _Component:
+        """The deployment's one value of a type."""
+        return self.service.component(kind)
+
+    @property
+    def network(self) -> str | None:
+        """Where the request comes from, as far as limits tell networks apart."""
+        peer = request.scope.get("client")
+        return rate_limit_prefix(self._addresses.resolve(peer and peer[0], request.scope["headers"]))
+
+    @property
+    def visitor(self) -> Visitor:
+        """Who sends the request."""
+        return cast(Visitor, g.visitor)
+
+    @property
+    def account(self) -> Account:
+        """Who is signed in.
+
+        Raises:
+            SignInRequired: nobody.
+        """
+        if self.visitor.account is None:
+            raise SignInRequired
+        return self.visitor.account
+
+    @property
+    def browser(self) -> BrowserContext:
+        """What sends the request, as passkeys are bound to it."""
+        return BrowserContext(self.visitor.secret, self.network)
+
+    @property
+    def form(self) -> FormFields:
+        """The form that was sent, checked."""
+        return cast(FormFields, g.form)
+
+    async def load_visitor(self) -> None:
+        """Find out who sends the request, and refuse a form that no page of ours made for this browser.
+
+        Raises:
+            Forbidden: the form comes from elsewhere.
+        """
+        secret = request.cookies.get(self._cookie, "")
+        known = ONE_TIME_TOKEN_PATTERN.fullmatch(secret) is not None
+        found = await self.component(SignIn).find_session(secret) if known else None
+        g.visitor = Visitor(
+            secret=secret if known else new_token(), account=found[1] if found else None, is_new=not known
+        )
+        if request.method == "POST":
+            g.form = FormFields(await read_form_pairs(request))
+            ours = is_same_origin(
+                site=request.headers.get("Sec-Fetch-Site"),
+                origin=request.headers.get("Origin"),
+                host=request.headers.get("Host", ""),
+                own=self.web_url,
+            )
+            if not known or not ours or not is_valid_form_token(secret, g.form.text("csrf")):
+                raise Forbidden("This form did not come from this page. Open the page again and repeat.")
+
+    async def render_page(
+        self,
+        template: str,
+        status: int = 200,
+        *,
+        refusal: ApiError | None = None,
+        form_target: str | None = None,
+        **values: Any,
+    ) -> Response:
+        """A page for the present visitor.
+
+        Args:
+            template: name of the file.
+            status: HTTP status.
+            refusal: of the form that led here; it sets the status and is shown as ``wrong``.
+            form_target: a further source its form may lead to.
+            values: what the template shows; it escapes all of them.
+        """
+        visitor = g.get("visitor")
+        status, wrong = (status, None) if refusal is None else describe_refusal(refusal)
+        shared = {
+            "base": self.base,
+            "docs": self.service.settings.http.docs_url.rstrip("/") or "/docs",
+            "account": visitor.account if visitor else None,
+            "csrf": form_token(visitor.secret) if visitor else "",
+            "wrong": wrong,
+            "done": CONFIRMATIONS.get(request.args.get("done", "")),
+            "here": self.current_path(),
+        }
+        body = await render_template(template, **{**shared, **values})
+        answer = Response(body, status, page_headers(form_target), mimetype="text/html")
+        # A form of another site comes without the cookie: its answer must not replace that of a session.
+        if visitor and visitor.is_new and request.method != "POST":
+            self._set_session_cookie(answer, visitor.secret, None)
+        return answer
+
+    def json_response(self, body: str, status: int = 200) -> Response:
+        """JSON for a script of ours."""
+        return Response(body, status, page_headers(), mimetype="application/json")
+
+    def json_error(self, refusal: ApiError) -> Response:
+        """What a script of ours shows of a refusal."""
+        status, wrong = describe_refusal(refusal)
+        return self.json_response(json.dumps({"error": wrong}), status)
+
+    def redirect_to(self, path: str, **query: str) -> Response:
+        """Lead to another page of the application."""
+        return self.redirect_external(f"{self.base}{path}{'?' if query else ''}{urlencode(query)}")
+
+    def redirect_external(self, url: str) -> Response:
+        """Lead to an address that was checked."""
+        return Response("", 303, {**page_headers(), "Location": url}, mimetype="text/plain")
+
+    def current_path(self) -> str:
+        """Path and query of the request below the application's address."""
+        path = request.path.removeprefix("/app") or "/"
+        query = request.query_string.decode("ascii", "ignore")
+        return f"{path}?{query}" if query else path
+
+    def with_session_cookie(self, answer: Response, opened: NewSession) -> Response:
+        """The answer with the cookie of a new session."""
+        self._set_session_cookie(answer, opened.secret, int(SESSION_LIFETIME.total_seconds()))
+        return answer
+
+    def without_session_cookie(self, answer: Response) -> Response:
+        """The answer that takes the session's cookie away."""
+        answer.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="Lax")
+        return answer
+
+    async def workspace(
+        self, public_id: str, ability: Permission = Permission.READ
+    ) -> tuple[Workspace, Member]:
+        """A workspace of whoever is signed in.
+
+        Raises:
+            SignInRequired: nobody is.
+            NotFound: not a member of such a workspace.
+            Forbidden: the role lacks the ability.
+        """
+        for workspace, member in await self.store.list_memberships(self.account.id):
+            if workspace.public_id == public_id:
+                if ability not in ROLE_PERMISSIONS[member.role]:
+                    raise Forbidden("Your role does not allow this", "role_required")
+                return workspace, member
+        raise NotFound
+
+    def caller(self, workspace: Workspace, member: Member) -> Caller:
+        """Whoever is signed in as a caller of operations, like any other."""
+        return dashboard_caller(self.account, member, workspace, self.clock())
+
+    def _set_session_cookie(self, answer: Response, secret: str, seconds: int | None) -> None:
+        answer.set_cookie(
+            self._cookie,
+            secret,
+            max_age=seconds,
+            path="/",
+            secure=self._secure,
+            httponly=True,
+            samesite="Lax",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page or a form of the application.
+
+    Attributes:
+        route: method and path below the application's address.
+        show: takes the frame and the parameters of the path.
+        is_public: it tells nobody from anybody else: no cookie is read or set.
+    """
+
+    route: str
+    handler: Callable[..., Awaitable[Response]]
+    is_public: bool = False

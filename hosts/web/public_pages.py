@@ -1,0 +1,154 @@
+"""Public pages of reports, dashboards and analyses: read-only, for whoever has the address (contract 5.8)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from markupsafe import Markup
+from quart import Response, render_template, request
+
+from hosts.web.cards.card import Card, DisplayContext, message_card
+from hosts.web.cards.json_values import build_display_context, to_json_values
+from hosts.web.cards.reports import build_report_card
+from hosts.web.charts.time_labels import format_range
+from hosts.web.markdown import render_markdown
+from hosts.web.page_context import Page, PageContext
+from hosts.web.page_security import PUBLIC_HEADERS, page_headers
+from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.errors import ApiError, NotFound
+from service_core.workspace.analyses.models import split_embeds
+from service_core.workspace.analyses.run_analysis import AnalysisRun
+from service_core.workspace.dashboards.run_dashboard import DashboardRun
+from service_core.workspace.reports.answers import ReportRun
+from service_core.workspace.reports.run_batch import ReportOutcome
+from service_core.workspace.share_links.access import SharedObject, ShareLinkAccess, ViewCounter
+from service_core.workspace.share_links.cached_results import SharedResult, SharedResults
+
+_MISSING_RESULT_TEXTS: Final = {
+    "timeout": "This took too long to find out. Open the page again in a minute.",
+    "missing": "This report was deleted.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPage:
+    """What the template shows.
+
+    Attributes:
+        workspace: whose page it is, if it says so.
+        range: what all cards cover, in words.
+        cards: of a report or a dashboard.
+        parts: of an analysis: a text and the card below it.
+        notes: what holds for all cards.
+    """
+
+    title: str
+    workspace: str | None
+    range: str | None = None
+    cards: Sequence[Card] = ()
+    parts: Sequence[tuple[Markup, Card | None]] = ()
+    notes: Sequence[str] = ()
+
+
+async def show_shared_page(frame: PageContext, token: str) -> Response:
+    """The page of a token."""
+    gate = frame.component(ShareLinkAccess)
+    try:
+        await gate.check_rate_limit(frame.network)
+        publication = await gate.resolve_token(token)
+        body = await _cached_page(frame, publication)
+    except ApiError as refusal:
+        return await _unavailable_page(frame, refusal)
+    if request.method == "GET":
+        sent = {name.lower(): value for name, value in request.headers.items()}
+        await frame.component(ViewCounter).count_view(publication.link, sent)
+    return Response(body, 200, page_headers() | PUBLIC_HEADERS, mimetype="text/html")
+
+
+async def _unavailable_page(frame: PageContext, refusal: ApiError) -> Response:
+    said = "There is no such page" if isinstance(refusal, NotFound) else refusal.message
+    answer = await frame.render_page("share_closed.html", refusal.status, message=said, done=None)
+    answer.headers.update({**PUBLIC_HEADERS, **refusal.headers})
+    return answer
+
+
+async def _cached_page(frame: PageContext, publication: SharedObject) -> str:
+    """The page as it is drawn once for everybody who looks within the minute of its answers."""
+    found = await frame.component(SharedResults).get(publication)
+    setting = build_display_context(frame.component(Catalog), publication.workspace)
+
+    async def draw() -> str:
+        shown = await asyncio.to_thread(_build_shared_page, publication, found, setting)
+        return await render_template("share.html", base=frame.base, shown=shown)
+
+    key = publication.record.id, publication.link.show_workspace_name, found.computed_at
+    return await frame.drawn.get(key, draw)
+
+
+def _build_shared_page(publication: SharedObject, found: SharedResult, setting: DisplayContext) -> SharedPage:
+    workspace, run = publication.workspace, found.run
+    shown = SharedPage(
+        publication.record.name, workspace.name if publication.link.show_workspace_name else None
+    )
+    if run is None:
+        return replace(shown, cards=[message_card(shown.title, f"{found.error}.", "lg")])
+    if isinstance(run, AnalysisRun):
+        return replace(shown, parts=_analysis_parts(run, found, setting))
+    covered = _format_covered_range(run.range, setting)
+    if isinstance(run, ReportRun):
+        card = build_report_card(to_json_values(run), _chart_type(found, run.report.id), setting, "lg")
+        return replace(shown, range=covered, cards=[card])
+    cards = [_report_outcome_card(card, card.size, found, setting) for card in run.cards]
+    return replace(shown, range=covered, cards=cards, notes=_format_filters(run, setting))
+
+
+def _format_filters(run: DashboardRun, setting: DisplayContext) -> list[str]:
+    """What the numbers are narrowed to; a reader could not tell otherwise."""
+    told = (f"{setting.label(one.dimension)}: {one.value}" for one in run.filters)
+    return [f"Filtered by {text}." for text in [", ".join(told)] if text]
+
+
+def _analysis_parts(
+    run: AnalysisRun, found: SharedResult, setting: DisplayContext
+) -> list[tuple[Markup, Card | None]]:
+    """The body with cards in the place of the lines that embed reports, each with its own range."""
+    cards: Mapping[UUID, Card] = {
+        outcome.report_id: replace(
+            _report_outcome_card(outcome, "lg", found, setting),
+            covers=_format_covered_range(outcome.result.range, setting) if outcome.result else None,
+        )
+        for outcome in run.embeds
+    }
+    return [
+        (render_markdown(text), None if name is None else cards.get(UUID(name)))
+        for text, name in split_embeds(run.body_md)
+    ]
+
+
+def _report_outcome_card(
+    outcome: ReportOutcome, size: str, found: SharedResult, setting: DisplayContext
+) -> Card:
+    if outcome.result is None:
+        known = found.reports.get(outcome.report_id)
+        why = f"{outcome.error.error}." if outcome.error else _MISSING_RESULT_TEXTS[outcome.status]
+        return message_card(known.name if known else "A report", why, size)
+    card = build_report_card(
+        to_json_values(outcome.result), _chart_type(found, outcome.report_id), setting, size
+    )
+    cut = ("Further rows are left out.",) if outcome.truncated else ()
+    return replace(card, notes=(*card.notes, *cut))
+
+
+def _format_covered_range(covered: RangeResponse, setting: DisplayContext) -> str:
+    return f"{format_range(covered.from_, covered.to, setting.zone)}, {setting.zone.key}"
+
+
+def _chart_type(found: SharedResult, report_id: UUID) -> str | None:
+    report = found.reports.get(report_id)
+    return report.chart if report else None
+
+
+PAGES: Final = (Page("GET /share/<token>", show_shared_page, is_public=True),)

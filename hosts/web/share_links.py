@@ -1,0 +1,179 @@
+"""What of a workspace is public, publishing more of it, and taking it back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, cast
+
+from quart import Response, request
+
+from hosts.web.forms import parse_id
+from hosts.web.page_context import Page, PageContext
+from service_core.access.members.models import Member
+from service_core.access.models import Caller, Workspace
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.resource import RecordReader
+from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.kernel.errors import ApiError, BadRequest, Forbidden, NotFound, Unprocessable
+from service_core.kernel.operations import Scope
+from service_core.workspace.share_links.models import ObjectType
+from service_core.workspace.share_links.operations import (
+    ShareLinkPath,
+    create_share_link,
+    list_share_links,
+    revoke_share_link,
+)
+from service_core.workspace.share_links.schemas import CreateShareLink, NewShareLink, ShareLinkQuery
+from service_core.workspace.share_links.shareable_types import SHAREABLE_TYPES, ShareableRecord
+
+MAX_LINKS: Final = 30
+MAX_OFFERED: Final = 50
+"""Reports, dashboards and analyses the form offers, of each; the others are found by their name."""
+
+EXPIRY_LABELS: Final = {
+    "": "Until it is revoked",
+    "7": "7 days",
+    "30": "30 days",
+    "90": "90 days",
+    "365": "a year",
+}
+TYPE_TITLES: Final[Mapping[ObjectType, str]] = {
+    "dashboard": "Dashboards",
+    "report": "Reports",
+    "analysis": "Analyses",
+}
+
+
+class ShareableObjects(NamedTuple):
+    """What can be shared.
+
+    Attributes:
+        kinds: titles, each with values of the form and their names.
+        text: what was looked for.
+        more: there are others.
+    """
+
+    kinds: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    text: str
+    more: bool
+
+
+async def show_share_links(frame: PageContext, public_id: str) -> Response:
+    """Every share link, newest first."""
+    workspace, member = await frame.workspace(public_id)
+    return await _share_links_page(frame, workspace, member)
+
+
+async def publish_object(frame: PageContext, public_id: str) -> Response:
+    """Share something, and show its address once."""
+    workspace, member = await frame.workspace(public_id)
+    who, writes = _sharing_caller(frame, workspace, member), frame.component(ChangeExecutor)
+    try:
+        body = CreateShareLink(share_link=_read_new_share_link(frame), dry_run=False)
+        made = await create_share_link(body, who=who, writes=writes, settings=frame.service.settings)
+    except Unprocessable as refusal:
+        return await _share_links_page(frame, workspace, member, refusal=refusal)
+    return await _share_links_page(frame, workspace, member, made=made.answer.data)
+
+
+async def revoke_link(frame: PageContext, public_id: str, link_id: str) -> Response:
+    """Revoke a link, for good."""
+    workspace, member = await frame.workspace(public_id)
+    who = _sharing_caller(frame, workspace, member)
+    await revoke_share_link(
+        ShareLinkPath(shareLinkId=parse_id(link_id)),
+        DryRunQuery(),
+        DryRunBody(dry_run=False),
+        who=who,
+        writes=frame.component(ChangeExecutor),
+        pages=frame.store,
+    )
+    return frame.redirect_to(f"/w/{public_id}/shared", done="unshared")
+
+
+def _read_new_share_link(frame: PageContext) -> NewShareLink:
+    """What the form asks for.
+
+    Raises:
+        NotFound: no such thing stands in the form.
+    """
+    kind, _, object_id = frame.form.text("object").partition(":")
+    days = frame.form.text("days")
+    if kind not in SHAREABLE_TYPES or days not in EXPIRY_LABELS:
+        raise NotFound
+    return NewShareLink(
+        object_type=cast(ObjectType, kind),
+        object_id=parse_id(object_id),
+        expires_in_days=int(days) if days else None,
+        show_workspace_name=bool(frame.form.text("named")),
+    )
+
+
+async def _share_links_page(
+    frame: PageContext,
+    workspace: Workspace,
+    member: Member,
+    *,
+    made: object = None,
+    refusal: ApiError | None = None,
+) -> Response:
+    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
+    text = sanitize_text(request.args.get("find", "")).strip()
+    query = ShareLinkQuery(limit=MAX_LINKS, cursor=request.args.get("cursor"))
+    try:
+        page = await list_share_links(query, who=who, writes=writes, pages=frame.store)
+    except BadRequest:
+        raise NotFound from None
+    return await frame.render_page(
+        "sharing.html",
+        refusal=refusal,
+        workspace=workspace,
+        member=member,
+        links=page.share_links,
+        following=page.next_cursor,
+        saved=await _find_shareable(writes, who, text) if _may_share(who) else None,
+        days=EXPIRY_LABELS,
+        made=made,
+    )
+
+
+async def _find_shareable(writes: ChangeExecutor, caller: Caller, text: str) -> ShareableObjects:
+    async with writes.transactions.read(caller.workspace.id) as unit:
+        found = {
+            kind: await _search_records(unit.resources, SHAREABLE_TYPES[kind], text) for kind in TYPE_TITLES
+        }
+    kinds = [
+        (title, [(f"{kind}:{one.id}", one.name) for one in found[kind][:MAX_OFFERED]])
+        for kind, title in TYPE_TITLES.items()
+    ]
+    return ShareableObjects(kinds, text, any(len(some) > MAX_OFFERED for some in found.values()))
+
+
+async def _search_records(
+    records: RecordReader, model: type[ShareableRecord], text: str
+) -> Sequence[ShareableRecord]:
+    """The newest of a kind, or those a text is a part of the name of; one more than is offered."""
+    most = MAX_OFFERED + 1
+    return await (records.search_by_name(model, text, most) if text else records.list_page(model, most))
+
+
+def _may_share(caller: Caller) -> bool:
+    return Scope.WRITE_REPORTS in caller.credential.scopes
+
+
+def _sharing_caller(frame: PageContext, workspace: Workspace, member: Member) -> Caller:
+    """The person, who may share.
+
+    Raises:
+        Forbidden: the role does not allow it.
+    """
+    who = frame.caller(workspace, member)
+    if not _may_share(who):
+        raise Forbidden("Your role does not allow this", "role_required")
+    return who
+
+
+PAGES: Final = (
+    Page("GET /w/<public_id>/shared", show_share_links),
+    Page("POST /w/<public_id>/shared", publish_object),
+    Page("POST /w/<public_id>/shared/<link_id>", revoke_link),
+)

@@ -1,0 +1,74 @@
+"""A worker: waits for wake-ups, and has each export job done by a fresh process.
+
+Three layers, so that nothing one of them meets takes the next with it: who keeps workers running
+(`hosts.roles.supervise`), the worker here, and the process of a job.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+from hosts import monitoring
+from hosts.asgi_runner import run_event_loop as run_loop
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from hosts.logs import configure_logging
+from hosts.subprocesses import print_ready_line, stop_when_parent_ends
+from service_core.api.readiness import ReadinessChecker
+from service_core.kernel.clock import system_clock
+
+CONFIG_VARIABLE: Final = "TOUCHPOINT_WORKER_CONFIG"
+"""Environment variable with the settings file, for the process of a job."""
+
+
+def main() -> None:
+    """``python -m hosts.worker.export_worker --config FILE``: work until told to stop; the job in hand ends first."""
+    parser = argparse.ArgumentParser(prog="python -m hosts.worker.export_worker")
+    parser.add_argument("--config", type=Path, required=True, help="the settings file")
+    parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
+    given = parser.parse_args()
+    configure_logging()
+    os.environ[CONFIG_VARIABLE] = str(given.config.absolute())
+    jobs: Any = open_worker_ports(given.config.absolute()).jobs
+    Thread(target=asyncio.run, args=[_run_heartbeat(with_parent=given.with_parent)], daemon=True).start()
+    print_ready_line()
+    jobs.work_apart("hosts.worker.export_worker.do_one")
+
+
+async def _run_heartbeat(*, with_parent: bool) -> None:
+    """Beside the worker, which listens to its queue alone: tell that it lives, and end it with its parent."""
+    stop = asyncio.Event()
+    if with_parent:
+        await stop_when_parent_ends(stop)
+    await monitoring.send_heartbeats("worker", ReadinessChecker((), system_clock), stop)
+    await stop.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run_one_export() -> None:
+    """Do one free export job; the settings file stands in the environment."""
+    configure_logging()
+    run_loop(_run_one_export(Path(os.environ[CONFIG_VARIABLE])))
+
+
+async def _run_one_export(file: Path) -> None:
+    from hosts.worker.exports import build_exporter  # noqa: PLC0415 - with it come the data frames: only here
+
+    ports = open_worker_ports(file)
+    registry = load_installed_registry()
+    async with start_adapters([ports.workspace, ports.queue, ports.events, ports.sink]):
+        await build_exporter(ports, registry).run_next()
+
+
+def open_worker_ports(file: Path) -> Ports:
+    """The ports of a deployment, none of them open."""
+    return Ports(load_settings(file), file.parent, load_installed_registry(), system_clock)
+
+
+if __name__ == "__main__":
+    main()

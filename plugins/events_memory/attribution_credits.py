@@ -1,0 +1,134 @@
+"""How conversions and money are shared by touches: the rows of CREDITS (semantics 8, 9)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from typing import Final
+
+from plugins.events_memory.currency_conversion import convert_amounts
+from plugins.events_memory.workspace_events import Payment, WorkspaceEvents
+from service_core.plugin import (
+    CHARGE,
+    REFUND,
+    CreditRule,
+    Event,
+    PathTouch,
+    QueryScope,
+    TouchEvent,
+    allocate_amount,
+    compute_credit_shares,
+)
+
+CREDIT_SCALE: Final = 1_000_000
+"""One conversion, in the millionths credits are counted in."""
+
+_MAX_DENOMINATOR: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class CreditedConversion:
+    """What is shared out: a conversion, a charge, both, or a refund.
+
+    Attributes:
+        event: the conversion, charge or refund.
+        anchor: the event whose person and time make the path: that of a refund is its order.
+        booked: the instant it counts at, unless touches are.
+        has_path: False for a refund without an order.
+        converted_currency: the currency a rate has turned its money into.
+    """
+
+    event: Event
+    order_event: Event
+    booked_at: datetime
+    credit: int = 0
+    order_credit: int = 0
+    amount: int = 0
+    refunded: int = 0
+    is_order: bool = False
+    has_path: bool = True
+    converted_currency: str | None = None
+
+    @property
+    def currency(self) -> str | None:
+        """The currency its money is told in."""
+        return self.converted_currency or self.event.currency
+
+
+@dataclass(frozen=True, slots=True)
+class TouchCredit:
+    """The part of a unit that one touch gets, or all of it without a touch."""
+
+    conversion: CreditedConversion
+    at: datetime
+    visit: TouchEvent | None
+    credit: int
+    order_credit: int
+    amount: int
+    refunded: int
+
+
+def attribution_credits(
+    history: WorkspaceEvents, rule: CreditRule, scan: QueryScope
+) -> Iterator[TouchCredit]:
+    """Every row of CREDITS, over all time."""
+    for unit in _credited_conversions(history, scan):
+        if rule.event_names is None or unit.order_event.event_name in rule.event_names:
+            yield from _split_conversion(_with_converted_money(unit, scan), history, rule)
+
+
+def _credited_conversions(history: WorkspaceEvents, scan: QueryScope) -> Iterator[CreditedConversion]:
+    converting = {e.seq for e in history.conversion_events}
+    charges = {fact.event.seq: fact for fact in history.payments if fact.kind == CHARGE}
+    for event in history.all_events:
+        charge = charges.get(event.seq)
+        if event.seq in converting or charge:
+            yield CreditedConversion(
+                event,
+                event,
+                event.timestamp,
+                credit=CREDIT_SCALE if event.seq in converting else 0,
+                order_credit=CREDIT_SCALE if charge else 0,
+                amount=charge.amount if charge else 0,
+                is_order=charge is not None,
+            )
+    yield from (_refund_conversion(fact, scan) for fact in history.payments if fact.kind == REFUND)
+
+
+def _with_converted_money(unit: CreditedConversion, scan: QueryScope) -> CreditedConversion:
+    """A unit with its money in the currency of the scan, where there is a rate."""
+    facts = {"currency": unit.event.currency, "amount": unit.amount, "refunded": unit.refunded}
+    worth = convert_amounts(scan, unit.order_event.timestamp, facts)
+    if worth["currency"] is None or worth["no_rate"]:
+        return unit
+    return replace(unit, amount=worth["amount"], refunded=worth["refunded"], converted_currency=scan.currency)
+
+
+def _refund_conversion(fact: Payment, scan: QueryScope) -> CreditedConversion:
+    return CreditedConversion(
+        fact.event,
+        fact.order_event or fact.event,
+        fact.booked_at(order_refunds=scan.order_refunds),
+        refunded=fact.amount,
+        has_path=fact.order_event is not None,
+    )
+
+
+def _split_conversion(
+    unit: CreditedConversion, history: WorkspaceEvents, rule: CreditRule
+) -> Iterator[TouchCredit]:
+    touches = history.touch_path(unit.order_event) if unit.has_path else []
+    steps = [PathTouch(visit.event.timestamp, visit.is_direct) for visit in touches]
+    # The shares are quotients of small numbers; as such they split without the noise of floats.
+    weights = [
+        Fraction(w).limit_denominator(_MAX_DENOMINATOR)
+        for w in compute_credit_shares(rule, steps, unit.order_event.timestamp)
+    ]
+    credited = [(visit, weight) for visit, weight in zip(touches, weights, strict=True) if weight]
+    shared = (unit.credit, unit.order_credit, unit.amount, unit.refunded)
+    if not credited:
+        yield TouchCredit(unit, unit.booked_at, None, *shared)
+        return
+    parts = zip(*(allocate_amount(total, [w for _, w in credited]) for total in shared), strict=True)
+    for (visit, _), own in zip(credited, parts, strict=True):
+        yield TouchCredit(unit, visit.event.timestamp if rule.book_at_touch else unit.booked_at, visit, *own)

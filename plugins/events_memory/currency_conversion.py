@@ -1,0 +1,46 @@
+"""Money of other currencies in that of a scan (semantics 10.7)."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from plugins.events_memory.workspace_events import Payment
+from service_core.plugin import QueryScope, local_date
+
+_MONEY_COLUMNS: Final = ("amount", "refunded", "gross", "discount", "tax", "shipping", "fee")
+
+
+def convert_amounts(scan: QueryScope, rate_instant: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a movement with its money in the scan's currency, where there is a rate; ``no_rate`` tells.
+
+    Args:
+        scan: which currency, and the rates.
+        at: when the money moved; for a refund, when its order did.
+        facts: a row, with its original ``currency``.
+    """
+    currency = facts["currency"]
+    if currency in {None, scan.currency}:
+        return {**facts, "no_rate": False}
+    if scan.rates is None:
+        return {**facts, "no_rate": True}
+    day = local_date(rate_instant, ZoneInfo(scan.zone))
+    known = {name: facts[name] for name in _MONEY_COLUMNS if facts.get(name) is not None}
+    worth = {name: scan.rates.convert_amount(day, currency, amount) for name, amount in known.items()}
+    if None in worth.values():
+        return {**facts, "no_rate": True}
+    return {**facts, **worth, "no_rate": False}
+
+
+def converted_amount(scan: QueryScope, moved: Payment) -> int | None:
+    """What a movement is worth in the scan's currency; None without a rate."""
+    facts = {"currency": moved.event.currency, "amount": moved.amount}
+    worth = convert_amounts(scan, moved.booked_at(order_refunds=True), facts)
+    return None if worth["no_rate"] else int(worth["amount"])
+
+
+def sum_converted(scan: QueryScope, moved: Iterable[Payment]) -> tuple[int, bool]:
+    """What movements are worth together, and whether some of their money has no rate."""
+    listed = list(moved)
+    worth = [(each.amount, converted_amount(scan, each)) for each in listed]
+    return sum(known or 0 for _, known in worth), any(own and known is None for own, known in worth)

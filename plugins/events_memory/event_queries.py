@@ -1,0 +1,102 @@
+"""Event rows, event names, property keys and the last minutes."""
+
+import json
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from plugins.events_memory.currency_conversion import sum_converted
+from plugins.events_memory.relation_rows import matches_scan
+from plugins.events_memory.workspace_events import Payment, WorkspaceEvents
+from service_core.plugin import (
+    CHARGE,
+    PAGE_VIEWS,
+    ActiveVisitor,
+    CustomPropertySummary,
+    Event,
+    EventNameSummary,
+    EventPageQuery,
+    EventPageResult,
+    QueryScope,
+    event_time_key,
+    is_custom_property,
+    json_type_name,
+)
+
+
+def list_events(plan: EventPageQuery, history: WorkspaceEvents) -> EventPageResult:
+    """A page of events, newest first."""
+    matching = [event for event in reversed(history.events) if matches_scan(plan.scope, event)]
+    older = [event for event in matching if plan.after is None or event_time_key(event) < plan.after]
+    end = plan.offset + plan.limit
+    total = len(matching) if plan.count_total else None
+    return EventPageResult(older[plan.offset : end], total, has_more=len(older) > end)
+
+
+def list_event_names(scan: QueryScope, history: WorkspaceEvents) -> list[EventNameSummary]:
+    """Event names, most frequent first."""
+    seen: dict[str, list[datetime]] = {}
+    for event in history.events:
+        if matches_scan(scan, event):
+            seen.setdefault(event.event_name, []).append(event.timestamp)
+    found = [EventNameSummary(name, len(times), times[0], times[-1]) for name, times in seen.items()]
+    return sorted(found, key=lambda name: (-name.count, name.name))
+
+
+def list_property_keys(scan: QueryScope, limit: int, history: WorkspaceEvents) -> list[CustomPropertySummary]:
+    """Custom keys by event name, the most frequent ones of each."""
+    values: dict[tuple[str, str], list[Any]] = {}
+    for event in history.events:
+        for key in filter(is_custom_property, event.event_data if matches_scan(scan, event) else ()):
+            values.setdefault((event.event_name, key), []).append(event.event_data[key])
+    found = [_to_property_key(name, key, met) for (name, key), met in values.items()]
+    found.sort(key=lambda each: (each.event_name, -each.count, each.key))
+    shown: Counter[str] = Counter()
+    kept = []
+    for each in found:
+        shown[each.event_name] += 1
+        if shown[each.event_name] <= limit:
+            kept.append(each)
+    return kept
+
+
+def _to_property_key(name: str, key: str, met: list[Any]) -> CustomPropertySummary:
+    known = [value for value in met if value is not None]
+    types = {json_type_name(value) for value in known} or {"null"}
+    return CustomPropertySummary(
+        event_name=name,
+        key=key,
+        count=len(met),
+        distinct_count=len({json.dumps(value, sort_keys=True) for value in known}),
+        sample=known[-1] if known else None,
+        type=types.pop() if len(types) == 1 else "mixed",
+    )
+
+
+def current_visitors(
+    scan: QueryScope, received_since: datetime, limit: int, history: WorkspaceEvents
+) -> list[ActiveVisitor]:
+    """Visitors of the last minutes, latest first."""
+    charges = {fact.event.seq: fact for fact in history.payments if fact.kind == CHARGE}
+    met: dict[str, list[Event]] = {}
+    for event in history.events:
+        if event.received_at >= received_since and matches_scan(scan, event):
+            met.setdefault(event.visitor_id, []).append(event)
+    found = [
+        ActiveVisitor(
+            latest_event=events[-1],
+            pageviews=sum(e.event_name in PAGE_VIEWS for e in events),
+            events=len(events),
+            revenue=_total_revenue(scan, [charges[event.seq] for event in events if event.seq in charges]),
+            first_seen=events[0].timestamp,
+            last_seen=events[-1].timestamp,
+        )
+        for _, events in sorted(met.items())
+    ]
+    return sorted(found, key=lambda visitor: visitor.last_seen, reverse=True)[:limit]
+
+
+def _total_revenue(scan: QueryScope, charges: list[Payment]) -> int | None:
+    """What charges add up to; None when one has no rate."""
+    revenue, is_foreign = sum_converted(scan, charges)
+    return None if is_foreign else revenue

@@ -1,0 +1,55 @@
+"""Touch paths for data-driven models (semantics 9)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import groupby
+
+from plugins.events_memory.relation_rows import first_set_value, is_in_span
+from plugins.events_memory.workspace_events import WorkspaceEvents
+from service_core.plugin import Event, TouchEvent, TouchPath, TouchPathQuery
+
+PathKeys = tuple[tuple[str | None, ...], ...]
+
+
+def count_touch_paths(plan: TouchPathQuery, history: WorkspaceEvents) -> list[TouchPath]:
+    """Every different path with how often it converted and how often it did not."""
+    conversions = _conversions_in_span(plan, history)
+    converted = Counter(_conversion_paths(plan, conversions, history))
+    unconverted = Counter(_unconverted_paths(plan, conversions, history))
+    return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in {**converted, **unconverted}]
+
+
+def _conversions_in_span(plan: TouchPathQuery, history: WorkspaceEvents) -> list[Event]:
+    in_span = (event for event in history.conversion_events if is_in_span(plan.scope.span, event.timestamp))
+    return [event for event in in_span if plan.event_names is None or event.event_name in plan.event_names]
+
+
+def _conversion_paths(
+    plan: TouchPathQuery, conversions: list[Event], history: WorkspaceEvents
+) -> Iterator[PathKeys]:
+    """One path per conversion that has one; every repeat of a person counts."""
+    for event in conversions:
+        at = event.timestamp
+        if keys := _path_keys(plan, history.touch_path(event), at - plan.window, at):
+            yield keys
+
+
+def _unconverted_paths(
+    plan: TouchPathQuery, conversions: list[Event], history: WorkspaceEvents
+) -> Iterator[PathKeys]:
+    """One path per person with a touch since the window before the span and no conversion in it."""
+    done = {history.person_of(event) for event in conversions}
+    start, end = plan.scope.span.start - plan.window, plan.scope.span.end - datetime.resolution
+    for person, visits in history.touches_by_person.items():
+        if person not in done and (keys := _path_keys(plan, visits, start, end)):
+            yield keys
+
+
+def _path_keys(
+    plan: TouchPathQuery, visits: Iterable[TouchEvent], first: datetime, last: datetime
+) -> PathKeys:
+    """The keys of the touches between two instants, both included; repeats in a row are one."""
+    met = (visit for visit in visits if first <= visit.event.timestamp <= last)
+    keys = (tuple(first_set_value(column, visit.value) for column in plan.key_columns) for visit in met)
+    return tuple(key for key, _ in groupby(keys))

@@ -1,0 +1,80 @@
+"""Who one person is and what they did: sessions, and conversions with the touches before them."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from plugins.events_memory import people
+from plugins.events_memory.currency_conversion import sum_converted
+from plugins.events_memory.relation_rows import matches_scan
+from plugins.events_memory.workspace_events import WorkspaceEvents, session_id_of
+from service_core.plugin import (
+    CHARGE,
+    PAGE_VIEWS,
+    ConversionPath,
+    Event,
+    PersonActivity,
+    PersonActivityQuery,
+    PersonSession,
+    TimeRange,
+)
+
+_MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read_journey(
+    plan: PersonActivityQuery, history: WorkspaceEvents, lasting: WorkspaceEvents
+) -> PersonActivity:
+    """Who a person is, and what they did in a span.
+
+    Args:
+        plan: the question.
+        history: what its scan sees.
+        lasting: what counts for ever, without bots.
+    """
+    ever = replace(plan.scope, span=TimeRange(_MIN_INSTANT, plan.scope.span.end))
+    seen = [
+        event for event in history.events_by_person.get(plan.person, []) if matches_scan(plan.scope, event)
+    ]
+    sessions: dict[tuple[str, str], list[Event]] = {}
+    for event in seen:
+        sessions.setdefault(session_id_of(event), []).append(event)
+    places = {event.seq for event in seen}
+    conversions = [event for event in history.conversion_events if event.seq in places]
+    return PersonActivity(
+        in_range=people.person_in_span(plan.person, plan.scope, history),
+        lifetime=people.person_in_span(plan.person, ever, history),
+        profile=people.read_profile(plan.person, lasting),
+        last_touch=next(iter(people.person_touches(plan.person, ever, history)[::-1]), None),
+        sessions=tuple(
+            _to_person_session(own, plan, history) for own in [*sessions.values()][::-1][: plan.max_items]
+        ),
+        conversions=tuple(
+            _to_converted(event, plan, history) for event in conversions[::-1][: plan.max_items]
+        ),
+    )
+
+
+def _to_person_session(
+    events: list[Event], plan: PersonActivityQuery, history: WorkspaceEvents
+) -> PersonSession:
+    own = {event.seq for event in events}
+    charges = [f for f in history.payments if f.kind == CHARGE and f.event.seq in own]
+    views = [event for event in events if event.event_name in PAGE_VIEWS]
+    revenue, is_foreign = sum_converted(plan.scope, charges)
+    return PersonSession(
+        first_event=events[0],
+        ended_at=events[-1].timestamp,
+        pageviews=len(views),
+        events=len(events),
+        exit_page=views[-1].page_path if views else None,
+        revenue=revenue,
+        foreign_money=is_foreign,
+    )
+
+
+def _to_converted(event: Event, plan: PersonActivityQuery, history: WorkspaceEvents) -> ConversionPath:
+    at = event.timestamp
+    counted = [v for v in history.touch_path(event) if at - plan.window <= v.event.timestamp <= at]
+    path = tuple(visit.to_touch() for visit in counted[-plan.max_items :])
+    return ConversionPath(event, path, is_truncated=len(counted) > plan.max_items)

@@ -1,0 +1,208 @@
+"""What is known of a workspace: its events in order, and what follows from all of them together."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TypeVar
+
+from service_core.plugin import (
+    CHARGE,
+    REFUND,
+    ConversionSet,
+    Event,
+    IdentityMap,
+    TouchEvent,
+    canonical_event_name,
+    classify_payment,
+    deduplicate_orders,
+    detect_touches,
+    event_time_key,
+    is_conversion,
+    list_reported_touches,
+    order_match_ids,
+    order_or_payment_ids,
+    resolve_identities,
+)
+
+_K = TypeVar("_K", bound=Hashable)
+SessionId = tuple[str, str]
+"""Visitor id and session id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """Money that moved: the event, and for a refund the charge of its order, when there is one."""
+
+    event: Event
+    kind: str
+    order_event: Event | None = None
+
+    @property
+    def amount(self) -> int:
+        """Minor units, positive."""
+        return abs(self.event.revenue or 0)
+
+    def booked_at(self, *, order_refunds: bool) -> datetime:
+        """The instant it counts at."""
+        return self.order_event.timestamp if self.order_event and order_refunds else self.event.timestamp
+
+
+class WorkspaceEvents:
+    """The events of one workspace as one question sees them.
+
+    Args:
+        stored: all events of the workspace.
+        revoked: ids of events whose identity links were removed.
+        conversions: what converts.
+        include_bots: whether bots are seen. They never convert, pay, make touches or link ids.
+    """
+
+    def __init__(
+        self,
+        stored: Iterable[Event],
+        revoked: Collection[str],
+        conversions: ConversionSet,
+        *,
+        include_bots: bool = False,
+    ) -> None:
+        self.all_events: Sequence[Event] = sorted(stored, key=event_time_key)
+        self.events = [e for e in self.all_events if include_bots or not e.is_bot]
+        self.conversion_set = conversions
+        self._revoked = revoked
+
+    @cached_property
+    def owners(self) -> IdentityMap:
+        """Who every event belongs to."""
+        return resolve_identities(self.all_events, self._revoked)
+
+    def person_of(self, event: Event) -> str:
+        """Whose an event is."""
+        return self.owners.person_of_event(event)
+
+    @cached_property
+    def linking_events(self) -> list[Event]:
+        """Events whose ids count: of people, and not taken back."""
+        return [e for e in self.all_events if not e.is_bot and e.event_id not in self._revoked]
+
+    @cached_property
+    def events_by_session(self) -> dict[SessionId, list[Event]]:
+        """Events by session, oldest first."""
+        return _group_by(self.events, session_id_of)
+
+    @cached_property
+    def events_by_person(self) -> dict[str, list[Event]]:
+        """Events by person, oldest first."""
+        return _group_by(self.events, self.person_of)
+
+    @cached_property
+    def events_by_visitor(self) -> dict[str, list[Event]]:
+        """Events by visitor, oldest first."""
+        return _group_by(self.events, lambda event: event.visitor_id)
+
+    def entry_event(self, event: Event) -> Event:
+        """The first event of an event's session."""
+        return self.events_by_session[session_id_of(event)][0]
+
+    @cached_property
+    def touches_by_person(self) -> dict[str, list[TouchEvent]]:
+        """Touches by person, oldest first."""
+        found: defaultdict[str, list[TouchEvent]] = defaultdict(list)
+        for person, visit in detect_touches(self.all_events, self.person_of):
+            found[person].append(visit)
+        return found
+
+    def touch_path(self, event: Event) -> list[TouchEvent]:
+        """The touches of an event's person: its own, or those told up to the event where it has none by then."""
+        own = self.touches_by_person.get(self.person_of(event), [])
+        if any(visit.event.timestamp <= event.timestamp for visit in own):
+            return own
+        telling = [
+            e
+            for e in self._events_with_reported_touches.get(self.person_of(event), [])
+            if event_time_key(e) <= event_time_key(event)
+        ]
+        return list_reported_touches(telling[-1]) if telling else []
+
+    @cached_property
+    def _events_with_reported_touches(self) -> dict[str, list[Event]]:
+        """Events that tell of touches, by person, oldest first."""
+        return _group_by((e for e in self.all_events if e.told and not e.is_bot), self.person_of)
+
+    @cached_property
+    def conversion_events(self) -> list[Event]:
+        """Conversions, one per name and order."""
+        return deduplicate_orders(
+            (e for e in self.all_events if self.is_conversion(e)),
+            _conversion_key,
+            match_key=_conversion_lookup_key,
+        )
+
+    def is_conversion(self, event: Event) -> bool:
+        """Whether an event is in the conversion set, a repeat of an order or not."""
+        return is_conversion(event, self.conversion_set)
+
+    @cached_property
+    def charges(self) -> list[Event]:
+        """Events that are the charge of an order, one per order."""
+        return deduplicate_orders(self.charge_reports, order_or_payment_ids, match_key=order_match_ids)
+
+    @cached_property
+    def charge_reports(self) -> list[Event]:
+        """Events that tell of a charge, whether or not they are the one that counts."""
+        return [e for e in self.all_events if classify_payment(e) == CHARGE]
+
+    @cached_property
+    def payments(self) -> list[Payment]:
+        """The money ledger."""
+        told = (e for e in self.all_events if classify_payment(e) == REFUND)
+        refunds = deduplicate_orders(
+            told, order_or_payment_ids, match_key=order_match_ids, allow_several_per_source=True
+        )
+        return [Payment(e, CHARGE) for e in self.charges] + [
+            Payment(e, REFUND, self.order_of_refund(e)) for e in refunds
+        ]
+
+    @cached_property
+    def first_order_seqs(self) -> set[int]:
+        """Sequence numbers of the charges that are the first of their person."""
+        first: dict[str, int] = {}
+        for charge in self.charges:
+            first.setdefault(self.person_of(charge), charge.seq)
+        return set(first.values())
+
+    def order_of_refund(self, refund: Event) -> Event | None:
+        """The latest charge of a refund's order that is not after it."""
+        earlier = (
+            c
+            for c in self.charges
+            if event_time_key(c) <= event_time_key(refund) and _is_same_order(c, refund)
+        )
+        return max(earlier, key=event_time_key, default=None)
+
+
+def _is_same_order(charge: Event, refund: Event) -> bool:
+    """Whether both name one order, or one payment."""
+    is_order = refund.order_id is not None and charge.order_id == refund.order_id
+    return is_order or (refund.payment_id is not None and charge.payment_id == refund.payment_id)
+
+
+def session_id_of(event: Event) -> SessionId:
+    """The session an event belongs to."""
+    return event.visitor_id, event.session_id
+
+
+def _conversion_key(event: Event) -> Hashable:
+    return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_or_payment_ids(event))
+
+
+def _conversion_lookup_key(event: Event) -> Hashable:
+    return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_match_ids(event))
+
+
+def _group_by(events: Iterable[Event], key: Callable[[Event], _K]) -> dict[_K, list[Event]]:
+    found: dict[_K, list[Event]] = {}
+    for event in events:
+        found.setdefault(key(event), []).append(event)
+    return found

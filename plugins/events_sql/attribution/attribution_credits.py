@@ -1,0 +1,189 @@
+"""CREDITS: conversions and money shared out over touches, inside the engine (semantics 8, 9).
+
+Whole numbers are split by largest remainder, ties to the earlier touch, so parts always add up.
+Weights are whole numbers too, except those of decay.
+"""
+
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from plugins.events_sql.attribution.credited_conversions import CREDITED_CONVERSIONS, credited_conversions
+from plugins.events_sql.attribution.touch_paths import referenced_ctes, touches_in_window
+from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches
+from plugins.events_sql.identity.identity_resolution import persons_first_seen
+from plugins.events_sql.relations.currency_conversion import is_foreign
+from plugins.events_sql.relations.relation_rows import RelationRows, is_in_span, span_conditions
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import NamedSubquery, compiled_source, declare_parameter
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.time_buckets import microseconds
+from service_core.plugin import CreditRule, QueryScope, TimeRange, Weighting
+
+TOUCH_PREFIX: Final = "touch."
+_SPLIT_COLUMNS: Final = ("credit", "order_credit", "amount", "refunded")
+_MAX_DENOMINATOR: Final = 10**9
+_HALF_LIFE: Final = declare_parameter("half_life", sa.Double())
+
+
+class CreditRows(RelationRows):
+    """CREDITS."""
+
+    def __init__(self, scan: QueryScope, span: TimeRange, rule: CreditRule, *, whole: bool) -> None:
+        self.table = attribution_credits(scan, span, rule, all_time=whole)
+        self.at = self.table.c.at
+        super().__init__(scan)
+        self.where += span_conditions(self.at, span)
+
+    def named_column(self, name: str) -> Expression:
+        """A column of the touch, or a fact of the unit that is shared."""
+        if name.startswith(TOUCH_PREFIX):
+            column = name.removeprefix(TOUCH_PREFIX)
+            return (
+                self.table.c[f"touch_{column}"]
+                if column in TOUCH_VALUE_COLUMNS
+                else super().named_column(name)
+            )
+        if name == "person_is_new":
+            first = self.join_once(
+                "person_first",
+                lambda: persons_first_seen(self.scan),
+                lambda p: p.c.person_no == self.table.c.person_no,
+            )
+            return is_in_span(first.c.first_at, self.scan.span)
+        if name == "no_rate":
+            return is_foreign(self.table.c.currency, self.scan)
+        known = {*_SPLIT_COLUMNS, "attributed", "is_order", "first_order", "event_name", "currency"}
+        return self.table.c[name] if name in known else super().named_column(name)
+
+
+def attribution_credits(
+    scan: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool
+) -> NamedSubquery:
+    """One row per unit and touch with a share in it, or one without a touch.
+
+    All columns of a touch and all numbers are there, whatever is asked for, so that there is one source
+    for each rule; engines leave out what nobody reads.
+
+    Args:
+        scan: the workspace, and what converts.
+        span: what is looked at.
+        rule: how a unit is shared out.
+        whole: tell first orders too, so look at all time.
+    """
+    looked = TimeRange(span.start, span.end + rule.window) if rule.book_at_touch else span
+    unit = credited_conversions(scan, looked, rule, all_time=all_time)
+    touch = all_touches(scan, units=unit)
+    split = _CreditSplit(rule.weighting, rule.ignore_direct, rule.book_at_touch, rule.endpoint_share)
+    values = {
+        "workspace": scan.workspace_id,
+        "within": microseconds(rule.window),
+        "half_life": float(microseconds(rule.half_life)),
+    }
+    return compiled_source(_credits_query, split).as_subquery(
+        "credits", *referenced_ctes(unit, touch), **values
+    )
+
+
+class _CreditSplit(NamedTuple):
+    """How a rule shares out, whatever the lengths of time it goes by."""
+
+    weighting: Weighting
+    drop_direct: bool
+    by_touch: bool
+    ends_share: float
+
+
+def _credits_query(rule: _CreditSplit) -> sa.Select[Any]:
+    unit, shared = CREDITED_CONVERSIONS, _credit_per_touch(_touches_with_rank(rule), rule)
+    at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
+    columns = [shared.c[f"touch_{name}"] for name in TOUCH_VALUE_COLUMNS]
+    parts = [sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) for name in _SPLIT_COLUMNS]
+    facts = [unit.c[name] for name in ("person_no", "event_name", "currency", "is_order", "first_order")]
+    attributed = shared.c.unit.is_not(None).label("attributed")
+    return sa.select(at.label("at"), *columns, *parts, *facts, attributed).select_from(
+        unit.outerjoin(shared, shared.c.unit == unit.c.unit)
+    )
+
+
+def _touches_with_rank(rule: _CreditSplit) -> NamedSubquery:
+    """The touches in the window of every unit, with their place in the path."""
+    touched = compiled_source(
+        touches_in_window,
+        CREDITED_CONVERSIONS.name,
+        "touches",
+        TOUCH_VALUE_COLUMNS,
+        ("has_path", *_SPLIT_COLUMNS),
+    ).as_subquery("reached")
+    every = sa.func.bool_and(touched.c.is_direct).over(partition_by=touched.c.unit)
+    counts = sa.or_(sa.not_(touched.c.is_direct), every).label("counts")
+    met = touched.with_columns("met", counts, where=[touched.c.has_path])
+    together: Any = {"partition_by": met.c.unit}
+    in_time = (met.c.touch_at, met.c.touch_seq)
+    return met.with_columns(
+        "path",
+        sa.func.row_number().over(**together, order_by=in_time).label("place"),
+        sa.func.count().over(**together).label("n"),
+        sa.func.min(met.c.waited).over(**together).label("least"),
+        where=[met.c.counts] if rule.drop_direct else [],
+    )
+
+
+def _credit_per_touch(path: NamedSubquery, rule: _CreditSplit) -> NamedSubquery:
+    """The part of every touch in each number of its unit."""
+    if rule.weighting in {Weighting.FIRST, Weighting.LAST}:
+        chosen = 1 if rule.weighting is Weighting.FIRST else path.c.n
+        parts = [path.c[name].label(f"part_{name}") for name in _SPLIT_COLUMNS]
+        return path.with_columns("shared", *parts, where=[path.c.place == chosen])
+    weighted = path.with_columns("weighted", _touch_weight(path.c, rule).label("weight"))
+    whole = sa.func.sum(weighted.c.weight).over(partition_by=weighted.c.unit).label("whole")
+    summed = weighted.with_columns("summed", whole, where=[weighted.c.weight > 0])
+    floors = summed.with_columns(
+        "floors",
+        *(
+            sa.func.floor(_exact_credit(summed.c, name, rule)).label(f"floor_{name}")
+            for name in _SPLIT_COLUMNS
+        ),
+        *(_remainder(summed.c, name, rule).label(f"rest_{name}") for name in _SPLIT_COLUMNS),
+    )
+    return floors.with_columns(
+        "shared", *(_rounded_credit(floors.c, name).label(f"part_{name}") for name in _SPLIT_COLUMNS)
+    )
+
+
+def _touch_weight(columns: Any, rule: _CreditSplit) -> Expression:
+    if rule.weighting is Weighting.TIME_DECAY:
+        halves = sa.cast(columns.waited - columns.least, sa.Double) / _HALF_LIFE
+        return sa.func.pow(sa.literal(0.5, sa.Double), halves, type_=sa.Double)
+    if rule.weighting is Weighting.POSITION_BASED:
+        share = Fraction(rule.ends_share).limit_denominator(_MAX_DENOMINATOR)
+        ends = sa.literal(share.numerator) * (columns.n - 2)
+        middle = sa.literal(share.denominator - 2 * share.numerator)
+        at_end = sa.or_(columns.place == 1, columns.place == columns.n)
+        return sa.case((columns.n <= 2, sa.literal(1)), (at_end, ends), else_=middle)  # noqa: PLR2004 - a middle needs three
+    return sa.literal_column("1", sa.BigInteger)
+
+
+def _exact_credit(columns: Any, name: str, rule: _CreditSplit) -> Expression:
+    if rule.weighting is Weighting.TIME_DECAY:
+        share: Expression = columns[name] * columns.weight / columns.whole
+        return share
+    return fn.WideIntegerDivide(fn.WideInteger(columns[name]) * columns.weight, columns.whole)
+
+
+def _remainder(columns: Any, name: str, rule: _CreditSplit) -> Expression:
+    if rule.weighting is Weighting.TIME_DECAY:
+        quota = _exact_credit(columns, name, rule)
+        return fn.Rounded(quota - sa.func.floor(quota))
+    return sa.func.mod(fn.WideInteger(columns[name]) * columns.weight, columns.whole)
+
+
+def _rounded_credit(columns: Any, name: str) -> Expression:
+    """The floor, and one more for the largest rests until nothing is left over."""
+    floor = columns[f"floor_{name}"]
+    left = columns[name] - sa.func.sum(floor).over(partition_by=columns.unit)
+    rank = sa.func.row_number().over(
+        partition_by=columns.unit, order_by=(columns[f"rest_{name}"].desc(), columns.place)
+    )
+    return sa.cast(floor, sa.BigInteger) + sa.case((rank <= left, 1), else_=0)

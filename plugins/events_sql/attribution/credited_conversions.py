@@ -1,0 +1,211 @@
+"""What attribution shares out: conversions and charges, and refunds on the path of their order."""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.identity.identity_resolution import with_person
+from plugins.events_sql.relations.currency_conversion import CONVERTED_PREFIX, is_foreign
+from plugins.events_sql.relations.currency_conversion import (
+    add_converted_amounts as converted_currency,
+)
+from plugins.events_sql.relations.order_deduplication import (
+    latest_charge_of_order,
+    materialized_cte,
+    superseded_conversions,
+    superseded_money_events,
+)
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import (
+    END,
+    START,
+    WORKSPACE,
+    NamedSubquery,
+    bind_parameters,
+    compiled_source,
+    declare_parameter,
+)
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import is_conversion, money_kind
+from service_core.plugin import (
+    CHARGE,
+    ORDER_DEDUP_WINDOW,
+    REFUND,
+    CreditRule,
+    ExchangeRates,
+    QueryScope,
+    TimeRange,
+)
+
+CREDIT_SCALE: Final = 1_000_000
+"""One conversion, in the millionths credits are counted in."""
+
+_START_WITH_REPEATS: Final = declare_parameter("since", sa.DateTime())
+_EVENT_NAMES: Final = declare_parameter("counted", sa.ARRAY(sa.Text()))
+"""Names that conversions are narrowed to."""
+
+CREDITED_CONVERSIONS: Final = sa.table(
+    "unit",
+    *(sa.column(name, sa.BigInteger) for name in ("unit", "seq", "visitor_no", "strong_no", "person_no")),
+    *(sa.column(name, sa.BigInteger) for name in ("credit", "order_credit", "amount", "refunded")),
+    *(sa.column(name, sa.DateTime) for name in ("timestamp", "booked")),
+    *(sa.column(name, sa.Text) for name in ("event_name", "currency")),
+    *(sa.column(name, sa.Boolean) for name in ("is_order", "has_path", "first_order")),
+)
+"""The common table of units; ``first_order`` tells nothing unless all time is looked at."""
+
+_AMOUNT_COLUMNS: Final = ("amount", "refunded")
+_PATH_COLUMNS: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
+"""What makes a unit's path: that of a refund is its order's."""
+
+
+def credited_conversions(scan: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool) -> sa.CTE:
+    """Every unit of a span with its person; a refund's order may be any time before it.
+
+    A unit is of the span it is booked in, and by touch also of that in which its path ends.
+
+    Args:
+        scan: the workspace, and what converts.
+        span: what is looked at.
+        rule: which of the units count.
+        whole: tell first orders too, so look at all time.
+    """
+    shape = (
+        scan.conversions.any_revenue,
+        scan.order_refunds,
+        all_time,
+        rule.event_names is not None,
+        rule.book_at_touch,
+    )
+    values = bind_parameters(scan, span) | {
+        "since": to_naive_utc(span.start - ORDER_DEDUP_WINDOW),
+        "counted": sorted(rule.event_names or ()),
+    }
+    found = compiled_source(_units_with_person, *shape)
+    if scan.rates is None:
+        return found.as_cte(CREDITED_CONVERSIONS.name, **values)
+    return _with_converted_money(found.as_subquery("in_own", **values), scan, scan.rates)
+
+
+def _with_converted_money(own: NamedSubquery, scan: QueryScope, rates: ExchangeRates) -> sa.CTE:
+    """Units with their money, and the currency it is in, as far as there are rates; a refund has that of its order."""
+    worth = converted_currency(own, scan, rates, "timestamp", _AMOUNT_COLUMNS)
+    currency = sa.case(
+        (is_foreign(worth.c.currency, scan), sa.literal(scan.currency)), else_=worth.c.currency
+    )
+    replaced = {name: worth.c[f"{CONVERTED_PREFIX}{name}"] for name in _AMOUNT_COLUMNS} | {
+        "currency": sa.case((worth.c.no_rate, worth.c.currency), else_=currency)
+    }
+    columns = (
+        replaced.get(column.name, worth.c[column.name]).label(column.name)
+        for column in CREDITED_CONVERSIONS.c
+    )
+    return sa.select(*columns).select_from(worth).cte(CREDITED_CONVERSIONS.name)
+
+
+def _units_with_person(
+    any_revenue: bool, order_refunds: bool, whole: bool, narrowed: bool, by_touch: bool
+) -> sa.Select[Any]:
+    """Units with their persons, and which are first orders when all time is looked at."""
+    found = _all_units(any_revenue=any_revenue, order_refunds=order_refunds, whole=whole, by_touch=by_touch)
+    joined, person_no = with_person(found)
+    by_person: Any = {"partition_by": (found.c.is_order, person_no)}
+    place = sa.func.row_number().over(**by_person, order_by=(found.c.timestamp, found.c.seq))
+    first = sa.and_(found.c.is_order, place == 1) if whole else sa.false()
+    columns = (*found.c, person_no.label("person_no"), first.label("first_order"))
+    stitched = sa.select(*columns).select_from(joined).subquery("stitched")
+    instants = (stitched.c.booked, stitched.c.timestamp) if by_touch else (stitched.c.booked,)
+    counted = sa.select(stitched).where(sa.or_(*(sa.and_(at >= START, at < END) for at in instants)))
+    return counted.where(fn.InArray(stitched.c.event_name, _EVENT_NAMES)) if narrowed else counted
+
+
+def _all_units(*, any_revenue: bool, order_refunds: bool, whole: bool, by_touch: bool) -> sa.Subquery:
+    ever = whole or order_refunds
+    all_marked = materialized_cte(
+        sa.select(
+            *compiled_source(_conversion_and_money_events, any_revenue, True).as_subquery("marked_ever").c
+        ),
+        "all_marked",
+    )
+    marked = (
+        all_marked
+        if ever
+        else compiled_source(_conversion_and_money_events, any_revenue, False).as_subquery("marked")
+    )
+    own = _counting_units(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
+    refunds = _refund_units(
+        all_marked, order_refunds=order_refunds, since=not ever, until=not (ever or by_touch)
+    )
+    return sa.union_all(own, refunds).subquery("units")
+
+
+def _conversion_and_money_events(any_revenue: bool, ever: bool) -> sa.Select[Any]:
+    """Events that convert or move money, with whether they count; of all time, or since a week before the span."""
+    c = EVENTS.c
+    convert, kind = is_conversion(c, any_revenue=any_revenue), money_kind(c)
+    columns = [c[name] for name in (*_PATH_COLUMNS, "revenue", "currency", "order_id", "payment_id")]
+    looked = [] if ever else [c.timestamp >= _START_WITH_REPEATS, c.timestamp < END]
+    found = (
+        sa.select(*columns, convert.label("converts"), kind.label("kind"))
+        .where(c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.is_test), *looked)
+        .where(sa.or_(convert, c.revenue.is_not(None)))
+        .subquery()
+    )
+    since = None if ever else _START_WITH_REPEATS.key
+    converted_once = found.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
+    moved_once = found.c.seq.not_in(superseded_money_events(since))
+    converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), converted_once)
+    charged = sa.func.coalesce(sa.and_(found.c.kind == CHARGE, moved_once), sa.false())
+    refunded = sa.func.coalesce(sa.and_(found.c.kind == REFUND, moved_once), sa.false())
+    return sa.select(
+        found,
+        converted.label("is_conversion"),
+        charged.label("is_charge"),
+        refunded.label("is_refund"),
+    )
+
+
+def _counting_units(marked: Any) -> sa.Select[Any]:
+    c = marked.c
+    return sa.select(
+        (c.seq * 2).label("unit"),
+        *(c[name] for name in _PATH_COLUMNS),
+        c.timestamp.label("booked"),
+        c.currency,
+        _value_if(c.is_conversion, sa.literal(CREDIT_SCALE)).label("credit"),
+        _value_if(c.is_charge, sa.literal(CREDIT_SCALE)).label("order_credit"),
+        _value_if(c.is_charge, sa.func.abs(c.revenue, type_=sa.BigInteger)).label("amount"),
+        sa.literal_column("0", sa.BigInteger).label("refunded"),
+        c.is_charge.label("is_order"),
+        sa.true().label("has_path"),
+    )
+
+
+def _value_if(condition: Expression, value: Expression) -> Expression:
+    return sa.case((condition, value), else_=sa.literal_column("0", sa.BigInteger))
+
+
+def _refund_units(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
+    """Refunds, of all time or of the span, with the latest charge of their order that is not after them."""
+    charges = sa.select(marked).where(marked.c.is_charge).subquery("charge")
+    refund = sa.select(marked).where(marked.c.is_refund).subquery("refund")
+    order = latest_charge_of_order(refund, charges, "event_name", "visitor_no", "strong_no")
+    joined = refund.outerjoin(order, order.c.refund == refund.c.seq)
+    has_order = order.c.seq.is_not(None)
+    anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in _PATH_COLUMNS]
+    booked = sa.func.coalesce(order.c.timestamp, refund.c.timestamp) if order_refunds else refund.c.timestamp
+    found = sa.select(
+        (refund.c.seq * 2 + 1).label("unit"),
+        *anchor,
+        booked.label("booked"),
+        refund.c.currency,
+        *(sa.literal_column("0", sa.BigInteger).label(name) for name in ("credit", "order_credit", "amount")),
+        sa.func.abs(refund.c.revenue, type_=sa.BigInteger).label("refunded"),
+        sa.false().label("is_order"),
+        has_order.label("has_path"),
+    ).select_from(joined)
+    if since:
+        found = found.where(refund.c.timestamp >= START)
+    return found.where(refund.c.timestamp < END) if until else found

@@ -1,0 +1,83 @@
+"""Touch paths for data-driven models (semantics 9)."""
+
+from collections import Counter
+from typing import Any
+
+import sqlalchemy as sa
+
+from plugins.events_sql.attribution.touch_paths import touch_paths
+from plugins.events_sql.attribution.touches import all_touches
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.identity.identity_resolution import with_person
+from plugins.events_sql.relations.relation_rows import conversion_events, span_conditions
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import name_in
+from service_core.plugin import TouchPath, TouchPathQuery
+
+
+def count_touch_paths(plan: TouchPathQuery, reader: StatementRunner) -> list[TouchPath]:
+    """Every different path with how often it converted and how often it did not."""
+    converting = _converting_events(plan)
+    converted = _count_distinct_paths(reader, _touches_per_conversion(plan, converting))
+    unconverted = _count_distinct_paths(reader, _touches_per_unconverted_person(plan, converting))
+    return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in {**converted, **unconverted}]
+
+
+def _count_distinct_paths(reader: StatementRunner, of_unit: sa.Subquery) -> Counter[Any]:
+    """How many units have each path; repeats of a key in a row are one."""
+    before = sa.func.lag(of_unit.c.key).over(
+        partition_by=of_unit.c.unit, order_by=(of_unit.c.at, of_unit.c.seq)
+    )
+    changes = sa.select(of_unit, of_unit.c.key.is_distinct_from(before).label("changes")).subquery()
+    listed = (
+        sa.select(fn.OrderedArrayAgg(changes.c.key, changes.c.at, changes.c.seq).label("keys"))
+        .where(changes.c.changes)
+        .group_by(changes.c.unit)
+        .subquery()
+    )
+    found = reader.fetch_rows(sa.select(listed.c["keys"], sa.func.count()).group_by(listed.c["keys"]))
+    return Counter({tuple(map(tuple, keys)): n for keys, n in found})
+
+
+def _converting_events(plan: TouchPathQuery) -> sa.CTE:
+    """Conversions of the span with their persons."""
+    table = conversion_events(plan.scope, plan.scope.span)
+    joined, person_no = with_person(table, workspace=plan.scope.workspace_id)
+    where = span_conditions(table.c.timestamp, plan.scope.span)
+    if plan.event_names is not None:
+        where.append(name_in(table.c.event_name, plan.event_names))
+    columns = (table.c.seq.label("unit"), table.c.seq, table.c.timestamp, person_no.label("person_no"))
+    return sa.select(*columns).select_from(joined).where(*where).cte("converting")
+
+
+def _path_key(plan: TouchPathQuery, touch: Any, prefix: str = "") -> Expression:
+    parts = [[touch.c[prefix + name] for name in column.split("|")] for column in plan.key_columns]
+    texts = [names[0] if len(names) == 1 else sa.func.coalesce(*names) for names in parts]
+    return fn.TupleKey(*texts).label("key")
+
+
+def _touches_per_conversion(plan: TouchPathQuery, converting: sa.CTE) -> sa.Subquery:
+    touch = all_touches(plan.scope, units=converting)
+    asked = tuple(dict.fromkeys(name for column in plan.key_columns for name in column.split("|")))
+    met = touch_paths(converting, touch, plan.scope, plan.window, asked)
+    columns = (met.c.unit, met.c.touch_at.label("at"), met.c.touch_seq.label("seq"))
+    return sa.select(*columns, _path_key(plan, met, "touch_")).subquery("of_unit")
+
+
+def _touches_per_unconverted_person(plan: TouchPathQuery, converting: sa.CTE) -> sa.Subquery:
+    """One path per person with a touch since the window before the span and no conversion in it."""
+    touch = all_touches(plan.scope)
+    done = sa.select(converting.c.person_no).distinct().subquery("done")
+    span = plan.scope.span
+    return (
+        sa.select(touch.c.person_no.label("unit"), touch.c.at, touch.c.seq, _path_key(plan, touch))
+        .select_from(touch.outerjoin(done, done.c.person_no == touch.c.person_no))
+        .where(
+            done.c.person_no.is_(None),
+            touch.c.at >= sa.literal(to_naive_utc(span.start - plan.window)),
+            touch.c.at < sa.literal(to_naive_utc(span.end)),
+        )
+        .subquery("of_unit")
+    )

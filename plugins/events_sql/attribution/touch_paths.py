@@ -1,0 +1,135 @@
+"""The path of every conversion: the touches that count for it (semantics 8.3, 8.7; `insight.touches`).
+
+A person without a touch of its own up to the conversion has those its client told. They are few,
+so what they need beside is looked up for their persons alone.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from plugins.events_sql.attribution.credited_conversions import CREDITED_CONVERSIONS
+from plugins.events_sql.attribution.touches import CLASSIFICATION_COLUMNS, DIRECT, touches_table
+from plugins.events_sql.identity.identity_resolution import with_person
+from plugins.events_sql.schema.tables import REPORTED_TOUCHES
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import WINDOW, WORKSPACE, NamedSubquery, compiled_source
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.time_buckets import microseconds
+from service_core.plugin import QueryScope
+
+
+def touch_paths(
+    unit: sa.CTE, touch: sa.CTE, scan: QueryScope, window: timedelta, *shape: Any
+) -> NamedSubquery:
+    """Units with the touches in their window, see `seen`."""
+    values = {"workspace": scan.workspace_id, "within": microseconds(window)}
+    return compiled_source(touches_in_window, unit.name, touch.name, *shape).as_subquery(
+        "reached", *referenced_ctes(unit, touch), **values
+    )
+
+
+def referenced_ctes(
+    unit: sa.CTE | sa.TableClause, touch: sa.CTE | sa.TableClause
+) -> tuple[sa.FromClause, ...]:
+    """The common tables that `seen` reads."""
+    names = unit.name, touch.name
+    return unit, touch, compiled_source(_units_without_touch, *names).as_cte("untouched", unit, touch)
+
+
+def touches_in_window(
+    unit: str, touch: str, touch_columns: tuple[str, ...], unit_columns: tuple[str, ...] = ()
+) -> sa.CompoundSelect[Any]:
+    """Units with the touches in their window: ``unit``, ``touch_at``, ``touch_seq``, ``waited``, ``is_direct``.
+
+    Args:
+        unit: name of the table with ``unit``, ``timestamp``, ``seq``, ``person_no`` of every conversion.
+        touch: name of the one with all touches of their persons (`touches.touches`).
+        asked: columns of the touch, named ``touch_*`` here.
+        carried: columns of the unit that go with it.
+    """
+    units, own = _units_table(unit, unit_columns), touches_table(touch)
+    columns = [own.c[name].label(f"touch_{name}") for name in ("at", "seq", *touch_columns)]
+    facts = (
+        *(units.c[name] for name in ("unit", *unit_columns)),
+        *columns,
+        _time_to_convert(units, own).label("waited"),
+    )
+    met = sa.and_(own.c.person_no == units.c.person_no, *_is_in_window(units, own))
+    found = sa.select(*facts, own.c.is_direct).select_from(units.join(own, met))
+    return sa.union_all(found, reported_touches_in_window(unit, touch_columns, unit_columns))
+
+
+def reported_touches_in_window(
+    unit: str, touch_columns: tuple[str, ...], unit_columns: tuple[str, ...] = ()
+) -> sa.Select[Any]:
+    """The part of `seen` that clients told: where a person has no touch of its own by then."""
+    units, told = _units_table(unit, unit_columns), _reported_touches_before(touch_columns)
+    said = [told.c[name].label(f"touch_{name}") for name in ("at", "place_seq", *touch_columns)]
+    facts = (
+        *(units.c[name] for name in ("unit", *unit_columns)),
+        *said,
+        _time_to_convert(units, told).label("waited"),
+    )
+    met = sa.and_(told.c.unit == units.c.unit, told.c.newest == 1, *_is_in_window(units, told))
+    direct = (told.c.channel == DIRECT).label("is_direct")
+    return sa.select(*facts, direct).select_from(units.join(told, met))
+
+
+def _units_table(name: str, carried: tuple[str, ...] = ()) -> sa.TableClause:
+    columns = ("unit", "timestamp", "seq", "person_no", *carried)
+    return sa.table(name, *(sa.column(one, CREDITED_CONVERSIONS.c[one].type) for one in columns))
+
+
+def _time_to_convert(unit: Any, touch: Any) -> Expression:
+    return fn.EpochMicroseconds(unit.c.timestamp) - fn.EpochMicroseconds(touch.c["at"])
+
+
+def _is_in_window(unit: Any, touch: Any) -> list[Expression]:
+    return [touch.c["at"] <= unit.c.timestamp, _time_to_convert(unit, touch) <= WINDOW]
+
+
+def _reported_touches_before(asked: tuple[str, ...]) -> sa.Subquery:
+    """Units whose person has no touch by then, with all that was told up to them; ``newest`` is 1 for the last."""
+    untouched = _units_table("untouched")
+    said = _reported_touches_of_persons(asked, untouched)
+    up_to = sa.or_(
+        said.c.timestamp < untouched.c.timestamp,
+        sa.and_(said.c.timestamp == untouched.c.timestamp, said.c.seq <= untouched.c.seq),
+    )
+    heard = untouched.join(said, sa.and_(said.c.person_no == untouched.c.person_no, up_to))
+    latest = (said.c.timestamp.desc(), said.c.seq.desc())
+    newest = sa.func.rank().over(partition_by=untouched.c.unit, order_by=latest).label("newest")
+    columns = [said.c[name] for name in dict.fromkeys(("at", "place_seq", "channel", *asked))]
+    return sa.select(untouched.c.unit, *columns, newest).select_from(heard).subquery("told_up_to")
+
+
+def _units_without_touch(unit: str, touch: str) -> sa.Select[Any]:
+    """Units whose person has no touch of its own by then."""
+    units, own = _units_table(unit), touches_table(touch)
+    first = sa.select(own.c.person_no, sa.func.min(own.c["at"]).label("at"))
+    first_touch = first.group_by(own.c.person_no).subquery("first_touch")
+    joined = units.outerjoin(first_touch, first_touch.c.person_no == units.c.person_no)
+    columns = [units.c[name] for name in ("unit", "person_no", "timestamp", "seq")]
+    later = sa.or_(first_touch.c["at"].is_(None), first_touch.c["at"] > units.c.timestamp)
+    return sa.select(*columns).select_from(joined).where(later)
+
+
+def _reported_touches_of_persons(asked: tuple[str, ...], untouched: sa.TableClause) -> sa.Subquery:
+    """What was told of the persons of some units."""
+    joined, person_no = with_person(REPORTED_TOUCHES)
+    kept = {name: f"own_{side}" for name, side in CLASSIFICATION_COLUMNS.items()}
+    columns = [
+        REPORTED_TOUCHES.c[kept.get(name, name)].label(name) for name in dict.fromkeys(("channel", *asked))
+    ]
+    place = (REPORTED_TOUCHES.c.seq * 2 + REPORTED_TOUCHES.c.place).label("place_seq")
+    own = (
+        REPORTED_TOUCHES.c.timestamp,
+        REPORTED_TOUCHES.c.seq,
+        REPORTED_TOUCHES.c.touched_at.label("at"),
+        place,
+    )
+    found = sa.select(person_no.label("person_no"), *own, *columns).select_from(joined)
+    theirs = person_no.in_(sa.select(untouched.c.person_no))
+    return found.where(REPORTED_TOUCHES.c.workspace_id == WORKSPACE, theirs).subquery("said")

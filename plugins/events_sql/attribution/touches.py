@@ -1,0 +1,146 @@
+"""Touches at query time: which candidates are a visit from somewhere, and from where (`insight.touches`)."""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.identity.identity_resolution import is_session_of_visitors, with_person
+from plugins.events_sql.schema.tables import TOUCH_CANDIDATES, TOUCH_COLUMNS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import WORKSPACE, compiled_source
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import CAMPAIGN_COLUMNS, QueryScope
+
+DIRECT: Final = "direct"
+_DIRECT_VALUES: Final = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": DIRECT}
+CLASSIFICATION_COLUMNS: Final = {
+    "attribution_source": "source",
+    "attribution_medium": "medium",
+    "channel": "channel",
+}
+"""Columns of the classification, and what each side's name of them ends in."""
+
+_SAME_TOUCH_COLUMNS: Final = (
+    *("channel", "attribution_source", "attribution_medium"),
+    *("utm_campaign", "utm_content", "utm_term", "click_id", "lyr"),
+)
+_EVENT_COLUMNS: Final = ("referrer", "referrer_host", "landing_page", "country")
+TOUCH_VALUE_COLUMNS: Final = (*CLASSIFICATION_COLUMNS, *CAMPAIGN_COLUMNS, *_EVENT_COLUMNS)
+"""Columns of a touch, beside ``person_no``, ``at``, ``seq`` and ``is_direct``."""
+
+
+def all_touches(
+    scan: QueryScope, visitors: sa.TableClause | None = None, units: sa.CTE | None = None
+) -> sa.CTE:
+    """Every touch of a workspace with its person.
+
+    Args:
+        scan: the workspace.
+        near: visitors to look at, all of them (`kin.NEAR`).
+        of: units whose persons are asked for; the answer may hold others.
+    """
+    workspace = {"workspace": scan.workspace_id}
+    shape = visitors.name if visitors is not None else None, units.name if units is not None else None
+    places = (
+        [] if units is None else [units, compiled_source(_session_candidates).as_cte("places", **workspace)]
+    )
+    told = compiled_source(_candidates_with_person, *shape).as_cte("told", *places, **workspace)
+    visit = compiled_source(_classified_visits).as_cte("visit", told)
+    return compiled_source(_touches_query).as_cte("touches", visit)
+
+
+def touches_table(name: str) -> sa.TableClause:
+    """Touches as a table of a name that something else keeps."""
+    return compiled_source(_touches_query).as_table(name)
+
+
+def _touches_query() -> sa.CompoundSelect[Any]:
+    """The visits that differ from the one before them in their session."""
+    visit = compiled_source(_classified_visits).as_table("visit")
+    columns = [visit.c[name] for name in ("person_no", "at", "seq", *TOUCH_VALUE_COLUMNS)]
+    direct = (visit.c.channel == DIRECT).label("is_direct")
+    only = sa.select(*columns, direct).where(visit.c.among == 1)
+    same = fn.TupleKey(*(visit.c[column] for column in _SAME_TOUCH_COLUMNS))
+    before = sa.func.lag(same).over(partition_by=visit.c.session_no, order_by=(visit.c.at, visit.c.seq))
+    several = sa.select(*columns, direct, same.is_distinct_from(before).label("differs"))
+    compared = several.where(visit.c.among > 1).subquery("compared")
+    changes = sa.select(*(column for column in compared.c if column.name != "differs")).where(
+        compared.c.differs
+    )
+    return sa.union_all(only, changes)
+
+
+def _classified_visits() -> sa.Select[Any]:
+    """Candidates that something classifies, and among how many of their session."""
+    classified = _classified_candidates(compiled_source(_candidates_with_person, None, None).as_table("told"))
+    c = classified.c
+    among = sa.func.count().over(partition_by=c.session_no).label("among")
+    return sa.select(c.person_no, c.session_no, c.at, c.seq, *_touch_values(c), among).where(
+        c.by.is_not(None)
+    )
+
+
+def _classified_candidates(told: sa.TableClause) -> sa.Subquery:
+    """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch.
+
+    Only a candidate with campaign values can carry those of another; a plain one was kept for being
+    the first of its session.
+    """
+    campaign = fn.TupleKey(*(told.c[column] for column in CAMPAIGN_COLUMNS))
+    in_time = (told.c.at, told.c.seq)
+    latest = sa.func.lag(campaign).over(partition_by=told.c.person_no, order_by=in_time)
+    same = (latest == campaign).label("same")
+    seen = sa.select(told, same).where(told.c.marked).subquery()
+    carried = sa.and_(seen.c.same, sa.not_(seen.c.campaign_in_url))
+    by_referral = sa.case((seen.c.referral_channel.is_not(None), sa.literal("referral")))
+    by_own = sa.case((seen.c.own_channel.is_not(None), sa.literal("own")))
+    marked = sa.select(
+        *(seen.c[column.name] for column in told.c), sa.case((carried, by_referral), else_=by_own).label("by")
+    )
+    by_nothing = sa.case((told.c.own_channel.is_not(None), sa.literal("own")), else_=sa.literal("nothing"))
+    plain = sa.select(*told.c, by_nothing.label("by")).where(sa.not_(told.c.marked))
+    return sa.union_all(marked, plain).subquery("classified")
+
+
+def _candidates_with_person(near: str | None, units: str | None) -> sa.Select[Any]:
+    """Candidates with their persons, and whether they carry campaign values."""
+    c = TOUCH_CANDIDATES.c
+    joined, person_no = with_person(TOUCH_CANDIDATES, near)
+    marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
+    own = [c.workspace_id == WORKSPACE]
+    if near is not None:
+        own = [fn.RedundantCondition(*own), is_session_of_visitors(near, c.session_no)]
+    if units is not None:
+        own.append(person_no.in_(_persons_in_sessions(sa.table(units, sa.column("person_no")))))
+    places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
+    columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
+    return sa.select(*columns).select_from(joined).where(*own)
+
+
+def _persons_in_sessions(units: sa.TableClause) -> sa.Select[Any]:
+    """Everyone with a candidate in a session of some persons: together they decide what is a touch there."""
+    places = compiled_source(_session_candidates).as_table("places")
+    theirs = sa.select(places.c.session_no).where(places.c.person_no.in_(sa.select(units.c.person_no)))
+    return sa.select(places.c.person_no).where(places.c.session_no.in_(theirs))
+
+
+def _session_candidates() -> sa.Select[Any]:
+    """Whose candidate stands in which session."""
+    joined, person_no = with_person(TOUCH_CANDIDATES)
+    columns = (person_no.label("person_no"), TOUCH_CANDIDATES.c.session_no)
+    return sa.select(*columns).select_from(joined).where(TOUCH_CANDIDATES.c.workspace_id == WORKSPACE)
+
+
+def _touch_values(columns: Any) -> list[Expression]:
+    """The columns of a touch, by what classifies it."""
+    own, referral = columns.by == "own", columns.by == "referral"
+    classified = [
+        sa.case(
+            (own, columns[f"own_{side}"]),
+            (referral, columns[f"referral_{side}"]),
+            else_=sa.literal(_DIRECT_VALUES[column]),
+        ).label(column)
+        for column, side in CLASSIFICATION_COLUMNS.items()
+    ]
+    sent = [sa.case((own, columns[column])).label(column) for column in CAMPAIGN_COLUMNS]
+    return [*classified, *sent, *(columns[column] for column in _EVENT_COLUMNS)]

@@ -1,0 +1,366 @@
+"""Append on ClickHouseBackend, which has no transactions: every step may be repeated and changes nothing then.
+
+Events go in first, in one block with a token of its own, without those that are stored already. What
+follows from them is worked out anew for the sessions and visitors of the batch, from all their events,
+and replaces what stood there: a batch that was cut short is whole once it is sent again, and of two
+writers the one that saw more wins.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final, Protocol, runtime_checkable
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, read_identity_links
+from plugins.events_sql.identity.person_merges import compute_person_merges
+from plugins.events_sql.schema.row_mapping import to_column_value, to_naive_utc, to_utc
+from plugins.events_sql.schema.tables import (
+    COMPUTED,
+    COMPUTED_BY,
+    EMAIL_DIGESTS,
+    EVENTS,
+    ID_NUMBERS,
+    PERSON_MERGES,
+    REPORTED_TOUCHES,
+    REVOKED_LINKS,
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+    WEAK_LINKS,
+    IdNumber,
+)
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.writes import derived_tables
+from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, has_email
+
+_BATCH_EVENT_IDS: Final = sa.table(
+    "fresh",
+    sa.column("workspace_id", sa.Uuid),
+    sa.column("event_id", sa.Text),
+    sa.column("received_at", sa.DateTime),
+)
+_CHANGED_NUMBERS: Final = sa.table("touched", sa.column("no", IdNumber))
+"""Sessions of a batch, and later visitors that change hands."""
+
+_BATCH_IDS: Final = sa.table(
+    "named", sa.column("workspace_id", sa.Uuid), sa.column("id", sa.Text), sa.column("no", IdNumber)
+)
+"""The ids of a batch: to look them up among all there are would cost more with every visitor."""
+
+_BATCH_SESSION_EVENTS: Final = sa.table("own", *(sa.column(c.name, c.type) for c in EVENTS.columns))
+"""The events of these sessions."""
+
+
+@runtime_checkable
+class InsertSession(Protocol):
+    """What a session does beside answering."""
+
+    def insert_temp_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
+        """Keep rows as a table of the session."""
+
+    def insert_block(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
+        """Add rows in one block; one with a token that came before is left out."""
+
+
+def append(writer: StatementRunner, events: Sequence[Event]) -> int:
+    """Store what is new of a batch; the number of new rows."""
+    from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
+
+    new = _events_not_stored(writer, deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
+    named = [(workspace, name, id_number(workspace, name)) for workspace, name in _all_ids(events)]
+    insert_block(writer, ID_NUMBERS, named)
+    _insert_session(writer).insert_temp_rows(_BATCH_IDS, named)
+    if new:
+        insert_block(writer, EVENTS, list(map(_event_row, new)), token=_deduplication_token(new))
+    for workspace in {event.workspace_id for event in events}:
+        _update_derived_tables(
+            writer, workspace, [event for event in events if event.workspace_id == workspace]
+        )
+    return len(new)
+
+
+def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Sequence[Event]) -> None:
+    """Bring what follows from the events of a workspace up to date."""
+    version = _next_version(writer)
+    _set_changed_numbers(writer, {_session_number(event) for event in events})
+    span = _session_time_range(writer, workspace, events)
+    writer.create_temp_table(
+        _BATCH_SESSION_EVENTS.name,
+        sa.select(EVENTS).where(*_rows_of_changed_sessions(EVENTS, workspace, span)),
+    )
+    weak = derived_tables.weak_link_rows(_BATCH_SESSION_EVENTS, _BATCH_IDS)
+    for table, found in (
+        (SESSIONS, derived_tables.session_rows(_BATCH_SESSION_EVENTS)),
+        (REPORTED_TOUCHES, derived_tables.reported_touch_rows(_BATCH_SESSION_EVENTS)),
+        (WEAK_LINKS, weak),
+        (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(_BATCH_SESSION_EVENTS, weak.subquery("weak"))),
+        (EMAIL_DIGESTS, derived_tables.email_digest_rows(_BATCH_SESSION_EVENTS)),
+    ):
+        _replace_rows(writer, version, table, found, [])
+    stood = _rows_of_changed_sessions(TOUCH_CANDIDATES, workspace, span)
+    _replace_rows(
+        writer, version, TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(_BATCH_SESSION_EVENTS), stood
+    )
+    relinked = _visitors_with_new_owner(writer, workspace, events)
+    _recompute_owners(writer, version, workspace, relinked)
+    if (
+        any(any(read_identity_links(event)[::2]) for event in events)
+        or (relinked and _has_merge_candidates(writer, workspace))
+        or (any(map(has_email, events)) and _has_email_seekers(writer, workspace))
+    ):
+        _recompute_merges(writer, version, workspace)
+
+
+def revoke_links(writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+    """Remove the links an event made, now and should it come only later (semantics 5.9)."""
+    insert_block(writer, REVOKED_LINKS, [(workspace_id, event_id)])
+    linked = [
+        sa.select(table.c.visitor_no).where(
+            table.c.workspace_id == workspace_id, table.c.event_id == event_id
+        )
+        for table in (EVENTS, WEAK_LINKS)
+    ]
+    version = _next_version(writer)
+    found = writer.fetch_rows(sa.union(*linked))
+    _recompute_owners(writer, version, workspace_id, {visitor for (visitor,) in found})
+    _recompute_merges(writer, version, workspace_id)
+
+
+def renew(writer: StatementRunner) -> None:
+    """Work out anew what follows from the events, if another version of this code did last."""
+    if writer.fetch_rows(sa.select(COMPUTED.c.code)) == [(COMPUTED_BY,)]:
+        return
+    if writer.fetch_rows(sa.select(EVENTS.c.seq).limit(1)):
+        rebuild_derived_tables(writer)
+    mine = sa.select(sa.literal(COMPUTED_BY, sa.BigInteger).label("code"))
+    _replace_rows(writer, _next_version(writer), COMPUTED, mine, [sa.true()])
+
+
+def rebuild_derived_tables(writer: StatementRunner) -> None:
+    """Work out anew what follows from the events, workspace by workspace."""
+    for (workspace,) in writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct()):
+        version = _next_version(writer)
+        own, weak = _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace)
+        for table, rows in (
+            (SESSIONS, derived_tables.session_rows(own)),
+            (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(own)),
+            (REPORTED_TOUCHES, derived_tables.reported_touch_rows(own)),
+            (WEAK_LINKS, derived_tables.weak_link_rows(own)),
+            (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(own, weak)),
+            (EMAIL_DIGESTS, derived_tables.email_digest_rows(own)),
+            (
+                VISITOR_OWNERS,
+                derived_tables.visitor_owner_rows(
+                    derived_tables.identity_link_rows(own, weak).subquery("identity_link_rows")
+                ),
+            ),
+        ):
+            _replace_rows(writer, version, table, rows, [table.c.workspace_id == workspace])
+        _recompute_merges(writer, version, workspace)
+
+
+def id_number(workspace: UUID, name: str) -> int:
+    """The number of an id, or of a session: 127 bits of a digest, so nobody has to hand them out."""
+    digest = blake2b(workspace.bytes + name.encode(), digest_size=16).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def _session_number(event: Event) -> int:
+    return id_number(event.workspace_id, f"s:{len(event.visitor_id)}:{event.visitor_id}{event.session_id}")
+
+
+def _all_ids(events: Iterable[Event]) -> set[tuple[UUID, str]]:
+    """Every id that events tell."""
+    named = set()
+    for event in events:
+        previous, web_visitor, _ = read_identity_links(event)
+        told = [("v:", event.visitor_id), ("u:", event.strong_id), ("u:", previous), ("v:", web_visitor)]
+        told += [("v:", weak) for weak in _weak_ids(event)]
+        named |= {(event.workspace_id, prefix + name) for prefix, name in told if name is not None}
+    return named
+
+
+def _weak_ids(event: Event) -> set[str]:
+    """Weak ids that an event joins its strong id to."""
+    return set() if event.is_bot else set(event.weak_ids)
+
+
+def _events_not_stored(writer: StatementRunner, events: Sequence[Event]) -> list[Event]:
+    """Events that are not stored yet, received less than 7 days apart."""
+    _insert_session(writer).insert_temp_rows(
+        _BATCH_EVENT_IDS, [(e.workspace_id, e.event_id, e.received_at) for e in events]
+    )
+    c, received = EVENTS.c, [event.received_at for event in events]
+    key = sa.tuple_(c.workspace_id, c.event_id).in_(
+        sa.select(_BATCH_EVENT_IDS.c.workspace_id, _BATCH_EVENT_IDS.c.event_id)
+    )
+    since, until = (
+        sa.literal(to_naive_utc(min(received) - ORDER_DEDUP_WINDOW)),
+        sa.literal(to_naive_utc(max(received) + ORDER_DEDUP_WINDOW)),
+    )
+    known = sa.select(c.workspace_id, c.event_id, c.received_at).where(
+        c.received_at > since, c.received_at < until, key
+    )
+    stored: defaultdict[tuple[UUID, str], list[datetime]] = defaultdict(list)
+    for workspace, event_id, at in writer.fetch_rows(known):
+        stored[workspace, event_id].append(to_utc(at))
+    return [
+        event
+        for event in events
+        if all(
+            abs(event.received_at - at) >= ORDER_DEDUP_WINDOW
+            for at in stored[event.workspace_id, event.event_id]
+        )
+    ]
+
+
+def _event_row(event: Event) -> list[Any]:
+    strong = None if event.strong_id is None else id_number(event.workspace_id, f"u:{event.strong_id}")
+    visitor = id_number(event.workspace_id, f"v:{event.visitor_id}")
+    return [
+        *(to_column_value(f.name, getattr(event, f.name)) for f in COLUMNS),
+        visitor,
+        strong,
+        _session_number(event),
+    ]
+
+
+def _deduplication_token(events: Iterable[Event]) -> str:
+    """What names a block: sent again because an answer was lost, it is left out."""
+    digest = blake2b(digest_size=16)
+    for event in events:
+        digest.update(f"{event.workspace_id}{event.event_id}{event.seq}\n".encode())
+    return digest.hexdigest()
+
+
+def _set_changed_numbers(writer: StatementRunner, numbers: Iterable[int]) -> None:
+    _insert_session(writer).insert_temp_rows(_CHANGED_NUMBERS, [(no,) for no in numbers])
+
+
+def _session_time_range(
+    writer: StatementRunner, workspace: UUID, events: Sequence[Event]
+) -> tuple[datetime, datetime]:
+    """The first and the last instant of the touched sessions, as they were and with the batch."""
+    c = SESSIONS.c
+    own = (c.workspace_id == workspace, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.no)))
+    ((first, last),) = writer.fetch_rows(
+        sa.select(sa.func.min(c.first_at), sa.func.max(c.last_at)).where(*own)
+    )
+    instants = [to_naive_utc(event.timestamp) for event in events]
+    instants += [to_naive_utc(to_utc(at)) for at in (first, last) if at is not None]
+    return min(instants), max(instants)
+
+
+def _rows_of_changed_sessions(
+    table: sa.Table, workspace: UUID, span: tuple[datetime, datetime]
+) -> list[Expression]:
+    """The rows of the touched sessions; looked for only in the time they span."""
+    c, (first, last) = table.c, span
+    inside = [c.timestamp >= sa.literal(first), c.timestamp <= sa.literal(last)]
+    return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.no))]
+
+
+def _next_version(writer: StatementRunner) -> int:
+    """What replaces everything older, asked before anything is read: the higher one has seen more."""
+    ((version,),) = writer.execute_text("SELECT toUnixTimestamp64Micro(now64(6)) * 2")
+    return int(version)
+
+
+def _replace_rows(
+    writer: StatementRunner, version: int, table: sa.Table, found: sa.SelectBase, where: list[Expression]
+) -> None:
+    """Put rows of a derived table in the place of those under some conditions; with none, beside them."""
+    names = [c.name for c in table.columns]
+    rows: Any = sa.select(*found.subquery("found").c, sa.literal(version + 1), sa.literal(0))
+    if where:
+        gone = sa.select(*table.c, sa.literal(version), sa.literal(1)).where(*where)
+        rows = sa.union_all(gone, rows)
+    target = sa.table(table.name, *(sa.column(name) for name in (*names, "version", "is_deleted")))
+    writer.fetch_rows(sa.insert(target).from_select([c.name for c in target.columns], rows))
+
+
+def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: Iterable[Event]) -> set[int]:
+    """Visitors with a link among the events that is not one more to the only person they ever had."""
+    linked: defaultdict[int, set[int]] = defaultdict(set)
+    for event in events:
+        for one in _weak_ids(event):
+            linked[id_number(workspace, f"v:{one}")].add(id_number(workspace, f"u:{event.strong_id}"))
+    if not linked:
+        return set()
+    _set_changed_numbers(writer, linked)
+    o, owned = VISITOR_OWNERS.c, defaultdict(set)
+    own = (o.workspace_id == workspace, o.visitor_no.in_(sa.select(_CHANGED_NUMBERS.c.no)))
+    for visitor, strong in writer.fetch_rows(sa.select(o.visitor_no, o.strong_no).where(*own)):
+        owned[visitor].add(strong)
+    return {visitor for visitor, strong in linked.items() if len(strong) > 1 or owned[visitor] != strong}
+
+
+def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, visitors: set[int]) -> None:
+    """Work out anew whose the events of some visitors are."""
+    if not visitors:
+        return
+    _set_changed_numbers(writer, visitors)
+    touched = sa.select(_CHANGED_NUMBERS.c.no)
+    links = derived_tables.identity_link_rows(
+        _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace), touched
+    )
+    told = [VISITOR_OWNERS.c.workspace_id == workspace, VISITOR_OWNERS.c.visitor_no.in_(touched)]
+    _replace_rows(
+        writer,
+        version,
+        VISITOR_OWNERS,
+        derived_tables.visitor_owner_rows(links.subquery("identity_link_rows")),
+        told,
+    )
+
+
+def _workspace_rows(table: sa.Table, workspace: UUID) -> sa.Subquery:
+    return sa.select(table).where(table.c.workspace_id == workspace).subquery(f"own_{table.name}")
+
+
+def _has_merge_candidates(writer: StatementRunner, workspace: UUID) -> bool:
+    """Whether a change of owners may change who is part of whom."""
+    c = EVENTS.c
+    told = sa.or_(c.external_ids.is_not(None), c.event_name == WEB_ATTRIBUTION_MATCHED)
+    found = writer.fetch_rows(sa.select(c.event_id).where(c.workspace_id == workspace, told).limit(1))
+    return bool(found) or _has_email_seekers(writer, workspace)
+
+
+def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
+    """Whether any visitor of a provider seeks a person by its e-mail."""
+    c = EMAIL_DIGESTS.c
+    return bool(
+        writer.fetch_rows(sa.select(c.no).where(c.workspace_id == workspace, c.source != "").limit(1))
+    )
+
+
+def _recompute_merges(writer: StatementRunner, version: int, workspace: UUID) -> None:
+    """Work out anew which ids are part of which person."""
+    parts = compute_person_merges(writer, workspace)
+    old = writer.fetch_rows(
+        sa.select(PERSON_MERGES.c.no, PERSON_MERGES.c.person_no).where(
+            PERSON_MERGES.c.workspace_id == workspace
+        )
+    )
+    rows = [(workspace, no, person, version, 1) for no, person in old if no not in parts]
+    rows += [(workspace, no, person, version + 1, 0) for no, person in parts.items()]
+    insert_block(writer, PERSON_MERGES, rows)
+
+
+def insert_block(
+    writer: StatementRunner, table: sa.Table, rows: Sequence[Sequence[Any]], token: str = ""
+) -> None:
+    """Add rows in one block; those of a derived table with their version, and whether they are gone."""
+    _insert_session(writer).insert_block(table, rows, token)
+
+
+def _insert_session(writer: StatementRunner) -> InsertSession:
+    session = writer.session
+    assert isinstance(session, InsertSession)
+    return session

@@ -1,0 +1,229 @@
+"""ClickHouseBackend's spelling of statements and constructs, as a compile-only dialect.
+
+Parameters are ``{name:Type}``, which the server itself binds. What a join or an aggregate leaves
+empty is NULL by the settings every statement runs with (`backend`).
+"""
+
+import re
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.sql.compiler import GenericTypeCompiler, SQLCompiler
+
+from plugins.events_sql.schema.tables import IdNumber
+from plugins.events_sql.sql import functions as fn
+
+TYPE_NAMES: Final[tuple[tuple[type[Any], str], ...]] = (
+    (sa.ARRAY, "Array({})"),
+    (IdNumber, "Int128"),
+    (sa.Boolean, "Bool"),
+    (sa.Integer, "Int64"),
+    (sa.DateTime, "DateTime64(6, 'UTC')"),
+    (sa.Uuid, "UUID"),
+    (sa.Numeric, "Int128"),
+    (sa.Double, "Float64"),
+    (sa.String, "String"),
+)
+"""Types by the first class that fits; wide whole numbers are the only NUMERIC."""
+
+STATEMENT_SEPARATOR: Final = "\n;\n"
+"""What stands between the statements of one question.
+
+In one statement the analyzer would work through a common table once for every mention of it, and
+through those it mentions once for each of these: seconds before a row is read.
+"""
+
+CREATE_TEMP_TABLE: Final = "CREATE OR REPLACE TEMPORARY TABLE "
+"""Before the name and the text of a table that the session keeps; such tables lie in memory."""
+
+
+def type_name(declared: Any) -> str:
+    """A type without NULL."""
+    spelled = next((name for kind, name in TYPE_NAMES if isinstance(declared, kind)), "String")
+    return spelled.format(type_name(declared.item_type)) if isinstance(declared, sa.ARRAY) else spelled
+
+
+class _Types(GenericTypeCompiler):
+    def process(self, type_: Any, **_: Any) -> str:
+        """Anything that is cast may be NULL, save a list."""
+        return type_name(type_) if isinstance(type_, sa.ARRAY) else f"Nullable({type_name(type_)})"
+
+
+class _Compiler(SQLCompiler):
+    """Functions that have another name, parameters with types, and truths that are no numbers."""
+
+    def bindparam_string(self, name: str, *_: Any, **options: Any) -> str:
+        """A parameter that the server binds."""
+        return f"{{{name}:{type_name(options.get('bindparam_type'))}}}"
+
+    def visit_label(self, label: Any, *args: Any, **options: Any) -> str:
+        """Comparisons give 0 or 1: what is selected as a truth becomes one."""
+        if isinstance(label.type, sa.Boolean) and options.get("within_columns_clause"):
+            label = sa.cast(label.element, sa.Boolean).label(label.name)
+        return super().visit_label(label, *args, **options)  # type: ignore[no-untyped-call, no-any-return]
+
+    def _render_cte_clause(self, nesting_level: Any = None, *_: Any, **__: Any) -> str:
+        """What several parts of a statement read is worked out first, each into a table of the session."""
+        if self.ctes is None or (nesting_level and nesting_level > 1):
+            return ""
+        return "".join(
+            f"{CREATE_TEMP_TABLE}{name_and_text}{STATEMENT_SEPARATOR}" for name_and_text in self.ctes.values()
+        )
+
+    def hoist_steps(self, text: str) -> str:
+        """Steps of a source, each under a name that no other source has."""
+        if STATEMENT_SEPARATOR not in text:
+            return text
+        if self.ctes is None:
+            self._init_cte_state()
+        kept: Any = self.ctes
+        *steps, last = (one.removeprefix(CREATE_TEMP_TABLE) for one in text.split(STATEMENT_SEPARATOR))
+        names = {step.partition(" ")[0]: f"step_{len(kept) + place}" for place, step in enumerate(steps)}
+        named_step = re.compile(rf"\b({'|'.join(names)})\b")
+        *steps, last = (named_step.sub(lambda found: names[found[0]], one) for one in (*steps, last))
+        kept.update(zip(names.values(), steps, strict=True))
+        return last
+
+    def limit_clause(self, select: Any, **options: Any) -> str:
+        """An offset may stand alone; a limit of -1, as others write it, would be the last row."""
+        spelled: str = super().limit_clause(select, **options)  # type: ignore[no-untyped-call]
+        return spelled.replace("LIMIT -1 OFFSET", "OFFSET")
+
+    def visit_cast(self, cast: Any, **options: Any) -> str:
+        """Instants are read from texts as other machines write them."""
+        if isinstance(cast.type, sa.DateTime):
+            return f"parseDateTime64BestEffortOrNull({self.process(cast.clause, **options)}, 6, 'UTC')"
+        return super().visit_cast(cast, **options)  # type: ignore[no-untyped-call, no-any-return]
+
+    def visit_column(self, column: Any, *args: Any, **options: Any) -> str:
+        """A column keeps its name, also where two tables of a join have one of that name."""
+        selected = options.get("within_columns_clause") and not options.get("within_label_clause")
+        selected = selected and not column.is_literal
+        spelled: str = super().visit_column(column, *args, **options)
+        return f"{spelled} AS {spelled.rpartition('.')[2]}" if selected else spelled
+
+    def visit_case(self, clause: Any, **options: Any) -> str:
+        """A list is never absent: without another choice it is empty."""
+        spelled: str = super().visit_case(clause, **options)  # type: ignore[no-untyped-call]
+        is_open = isinstance(clause.type, sa.ARRAY) and clause.else_ is None
+        return f"{spelled.removesuffix('END')}ELSE [] END" if is_open else spelled
+
+    def visit_lag_func(self, function: Any, **options: Any) -> str:
+        """The value of the row before; NULL for the first."""
+        return f"lag({self._nullable_argument(function, **options)})"
+
+    def visit_lead_func(self, function: Any, **options: Any) -> str:
+        """The value of the next row; NULL for the last."""
+        return f"lead({self._nullable_argument(function, **options)})"
+
+    def _nullable_argument(self, function: Any, **options: Any) -> str:
+        """The argument of a function that gives nothing at an end, which a list says by being empty."""
+        (value,) = function.clauses
+        spelled: str = self.process(value, **options)
+        return spelled if isinstance(value.type, sa.ARRAY) else f"toNullable({spelled})"
+
+    def visit_abs_func(self, function: Any, **options: Any) -> str:
+        """A number with a sign, as it was."""
+        return f"toInt64(abs{self.function_argspec(function, **options)})"
+
+    def visit_lower_func(self, function: Any, **options: Any) -> str:
+        """Letters of every script, those first that it would not see each by itself (`predicates.uncased`)."""
+        return f"lowerUTF8(translateUTF8({self.process(function.clauses, **options)}, 'Σİ', 'σi'))"  # noqa: RUF001 - it is a sigma
+
+    def visit_bool_or_func(self, function: Any, **options: Any) -> str:
+        """True when any is."""
+        return f"max{self.function_argspec(function, **options)}"
+
+    def visit_bool_and_func(self, function: Any, **options: Any) -> str:
+        """True when all are."""
+        return f"min{self.function_argspec(function, **options)}"
+
+
+class ClickHouseDialect(DefaultDialect):
+    """Statements for ClickHouseBackend; no driver, no pool."""
+
+    name = "clickhouse"
+    supports_statement_cache = True
+    supports_native_boolean = True
+    div_is_floordiv = False
+    statement_compiler = _Compiler
+    type_compiler_cls = _Types
+    max_identifier_length = 200
+
+    def __init__(self) -> None:
+        super().__init__(paramstyle="named")
+
+
+_JSON_TYPE: Final = "JSONType({0}, {1})"
+_JSON_RAW: Final = "nullIf(nullIf(JSONExtractRaw({}), ''), 'null')"
+
+
+def _latest_by(value: str, at: str, seq: str, *met: str) -> str:
+    found = f"argMax({value}, tuple({at}, {seq}))"
+    return f"{found} FILTER (WHERE {met[0]})" if met else found
+
+
+def _identify_email(document: str) -> str:
+    places = (f"{document}, 'traits', 'email'", f"{document}, 'email'")
+    return f"coalesce({', '.join(_JSON_RAW.format(place) for place in places)})"
+
+
+def _json_list(document: str, *keys: str) -> str:
+    lists = (
+        f"JSONType({document}, {key}) = 'Array' AND JSONLength({document}, {key}) > 0,"
+        f" CAST(JSONExtractRaw({document}, {key}) AS Nullable(String))"
+        for key in keys
+    )
+    return f"multiIf({', '.join(lists)}, NULL)"
+
+
+fn.register_compilations(
+    ClickHouseDialect.name,
+    {
+        fn.PruningHint: "true",
+        fn.RedundantCondition: "({})",
+        fn.UnindexedCondition: "({0})",
+        fn.EpochMicroseconds: "toUnixTimestamp64Micro({})",
+        fn.IntegerDivide: "intDiv({}, {})",
+        fn.WideIntegerDivide: "intDiv({}, {})",
+        fn.BigIntOrZero: "toInt64(coalesce({}, 0))",
+        fn.WideInteger: "toInt128({})",
+        fn.Rounded: "round({}, 6)",
+        fn.EventPosition: "(toInt128(toUnixTimestamp64Micro({})) * 9223372036854775808 + {})",
+        fn.JsonIsSet: _JSON_RAW.format("{}, {}"),
+        fn.JsonScalar: (
+            f"multiIf({_JSON_TYPE} = 'String', CAST(JSONExtractString({{0}}, {{1}}) AS Nullable(String)),"
+            f" {_JSON_TYPE} IN ('Array', 'Object', 'Null'), NULL, JSONExtractRaw({{0}}, {{1}}))"
+        ),
+        fn.JsonIsBoolean: f"if({_JSON_TYPE} = 'Null', NULL, {_JSON_TYPE} = 'Bool')",
+        fn.JsonString: f"if({_JSON_TYPE} = 'String', JSONExtractString({{0}}, {{1}}), NULL)",
+        fn.IdentifyEmail: _identify_email,
+        fn.EmailDigest: "lower(hex(SHA256(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'))))",
+        fn.JsonText: "if(JSONType({0}) = 'String', trim(BOTH ' ' FROM JSONExtractString({0})), NULL)",
+        fn.JsonKeys: "arrayJoin(JSONExtractKeys(assumeNotNull({})))",
+        fn.JsonMember: "JSONExtractRaw({}, {})",
+        fn.JsonList: _json_list,
+        fn.JsonSingletonList: "concat('[', {}, ']')",
+        fn.JsonElements: "arrayJoin(JSONExtractArrayRaw(assumeNotNull({})))",
+        fn.JsonType: "upper(toString(JSONType({})))",
+        fn.TupleKey: lambda *texts: f"CAST([{', '.join(texts)}] AS Array(Nullable(String)))",
+        fn.SingleElement: "({})[1]",
+        fn.ElementAt: "({})[{}]",
+        fn.Unnest: "arrayJoin({})",
+        fn.InArray: "({} IN {})",
+        fn.ArraysOverlap: "hasAny({}, {})",
+        fn.SortedArrayUnion: "arraySort(arrayDistinct(arrayConcat({}, {})))",
+        fn.LatestBy: _latest_by,
+        fn.EarliestBy: "argMin({}, tuple({}, {}))",
+        fn.OrderedArrayAgg: "arrayMap(x -> x.3, arraySort(x -> (x.1, x.2), groupArray(tuple({1}, {2}, {0}))))",
+        fn.ArrayAgg: "groupArray({})",
+        fn.DistinctArrayAgg: "groupUniqArray({})",
+        fn.SortedArrayAgg: "arraySort(groupUniqArray({}) FILTER (WHERE {}))",
+        fn.Median: "quantileExactInclusive(0.5)({}) FILTER (WHERE {})",
+        fn.TryCastNumber: "if(match({0}, {1}), toFloat64OrNull({0}), NULL)",
+        fn.TextContains: "(position({}, {}) > 0)",
+        fn.TextStartsWith: "startsWith({}, {})",
+        fn.TextEndsWith: "endsWith({}, {})",
+    },
+)

@@ -1,0 +1,177 @@
+"""The tables of ClickHouseBackend: what they are sorted by, and how rows replace each other.
+
+A row written twice counts once: every table replaces rows of one sorting key, and questions look
+at the latest (``FINAL``), whether or not parts were merged already. Derived rows carry the version
+of the append that worked them out; a row that no longer holds is replaced by one that is deleted.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, get_args
+
+import sqlalchemy as sa
+
+from plugins.events_sql.dialects.clickhouse.compiler import type_name
+from plugins.events_sql.schema.tables import (
+    ADDED,
+    COMPUTED,
+    EMAIL_DIGESTS,
+    ENTRY_PREFIX,
+    EVENTS,
+    ID_NUMBERS,
+    PERSON_MERGES,
+    REPORTED_TOUCHES,
+    REVOKED_LINKS,
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+    WEAK_LINKS,
+)
+from service_core.plugin import COLUMNS
+
+_SORTING_KEYS: Final = {
+    EVENTS: "workspace_id, timestamp, seq, event_id",
+    ID_NUMBERS: "workspace_id, no",
+    SESSIONS: "workspace_id, session_no, is_bot",
+    TOUCH_CANDIDATES: "workspace_id, timestamp, seq, session_no",
+    VISITOR_OWNERS: "workspace_id, visitor_no, since, since_seq",
+    REPORTED_TOUCHES: "workspace_id, visitor_no, timestamp, seq, place",
+    WEAK_LINKS: "workspace_id, visitor_no, timestamp, seq, event_id",
+    VISITOR_ID_PAIRS: "workspace_id, visitor_no, strong_no",
+    EMAIL_DIGESTS: "workspace_id, digest, no, source",
+    PERSON_MERGES: "workspace_id, no",
+    REVOKED_LINKS: "workspace_id, event_id",
+    COMPUTED: "code",
+}
+DERIVED_TABLES: Final = (
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    REPORTED_TOUCHES,
+    WEAK_LINKS,
+    VISITOR_ID_PAIRS,
+    EMAIL_DIGESTS,
+    VISITOR_OWNERS,
+    PERSON_MERGES,
+    COMPUTED,
+)
+"""Tables that follow from events: each row has a version, and may be deleted."""
+
+VERSION_COLUMNS: Final = {"version": "Int64", "is_deleted": "UInt8"}
+"""What a derived row has beside its columns."""
+
+_SKIP_INDEXES: Final = {
+    EVENTS: {
+        "event_id": "bloom_filter",
+        "received_at": "minmax",
+        "session_no": "bloom_filter",
+        "visitor_no": "bloom_filter",
+    },
+    ID_NUMBERS: {"id": "bloom_filter"},
+    SESSIONS: {"first_at": "minmax", "last_at": "minmax"},
+}
+"""Columns with an index that lets a question skip what cannot match, by its kind."""
+
+_LOW_CARDINALITY: Final = frozenset(
+    [
+        "event_name",
+        "source",
+        "sdk_name",
+        "sdk_version",
+        "session_origin",
+        "time_adjusted",
+        "attribution_source",
+        "attribution_medium",
+        "channel",
+        "utm_source",
+        "utm_medium",
+        "click_id_type",
+        "device_type",
+        "browser",
+        "browser_version",
+        "os",
+        "os_version",
+        "language",
+        "app_name",
+        "app_version",
+        "country",
+        "timezone",
+        "currency",
+        "own_medium",
+        "own_channel",
+        "referral_medium",
+        "referral_channel",
+    ]
+)
+"""Texts with few different values, kept as numbers of a dictionary."""
+
+_SMALL_GRANULE_TABLES: Final = frozenset({SESSIONS, VISITOR_OWNERS})
+"""Tables that every append looks into by numbers, which lie anywhere: it reads a granule for each."""
+
+_SMALL_GRANULE_ROWS: Final = 512
+"""Rows of such a granule, in place of 8192."""
+
+DEDUPLICATION_WINDOW: Final = 10_000
+"""Blocks a table remembers, so that one sent again is left out."""
+
+
+def ddl_statements(cluster: str) -> Iterator[str]:
+    """Everything that may be missing.
+
+    Args:
+        cluster: name of the cluster the tables are replicated and spread over; empty for one server.
+    """
+    for table in _SORTING_KEYS:
+        yield _create_local_table(table, cluster)
+        if cluster:
+            shard = f"cityHash64({_SORTING_KEYS[table].partition(',')[0]})"
+            yield (
+                f"CREATE TABLE IF NOT EXISTS {table.name} ON CLUSTER {cluster} AS {table.name}_local"
+                f" ENGINE = Distributed({cluster}, currentDatabase(), {table.name}_local, {shard})"
+            )
+    added = ", ".join(f"ADD COLUMN IF NOT EXISTS {c.name} {column_type(EVENTS, c)}" for c in ADDED)
+    for name in (
+        (f"events_local ON CLUSTER {cluster}", f"events ON CLUSTER {cluster}") if cluster else ("events",)
+    ):
+        yield f"ALTER TABLE {name} {added}"
+
+
+def _create_local_table(table: sa.Table, cluster: str) -> str:
+    columns = [f"{c.name} {column_type(table, c)}" for c in table.columns]
+    arguments = []
+    if table in DERIVED_TABLES:
+        columns += [f"{name} {kind}" for name, kind in VERSION_COLUMNS.items()]
+        arguments = list(VERSION_COLUMNS)
+    columns += [
+        f"INDEX {name}_index {name} TYPE {kind} GRANULARITY 1"
+        for name, kind in _SKIP_INDEXES.get(table, {}).items()
+    ]
+    engine, name, where = "ReplacingMergeTree", table.name, ""
+    window = "non_replicated_deduplication_window"
+    if cluster:
+        engine, name, where = "ReplicatedReplacingMergeTree", f"{name}_local", f" ON CLUSTER {cluster}"
+        window = "replicated_deduplication_window"
+    granule = f", index_granularity = {_SMALL_GRANULE_ROWS}" if table in _SMALL_GRANULE_TABLES else ""
+    month = " PARTITION BY toYYYYMM(timestamp)" if table is EVENTS else ""
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name}{where} ({', '.join(columns)})"
+        f" ENGINE = {engine}({', '.join(arguments)}){month} ORDER BY ({_SORTING_KEYS[table]})"
+        f" SETTINGS {window} = {DEDUPLICATION_WINDOW}{granule}"
+    )
+
+
+_NULLABLE_COLUMNS: Final = {f.name for f in COLUMNS if type(None) in get_args(f.type)}
+"""Columns of an event that may have no value."""
+
+
+def column_type(table: sa.Table, declared: sa.Column[Any]) -> str:
+    """The type of a column; nothing that is sorted by, and no list, is ever absent."""
+    if declared.name in {"touch", "campaign"}:
+        return "Array(Nullable(String))"
+    spelled, name = type_name(declared.type), declared.name.removeprefix(ENTRY_PREFIX)
+    of_event = table in {EVENTS, TOUCH_CANDIDATES, REPORTED_TOUCHES} or declared.name != name
+    if (
+        declared.name in {"strong_no", "campaign_at"}
+        and table not in {VISITOR_OWNERS, VISITOR_ID_PAIRS, WEAK_LINKS}
+    ) or (of_event and name in _NULLABLE_COLUMNS):
+        spelled = f"Nullable({spelled})"
+    return f"LowCardinality({spelled})" if name in _LOW_CARDINALITY else spelled

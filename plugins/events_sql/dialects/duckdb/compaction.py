@@ -1,0 +1,58 @@
+"""Compaction: months whose rows lie unsorted are sorted by workspace and time again.
+
+Sorted rows let a question of a small workspace skip most of the file. A month is sorted once enough
+rows were appended to it, in one transaction; readers go on with what they see.
+"""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.writes.append import transactional_session
+
+UNSORTED_ROWS: Final = sa.Table(
+    "backlog",
+    sa.MetaData(),
+    sa.Column("month", sa.DateTime),
+    sa.Column("appended", sa.BigInteger),
+)
+"""How many rows of a month came unsorted; other engines keep their rows sorted themselves."""
+
+COMPACTION_THRESHOLD: Final = 200_000
+"""Rows appended to a month that are worth sorting it."""
+
+_INSERT_UNSORTED_ROWS: Final = """
+INSERT INTO backlog
+  SELECT date_trunc('month', b.timestamp), count(*) FROM batch b JOIN numbers n ON n.row_no = b.row_no GROUP BY 1
+"""
+_SELECT_DUE_MONTHS: Final = (
+    "SELECT month FROM backlog GROUP BY month HAVING sum(appended) >= $1 ORDER BY month"
+)
+_SORTED_TABLES: Final = {"events": "timestamp", "sessions": "first_at", "candidates": "timestamp"}
+"""The tables that are sorted, and the instant a row of each stands at."""
+
+
+def record_unsorted_rows(writer: StatementRunner) -> None:
+    """Remember how many rows of which months a batch added."""
+    writer.execute_text(_INSERT_UNSORTED_ROWS)
+
+
+def compact(writer: StatementRunner, threshold: int = COMPACTION_THRESHOLD) -> None:
+    """Sort the months that need it, oldest first, and fold the log into the file."""
+    for (month,) in writer.execute_text(_SELECT_DUE_MONTHS, [threshold]):
+        with transactional_session(writer).transaction():
+            for table, at in _SORTED_TABLES.items():
+                _sort_month(writer, table, f"{at} >= $1 AND {at} < $1 + INTERVAL 1 MONTH", month)
+            writer.execute_text("DELETE FROM backlog WHERE month = $1", [month])
+    writer.execute_text("CHECKPOINT")
+
+
+def _sort_month(writer: StatementRunner, table: str, of_month: str, month: object) -> None:
+    order = f"workspace_id, {_SORTED_TABLES[table]}"
+    writer.execute_text(
+        f"CREATE OR REPLACE TEMP TABLE sorting AS FROM {table} WHERE {of_month} ORDER BY {order}", [month]
+    )
+    writer.execute_text(f"DELETE FROM {table} WHERE {of_month}", [month])  # noqa: S608 - our own tables
+    writer.execute_text(f"INSERT INTO {table} FROM sorting")
+    writer.execute_text("DROP TABLE sorting")

@@ -1,0 +1,121 @@
+"""PostgreSQL's spelling of the constructs, as a compile-only dialect."""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql.base import PGCompiler, PGDialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import TypeCompiler
+
+from plugins.events_sql.schema.tables import Json
+from plugins.events_sql.sql import functions as fn
+
+_EPOCH_MICROSECONDS: Final = (
+    "((CAST({0} AS DATE) - DATE '1970-01-01') * 86400000000"
+    " + CAST(date_part('epoch', CAST({0} AS TIME)) * 1000000 AS BIGINT))"
+)
+"""Whole days, and the seconds of one as a float, exact to the microsecond: ``extract`` tells the epoch as
+NUMERIC, which takes several times as long."""
+
+
+class _Compiler(PGCompiler):
+    """Functions whose plain form depends on how the database was set up."""
+
+    def visit_lower_func(self, function: Any, **options: Any) -> str:
+        """Lower case in every script: what ``lower`` does follows from the collation."""
+        return f"lowered({self.process(function.clauses, **options)})"
+
+
+class PostgreSqlDialect(PGDialect):
+    """SQLAlchemy's own, with numbered parameters."""
+
+    supports_statement_cache = True
+    statement_compiler = _Compiler
+
+    def __init__(self) -> None:
+        super().__init__(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+
+
+@compiles(Json, PostgreSqlDialect.name)
+def _compile_json_type(_element: Json, _compiler: TypeCompiler, **_options: Any) -> str:
+    return "JSONB"
+
+
+def column_definition(declared: sa.Column[Any], dialect: PostgreSqlDialect) -> str:
+    """A column of a table: text is ordered by code point, however the database was set up."""
+    spelled = declared.type.compile(dialect=dialect)
+    collated = ' COLLATE "C"' if spelled.startswith("TEXT") else ""
+    return f"{declared.name} {spelled}{collated}"
+
+
+def _latest_by(value: str, at: str, seq: str, *met: str) -> str:
+    found = f"first_of({value} ORDER BY {at} DESC, {seq} DESC)"
+    return f"{found} FILTER (WHERE {met[0]})" if met else found
+
+
+def _identify_email(document: str) -> str:
+    places = (f"{document} #> '{{traits,email}}'", f"{document} -> 'email'")
+    told = (f"CASE WHEN jsonb_typeof({place}) <> 'null' THEN {place} END" for place in places)
+    return f"coalesce({', '.join(told)})"
+
+
+def _json_list(document: str, *keys: str) -> str:
+    found = (
+        f"CASE WHEN jsonb_typeof({document} -> {key}) = 'array' AND {document} -> {key} <> '[]'"
+        f" THEN {document} -> {key} END"
+        for key in keys
+    )
+    return f"coalesce({', '.join(found)})"
+
+
+fn.register_compilations(
+    PostgreSqlDialect.name,
+    {
+        fn.PruningHint: "true",
+        fn.RedundantCondition: "true",
+        fn.UnindexedCondition: "({0})",
+        fn.EpochMicroseconds: _EPOCH_MICROSECONDS,
+        fn.IntegerDivide: "(({}) / ({}))",
+        fn.WideIntegerDivide: "div({}, {})",
+        fn.BigIntOrZero: "CAST(coalesce({}, 0) AS BIGINT)",
+        fn.WideInteger: "CAST({} AS NUMERIC)",
+        fn.Rounded: "round(CAST({} AS NUMERIC), 6)",
+        fn.EventPosition: f"(CAST({_EPOCH_MICROSECONDS} AS NUMERIC) * 9223372036854775808 + {{1}})",
+        fn.JsonIsSet: "jsonb_extract_path_text({}, {})",
+        fn.JsonScalar: (
+            "CASE WHEN jsonb_typeof(jsonb_extract_path({0}, {1})) NOT IN ('object', 'array')"
+            " THEN jsonb_extract_path_text({0}, {1}) END"
+        ),
+        fn.JsonIsBoolean: "(jsonb_typeof(jsonb_extract_path({0}, {1})) = 'boolean')",
+        fn.JsonString: "CASE WHEN jsonb_typeof({0} -> {1}) = 'string' THEN {0} ->> {1} END",
+        fn.IdentifyEmail: _identify_email,
+        fn.EmailDigest: "encode(sha256(convert_to(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), 'UTF8')), 'hex')",
+        fn.JsonText: "CASE WHEN jsonb_typeof({0}) = 'string' THEN btrim({0} #>> '{{}}') END",
+        fn.JsonKeys: 'jsonb_object_keys({}) COLLATE "C"',
+        fn.JsonMember: "CAST({} -> {} AS TEXT)",
+        fn.JsonList: _json_list,
+        fn.JsonSingletonList: "jsonb_build_array({})",
+        fn.JsonElements: "jsonb_array_elements({})",
+        fn.JsonType: "upper(jsonb_typeof(CAST({} AS JSONB)))",
+        fn.TupleKey: lambda *texts: f"CAST(ARRAY[{', '.join(texts)}] AS TEXT[])",
+        fn.SingleElement: "({})[1]",
+        fn.ElementAt: "({})[CAST({} AS INTEGER)]",
+        fn.Unnest: "unnest({})",
+        fn.InArray: "({} = ANY({}))",
+        fn.ArraysOverlap: "({} && CAST({} AS TEXT[]))",
+        fn.SortedArrayUnion: 'ARRAY(SELECT DISTINCT x COLLATE "C" FROM unnest({} || {}) AS u(x) ORDER BY 1)',
+        fn.LatestBy: _latest_by,
+        fn.EarliestBy: "first_of({} ORDER BY {}, {})",
+        fn.OrderedArrayAgg: "array_agg({} ORDER BY {}, {})",
+        fn.ArrayAgg: "array_agg({})",
+        fn.DistinctArrayAgg: "array_agg(DISTINCT {})",
+        fn.SortedArrayAgg: "coalesce(array_agg(DISTINCT {0} ORDER BY {0}) FILTER (WHERE {1}), '{{}}')",
+        fn.Median: (
+            "percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST({} AS DOUBLE PRECISION)) FILTER (WHERE {})"
+        ),
+        fn.TryCastNumber: "spelled({}, {})",
+        fn.TextContains: "(strpos({}, {}) > 0)",
+        fn.TextStartsWith: "starts_with({}, {})",
+        fn.TextEndsWith: "(right({0}, length({1})) = {1})",
+    },
+)

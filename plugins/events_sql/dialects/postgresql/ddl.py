@@ -1,0 +1,100 @@
+"""What is created in a PostgreSQL schema: tables, indexes, and three functions."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect, column_definition
+from plugins.events_sql.schema.tables import ADDED, METADATA
+
+UNICODE_COLLATIONS: Final = ("pg_c_utf8", "C.utf8", "und-x-icu", "en_US.utf8")
+"""Collations that know the letters of every script, the quickest first."""
+
+SELECT_COLLATION: Final = """
+SELECT collname FROM pg_collation WHERE collname = ANY($1) AND collencoding IN (-1, pg_char_to_encoding('UTF8'))
+ORDER BY array_position($1, CAST(collname AS TEXT)) LIMIT 1
+"""
+
+_INDEXES: Final = {
+    "events_narrow": "events (workspace_id, timestamp, seq)"
+    " INCLUDE (visitor_no, strong_no, session_no, event_name, is_bot)",
+    "events_of_money": "events (workspace_id, timestamp) WHERE revenue IS NOT NULL",
+    "events_by_id": "events (workspace_id, event_id)",
+    "events_of_session": "events (session_no, timestamp, seq)",
+    "events_of_visitor": "events (visitor_no, timestamp)",
+    "events_of_order": "events (order_id) WHERE order_id IS NOT NULL",
+    "events_of_payment": "events (payment_id) WHERE payment_id IS NOT NULL",
+    "events_of_message": "events (message_id) WHERE message_id IS NOT NULL",
+    "events_that_match": "events (workspace_id) WHERE external_ids IS NOT NULL"
+    " OR event_name = '$web_attribution_matched'",
+    "sessions_in_time": "sessions (workspace_id, first_at)",
+    "sessions_by_number": "sessions (session_no)",
+    "sessions_of_visitor": "sessions (visitor_no)",
+    "candidates_in_time": "candidates (workspace_id, timestamp)",
+    "candidates_of_session": "candidates (session_no)",
+    "candidates_of_visitor": "candidates (visitor_no)",
+    "ids_by_number": "ids (no)",
+    "told_of_workspace": "told_touches (workspace_id)",
+    "weak_links_of_visitor": "weak_links (visitor_no)",
+    "weak_links_of_event": "weak_links (workspace_id, event_id)",
+    "kin_of_visitor": "kin (visitor_no)",
+    "kin_by_strong_id": "kin (strong_no)",
+    "mails_of_no": "mails (no)",
+    "mails_by_digest": "mails (workspace_id, digest)",
+    "owners_of_visitor": "owners (visitor_no)",
+    "owners_by_strong_id": "owners (strong_no)",
+    "persons_by_part": "persons (workspace_id, no)",
+    "persons_by_person": "persons (person_no)",
+}
+
+_CREATE_FUNCTIONS: Final = """
+CREATE OR REPLACE FUNCTION first_known(anyelement, anyelement) RETURNS anyelement
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1';
+CREATE OR REPLACE AGGREGATE first_of(anyelement) (SFUNC = first_known, STYPE = anyelement, PARALLEL = SAFE);
+CREATE OR REPLACE FUNCTION lowered(text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  'SELECT lower(translate($1, ''Σİ'', ''σi'') COLLATE "{unicode}") COLLATE "C"';
+CREATE OR REPLACE FUNCTION spelled(text, text) RETURNS double precision
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN $1 ~ $2 AND length($1) <= 300 AND $1 !~ '[eE][+-]?0*[1-9][0-9]{{3}}' THEN
+      CASE WHEN abs(CAST($1 AS NUMERIC)) < 1e308 AND (abs(CAST($1 AS NUMERIC)) > 1e-300 OR CAST($1 AS NUMERIC) = 0)
+        THEN CAST($1 AS DOUBLE PRECISION) END END
+  $$
+"""  # noqa: RUF001 - it is a sigma
+"""The first value that is not NULL in an order; lower case in every script; the number a text spells.
+
+Collations differ in the letters that stand in ``translate``: to some they depend on what is beside them.
+"""
+
+
+_ADD: Final = """
+DO $$ BEGIN
+  IF NOT EXISTS (SELECT FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = 'events' AND column_name = '{last}')
+  THEN ALTER TABLE events {added}; END IF;
+END $$
+"""
+"""Only where they are missing: to alter a table waits for everybody who reads it."""
+
+
+def ddl_statements(schema: str, unicode: str, dialect: PostgreSqlDialect) -> Iterator[str]:
+    """Everything that may be missing, in order; each leaves alone what is there."""
+    yield f"CREATE SCHEMA IF NOT EXISTS {schema}"
+    yield from _CREATE_FUNCTIONS.format(unicode=unicode).split(";\n")
+    for sequence in ("id_no", "session_no"):
+        yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
+    for table in METADATA.sorted_tables:
+        yield f"CREATE TABLE IF NOT EXISTS {table.name} ({column_definitions(table, dialect)})"
+    yield "CREATE UNIQUE INDEX IF NOT EXISTS ids_by_text ON ids (workspace_id, id)"
+    added = ", ".join(f"ADD COLUMN {column_definition(one, dialect)}" for one in ADDED)
+    yield _ADD.format(last=ADDED[-1].name, added=added)
+    yield "DROP INDEX IF EXISTS events_in_time"  # of earlier versions; events_narrow tells the same
+    yield "DROP INDEX IF EXISTS events_of_providers"  # likewise, and events_of_money
+    for name, place in _INDEXES.items():
+        yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"
+
+
+def column_definitions(table: sa.Table, dialect: PostgreSqlDialect) -> str:
+    """The columns of a table, as it is created."""
+    return ", ".join(column_definition(one, dialect) for one in table.columns)

@@ -1,0 +1,120 @@
+"""Statements to text: compiled once per shape, and not even built again for a question like one before."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import sqlalchemy as sa
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from plugins.events_sql.execution.statement_templates import (
+    Template,
+    TextAndValues,
+    is_uncacheable,
+    template_key,
+)
+
+T = TypeVar("T")
+Statement = sa.Select[Any] | sa.CompoundSelect[Any] | sa.Insert | sa.Delete
+_MAX_SHAPES: Final = 512
+_MAX_TEMPLATES: Final = 512
+
+
+class DeferredStatement(NamedTuple):
+    """A statement as the function that builds it and what it is built from, see `built`."""
+
+    build: Callable[..., Statement]
+    arguments: tuple[object, ...]
+
+
+def deferred(build: Callable[..., Statement], *given: object) -> DeferredStatement:
+    """The statement ``build(*given)``, built once for all that have a template in common (`templates`).
+
+    Args:
+        build: a pure function of a module. It may move the instants of a plan by some time; what it makes
+            of them does not depend on what they are.
+        given: a plan, and plain values without instants; their ``repr`` tells all of them.
+    """
+    return DeferredStatement(build, given)
+
+
+class StatementCache:
+    """Texts of one dialect: of constant statements, and of the latest shapes and questions."""
+
+    def __init__(self, dialect: DefaultDialect) -> None:
+        self._dialect = dialect
+        self._constant_texts: WeakKeyDictionary[Statement, TextAndValues] = WeakKeyDictionary()
+        self._compiled_shapes: LruCache[SQLCompiler] = LruCache(_MAX_SHAPES)
+        self._templates: LruCache[Template] = LruCache(_MAX_TEMPLATES)
+        self._lock = Lock()
+
+    def render(self, statement: Statement | DeferredStatement) -> TextAndValues:
+        """Text and values; at once for a statement that was rendered before, or a question like one that was."""
+        if isinstance(statement, DeferredStatement):
+            build, asked = statement.build, template_key(statement.arguments)
+            if is_uncacheable(asked):
+                return self._compile_template(build(*asked.arguments)).fill(asked)
+            # The text of the values tells 1 from 1.0 and from true, which are equal to Python.
+            key = build, repr(asked.arguments)
+            return self._templates.get_or_create(
+                key, lambda: self._compile_template(build(*asked.arguments))
+            ).fill(asked)
+        with self._lock:
+            known = self._constant_texts.get(statement)
+        if known is None:
+            known = self._compile_cached(statement)
+            with self._lock:
+                self._constant_texts[statement] = known
+        return known
+
+    def _compile_template(self, statement: Statement) -> Template:
+        compiled = self._dialect.statement_compiler(self._dialect, statement)
+        return Template(*_text_and_values(compiled, compiled.construct_params()))
+
+    def _compile_cached(self, statement: Statement) -> TextAndValues:
+        key = statement._generate_cache_key()  # noqa: SLF001 - SQLAlchemy's own engines use the same door
+        if key is None:
+            raise TypeError("A construct without inherit_cache keeps this statement from being cached.")
+        compiled = self._compiled_shapes.get_or_create(
+            key.key, lambda: self._dialect.statement_compiler(self._dialect, statement, cache_key=key)
+        )
+        return _text_and_values(compiled, compiled.construct_params(extracted_parameters=key.bindparams))
+
+
+def _text_and_values(compiled: SQLCompiler, values: Mapping[str, Any]) -> TextAndValues:
+    if not compiled.positional:
+        return str(compiled), values
+    return str(compiled), [values[name] for name in compiled.positiontup or ()]
+
+
+_CACHES: Final[dict[type[DefaultDialect], StatementCache]] = {}
+
+
+def statement_cache_for(dialect: DefaultDialect) -> StatementCache:
+    """The texts of a dialect, for all stores of the process."""
+    return _CACHES.setdefault(type(dialect), StatementCache(dialect))
+
+
+class LruCache(Generic[T]):
+    """The values asked for last, for any number of threads; one may be made twice, harmlessly."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: OrderedDict[Any, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get_or_create(self, key: Any, make: Callable[[], T]) -> T:
+        """The value of a key, made when it is not there."""
+        with self._lock:
+            value = self._entries.get(key)
+        if value is None:
+            value = make()
+        with self._lock:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+        return value

@@ -1,0 +1,245 @@
+"""Questions that differ only in when they look, whose events, and what filters look for: one text for all.
+
+Building and compiling a question costs far more than filling in its values. So that is done with
+stand-ins: each instant of the question is replaced by the beginning of a far-off age of its own, and
+the workspace, its currency, the names of its conversions and the texts that something is to equal by
+others that nobody has. Whatever comes out near the beginning of an age is that instant of the question,
+moved by as much; other stand-ins come out as they are.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from uuid import UUID, uuid4
+
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from service_core.plugin import (
+    AggregateQuery,
+    BucketRun,
+    Buckets,
+    CohortReaderQuery,
+    FilterOperator,
+    PeoplePageQuery,
+    Predicate,
+    QueryScope,
+    TimeRange,
+)
+
+ParameterValues: TypeAlias = Sequence[Any] | Mapping[str, Any]
+"""Values of parameters: in order, or by name, as the dialect writes parameters."""
+
+TextAndValues: TypeAlias = tuple[str, ParameterValues]
+"""Text with parameters, and their values."""
+
+T = TypeVar("T")
+Plan: TypeAlias = QueryScope | AggregateQuery | CohortReaderQuery | PeoplePageQuery
+
+_PLACEHOLDER_YEARS_APART: Final = 600
+_PLACEHOLDER_DATES: Final = tuple(
+    datetime(year, 1, 1, tzinfo=UTC) for year in range(3000, 6600, _PLACEHOLDER_YEARS_APART)
+)
+"""For the span, and for the first start and the end of up to two series of buckets."""
+
+_PLACEHOLDER_WORKSPACE: Final = uuid4()
+_PLACEHOLDER_CURRENCY, _PLACEHOLDER_NAME, *_PLACEHOLDER_TEXTS = (uuid4().hex for _ in range(20))
+_PLACEHOLDERS: Final = {_PLACEHOLDER_WORKSPACE, _PLACEHOLDER_CURRENCY, _PLACEHOLDER_NAME, *_PLACEHOLDER_TEXTS}
+_EQUALITY_OPERATORS: Final = {FilterOperator.EQ, FilterOperator.NEQ, FilterOperator.IN, FilterOperator.NOT_IN}
+_MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_INSTANT: Final = datetime(2200, 1, 1, tzinfo=UTC)
+"""So that nothing a statement adds to an instant, or takes from it, reaches half an age."""
+
+
+class TemplateKey(NamedTuple):
+    """What a statement is built from, as its template and what this one fills in.
+
+    Attributes:
+        given: plain values, with stand-ins.
+        instants: what ages stand for, in their order.
+        stand_for: what the other stand-ins stand for.
+    """
+
+    arguments: tuple[object, ...]
+    instants: tuple[datetime, ...] = ()
+    placeholder_values: Mapping[object, object] = MappingProxyType({})
+
+
+def template_key(arguments: tuple[object, ...]) -> TemplateKey:
+    """What a statement is built from, as a question; without stand-ins where none will do.
+
+    Args:
+        given: a plan, and plain values without instants.
+    """
+    plan = arguments[0] if arguments else None
+    if not isinstance(
+        plan, QueryScope | AggregateQuery | CohortReaderQuery | PeoplePageQuery
+    ) or _has_trailing_measures(plan):
+        return TemplateKey(arguments)
+    instants = tuple(_plan_instants(plan))
+    if _plan_scan(plan).rates is not None or min(instants) < _MIN_INSTANT or max(instants) > _MAX_INSTANT:
+        return TemplateKey(arguments)
+    others = _Placeholders()
+    return TemplateKey(
+        (_replace_with_placeholders(plan, others), *arguments[1:]),
+        tuple(map(to_naive_utc, instants)),
+        others.values,
+    )
+
+
+def is_uncacheable(asked: TemplateKey) -> bool:
+    """Whether nothing is like a question: rates are of the days it asks for, and many."""
+    plan = asked.arguments[0] if asked.arguments else None
+    scan = getattr(plan, "scan", plan)
+    return isinstance(scan, QueryScope) and scan.rates is not None
+
+
+class Template:
+    """A text with values, some of them of stand-ins.
+
+    Args:
+        text: with parameters.
+        values: of these.
+    """
+
+    def __init__(self, text: str, values: ParameterValues) -> None:
+        self._text, self._values = text, values
+        placed = list(values.items() if isinstance(values, Mapping) else enumerate(values))
+        self._instant_positions = [
+            (place, *found) for place, value in placed for found in _nearest_placeholder_date(value)
+        ]
+        self._placeholder_positions = [
+            (place, *found) for place, value in placed for found in _contained_placeholder(value)
+        ]
+
+    def fill(self, question: TemplateKey) -> TextAndValues:
+        """The text with the values of a question."""
+        values: Any = dict(self._values) if isinstance(self._values, Mapping) else list(self._values)
+        for place, age, apart in self._instant_positions:
+            values[place] = question.instants[age] + apart
+        for place, stand_in in self._placeholder_positions:
+            values[place] = question.placeholder_values[stand_in]
+        return self._text, values
+
+
+def _nearest_placeholder_date(value: object) -> Iterator[tuple[int, timedelta]]:
+    """The age an instant is near to, if any, and how far it is moved from its beginning."""
+    if isinstance(value, datetime):
+        age = (
+            value.year - _PLACEHOLDER_DATES[0].year + _PLACEHOLDER_YEARS_APART // 2
+        ) // _PLACEHOLDER_YEARS_APART
+        if 0 <= age < len(_PLACEHOLDER_DATES):
+            yield age, value - to_naive_utc(_PLACEHOLDER_DATES[age])
+
+
+def _contained_placeholder(value: object) -> Iterator[tuple[object]]:
+    """The stand-in that a value is, or is a list of."""
+    one = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(one, UUID | str) and one in _PLACEHOLDERS:
+        yield (one,)
+
+
+def _has_trailing_measures(plan: Plan) -> bool:
+    """Whether a statement asks the calendar of the zone for more instants than the plan tells."""
+    measures = plan.measures if isinstance(plan, AggregateQuery) else ()
+    return any(leaf.trailing_days is not None for measure in measures for leaf in measure.aggregations())
+
+
+def _plan_instants(plan: Plan) -> Iterator[datetime]:
+    """All that a plan tells, but the starts of buckets after the first."""
+    span = _plan_scan(plan).span
+    yield from (span.start, span.end)
+    for buckets in _bucket_series(plan):
+        yield from (buckets.starts[0], buckets.end)
+
+
+def _plan_scan(plan: Plan) -> QueryScope:
+    return plan if isinstance(plan, QueryScope) else plan.scope
+
+
+def _bucket_series(plan: Plan) -> tuple[Buckets, ...]:
+    match plan:
+        case AggregateQuery(buckets=Buckets() as buckets):
+            return (buckets,)
+        case CohortReaderQuery(acquisition=acquisition, activity=activity):
+            return (acquisition, activity)
+        case _:
+            return ()
+
+
+def _replace_with_placeholders(plan: Plan, others: "_Placeholders") -> Plan:
+    """The plan about nobody's events, in far-off ages."""
+    match plan:
+        case QueryScope():
+            return others.replace_in_scan(plan)
+        case AggregateQuery():
+            buckets = plan.buckets and _MovedBuckets.move(plan.buckets, *_PLACEHOLDER_DATES[2:4])
+            return replace(plan, scope=others.replace_in_scan(plan.scope), buckets=buckets)
+        case CohortReaderQuery():
+            acquisition = _MovedBuckets.move(plan.acquisition, *_PLACEHOLDER_DATES[2:4])
+            activity = _MovedBuckets.move(plan.activity, *_PLACEHOLDER_DATES[4:6])
+            return replace(
+                plan, scope=others.replace_in_scan(plan.scope), acquisition=acquisition, activity=activity
+            )
+        case PeoplePageQuery():
+            return replace(
+                plan, scope=others.replace_in_scan(plan.scope), person=others.replace_text(plan.person)
+            )
+
+
+class _Placeholders:
+    """Stand-ins for what is no instant, each with what it stands for."""
+
+    def __init__(self) -> None:
+        self.values: dict[object, object] = {}
+        self.free_texts = iter(_PLACEHOLDER_TEXTS)
+
+    def replace_in_scan(self, scan: QueryScope) -> QueryScope:
+        """The scan of nobody's events that meet filters nobody asked for."""
+        own = scan.conversions
+        self.values |= {
+            _PLACEHOLDER_WORKSPACE: scan.workspace_id,
+            _PLACEHOLDER_CURRENCY: scan.currency,
+            _PLACEHOLDER_NAME: sorted(own.names),
+        }
+        return replace(
+            scan,
+            workspace_id=_PLACEHOLDER_WORKSPACE,
+            span=TimeRange(*_PLACEHOLDER_DATES[:2]),
+            currency=_PLACEHOLDER_CURRENCY,
+            zone="",
+            conversions=replace(own, names=frozenset({_PLACEHOLDER_NAME})),
+            filters=tuple(map(self._replace_in_filter, scan.filters)),
+        )
+
+    def _replace_in_filter(self, given: Predicate) -> Predicate:
+        if given.op not in _EQUALITY_OPERATORS:
+            return given
+        if isinstance(given.value, tuple):
+            return replace(given, value=tuple(map(self.replace_text, given.value)))
+        return replace(given, value=self.replace_text(given.value))
+
+    def replace_text(self, value: T) -> T | str:
+        """What stands in for a text that something is to equal; anything else stands for itself."""
+        if not isinstance(value, str) or (word := next(self.free_texts, None)) is None:
+            return value
+        self.values[word] = value
+        return word
+
+
+@dataclass(frozen=True, slots=True)
+class _MovedBuckets(Buckets):
+    """Buckets as far as a statement asks: their runs, the first start and the end."""
+
+    moved_runs: tuple[BucketRun, ...]
+
+    @staticmethod
+    def move(buckets: Buckets, first: datetime, end: datetime) -> "_MovedBuckets":
+        """All starts move with the first; the last run is as long as may be."""
+        moved = [replace(run, start=first + (run.start - buckets.starts[0])) for run in buckets.runs()]
+        moved[-1] = replace(moved[-1], count=1)
+        return _MovedBuckets(buckets.unit, (first,), end, tuple(moved))
+
+    def runs(self) -> tuple[BucketRun, ...]:
+        """The runs."""
+        return self.moved_runs

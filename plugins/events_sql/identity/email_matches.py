@@ -1,0 +1,85 @@
+"""Visitors of providers that become part of a person by their e-mail (`insight.mails`), worked out on numbers."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.schema.tables import EMAIL_DIGESTS, EVENTS, ID_NUMBERS, REVOKED_LINKS, VISITOR_OWNERS
+
+
+@dataclass(frozen=True, slots=True)
+class PersonMerges:
+    """Who is part of whom by every other id.
+
+    Attributes:
+        named: strong id -> the one that names its person.
+        parts: person -> the person it is a part of.
+        texts: how everyone among the parts is called.
+    """
+
+    name_ids: Mapping[int, int]
+    merged_into: Mapping[int, int]
+    id_texts: Mapping[int, str]
+
+    def person_of(self, number: int) -> int:
+        """The whole person of an id."""
+        own = self.name_ids.get(number, number)
+        return self.merged_into.get(own, own)
+
+
+def merge_by_email(reader: StatementRunner, workspace: UUID, merges: PersonMerges) -> dict[int, int]:
+    """Visitors of providers, and the person each becomes part of."""
+    having: defaultdict[str, set[int]] = defaultdict(set)
+    seekers: defaultdict[int, set[str]] = defaultdict(set)
+    texts = dict(merges.id_texts)
+    for digest, number, source, text, owner in reader.fetch_rows(_shared_digests(workspace)):
+        if not source:
+            having[digest].add(merges.person_of(number if owner is None else owner))
+        elif owner is None:
+            seekers[merges.person_of(number)].add(digest)
+            texts[number] = text
+    if not seekers:
+        return {}
+    providers = tuple(f"v:{source}:" for (source,) in reader.fetch_rows(_seeking_sources(workspace)))
+    members: defaultdict[int, set[int]] = defaultdict(set)
+    for part, person in merges.merged_into.items():
+        members[person].add(part)
+    found: dict[int, int] = {}
+    for seeker, digests in seekers.items():
+        group = members[seeker] | {seeker}
+        persons = set().union(*(having[digest] for digest in digests)) - {seeker}
+        if len(persons) == 1 and all(texts[one].startswith(providers) for one in group):
+            found |= dict.fromkeys(group, persons.pop())
+    return found
+
+
+def _shared_digests(workspace: UUID) -> sa.Select[Any]:
+    """E-mails that somebody has and somebody seeks by: with who that is, and everyone a visitor ever belonged to.
+
+    A visitor of whom an event was revoked seeks nobody.
+    """
+    c = EMAIL_DIGESTS.c
+    both = sa.select(c.digest).where(c.workspace_id == workspace).group_by(c.digest)
+    both = both.having(sa.func.min(c.source) == "", sa.func.max(c.source) != "")
+    revoked = sa.select(REVOKED_LINKS.c.event_id).where(REVOKED_LINKS.c.workspace_id == workspace)
+    left = sa.select(EVENTS.c.visitor_no).where(
+        EVENTS.c.workspace_id == workspace, EVENTS.c.event_id.in_(revoked)
+    )
+    mails = sa.select(c.digest, c.no, c.source).where(
+        c.workspace_id == workspace, c.digest.in_(both), sa.or_(c.source == "", c.no.not_in(left))
+    )
+    told = mails.subquery("told")
+    named = sa.and_(ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.no == told.c.no)
+    source = told.join(ID_NUMBERS, named).outerjoin(VISITOR_OWNERS, VISITOR_OWNERS.c.visitor_no == told.c.no)
+    return sa.select(*told.c, ID_NUMBERS.c.id, VISITOR_OWNERS.c.strong_no).select_from(source)
+
+
+def _seeking_sources(workspace: UUID) -> sa.Select[Any]:
+    """Who sent what seeks."""
+    c = EMAIL_DIGESTS.c
+    return sa.select(c.source).where(c.workspace_id == workspace, c.source != "").distinct()

@@ -1,0 +1,205 @@
+"""Ids that are part of another person: by `$alias` (semantics 5.5) and by external ids (5.6).
+
+What `insight.stitch` says of events is worked out here on numbers, once per change and workspace,
+so that a question only looks the result up.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.identity.email_matches import PersonMerges, merge_by_email
+from plugins.events_sql.identity.identity_links import ALIAS, WEB_ATTRIBUTION_MATCHED
+from plugins.events_sql.identity.identity_resolution import owner_at
+from plugins.events_sql.schema.tables import (
+    EVENTS,
+    ID_NUMBERS,
+    PERSON_MERGES,
+    REVOKED_LINKS,
+    VISITOR_OWNERS,
+    IdNumber,
+)
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+
+
+def merge_by_alias(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Strong id -> the one that names its person, from (old, new) pairs in order of time.
+
+    The new id of the latest pair names the whole person; a repeated or circular pair is harmless.
+    """
+    together: dict[int, set[int]] = {}
+    named: dict[int, int] = {}
+    for old, new in pairs:
+        group = together.get(old, {old}) | together.get(new, {new})
+        together |= dict.fromkeys(group, group)
+        named |= dict.fromkeys(group, new)
+    return named
+
+
+def merge_by_external_id(carriers: Mapping[Any, set[int]], texts: Mapping[int, str]) -> dict[int, int]:
+    """Person -> the person it is a part of, by the external ids they carry.
+
+    Args:
+        carriers: external id -> persons that carry it.
+        texts: person -> ``u:..`` or ``v:..``. An id that two known ones carry joins nobody, and
+            persons that hang together with two known ones among them join nobody.
+    """
+
+    def known_of(persons: Iterable[int]) -> list[int]:
+        return [person for person in persons if texts[person].startswith("u:")]
+
+    groups: dict[int, set[int]] = {}
+    for persons in carriers.values():
+        if len(known_of(persons)) > 1:
+            continue
+        group = set().union(*(groups.get(person, {person}) for person in persons))
+        groups |= dict.fromkeys(group, group)
+    parts: dict[int, int] = {}
+    for group in {id(group): group for group in groups.values()}.values():
+        known = known_of(group)
+        if len(known) <= 1:
+            parts |= dict.fromkeys(group, known[0] if known else min(group, key=texts.__getitem__))
+    return parts
+
+
+def refresh_person_merges(writer: StatementRunner, workspaces: Iterable[UUID]) -> None:
+    """Work out anew which ids are part of which person in some workspaces."""
+    for workspace in workspaces:
+        writer.fetch_rows(sa.delete(PERSON_MERGES).where(PERSON_MERGES.c.workspace_id == workspace))
+        if found := compute_person_merges(writer, workspace):
+            writer.fetch_rows(_insert_merges(workspace, found))
+
+
+def compute_person_merges(reader: StatementRunner, workspace: UUID) -> dict[int, int]:
+    """Which ids of a workspace are part of which other person."""
+    named = merge_by_alias((old, new) for old, new, *_ in reader.fetch_rows(_alias_pairs(workspace)))
+    carriers, texts = persons_by_external_id(reader, workspace, named)
+    parts = merge_by_external_id(carriers, texts)
+    parts |= merge_by_email(reader, workspace, PersonMerges(named, parts, texts))
+    found = {one: parts.get(name, name) for one, name in named.items()}
+    return {one: person for one, person in (parts | found).items() if one != person}
+
+
+def _insert_merges(workspace: UUID, parts: Mapping[int, int]) -> sa.Insert:
+    numbers = sa.ARRAY(sa.BigInteger)
+    places = sa.select(
+        fn.Unnest(sa.literal(list(range(1, len(parts) + 1)), numbers)).label("place")
+    ).subquery()
+    columns = (
+        fn.ElementAt(sa.literal(list(each), numbers), places.c.place) for each in (parts, parts.values())
+    )
+    return sa.insert(PERSON_MERGES).from_select(
+        [c.name for c in PERSON_MERGES.columns], sa.select(sa.literal(workspace, sa.Uuid), *columns)
+    )
+
+
+def linking_conditions(workspace: UUID) -> list[Expression]:
+    """Events whose ids count: of people, and not taken back."""
+    c = EVENTS.c
+    revoked = sa.select(REVOKED_LINKS.c.event_id).where(REVOKED_LINKS.c.workspace_id == workspace)
+    return [c.workspace_id == workspace, sa.not_(c.is_bot), c.event_id.not_in(revoked)]
+
+
+def prefiltered_events(name: str, *columns: Any, where: list[Expression]) -> sa.CTE:
+    """Some events, found before anything is joined to them: else every id and owner is hashed for them."""
+    return sa.select(*columns).where(*where).cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
+
+
+def _id_in_event_data(prefix: str, key: str) -> Any:
+    """The id that an event tells at a key of its data."""
+    return sa.literal_column(f"'{prefix}'", sa.Text) + fn.JsonString(EVENTS.c.event_data, sa.literal(key))
+
+
+def _alias_pairs(workspace: UUID) -> sa.Select[Any]:
+    """Old and new id of every `$alias`, in order of time."""
+    c = EVENTS.c
+    columns = (
+        c.workspace_id,
+        c.strong_no,
+        c.timestamp,
+        c.seq,
+        _id_in_event_data("u:", "previous_id").label("old"),
+    )
+    where = [*linking_conditions(workspace), c.event_name == ALIAS, c.strong_no.is_not(None)]
+    alias = prefiltered_events("alias", *columns, where=where)
+    named = sa.and_(ID_NUMBERS.c.workspace_id == alias.c.workspace_id, ID_NUMBERS.c.id == alias.c.old)
+    pairs = sa.select(ID_NUMBERS.c.no, alias.c.strong_no, alias.c.timestamp, alias.c.seq)
+    other = pairs.select_from(alias.join(ID_NUMBERS, named)).where(ID_NUMBERS.c.no != alias.c.strong_no)
+    return other.order_by(alias.c.timestamp, alias.c.seq)
+
+
+OWNER_KEY_COLUMNS: Final = tuple(
+    EVENTS.c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq")
+)
+
+
+def with_owner_at_event(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
+    """Events with their owner at the time, and the number of who they belong to before anything is joined."""
+    theirs = VISITOR_OWNERS.c.visitor_no.in_(sa.select(events.c.visitor_no))
+    holder = sa.select(VISITOR_OWNERS).where(theirs).subquery("holder")
+    number = sa.func.coalesce(events.c.strong_no, holder.c.strong_no, events.c.visitor_no)
+    return events.outerjoin(holder, owner_at(events, holder)), number
+
+
+def _shared_external_ids(workspace: UUID) -> sa.Select[Any]:
+    """External ids that more than one carries, with all who do; most have one carrier, who joins nobody by it."""
+    ids = EVENTS.c.external_ids
+    events = prefiltered_events(
+        "carrying", *OWNER_KEY_COLUMNS, ids, where=[*linking_conditions(workspace), ids.is_not(None)]
+    )
+    source, number = with_owner_at_event(events)
+    told = sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
+    c = external_id_rows(told).c
+    shared = sa.func.min(c.person_no) != sa.func.max(c.person_no)
+    found = sa.select(c.key, c.value, fn.ArrayAgg(c.person_no))
+    return found.group_by(c.key, c.value).having(shared)
+
+
+def external_id_rows(told: sa.Select[Any]) -> sa.Subquery:
+    """The external ids of rows that have some, one row each: all else of the row, ``key`` and ``value`` as JSON."""
+    rows = told.subquery("told").c
+    keys = sa.select(*rows, fn.JsonKeys(rows.external_ids).label("key")).subquery("keys").c
+    others = (column for column in keys if column.name != "external_ids")
+    return sa.select(*others, fn.JsonMember(keys.external_ids, keys.key).label("value")).subquery("each")
+
+
+def _email_match_events(workspace: UUID) -> sa.Select[Any]:
+    """E-mail matches: the event, who it belongs to, the visitor it names and everyone who ever owned that."""
+    c = EVENTS.c
+    by_mail = fn.JsonString(c.event_data, sa.literal("match_method")) == "email"
+    columns = (*OWNER_KEY_COLUMNS, c.event_id, _id_in_event_data("v:", "web_visitor_id").label("web"))
+    events = prefiltered_events(
+        "matched",
+        *columns,
+        where=[*linking_conditions(workspace), c.event_name == WEB_ATTRIBUTION_MATCHED, by_mail],
+    )
+    source, number = with_owner_at_event(events)
+    ever = VISITOR_OWNERS.alias("ever")
+    named = sa.and_(ID_NUMBERS.c.workspace_id == events.c.workspace_id, ID_NUMBERS.c.id == events.c.web)
+    source = source.outerjoin(ID_NUMBERS, named).outerjoin(ever, ever.c.visitor_no == ID_NUMBERS.c.no)
+    found = sa.select(events.c.event_id, number.label("person_no"), ID_NUMBERS.c.no, ever.c.strong_no)
+    return found.select_from(source).distinct()
+
+
+def persons_by_external_id(
+    reader: StatementRunner, workspace: UUID, named: Mapping[int, int]
+) -> tuple[dict[Any, set[int]], dict[int, str]]:
+    """Who shares which external id or match, and how they are called."""
+    carriers: defaultdict[Any, set[int]] = defaultdict(set)
+    for key, value, together in reader.fetch_rows(_shared_external_ids(workspace)):
+        carriers[key, value] |= {named.get(own, own) for own in together}
+    everyone: defaultdict[Any, set[int]] = defaultdict(set)
+    for event_id, own, web, owned in reader.fetch_rows(_email_match_events(workspace)):
+        everyone[event_id] |= {named.get(own, own)}
+        everyone[event_id] |= {named.get(owned, owned)} if owned is not None else {web} - {None}
+    for event_id, together in everyone.items():
+        carriers[event_id] |= together
+    persons = sorted(set().union(*carriers.values())) if carriers else []
+    listed = fn.InArray(ID_NUMBERS.c.no, sa.literal(persons, sa.ARRAY(IdNumber)))
+    texts = sa.select(ID_NUMBERS.c.no, ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == workspace, listed)
+    return carriers, dict(map(tuple, reader.fetch_rows(texts))) if persons else {}

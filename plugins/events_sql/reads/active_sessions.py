@@ -1,0 +1,132 @@
+"""When which person was there: by sessions, as far as these tell it, which are a fraction of all events.
+
+Nearly all visitors are of one person throughout, so a session of theirs is too, and was there when it began
+and when it ended. The others' events are looked at one by one.
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_cache import deferred
+from plugins.events_sql.identity.identity_resolution import (
+    is_session_of_visitors,
+    permanent_owners,
+    with_person,
+    with_visitor_person,
+)
+from plugins.events_sql.relations.relation_rows import all_time_span, span_conditions
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.tables import EVENTS, SESSIONS, VISITOR_ID_PAIRS, IdNumber
+from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_parameters, compiled_source
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.time_buckets import bucket_index
+from service_core.plugin import CohortReaderQuery, TimeRange
+
+SESSION_INTERVALS: Final = sa.table(
+    "stays_of_persons",
+    *(sa.column(name, IdNumber()) for name in ("person_no", "session_no")),
+    *(sa.column(name, sa.DateTime()) for name in ("first_at", "last_at")),
+)
+"""Sessions of persons, or single events, with the first and the last instant that somebody was there."""
+
+_SHARED_VISITORS: Final = sa.table("mixed", sa.column("no", IdNumber()))
+"""Visitors that a strong id stood beside who does not have them for good: an event may be anybody's."""
+
+_MULTI_BUCKET_SESSIONS: Final = sa.table(
+    "long_stays", *(sa.column(name, IdNumber()) for name in ("person_no", "session_no"))
+)
+"""Sessions that reach over a whole bucket: what they did in between, their events have to tell."""
+
+
+def create_session_intervals(plan: CohortReaderQuery, reader: StatementRunner, *, all_time: bool) -> None:
+    """Keep who was there when, and who was long.
+
+    Args:
+        plan: whose persons, and the buckets of their activity.
+        reader: of the question.
+        ever: all stays, or those that reach into the buckets.
+    """
+    reader.create_temp_table(_SHARED_VISITORS.name, deferred(_shared_visitors, plan))
+    reader.create_temp_table(SESSION_INTERVALS.name, deferred(_session_intervals, plan, all_time))
+    reader.create_temp_table(_MULTI_BUCKET_SESSIONS.name, deferred(_multi_bucket_sessions, plan))
+
+
+def active_buckets(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
+    """Persons with the buckets they were there in, once stays are kept."""
+    c, e, series = SESSION_INTERVALS.c, EVENTS.c, plan.activity.runs()
+    first, last = bucket_index(c.first_at, series), bucket_index(c.last_at, series)
+    whole = TimeRange(plan.activity.starts[0], plan.activity.end)
+    bots = [] if plan.scope.include_bots else [sa.not_(e.is_bot)]
+    began = sa.select(c.person_no, first.label("bucket")).where(*span_conditions(c.first_at, whole))
+    before = c.first_at < sa.literal(to_naive_utc(whole.start))
+    ended = sa.select(c.person_no, last.label("bucket")).where(
+        *span_conditions(c.last_at, whole), sa.or_(before, first != last)
+    )
+    meanwhile = (
+        sa.select(_MULTI_BUCKET_SESSIONS.c.person_no, bucket_index(e.timestamp, series).label("bucket"))
+        .join_from(_MULTI_BUCKET_SESSIONS, EVENTS, e.session_no == _MULTI_BUCKET_SESSIONS.c.session_no)
+        .where(e.workspace_id == plan.scope.workspace_id, *span_conditions(e.timestamp, whole), *bots)
+    )
+    return sa.union(began, ended, meanwhile)
+
+
+def _shared_visitors(plan: CohortReaderQuery) -> sa.Select[Any]:
+    found = compiled_source(_without_permanent_owner).as_subquery("found", workspace=plan.scope.workspace_id)
+    return sa.select(found.c.no)
+
+
+def _without_permanent_owner() -> sa.Select[Any]:
+    owner = permanent_owners()
+    same = sa.and_(
+        owner.c.visitor_no == VISITOR_ID_PAIRS.c.visitor_no, owner.c.strong_no == VISITOR_ID_PAIRS.c.strong_no
+    )
+    found = sa.select(VISITOR_ID_PAIRS.c.visitor_no.label("no")).select_from(
+        VISITOR_ID_PAIRS.outerjoin(owner, same)
+    )
+    return found.where(VISITOR_ID_PAIRS.c.workspace_id == WORKSPACE, owner.c.visitor_no.is_(None))
+
+
+def _session_intervals(plan: CohortReaderQuery, ever: bool) -> sa.Select[Any]:
+    span = all_time_span() if ever else TimeRange(plan.activity.starts[0], plan.activity.end)
+    found = compiled_source(_session_and_event_intervals, plan.scope.include_bots).as_subquery(
+        "found", **bind_parameters(plan.scope, span)
+    )
+    return sa.select(*(found.c[column.name] for column in SESSION_INTERVALS.c))
+
+
+def _session_and_event_intervals(include_bots: bool) -> sa.CompoundSelect[Any]:
+    s, e = SESSIONS.c, EVENTS.c
+    joined, person = with_visitor_person(SESSIONS)
+    settled = (
+        sa.select(person.label("person_no"), s.session_no, s.first_at, s.last_at)
+        .select_from(joined.outerjoin(_SHARED_VISITORS, _SHARED_VISITORS.c.no == s.visitor_no))
+        .where(
+            s.workspace_id == WORKSPACE, s.first_at < END, s.last_at >= START, _SHARED_VISITORS.c.no.is_(None)
+        )
+    )
+    joined, person = with_person(EVENTS, _SHARED_VISITORS.name)
+    each = (
+        sa.select(person, e.session_no, e.timestamp, e.timestamp)
+        .select_from(joined)
+        .where(e.workspace_id == WORKSPACE, e.timestamp >= START, e.timestamp < END)
+        .where(is_session_of_visitors(_SHARED_VISITORS.name, e.session_no))
+    )
+    if include_bots:
+        return sa.union_all(settled, each)
+    return sa.union_all(settled.where(sa.not_(s.is_bot)), each.where(sa.not_(e.is_bot)))
+
+
+def _multi_bucket_sessions(plan: CohortReaderQuery) -> sa.Select[Any]:
+    c, series = SESSION_INTERVALS.c, plan.activity.runs()
+    start, end = (
+        sa.literal(to_naive_utc(plan.activity.starts[0])),
+        sa.literal(to_naive_utc(plan.activity.end)),
+    )
+    beyond = bucket_index(sa.literal(to_naive_utc(plan.activity.end - timedelta.resolution)), series) + 1
+    first: Expression = sa.case((c.first_at < start, -1), else_=bucket_index(c.first_at, series))
+    last = sa.case((c.last_at >= end, beyond), else_=bucket_index(c.last_at, series))
+    reaching = (c.first_at < end, c.last_at >= start, last - first > 1)
+    return sa.select(c.person_no, c.session_no).where(*reaching)

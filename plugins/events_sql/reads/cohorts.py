@@ -1,0 +1,152 @@
+"""Retention and LTV: who came, whether they came back, and what they are worth (semantics 16)."""
+
+from collections import Counter
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.attribution.touches import all_touches
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_cache import deferred
+from plugins.events_sql.reads.active_sessions import (
+    SESSION_INTERVALS,
+    active_buckets,
+    create_session_intervals,
+)
+from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.relation_rows import (
+    EventRows,
+    all_time_span,
+    conversion_events,
+    span_conditions,
+)
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql.conditions import Expression, column_value, predicate_condition
+from plugins.events_sql.sql.event_kinds import name_in
+from plugins.events_sql.sql.time_buckets import bucket_index
+from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, CohortResult, TimeRange
+
+_COHORT_MEMBERS: Final = sa.table(
+    "members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort"))
+)
+"""Persons acquired in the span with the index of their cohort, kept for the question."""
+
+
+def evaluate_cohorts(plan: CohortReaderQuery, reader: StatementRunner) -> CohortResult:
+    """Cohort sizes, and activity and money by cohort and bucket."""
+    if not plan.by_conversion or plan.event_names is None:
+        create_session_intervals(plan, reader, all_time=not plan.by_conversion)
+    reader.create_temp_table(_COHORT_MEMBERS.name, deferred(_cohort_members_query, plan))
+    sizes = reader.fetch_rows(deferred(_cohort_sizes))
+    active, paid = (
+        reader.fetch_rows(deferred(_active_persons, plan)),
+        reader.fetch_rows(deferred(_net_revenue, plan)),
+    )
+    return CohortResult(dict(sizes), _to_cells(plan, active, paid))
+
+
+def _cohort_members_query(plan: CohortReaderQuery) -> sa.Select[Any]:
+    first = _first_conversions(plan) if plan.by_conversion else _persons_first_seen()
+    cohort = bucket_index(first.c.first_at, plan.acquisition.runs())
+    statement = sa.select(first.c.person_no, cohort.label("cohort")).where(
+        *span_conditions(first.c.first_at, plan.scope.span)
+    )
+    if not plan.first_touch_filters:
+        return statement
+    came = _first_touch_per_person(plan)
+    met = [
+        predicate_condition(column_value(_touch_column(came, p.column)), p) for p in plan.first_touch_filters
+    ]
+    return statement.select_from(first.outerjoin(came, came.c.person_no == first.c.person_no)).where(*met)
+
+
+def _persons_first_seen() -> sa.Subquery:
+    c = SESSION_INTERVALS.c
+    return (
+        sa.select(c.person_no, sa.func.min(c.first_at).label("first_at"))
+        .group_by(c.person_no)
+        .subquery("person_first")
+    )
+
+
+def _cohort_sizes() -> sa.Select[Any]:
+    return sa.select(_COHORT_MEMBERS.c.cohort, sa.func.count()).group_by(_COHORT_MEMBERS.c.cohort)
+
+
+def _touch_column(touch: Any, name: str) -> Expression:
+    columns = [touch.c[part] for part in name.split("|")]
+    return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
+
+
+def _first_conversions(plan: CohortReaderQuery) -> sa.Subquery:
+    rows = EventRows(plan.scope, all_time_span(), conversion_events(plan.scope, all_time_span()))
+    number = rows.person_no
+    first = sa.select(number.label("person_no"), sa.func.min(rows.at).label("first_at"))
+    return first.select_from(rows.source).where(*rows.where).group_by(number).subquery("acquired")
+
+
+def _first_touch_per_person(plan: CohortReaderQuery) -> sa.Subquery:
+    touch = all_touches(plan.scope)
+    place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
+    numbered = sa.select(touch, place.label("place")).subquery()
+    return sa.select(numbered).where(numbered.c.place == 1).subquery("came")
+
+
+def _active_persons(plan: CohortReaderQuery) -> sa.Select[Any]:
+    """Persons by cohort and bucket, and how many of them never came back later."""
+    found = (
+        active_buckets(plan) if plan.event_names is None else _active_by_event_name(plan, plan.event_names)
+    )
+    seen, m = found.subquery("seen"), _COHORT_MEMBERS.c
+    last = sa.func.max(seen.c.bucket).over(partition_by=seen.c.person_no).label("last")
+    met = (
+        sa.select(m.cohort, seen.c.bucket, last)
+        .join_from(seen, _COHORT_MEMBERS, m.person_no == seen.c.person_no)
+        .where(seen.c.bucket >= m.cohort)
+        .subquery("met")
+    )
+    group, ended = (met.c.cohort, met.c.bucket), met.c.bucket == met.c.last
+    return sa.select(*group, sa.func.count(), sa.func.count().filter(ended)).group_by(*group)
+
+
+def _active_by_event_name(plan: CohortReaderQuery, names: frozenset[str]) -> sa.Select[Any]:
+    """Persons with the buckets they did something of some names in."""
+    rows = EventRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
+    number = rows.person_no
+    bucket = bucket_index(rows.at, plan.activity.runs())
+    pairs = sa.select(number.label("person_no"), bucket.label("bucket")).distinct()
+    return pairs.select_from(rows.source).where(*rows.where, name_in(EVENTS.c.event_name, names))
+
+
+def _net_revenue(plan: CohortReaderQuery) -> sa.Select[Any]:
+    """Net money by cohort and bucket in the scan's currency, and whether there was another."""
+    rows = PaymentRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
+    number = rows.distinct_key("person")
+    bucket = bucket_index(rows.at, plan.activity.runs())
+    net = sa.case((rows.table.c.kind == CHARGE, rows.amount), else_=-rows.amount)
+    met = rows.source.join(
+        _COHORT_MEMBERS, sa.and_(_COHORT_MEMBERS.c.person_no == number, bucket >= _COHORT_MEMBERS.c.cohort)
+    )
+    columns = (_COHORT_MEMBERS.c.cohort, bucket.label("bucket"))
+    revenue = sa.func.coalesce(sa.func.sum(net).filter(sa.not_(rows.has_no_rate)), 0)
+    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
+    return sa.select(*columns, revenue, foreign).select_from(met).where(*rows.where).group_by(*columns)
+
+
+def _to_cells(plan: CohortReaderQuery, active: list[Any], paid: list[Any]) -> list[CohortActivity]:
+    """The cells that are not empty, cohort by cohort."""
+    seen = {(cohort, bucket): n for cohort, bucket, n, _ in active}
+    last = Counter({(cohort, bucket): n for cohort, bucket, _, n in active})
+    money = {(cohort, bucket): (int(revenue), bool(foreign)) for cohort, bucket, revenue, foreign in paid}
+    found = []
+    for cohort in sorted({key[0] for key in (*seen, *money)}):
+        row = []
+        returned = 0
+        for bucket in reversed(range(cohort, len(plan.activity.starts))):
+            returned += last[cohort, bucket]
+            revenue, foreign = money.get((cohort, bucket), (0, False))
+            row.append(
+                CohortActivity(cohort, bucket, seen.get((cohort, bucket), 0), returned, revenue, foreign)
+            )
+        found += [c for c in reversed(row) if c.returned or c.revenue or c.foreign_money]
+    return found

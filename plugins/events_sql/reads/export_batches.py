@@ -1,0 +1,89 @@
+"""Rows for files: read slice by slice inside one transaction, so memory is bounded and the state is one.
+
+An order over everything would hold everything. A slice is a stretch of time with some ten thousand
+events; sorted slices, the newest first, are the sorted whole.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.reads.event_queries import NEWEST_FIRST, scan_source
+from plugins.events_sql.reads.people.people_list import create_matching_persons, read_page
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql import functions as fn
+from service_core.plugin import WIRE_COLUMNS, PeoplePageQuery, Person, QueryScope, RowBatch, TimeRange
+
+EVENTS_PER_BATCH: Final = 25_000
+"""Events of a slice: a few hundredths of a second, some tens of megabytes."""
+
+PERSONS_PER_BATCH: Final = 10_000
+"""Persons of a slice."""
+
+_WIRE_COLUMNS: Final = [EVENTS.c[name] for name in WIRE_COLUMNS]
+_SLICE_UNITS: Final = (timedelta(hours=1), timedelta(seconds=1))
+"""Lengths slices are made of; a crowded hour is cut by the second."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def stream_events(scan: QueryScope, limit: int, reader: StatementRunner) -> Iterator[RowBatch]:
+    """The newest events a scan sees, in order."""
+    reader.session.begin_snapshot()
+    left = limit
+    for piece in _time_slices(scan, reader, EVENTS_PER_BATCH):
+        source, where = scan_source(replace(scan, span=piece))
+        rows = sa.select(*_WIRE_COLUMNS).select_from(source).where(*where).order_by(*NEWEST_FIRST).limit(left)
+        found = reader.fetch_frame(rows)
+        left -= len(found)
+        yield found
+        if not left:
+            return
+
+
+def stream_persons(plan: PeoplePageQuery, reader: StatementRunner) -> Iterator[Sequence[Person]]:
+    """The persons of a page of any length."""
+    reader.session.begin_snapshot()
+    create_matching_persons(plan, reader)
+    for done in range(0, plan.limit, PERSONS_PER_BATCH):
+        size = min(PERSONS_PER_BATCH, plan.limit - done)
+        found = read_page(replace(plan, offset=plan.offset + done, limit=size), reader)
+        yield found
+        if len(found) < size:
+            return
+
+
+def _time_slices(
+    scan: QueryScope, reader: StatementRunner, size: int, grains: Sequence[timedelta] = _SLICE_UNITS
+) -> Iterator[TimeRange]:
+    """Spans that cover the scan's, newest first, with about ``size`` events each."""
+    grain, *finer = grains
+    end, held = scan.span.end, 0
+    for start, count in _event_counts(scan, reader, grain):
+        if held + count > size and held:
+            yield TimeRange(start + grain, end)
+            end, held = start + grain, 0
+        if count > 2 * size and finer:
+            inside = TimeRange(max(start, scan.span.start), min(end, scan.span.end))
+            yield from _time_slices(replace(scan, span=inside), reader, size, finer)
+            end, held = start, 0
+        else:
+            held += count
+    if held:
+        yield TimeRange(scan.span.start, end)
+
+
+def _event_counts(scan: QueryScope, reader: StatementRunner, grain: timedelta) -> list[tuple[datetime, int]]:
+    """Starts of the grains that have events, newest first, and how many they have."""
+    source, where = scan_source(scan)
+    width = sa.literal(int(grain / timedelta(microseconds=1)))
+    place: Any = fn.IntegerDivide(fn.EpochMicroseconds(EVENTS.c.timestamp), width).label("place")
+    counted = sa.select(place, sa.func.count()).select_from(source).where(*where).group_by(place)
+    return [
+        (_EPOCH + number * grain, count)
+        for number, count in reader.fetch_rows(counted.order_by(place.desc()))
+    ]

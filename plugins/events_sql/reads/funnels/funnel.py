@@ -1,0 +1,90 @@
+"""Funnels: how far the units of a span walk through the steps (semantics 15).
+
+Ordered funnels, the usual ones, are walked inside the engine (`walks`). What stands between events
+matters to the other orders; those walk the few events of the units that started, in `walking`.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.reads.funnels.funnel_scan import FunnelScan, scan_funnel
+from plugins.events_sql.reads.funnels.funnel_sql import funnel_events_table, ordered_funnel
+from plugins.events_sql.relations.relation_rows import EventRows, span_conditions
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import name_in
+from service_core.plugin import FunnelOrder, FunnelReaderQuery, FunnelResult, FunnelStep, TimeRange
+
+_MICROSECONDS_PER_SECOND: Final = 1e6
+
+
+def evaluate_funnel(plan: FunnelReaderQuery, reader: StatementRunner) -> FunnelResult:
+    """Walk the units through the steps."""
+    end = min(plan.now, plan.scope.span.end + plan.window + plan.now.resolution)
+    if end <= plan.scope.span.start:
+        return FunnelResult([FunnelStep(0, None, None) for _ in plan.steps], 0)
+    looked = TimeRange(plan.scope.span.start, end)
+    reader.create_temp_table("steps", _funnel_events_query(plan, looked))
+    if plan.order is FunnelOrder.ORDERED and not _excludes_a_step(plan):
+        (row,) = reader.fetch_rows(ordered_funnel(plan))
+        return _table_from_row(row)
+    return _table_from_result(plan, scan_funnel(plan, reader.fetch_rows(_events_of_started_units(plan))))
+
+
+def _events_of_started_units(plan: FunnelReaderQuery) -> sa.Select[Any]:
+    """The events of the units that started, unit by unit in order."""
+    table = funnel_events_table(len(plan.steps))
+    started = sa.select(table.c.unit).where(table.c.starts)
+    return sa.select(table).where(table.c.unit.in_(started)).order_by(table.c.unit, table.c.t, table.c.seq)
+
+
+def _excludes_a_step(plan: FunnelReaderQuery) -> bool:
+    """Whether an excluded name is a step too."""
+    return bool(plan.exclude and plan.exclude & frozenset().union(*plan.steps))
+
+
+def _funnel_events_query(plan: FunnelReaderQuery, looked: TimeRange) -> sa.Select[Any]:
+    """The events that matter: unit, instant, sequence, which steps it can be (`walks.steps`)."""
+    rows = EventRows(plan.scope, looked)
+    names = frozenset().union(*plan.steps, plan.exclude or ())
+    name = rows.table.c.event_name
+    unit = rows.table.c.session_no if plan.by_session else rows.person_no
+    firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
+    seen = [rows.condition(predicate) for predicate in plan.scope.filters]
+    starts = sa.and_(name_in(name, firsts), *span_conditions(rows.at, plan.scope.span), *seen)
+    columns: list[Expression] = [
+        unit.label("unit"),
+        fn.EpochMicroseconds(rows.at).label("t"),
+        rows.table.c.seq,
+        sa.func.coalesce(starts, sa.false()).label("starts"),
+        (name_in(name, plan.exclude) if plan.exclude else sa.false()).label("excluded"),
+        *(name_in(name, step).label(f"in{k}") for k, step in enumerate(plan.steps)),
+    ]
+    statement = (
+        sa.select(*columns)
+        .select_from(rows.source)
+        .where(*rows.where, rows.at < sa.literal(to_naive_utc(looked.end)))
+    )
+    return statement if plan.order is FunnelOrder.STRICT else statement.where(name_in(name, names))
+
+
+def _table_from_row(row: tuple[Any, ...]) -> FunnelResult:
+    steps = [FunnelStep(row[0], None, None)]
+    for i in range(1, len(row) - 1, 3):
+        count, middle, summed = row[i : i + 3]
+        steps.append(
+            FunnelStep(count, middle / _MICROSECONDS_PER_SECOND, summed / count / _MICROSECONDS_PER_SECOND)
+            if count
+            else FunnelStep(0, None, None)
+        )
+    return FunnelResult(steps, row[-1])
+
+
+def _table_from_result(plan: FunnelReaderQuery, found: FunnelScan) -> FunnelResult:
+    steps = [FunnelStep(len(found.attempts), None, None)]
+    return FunnelResult(
+        [*steps, *(found.step_result(k) for k in range(1, len(plan.steps)))], found.open_count
+    )

@@ -1,0 +1,95 @@
+"""The walk of funnels in which order is strict, free, or disturbed by steps that are excluded too."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+from plugins.events_sql.sql.time_buckets import epoch_microseconds, microseconds
+from service_core.plugin import FunnelOrder, FunnelReaderQuery, FunnelStep
+
+
+class FunnelEvent(NamedTuple):
+    """An event of a unit: microsecond and sequence, and what it can be."""
+
+    t: int
+    seq: int
+    starts: bool
+    excluded: bool
+    steps: tuple[bool, ...]
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Where it stands among all events."""
+        return self.t, self.seq
+
+
+Attempt = list[FunnelEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelScan:
+    """The best attempt of every unit, and how many may still convert."""
+
+    attempts: list[Attempt]
+    open_count: int
+
+    def step_result(self, k: int) -> FunnelStep:
+        """How many reached a step after the first, and how long it took them."""
+        waits = [(attempt[k].t - attempt[k - 1].t) / 1e6 for attempt in self.attempts if len(attempt) > k]
+        return FunnelStep(len(waits), median(waits), fmean(waits)) if waits else FunnelStep(0, None, None)
+
+
+def scan_funnel(plan: FunnelReaderQuery, rows: Iterable[Sequence[Any]]) -> FunnelScan:
+    """Walk every unit.
+
+    Args:
+        plan: the funnel.
+        rows: unit, microsecond, sequence, starts, excluded, and a truth per step; unit by unit, in order.
+    """
+    reached: list[Attempt] = []
+    still_open = 0
+    for _, unit in groupby(rows, key=lambda row: row[0]):
+        events = [FunnelEvent(row[1], row[2], row[3], row[4], tuple(row[5:])) for row in unit]
+        attempts = list(_attempts_of_unit(plan, events))
+        clean = [attempt for attempt in attempts if not _has_excluded_event(events, attempt)]
+        if clean:
+            best = max(clean, key=len)
+            latest = attempts[-1][0].t
+            reached.append(best)
+            still_open += len(best) < len(plan.steps) and epoch_microseconds(
+                plan.now
+            ) <= latest + microseconds(plan.window)
+    return FunnelScan(reached, still_open)
+
+
+def _attempts_of_unit(plan: FunnelReaderQuery, events: Sequence[FunnelEvent]) -> Iterator[Attempt]:
+    """The deepest attempt from each possible start, oldest first."""
+    window = microseconds(plan.window)
+    for i, start in enumerate(events):
+        if start.starts:
+            yield _fill_steps(plan, [start, *(e for e in events[i + 1 :] if e.t - start.t <= window)])
+
+
+def _fill_steps(plan: FunnelReaderQuery, events: Iterable[FunnelEvent]) -> Attempt:
+    """Fill as many steps as can be filled, each as early as it can be."""
+    left = list(range(len(plan.steps)))
+    attempt: Attempt = []
+    for event in events:
+        ahead = left if plan.order is FunnelOrder.ANY else left[:1]
+        step = next((k for k in ahead if event.steps[k]), None)
+        if step is not None:
+            left.remove(step)
+            attempt.append(event)
+        elif plan.order is FunnelOrder.STRICT:
+            break
+    return attempt
+
+
+def _has_excluded_event(events: Iterable[FunnelEvent], attempt: Attempt) -> bool:
+    """Whether an excluded event lies between two of its steps."""
+    return any(
+        e.excluded and attempt[0].position < e.position < attempt[-1].position and e not in attempt
+        for e in events
+    )

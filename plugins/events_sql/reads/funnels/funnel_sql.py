@@ -1,0 +1,130 @@
+"""The walk of an ordered funnel as one statement, for engines without a join to the next row in time."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.statement_cache import DeferredStatement, deferred
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import FunnelReaderQuery, QueryScope, TimeRange
+
+_INT: Final = sa.BigInteger
+
+
+def funnel_events_table(count: int) -> sa.TableClause:
+    """The events that matter, as kept for the question: unit, microsecond, sequence, what each can be."""
+    truths = ("starts", "excluded", *(f"in{k}" for k in range(count)))
+    columns = (sa.column(name, _INT) for name in ("unit", "t", "seq"))
+    return sa.table("steps", *columns, *(sa.column(name, sa.Boolean) for name in truths))
+
+
+def ordered_funnel(plan: FunnelReaderQuery) -> DeferredStatement:
+    """How many units reached each step, how long it took them, and how many may still convert.
+
+    Most units never do anything that could be a second step: these are only counted. Of the attempts of the
+    others the deepest counts, the earliest of equals.
+    """
+    window = replace(plan.scope, span=TimeRange(plan.now, plan.now + plan.window))
+    return deferred(_ordered_funnel_query, window, len(plan.steps), bool(plan.exclude))
+
+
+def _ordered_funnel_query(window: QueryScope, count: int, excluding: bool) -> sa.Select[Any]:
+    """The walk of as many steps; the scan is as long as the window, from now on."""
+    now, end = (
+        fn.EpochMicroseconds(sa.literal(to_naive_utc(at))) for at in (window.span.start, window.span.end)
+    )
+    last = count - 1
+    units = _funnel_units(count)
+    best = _deepest_attempt(units, count, end - now, excluding)
+    u, b = units.c, best.c
+    facts: list[Any] = [sa.func.count()]
+    for k in range(1, last + 1):
+        reached, waited = b.depth > k, b[f"t{k}"] - b[f"t{k - 1}"]
+        facts += [
+            sa.func.count().filter(reached),
+            fn.Median(waited, reached),
+            sa.cast(sa.func.sum(waited).filter(reached), sa.Double),
+        ]
+    in_time = u.latest + (end - now) >= now
+    converts = sa.func.coalesce(b.depth > last, sa.literal(not last))
+    facts.append(sa.func.count().filter(sa.and_(sa.not_(converts), in_time)))
+    every = sa.select(*facts).select_from(units.outerjoin(best, b.unit == u.unit))
+    return every.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
+
+
+def _funnel_units(count: int) -> sa.CTE:
+    """Every unit with its latest start, if any, and whether it did what could be a second step."""
+    c = funnel_events_table(count).c
+    second = c.in1 if count > 1 else sa.false()
+    latest = sa.func.max(sa.case((c.starts, c.t))).label("latest")
+    return sa.select(c.unit, latest, sa.func.bool_or(second).label("goes_on")).group_by(c.unit).cte("units")
+
+
+def _deepest_attempt(units: sa.CTE, count: int, window: Expression, excluding: bool) -> sa.Subquery:
+    """The best attempt of every unit that went on: how deep it got, and when it reached each step."""
+    walked = _next_step_times(units, count, excluding).c
+    last = count - 1
+    depth: Expression = sa.literal_column("1", _INT)
+    for k in range(1, last + 1):
+        depth += sa.case((walked[f"t{k}"] <= walked.t + window, 1), else_=0)
+    times = (walked[f"t{k}"] for k in range(1, last + 1))
+    found = sa.select(walked.unit, walked.t.label("t0"), walked.seq, *times, depth.label("depth"))
+    if excluding:
+        found = found.add_columns(walked.place, walked.spoil, *(walked[f"p{k}"] for k in range(1, last + 1)))
+    attempts = found.where(walked.starts).subquery("attempts")
+    c = attempts.c
+    place = sa.func.row_number().over(partition_by=c.unit, order_by=(c.depth.desc(), c.t0, c.seq))
+    numbered = sa.select(*c, place.label("nth"))
+    if excluding:
+        end = sa.case(*((c.depth == k + 1, c[f"p{k}"]) for k in range(1, last + 1)), else_=c.place)
+        numbered = numbered.where(sa.not_(sa.func.coalesce(c.spoil > end, sa.false())))
+    best = numbered.subquery("numbered")
+    return sa.select(best).where(best.c.nth == 1).subquery("best")
+
+
+def _next_step_times(units: sa.CTE, count: int, excluding: bool) -> sa.Subquery:
+    """Every event of the units that went on with the instants of the next steps from there.
+
+    Level by level from the last step: who looks for step ``k`` finds it in the next event that can be it, and
+    the steps after it where that one finds them. The later an event, the later what it finds, so that is the
+    least of what all following ones find. Places grow from the last event of a unit to the first; the events
+    are gone through in this order, so that what comes after only grows: from the first on, PostgreSQL goes
+    through it again for each event, which takes minutes for a unit with tens of thousands of them.
+    """
+    table = funnel_events_table(count)
+    goes_on = sa.and_(units.c.unit == table.c.unit, units.c.goes_on, units.c.latest.is_not(None))
+    found = sa.select(*table.c)
+    if excluding:
+        found = found.add_columns(sa.func.row_number().over(**_backward_window(table.c)).label("place"))
+    level = found.select_from(table.join(units, goes_on)).subquery("events_of_units")
+    for k in reversed(range(1, count)):
+        level = sa.select(*_next_step_columns(level, k, count, excluding)).subquery(f"from{k}")
+    return level
+
+
+def _next_step_columns(level: sa.Subquery, k: int, steps: int, excluding: bool) -> list[Any]:
+    """What is known of each event, and what it finds who looks for step ``k`` from there."""
+    c = level.c
+    after = {**_backward_window(c), "rows": (None, -1)}
+
+    def first(truth: str, found: str, name: str, of: Any = sa.func.min) -> Any:
+        return of(sa.case((c[truth], c[found]))).over(**after).label(name)
+
+    known = [
+        column for column in c if column.name not in {f"{kind}{j}" for kind in "tp" for j in range(k, steps)}
+    ]
+    later = range(k + 1, steps)
+    columns = [*known, first(f"in{k}", "t", f"t{k}"), *(first(f"in{k}", f"t{j}", f"t{j}") for j in later)]
+    if excluding:
+        columns += [first(f"in{k}", "place", f"p{k}", sa.func.max)]
+        columns += [first(f"in{k}", f"p{j}", f"p{j}", sa.func.max) for j in later]
+        if k == 1:
+            columns.append(first("excluded", "place", "spoil", sa.func.max))
+    return columns
+
+
+def _backward_window(columns: Any) -> dict[str, Any]:
+    return {"partition_by": columns.unit, "order_by": (columns.t.desc(), columns.seq.desc())}

@@ -1,0 +1,290 @@
+"""Items sold and returned, as events list them: lists are taken apart inside the engine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.order_deduplication import (
+    ORDER_ID_COLUMNS,
+    is_tracked,
+    latest_charge_of_order,
+    report_precedence,
+)
+from plugins.events_sql.relations.relation_rows import span_conditions
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression, property_value
+from plugins.events_sql.sql.event_kinds import money_kind, name_in
+from plugins.events_sql.sql.time_buckets import bucket_index, epoch_microseconds, microseconds
+from service_core.plugin import (
+    CHARGE,
+    ORDER_DEDUP_WINDOW,
+    PRE_PURCHASE_EVENTS,
+    REFUND_EVENTS,
+    TRACKED,
+    LineItemQuery,
+    LineItemSum,
+    QueryScope,
+    TimeRange,
+    line_item_lists,
+)
+
+_REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
+_FOREVER: Final = 2**62
+"""Microseconds before and after which nothing was sold."""
+_SALE_COLUMNS: Final = ("provider", "currency", "is_listed")
+_ITEM_ID_COLUMNS: Final = ("sku", "variant_id")
+
+
+def aggregate_items(plan: LineItemQuery, reader: StatementRunner) -> list[LineItemSum]:
+    """Every kind of item that was sold or came back in the span; where nothing came back, that is all it looks for."""
+    starts = plan.buckets.starts if plan.buckets else (None,)
+    sold = [
+        LineItemSum(starts[bucket], *row)
+        for bucket, *row in reader.fetch_rows(_sum_by_item(_sold_items(plan), plan))
+    ]
+    if not reader.fetch_rows(_refunds_with_listings(plan).limit(1)):
+        return sold
+    returned = reader.fetch_rows(_sum_by_item(_returned_items(plan), plan))
+    return sold + [
+        LineItemSum(starts[bucket], *(*kind, -quantity, 0, 0)) for bucket, *kind, quantity, _, _ in returned
+    ]
+
+
+def _sold_items(plan: LineItemQuery) -> sa.Subquery:
+    """What each charge of the span lists, or another report of its order, or its properties alone."""
+    told = _charges_with_listings(plan.scope)
+    best = _listings_of_other_reports(told, plan.scope)
+    lines = sa.func.coalesce(told.c.lines, best.c.lines)
+    every = sa.func.coalesce(lines, fn.JsonSingletonList(told.c.event_data), type_=EVENTS.c.event_data.type)
+    return (
+        sa.select(
+            told.c.timestamp.label("sold"),
+            told.c.timestamp.label("booked"),
+            told.c.provider,
+            told.c.currency,
+            told.c.amount,
+            lines.is_not(None).label("is_listed"),
+            every.label("lines"),
+        )
+        .select_from(told.outerjoin(best, best.c.seq == told.c.seq))
+        .subquery("sales")
+    )
+
+
+def _charges_with_listings(scan: QueryScope) -> sa.CTE:
+    ledger = PaymentRows(replace(scan, order_refunds=False), scan.span)
+    one, told = ledger.table.c, EVENTS.alias("told")
+    same = sa.and_(told.c.seq == one.seq, told.c.timestamp == one.timestamp)
+    return (
+        sa.select(
+            *(one[name] for name in ("seq", "timestamp", "provider", "currency", "amount")),
+            *(told.c[name] for name in (*ORDER_ID_COLUMNS, "event_data")),
+            _listed_lines(told).label("lines"),
+        )
+        .select_from(ledger.source.join(told, same))
+        .where(*ledger.where, one.kind == CHARGE)
+        .where(told.c.workspace_id == scan.workspace_id, *span_conditions(told.c.timestamp, scan.span))
+        .cte("charges")
+    )
+
+
+def _listings_of_other_reports(told: sa.CTE, scan: QueryScope) -> sa.Subquery:
+    """What the report that knows best lists, of orders whose charge that counts lists nothing."""
+    report = EVENTS.alias("report")
+    c = report.c
+    lists = (
+        sa.select(
+            c.seq,
+            c.timestamp,
+            report_precedence(c).label("standing"),
+            _listed_lines(report).label("lines"),
+            _order_id_rows(c),
+        )
+        .where(
+            c.workspace_id == scan.workspace_id, *span_conditions(c.timestamp, _span_with_repeats(scan.span))
+        )
+        .where(c.revenue.is_not(None), money_kind(c) == CHARGE, _listed_lines(report).is_not(None))
+        .subquery("lists")
+    )
+    lacks = (
+        sa.select(told.c.seq, told.c.timestamp, _order_id_rows(told.c))
+        .where(told.c.lines.is_(None))
+        .subquery("lacks")
+    )
+    best = (lists.c.standing.desc(), lists.c.timestamp, lists.c.seq)
+    place = sa.func.row_number().over(partition_by=lacks.c.seq, order_by=best)
+    found = (
+        sa.select(lacks.c.seq, lists.c.lines, place.label("place"))
+        .join_from(lacks, lists, lists.c.key == lacks.c.key)
+        .where(_is_within_repeat_window(lists.c, lacks.c))
+        .subquery("listings")
+    )
+    return sa.select(found.c.seq, found.c.lines).where(found.c.place == 1).subquery("best")
+
+
+def _order_id_rows(c: Any) -> sa.Label[Any]:
+    """What an order is known by, one row each."""
+    return sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))), sa.Text).label(
+        "key"
+    )
+
+
+def _is_within_repeat_window(one: Any, other: Any) -> Expression:
+    return (
+        sa.func.abs(fn.EpochMicroseconds(one.timestamp) - fn.EpochMicroseconds(other.timestamp))
+        < _REPEAT_MICROSECONDS
+    )
+
+
+def _returned_items(plan: LineItemQuery) -> sa.Subquery:
+    """What each refund lists, with the charge of its order."""
+    told = _refunds_with_listings(plan).subquery("told")
+    order = _orders_of_refunds(told, plan.scope)
+    sold = sa.func.coalesce(order.c.timestamp, told.c.timestamp)
+    known = order.c.seq.is_not(None)
+    found = (
+        sa.select(
+            sold.label("sold"),
+            (sold if plan.scope.order_refunds else told.c.timestamp).label("booked"),
+            sa.case((known, order.c.provider), else_=told.c.provider).label("provider"),
+            sa.case((known, order.c.currency), else_=told.c.currency).label("currency"),
+            sa.literal(0, sa.BigInteger).label("amount"),
+            sa.true().label("is_listed"),
+            told.c.lines,
+        )
+        .select_from(told.outerjoin(order, order.c.refund == told.c.seq))
+        .subquery("returns")
+    )
+    return sa.select(found).where(*span_conditions(found.c.booked, plan.scope.span)).subquery("returned")
+
+
+def _refunds_with_listings(plan: LineItemQuery) -> sa.Select[Any]:
+    """Refunds that list what came back, those left out that somebody tells of who knows better."""
+    scan, refund = plan.scope, EVENTS.alias("refund")
+    c, lists = refund.c, _is_refund_with_listing(refund, scan.workspace_id)
+    told = sa.select(c.seq, c.timestamp, report_precedence(c).label("standing"), _order_id_rows(c)).where(
+        lists
+    )
+    one, better = told.subquery("one"), told.subquery("better")
+    superseded = (
+        sa.select(one.c.seq)
+        .join_from(one, better, one.c.key == better.c.key)
+        .where(_is_within_repeat_window(one.c, better.c), better.c.standing > one.c.standing)
+    )
+    lasting = [] if scan.order_refunds else [c.timestamp < sa.literal(to_naive_utc(scan.span.end))]
+    return sa.select(
+        c.seq,
+        c.timestamp,
+        c.order_id,
+        c.payment_id,
+        c.currency,
+        sa.case((is_tracked(c), TRACKED), else_=c.source).label("provider"),
+        _listed_lines(refund).label("lines"),
+    ).where(
+        lists,
+        c.timestamp >= sa.literal(to_naive_utc(scan.span.start)),
+        *lasting,
+        c.seq.not_in(superseded),
+    )
+
+
+def _is_refund_with_listing(table: Any, workspace_id: Any) -> Expression:
+    c = table.c
+    refunds = sa.or_(name_in(c.event_name, REFUND_EVENTS), sa.func.coalesce(c.revenue, 0) < 0)
+    real = sa.not_(sa.or_(c.is_bot, c.is_test, name_in(c.event_name, PRE_PURCHASE_EVENTS)))
+    return sa.and_(c.workspace_id == workspace_id, refunds, real, _listed_lines(table).is_not(None))
+
+
+def _orders_of_refunds(told: sa.Subquery, scan: QueryScope) -> sa.Subquery:
+    """The latest charge of the order of each refund that is not after it."""
+    one = PaymentRows(replace(scan, order_refunds=True), scan.span).table.c  # looks at all time
+    names = ("provider", "currency")
+    told_of = (one[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
+    charges = sa.select(*told_of).where(one.kind == CHARGE).subquery("paid")
+    return latest_charge_of_order(told, charges, *names)
+
+
+def _sum_by_item(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:
+    """What orders list, by kind, period and bucket."""
+    lines = _priced_lines(_item_lines(orders), plan)
+    keys = [lines.c[name] for name in ("bucket", "period", *_ITEM_ID_COLUMNS, *_SALE_COLUMNS)]
+    unpriced = sa.func.sum(sa.case((lines.c.worth.is_(None), 1), else_=0))
+    sums = (sa.func.sum(lines.c.quantity), sa.func.sum(lines.c.worth), unpriced)
+    return sa.select(*keys, *map(fn.BigIntOrZero, sums)).group_by(*keys)
+
+
+def _item_lines(orders: sa.Subquery) -> sa.Subquery:
+    """A row per line, and what it says as text."""
+    named = [orders.c[name] for name in ("sold", "booked", "provider", "currency", "amount", "is_listed")]
+    each = sa.select(*named, fn.JsonElements(orders.c.lines).label("line")).subquery("each")
+    said = {
+        "sku": line_item_lists.SKU_KEYS,
+        "variant_id": line_item_lists.VARIANT_KEYS,
+        "count": line_item_lists.QUANTITY_KEYS,
+        "price": line_item_lists.PRICE_KEYS,
+    }
+    texts = (_first_text(each.c.line, names).label(name) for name, names in said.items())
+    return sa.select(*(each.c[one.name] for one in named), *texts).subquery("said")
+
+
+def _priced_lines(said: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
+    """A row per line: its kind, how many, and what they are worth."""
+    c, period = said.c, _cost_periods(plan)
+    count, price = _absolute_number(c["count"]), _absolute_number(c.price)
+    known = sa.or_(c["count"].is_(None), count.is_not(None))
+    quantity = sa.func.coalesce(count, sa.literal(1.0, sa.Double))
+    worth = sa.case((c.is_listed, _to_millionths(price * quantity)), else_=c.amount)
+    bucket = bucket_index(c.booked, plan.buckets.runs()) if plan.buckets else sa.literal(0, sa.BigInteger)
+    sold = fn.EpochMicroseconds(c.sold)
+    return (
+        sa.select(
+            bucket.label("bucket"),
+            period.c.period,
+            *(sa.case((known, c[name])).label(name) for name in _ITEM_ID_COLUMNS),
+            *(c[name] for name in _SALE_COLUMNS),
+            _to_millionths(quantity).label("quantity"),
+            worth.label("worth"),
+        )
+        .select_from(said.join(period, sa.and_(sold >= period.c.start, sold < period.c.end)))
+        .subquery("numbers")
+    )
+
+
+def _cost_periods(plan: LineItemQuery) -> sa.Subquery:
+    """The stretches of time between the edges, with their numbers."""
+    edges, integers = [*map(epoch_microseconds, plan.period_starts)], sa.ARRAY(sa.BigInteger)
+    ends = {"start": [-_FOREVER, *edges], "end": [*edges, _FOREVER]}
+    places = sa.literal(list(range(1, len(edges) + 2)), integers)
+    place = sa.select(fn.Unnest(places).label("place")).subquery("places").c.place
+    listed = (fn.ElementAt(sa.literal(each, integers), place).label(name) for name, each in ends.items())
+    return sa.select((place - 1).label("period"), *listed).subquery("periods")
+
+
+def _listed_lines(table: Any) -> Expression:
+    return fn.JsonList(table.c.event_data, *map(sa.literal, line_item_lists.LIST_KEYS))
+
+
+def _first_text(line: Expression, names: Sequence[str]) -> Expression:
+    """The first of some texts of a line that says something."""
+    texts = (property_value(line, name).text for name in names)
+    return sa.func.coalesce(*(sa.func.nullif(text, "") for text in texts), sa.null())
+
+
+def _absolute_number(text: Expression) -> Expression:
+    number = fn.TryCastNumber(text, sa.literal(line_item_lists.NUMBER_PATTERN))
+    return sa.case((number < 0, -number), else_=number)
+
+
+def _to_millionths(number: Expression) -> Expression:
+    half = sa.literal_column("0.5", sa.Double)
+    return sa.cast(sa.func.floor(number * sa.literal_column("1e6", sa.Double) + half), sa.BigInteger)
+
+
+def _span_with_repeats(span: TimeRange) -> TimeRange:
+    return TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end + ORDER_DEDUP_WINDOW)

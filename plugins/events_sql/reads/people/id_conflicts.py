@@ -1,0 +1,115 @@
+"""External ids that several persons carry and that join none of them (semantics 5.6).
+
+Where an id does link, its events are one person's: so those of several persons are what was not linked.
+"""
+
+from itertools import groupby
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.identity.person_merges import (
+    OWNER_KEY_COLUMNS,
+    external_id_rows,
+    linking_conditions,
+    prefiltered_events,
+    with_owner_at_event,
+)
+from plugins.events_sql.schema.row_mapping import parse_json, to_utc
+from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS, PERSON_MERGES
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import MAX_CONFLICTING_PERSONS, ConflictingPerson, ExternalIdConflict
+
+
+def list_id_conflicts(
+    workspace_id: UUID, limit: int, reader: StatementRunner
+) -> tuple[list[ExternalIdConflict], int]:
+    """External ids that link nobody because several persons carry them, and the number of all."""
+    found = reader.fetch_rows(_conflicting_external_ids(workspace_id, limit))
+    listed = [list(rows) for _, rows in groupby(found, key=lambda row: row[1])]
+    return [_to_id_conflict(rows) for rows in listed], found[0][0] if found else 0
+
+
+def _to_id_conflict(rows: list[tuple[Any, ...]]) -> ExternalIdConflict:
+    _, _, namespace, value, users, persons, *_ = rows[0]
+    claims = (
+        ConflictingPerson(name, events, event_id, to_utc(at)) for *_, name, events, event_id, at in rows
+    )
+    return ExternalIdConflict(namespace, parse_json(value), users, persons, tuple(claims))
+
+
+_ID_COLUMNS: Final = ("total", "place", "key", "value", "users", "persons")
+_CLAIM_COLUMNS: Final = ("name", "events", "event_id", "at")
+
+
+def _conflicting_external_ids(workspace: UUID, limit: int) -> sa.Select[Any]:
+    """The first ids in their order, a row for each of the first persons that carry one."""
+    named = _claims_with_person_names(workspace).cte("named")
+    c = named.c
+    users = sa.func.sum(sa.case((fn.TextStartsWith(c.name, sa.literal("u:")), 1), else_=0)).label("users")
+    own = (c.key, c.value, c.persons, c.last)
+    ids = sa.select(*own, users).group_by(*own).subquery("ids_of")
+    order = (ids.c.users.desc(), ids.c.last.desc(), ids.c.key)
+    place = sa.func.row_number().over(order_by=order).label("place")
+    placed = sa.select(ids, place, sa.func.count().over().label("total")).subquery("placed")
+    first = sa.select(placed).where(placed.c.place <= limit).subquery("first")
+    claim = sa.func.row_number().over(partition_by=first.c.place, order_by=c.name).label("claim")
+    columns = (*(first.c[n] for n in _ID_COLUMNS), *(c[n] for n in _CLAIM_COLUMNS))
+    told = (
+        sa.select(*columns, claim)
+        .join_from(named, first, _is_same_external_id(c, first.c))
+        .subquery("told_ids")
+    )
+    shown = sa.select(*(told.c[n] for n in (*_ID_COLUMNS, *_CLAIM_COLUMNS)))
+    return shown.where(told.c.claim <= MAX_CONFLICTING_PERSONS).order_by(told.c.place, told.c.claim)
+
+
+def _is_same_external_id(one: Any, other: Any) -> Expression:
+    return sa.and_(one.key == other.key, one.value == other.value)
+
+
+def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
+    """Whoever carries an id that somebody else carries too."""
+    claims = _external_id_claims(workspace).cte("claims")
+    c = claims.c
+    persons, last = sa.func.count().label("persons"), sa.func.max(fn.EventPosition(c.at, c.seq)).label("last")
+    by_id = sa.select(c.key, c.value, persons, last).group_by(c.key, c.value)
+    shared = by_id.having(sa.func.count() > 1).subquery("shared")
+    columns = (claims, shared.c.persons, shared.c.last)
+    theirs = sa.select(*columns).join_from(claims, shared, _is_same_external_id(c, shared.c)).cte("theirs")
+    known = (ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.no.in_(sa.select(theirs.c.person_no)))
+    names = sa.select(ID_NUMBERS.c.no, ID_NUMBERS.c.id.label("name")).where(*known).subquery("names")
+    return sa.select(theirs, names.c.name).join_from(theirs, names, names.c.no == theirs.c.person_no)
+
+
+def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
+    """External ids and the persons whose events carry them: how many events, and the latest."""
+    ids = EVENTS.c.external_ids
+    where = [*linking_conditions(workspace), ids.is_not(None)]
+    events = prefiltered_events("carrying", *OWNER_KEY_COLUMNS, ids, EVENTS.c.event_id, where=where)
+    source, own = with_owner_at_event(events)
+    parts = sa.select(PERSON_MERGES.c.no, PERSON_MERGES.c.person_no).where(
+        PERSON_MERGES.c.workspace_id == workspace
+    )
+    part = parts.subquery("part")
+    number = sa.func.coalesce(part.c.person_no, own).label("person_no")
+    told = _latest_per_group(
+        events.c, sa.func.count(), events.c.timestamp, by=(events.c.external_ids, number)
+    )
+    each = external_id_rows(told.select_from(source.outerjoin(part, part.c.no == own))).c
+    return _latest_per_group(
+        each, sa.func.sum(each.events), each.at, by=(each.key, each.value, each.person_no)
+    )
+
+
+def _latest_per_group(
+    c: Any, events: Expression, at: Expression, *, by: tuple[Expression, ...]
+) -> sa.Select[Any]:
+    """How many events there are of each, and which is the latest."""
+    seq = sa.cast(fn.LatestBy(c.seq, at, c.seq), sa.BigInteger).label("seq")
+    event_id = fn.LatestBy(c.event_id, at, c.seq).label("event_id")
+    columns = (*by, fn.BigIntOrZero(events).label("events"), sa.func.max(at).label("at"), seq, event_id)
+    return sa.select(*columns).group_by(*by)

@@ -1,0 +1,368 @@
+"""Pages of persons over a span (contract 3.8, semantics 5).
+
+The page is found first, from one row per person; what a row shows is read for the page alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+
+from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.execution.statement_cache import deferred
+from plugins.events_sql.identity.identity_resolution import id_number, persons_first_seen
+from plugins.events_sql.identity.related_visitors import (
+    RELATED_VISITORS,
+    SELECTED_EVENTS,
+    create_related_visitors,
+    create_selected_events,
+    create_selected_visitors,
+)
+from plugins.events_sql.reads.people.person_profile import identify_payloads, row_to_touch
+from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.order_events import create_order_events
+from plugins.events_sql.relations.relation_rows import (
+    EventRows,
+    all_time_span,
+    conversion_events,
+    filter_columns,
+    required_columns,
+)
+from plugins.events_sql.schema.row_mapping import parse_json, to_utc
+from plugins.events_sql.schema.tables import EVENTS, ID_NUMBERS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import name_in
+from service_core.plugin import (
+    CHARGE,
+    IDENTIFY_EVENT,
+    MAX_ITEMS_PER_PERSON,
+    NOT_SET,
+    PAGE_VIEWS,
+    LocationAndDevice,
+    PeoplePageQuery,
+    Person,
+    QueryScope,
+    lower_per_letter,
+    merge_traits,
+    text_trait,
+)
+
+MATCHING_PERSONS: Final = sa.table("crowd", sa.column("person_no", sa.BigInteger), sa.column("sort"))
+"""Everyone who is asked for, kept as a table of the question."""
+
+PERSON_PAGE: Final = sa.table(
+    "shown", *(sa.column(name, sa.BigInteger) for name in ("person_no", "place")), sa.column("id", sa.Text)
+)
+"""The page with the names of its persons, likewise."""
+
+
+def list_people(plan: PeoplePageQuery, reader: StatementRunner) -> tuple[list[Person], int]:
+    """A page of persons with an event in the span, and the number of all."""
+    create_matching_persons(plan, reader)
+    total = reader.fetch_rows(sa.select(sa.func.count()).select_from(MATCHING_PERSONS))[0][0]
+    return read_page(plan, reader), total
+
+
+def create_matching_persons(plan: PeoplePageQuery, reader: StatementRunner) -> None:
+    """Keep everyone who is asked for as a table of the question."""
+    if plan.person is not None:
+        _create_selected_tables(plan, id_number(plan.scope.workspace_id, plan.person), reader)
+    reader.create_temp_table(
+        MATCHING_PERSONS.name, deferred(_matching_persons, replace(plan, limit=0, offset=0))
+    )  # the same for every page
+
+
+def read_page(plan: PeoplePageQuery, reader: StatementRunner) -> list[Person]:
+    """The page of those who were gathered."""
+    reader.create_temp_table(PERSON_PAGE.name, deferred(_page_query, plan.limit, plan.offset))
+    if plan.person is None:
+        _create_selected_tables(plan, sa.select(PERSON_PAGE.c.person_no.label("no")), reader)
+    create_related_visitors(plan.scope.workspace_id, reader)
+    create_order_events(plan.scope, filter_columns(plan.scope), reader)
+    return read_persons(plan.scope, all_time_values(plan.scope, reader), reader)
+
+
+PersonValueQuery: TypeAlias = Callable[[QueryScope], sa.Select[Any]]
+"""A part of what rows show, as a statement; its first column is the person."""
+
+PersonValues: TypeAlias = dict[str, dict[int, tuple[Any, ...]]]
+"""What is told of persons: name of the part -> number of the person -> values."""
+
+
+def all_time_values(
+    scan: QueryScope, reader: StatementRunner, touch: PersonValueQuery | None = None
+) -> PersonValues:
+    """What rows of the persons that are shown show of all time.
+
+    Args:
+        scan: the workspace.
+        reader: of the question.
+        touch: how their first touches are found, unless among those of their visitors.
+    """
+    return _read_values(
+        {"first": _first_seen, "touch": touch or _first_touches_of_page, "said": identify_payloads},
+        scan,
+        reader,
+    )
+
+
+def read_persons(scan: QueryScope, all_time: PersonValues, reader: StatementRunner) -> list[Person]:
+    """The persons that are shown, as far as they have an event in the span.
+
+    Args:
+        scan: what it sees.
+        told: what is told of them of all time.
+        reader: of the question.
+    """
+    all_time = all_time | _read_values(
+        {"ids": _visitor_ids, "converted": _conversion_counts, "money": _charges_of_page}, scan, reader
+    )
+    return [_to_person(facts, all_time) for facts in reader.fetch_rows(deferred(_event_facts, scan))]
+
+
+def _read_values(
+    parts: Mapping[str, PersonValueQuery], scan: QueryScope, reader: StatementRunner
+) -> PersonValues:
+    found = {name: reader.fetch_rows(deferred(part, scan)) for name, part in parts.items()}
+    return {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
+
+
+def _create_selected_tables(plan: PeoplePageQuery, persons: sa.Select[Any], reader: StatementRunner) -> None:
+    """Keep some persons and their events."""
+    create_selected_visitors(plan.scope.workspace_id, persons, reader)
+    create_selected_events(
+        plan.scope.workspace_id, required_columns(filter_columns(plan.scope) | PERSON_EVENT_COLUMNS), reader
+    )
+
+
+_LATEST_COLUMNS: Final = tuple(f.name for f in fields(LocationAndDevice))
+PERSON_EVENT_COLUMNS: Final = frozenset({"event_data", "is_test", *_LATEST_COLUMNS})
+"""Columns of an event that a row of the page follows from, beside those that are always needed."""
+
+
+def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
+    """Everyone who is asked for, with what sorts them."""
+    rows = EventRows(plan.scope, plan.scope.span, EVENTS if plan.person is None else SELECTED_EVENTS)
+    met = [rows.condition(predicate) for predicate in plan.scope.filters]
+    number = rows.person_no
+    sought = lower_per_letter(plan.search or "")
+    prefix = sa.literal(sought)
+    told = [
+        number.label("person_no"),
+        sa.func.max(rows.at).label("last_seen"),
+        sa.func.count().label("events"),
+    ]
+    if plan.country is not None:
+        latest = fn.LatestBy(fn.TupleKey(rows.table.c.country), rows.at, rows.table.c.seq)
+        told.append(fn.SingleElement(latest).label("country"))
+    if plan.search is not None:
+        found = fn.TextStartsWith(sa.func.lower(rows.table.c.visitor_id), prefix)
+        told.append(sa.func.bool_or(found).label("is_found"))
+    seen = (
+        sa.select(*told).select_from(rows.source).where(*rows.where, *met).group_by(number).subquery("seen")
+    )
+    asked = _id_and_country_conditions(plan, seen)
+    source, sort = _sort_expression(plan, seen)
+    joined, where = _with_touch_filters(plan, seen, source)
+    if plan.identified is not None or plan.search is not None:
+        joined = joined.join(ID_NUMBERS, ID_NUMBERS.c.no == seen.c.person_no)
+    if plan.search is not None:
+        mail = _latest_emails(plan.scope)
+        joined = joined.outerjoin(mail, mail.c.person_no == seen.c.person_no)
+        known = sa.and_(
+            fn.TextStartsWith(ID_NUMBERS.c.id, sa.literal("u:")),
+            fn.TextStartsWith(sa.func.lower(ID_NUMBERS.c.id), sa.literal("u:" + sought)),
+        )
+        hit = fn.TextStartsWith(sa.func.lower(fn.JsonText(mail.c.email)), prefix)
+        where.append(sa.or_(seen.c.is_found, known, sa.func.coalesce(hit, sa.false())))
+    return sa.select(seen.c.person_no, sort.label("sort")).select_from(joined).where(*asked, *where)
+
+
+def _id_and_country_conditions(plan: PeoplePageQuery, seen: Any) -> list[Expression]:
+    known = fn.TextStartsWith(ID_NUMBERS.c.id, sa.literal("u:"))
+    asked = []
+    if plan.identified is not None:
+        asked.append(known if plan.identified else sa.not_(known))
+    if plan.country is not None:
+        asked.append(sa.func.coalesce(seen.c.country, NOT_SET) == plan.country)
+    return asked
+
+
+def _sort_expression(plan: PeoplePageQuery, seen: Any) -> tuple[Any, Expression]:
+    """What the page is sorted by, joined when it is no fact of the span's events."""
+    if plan.sort == "first_seen":
+        first = persons_first_seen(plan.scope)
+        return seen.join(first, first.c.person_no == seen.c.person_no), first.c.first_at
+    if plan.sort == "revenue":
+        paid = _charges_by_person(plan.scope).subquery("paid")
+        return seen.outerjoin(paid, paid.c.person_no == seen.c.person_no), sa.func.coalesce(paid.c.revenue, 0)
+    return seen, seen.c[plan.sort]
+
+
+def _with_touch_filters(plan: PeoplePageQuery, seen: Any, source: Any) -> tuple[Any, list[Expression]]:
+    if plan.utm_source is None and plan.utm_campaign is None:
+        return source, []
+    touch = first_touch_per_person(plan.scope).subquery("came")
+    wanted = ((touch.c.utm_source, plan.utm_source), (touch.c.utm_campaign, plan.utm_campaign))
+    joined = source.outerjoin(touch, touch.c.person_no == seen.c.person_no)
+    return joined, [
+        sa.func.coalesce(column, NOT_SET) == asked for column, asked in wanted if asked is not None
+    ]
+
+
+def _latest_emails(scan: QueryScope) -> sa.Subquery:
+    """The latest e-mail a person said of themselves."""
+    rows = EventRows(scan, all_time_span())
+    number = rows.person_no
+    mail = fn.IdentifyEmail(EVENTS.c.event_data)
+    statement = sa.select(number.label("person_no"), fn.LatestBy(mail, rows.at, EVENTS.c.seq).label("email"))
+    found = statement.select_from(rows.source).where(
+        *rows.where, EVENTS.c.event_name == IDENTIFY_EVENT, mail.is_not(None)
+    )
+    return found.group_by(number).subquery("mail")
+
+
+def _page_query(limit: int, offset: int) -> sa.Select[Any]:
+    """The page; names are looked up only of who may be on it, for those of one rank stand by name."""
+    first = (
+        sa.select(MATCHING_PERSONS.c.sort)
+        .order_by(MATCHING_PERSONS.c.sort.desc())
+        .limit(offset + limit)
+        .subquery("first")
+    )
+    least = sa.select(sa.func.min(first.c.sort)).scalar_subquery()
+    order = (MATCHING_PERSONS.c.sort.desc(), ID_NUMBERS.c.id.asc())
+    place = sa.func.row_number().over(order_by=order).label("place")
+    named = sa.select(MATCHING_PERSONS.c.person_no, place, ID_NUMBERS.c.id).join(
+        ID_NUMBERS, ID_NUMBERS.c.no == MATCHING_PERSONS.c.person_no
+    )
+    numbered = named.where(MATCHING_PERSONS.c.sort >= least).subquery()
+    return sa.select(numbered).where(numbered.c.place > offset, numbered.c.place <= offset + limit)
+
+
+def _first_seen(scan: QueryScope) -> sa.Select[Any]:
+    rows = EventRows(scan, all_time_span(), SELECTED_EVENTS)
+    return sa.select(rows.person_no, sa.func.min(rows.at)).where(*rows.where).group_by(rows.person_no)
+
+
+def _first_touches_of_page(scan: QueryScope) -> sa.Select[Any]:
+    touch = first_touch_per_person(scan, RELATED_VISITORS).subquery("touch")
+    return sa.select(touch).join(PERSON_PAGE, PERSON_PAGE.c.person_no == touch.c.person_no)
+
+
+def _page_events(scan: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, Any, list[Expression]]:
+    """The events of the page's persons that the scan sees, the person first."""
+    rows = EventRows(scan, scan.span, table)
+    met = [rows.condition(predicate) for predicate in scan.filters]
+    source = rows.source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == rows.person_no)
+    return source, PERSON_PAGE.c.person_no, [*rows.where, *met]
+
+
+def _event_facts(scan: QueryScope) -> sa.Select[Any]:
+    """The page in its order: every person with their name, what they did in the span, and their last event there."""
+    source, number, where = _page_events(scan)
+    c = SELECTED_EVENTS.c
+    facts = (
+        sa.func.count(c.session_no.distinct()).label("sessions"),
+        sa.func.count().filter(name_in(c.event_name, PAGE_VIEWS)).label("pageviews"),
+        sa.func.count().label("events"),
+        sa.func.max(c.timestamp).label("last_seen"),
+    )
+    last_seq = sa.cast(fn.LatestBy(c.seq, c.timestamp, c.seq), sa.BigInteger).label("last_seq")
+    did = sa.select(number, *facts, last_seq).select_from(source).where(*where)
+    seen = did.group_by(number).subquery("seen")
+    same = sa.and_(c.timestamp == seen.c.last_seen, c.seq == seen.c.last_seq)
+    joined = PERSON_PAGE.join(seen, seen.c.person_no == PERSON_PAGE.c.person_no).join(SELECTED_EVENTS, same)
+    told = (*(seen.c[fact.name] for fact in facts), c.visitor_id, *(c[name] for name in _LATEST_COLUMNS))
+    return (
+        sa.select(PERSON_PAGE.c.person_no, PERSON_PAGE.c.id, *told)
+        .select_from(joined)
+        .order_by(PERSON_PAGE.c.place)
+    )
+
+
+def _visitor_ids(scan: QueryScope) -> sa.Select[Any]:
+    """The first visitor ids of every person: a shared one may have millions."""
+    source, number, where = _page_events(scan)
+    id_ = SELECTED_EVENTS.c.visitor_id
+    different = sa.select(number, id_).distinct().select_from(source).where(*where).subquery("different")
+    own = different.c.person_no
+    place = sa.func.row_number().over(partition_by=own, order_by=different.c.visitor_id).label("place")
+    first = sa.select(different, place).subquery("first")
+    told = sa.select(first.c.person_no, fn.ArrayAgg(first.c.visitor_id))
+    return told.where(first.c.place <= MAX_ITEMS_PER_PERSON).group_by(first.c.person_no)
+
+
+def _conversion_counts(scan: QueryScope) -> sa.Select[Any]:
+    source, number, where = _page_events(
+        scan, conversion_events(scan, scan.span, selected_columns=filter_columns(scan))
+    )
+    return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
+
+
+def _charges_by_person(scan: QueryScope, *, shown: bool = False) -> sa.Select[Any]:
+    """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
+    rows = PaymentRows(scan, scan.span, selected_only=shown)
+    number = rows.person_no
+    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
+    source = rows.source
+    if scan.filters:
+        picked = _matching_events(scan, few=shown)
+        same = sa.and_(picked.c.seq == rows.table.c.seq, picked.c.timestamp == rows.table.c.timestamp)
+        source = source.join(picked, same)
+    if shown:
+        source = source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == number)
+    revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0).label("revenue")
+    columns: tuple[Expression, ...] = (number.label("person_no"), sa.func.count(), revenue, foreign)
+    where = (*rows.where, rows.table.c.kind == CHARGE)
+    return sa.select(*columns).select_from(source).where(*where).group_by(number)
+
+
+def _matching_events(scan: QueryScope, *, few: bool) -> sa.Subquery:
+    """Where the events stand that the scan sees."""
+    rows = EventRows(scan, scan.span, SELECTED_EVENTS if few else EVENTS)
+    met = [rows.condition(predicate) for predicate in scan.filters]
+    columns = (rows.table.c.seq, rows.table.c.timestamp)
+    return sa.select(*columns).select_from(rows.source).where(*rows.where, *met).subquery()
+
+
+def first_touch_per_person(scan: QueryScope, visitors: sa.TableClause | None = None) -> sa.Select[Any]:
+    """The first touch of every person, or of those near the ones that are kept (`kin`)."""
+    touch = all_touches(scan, visitors)
+    place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
+    numbered = sa.select(touch, place.label("place")).subquery()
+    columns = [numbered.c[name] for name in ("person_no", "at", *TOUCH_VALUE_COLUMNS)]
+    return sa.select(*columns).where(numbered.c.place == 1)
+
+
+def _charges_of_page(scan: QueryScope) -> sa.Select[Any]:
+    return _charges_by_person(scan, shown=True)
+
+
+def _to_person(facts: tuple[Any, ...], told: PersonValues) -> Person:
+    number, name, sessions, pageviews, events, last_seen, visitor_id, *latest = facts
+    orders, revenue, foreign = told["money"].get(number, (0, 0, False))
+    known = merge_traits(map(parse_json, told["said"].get(number, ([],))[0]))
+    touch = told["touch"].get(number)
+    return Person(
+        person=name,
+        user_id=name.removeprefix("u:") if name.startswith("u:") else None,
+        visitor_id=visitor_id,
+        visitor_ids=tuple(sorted(told["ids"][number][0])),
+        email=text_trait(known, "email"),
+        name=text_trait(known, "name"),
+        first_seen=to_utc(told["first"][number][0]),
+        last_seen=to_utc(last_seen),
+        sessions=sessions,
+        pageviews=pageviews,
+        events=events,
+        conversions=told["converted"].get(number, (0,))[0],
+        orders=orders,
+        revenue=int(revenue),
+        first_touch=row_to_touch(touch) if touch else None,
+        latest_location_and_device=LocationAndDevice(*latest),
+        foreign_money=bool(foreign),
+    )

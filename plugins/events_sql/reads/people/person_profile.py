@@ -1,0 +1,283 @@
+"""One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.identity.identity_resolution import (
+    id_number,
+    is_in_table,
+    is_session_of_visitors,
+    with_person,
+)
+from plugins.events_sql.identity.related_visitors import (
+    RELATED_VISITORS,
+    SELECTED_EVENTS,
+    SELECTED_PERSONS,
+    SELECTED_VISITORS,
+    create_related_visitors,
+    create_selected_events,
+    create_selected_visitors,
+)
+from plugins.events_sql.reads.event_queries import EVENT_COLUMNS, NEWEST_FIRST, events_at_positions
+from plugins.events_sql.relations.relation_rows import (
+    EventRows,
+    all_time_span,
+    filter_columns,
+    required_columns,
+    span_conditions,
+)
+from plugins.events_sql.schema.row_mapping import parse_json, row_to_event, to_utc
+from plugins.events_sql.schema.tables import (
+    EVENTS,
+    ID_NUMBERS,
+    MAX_INSTANT,
+    PERSON_MERGES,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+    IdNumber,
+)
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import WORKSPACE, compiled_source
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import (
+    IDENTIFY_EVENT,
+    MAX_ITEMS_PER_PERSON,
+    ConversionSet,
+    Event,
+    Profile,
+    QueryScope,
+    Touch,
+    merge_traits,
+)
+
+WEAK_ID_EVENTS: Final = sa.table(
+    "had",
+    *(sa.column(name, kind) for name, kind in (("weak_id", sa.Text), ("timestamp", sa.DateTime))),
+    *(sa.column(name, sa.BigInteger) for name in ("seq", "person_no")),
+)
+"""Events of some visitors with a weak id of theirs and their person, kept as a table of the question."""
+
+
+def all_time_scan(workspace_id: UUID) -> QueryScope:
+    """A scan of all time, in which nothing converts."""
+    return QueryScope(workspace_id, all_time_span(), "", "UTC", ConversionSet(frozenset(), any_revenue=False))
+
+
+def resolve_person(workspace_id: UUID, any_id: str, reader: StatementRunner) -> str | None:
+    """The person of a strong id, else of the latest event with this visitor id, else anonymous id.
+
+    A weak id that only ever stood beside others leads to the person it was linked to last.
+    """
+    known = _person_of_strong_id(workspace_id, "u:" + any_id, reader)
+    if known is not None:
+        return _person_name(workspace_id, known, reader)
+    for column in ("visitor_id", "anonymous_id"):
+        reader.create_temp_table(SELECTED_VISITORS.name, _visitors_with_weak_id(workspace_id, column, any_id))
+        create_weak_id_events(workspace_id, column, reader)
+        had = sa.select(WEAK_ID_EVENTS.c.person_no).where(WEAK_ID_EVENTS.c.weak_id == any_id)
+        if found := reader.fetch_rows(
+            had.order_by(WEAK_ID_EVENTS.c.timestamp.desc(), WEAK_ID_EVENTS.c.seq.desc()).limit(1)
+        ):
+            return _person_name(workspace_id, found[0][0], reader)
+    linked = reader.fetch_rows(_last_linked_person(workspace_id, "v:" + any_id))
+    return str(linked[0][0]) if linked else None
+
+
+def create_weak_id_events(workspace_id: UUID, column: str, reader: StatementRunner) -> None:
+    """Keep whose every event of `THEIRS` is, or the engine seeks their weak ids among all events."""
+    own = compiled_source(_weak_id_events, column).as_subquery("own", workspace=workspace_id)
+    reader.create_temp_table(WEAK_ID_EVENTS.name, sa.select(*own.c))
+
+
+def _last_linked_person(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
+    """The person a weak id was linked to last."""
+    own, name, part = ID_NUMBERS.alias("own"), ID_NUMBERS.alias("name"), PERSON_MERGES.alias("part")
+    same = sa.and_(
+        own.c.no == VISITOR_OWNERS.c.visitor_no, own.c.workspace_id == VISITOR_OWNERS.c.workspace_id
+    )
+    is_part = sa.and_(
+        part.c.no == VISITOR_OWNERS.c.strong_no, part.c.workspace_id == VISITOR_OWNERS.c.workspace_id
+    )
+    number = sa.func.coalesce(part.c.person_no, VISITOR_OWNERS.c.strong_no)
+    joined = VISITOR_OWNERS.join(own, same).outerjoin(part, is_part).join(name, name.c.no == number)
+    last = VISITOR_OWNERS.c.until == sa.literal(MAX_INSTANT)
+    return (
+        sa.select(name.c.id)
+        .select_from(joined)
+        .where(fn.UnindexedCondition(own.c.workspace_id == workspace_id, own.c.id), own.c.id == weak_id, last)
+    )
+
+
+def _person_of_strong_id(workspace_id: UUID, strong_id: str, reader: StatementRunner) -> int | None:
+    """The number of the person a strong id is, or is part of; none when it was only ever mentioned."""
+    part = PERSON_MERGES.alias("part")
+    joined = ID_NUMBERS.outerjoin(
+        part, sa.and_(part.c.no == ID_NUMBERS.c.no, part.c.workspace_id == ID_NUMBERS.c.workspace_id)
+    )
+    named = (
+        fn.UnindexedCondition(ID_NUMBERS.c.workspace_id == workspace_id, ID_NUMBERS.c.id),
+        ID_NUMBERS.c.id == strong_id,
+    )
+    for own, person in reader.fetch_rows(
+        sa.select(ID_NUMBERS.c.no, part.c.person_no).select_from(joined).where(*named)
+    ):
+        if person is not None:
+            return int(person)
+        if any(reader.fetch_rows(found) for found in _occurrences(workspace_id, own)):
+            return int(own)
+    return None
+
+
+def _occurrences(workspace_id: UUID, number: int) -> Iterator[sa.Select[Any]]:
+    """Where a strong id is found that is a person."""
+    for column in (PERSON_MERGES.c.person_no, VISITOR_ID_PAIRS.c.strong_no):
+        own = (column.table.c.workspace_id == workspace_id, column == sa.literal(number, IdNumber()))
+        yield sa.select(column).where(*own).limit(1)
+
+
+def _visitors_with_weak_id(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:
+    """Numbers of the visitors with a weak id in some column of their events."""
+    if column == "visitor_id":
+        return id_number(workspace_id, "v:" + weak_id)
+    had = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
+    return sa.select(EVENTS.c.visitor_no.label("no")).where(*had).distinct()
+
+
+def _weak_id_events(column: str) -> sa.Select[Any]:
+    """Events of `THEIRS` with a column and their person."""
+    joined, person = with_person(EVENTS, SELECTED_VISITORS.name)
+    c = EVENTS.c
+    own = (
+        fn.RedundantCondition(c.workspace_id == WORKSPACE),
+        is_session_of_visitors(SELECTED_VISITORS.name, c.session_no),
+    )
+    columns = (c[column].label("weak_id"), c.timestamp, c.seq, person.label("person_no"))
+    return sa.select(*columns).select_from(joined).where(*own)
+
+
+def _person_name(workspace_id: UUID, number: int, reader: StatementRunner) -> str:
+    own = (ID_NUMBERS.c.workspace_id == workspace_id, ID_NUMBERS.c.no == sa.literal(number, IdNumber()))
+    return str(reader.fetch_rows(sa.select(ID_NUMBERS.c.id).where(*own))[0][0])
+
+
+def _select_person(workspace_id: UUID, person: str, reader: StatementRunner) -> None:
+    """Keep one person, as they are called, and their visitors."""
+    create_selected_visitors(workspace_id, id_number(workspace_id, person), reader)
+
+
+def person_event_source(
+    scan: QueryScope, person: str, columns: frozenset[str], reader: StatementRunner
+) -> tuple[Any, list[Any]]:
+    """The events of a person that a scan sees: where from, and under which conditions.
+
+    Args:
+        scan: the workspace, and what it sees.
+        person: as they are called.
+        used: columns of an event that are asked for.
+        reader: of the question.
+    """
+    _select_person(scan.workspace_id, person, reader)
+    create_selected_events(scan.workspace_id, required_columns(filter_columns(scan) | columns), reader)
+    rows = EventRows(scan, scan.span, SELECTED_EVENTS)
+    met = [rows.condition(predicate) for predicate in scan.filters]
+    return rows.source, [*rows.where, *met]
+
+
+def person_events(scan: QueryScope, person: str, limit: int, reader: StatementRunner) -> list[Event]:
+    """The latest events of a person in the span, oldest first."""
+    found, where = person_event_source(scan, person, frozenset(), reader)
+    c = SELECTED_EVENTS.c
+    newest = sa.select(c.timestamp, c.seq, c.session_no).select_from(found).where(*where)
+    place = newest.order_by(c.timestamp.desc(), c.seq.desc()).limit(limit).subquery("place")
+    shown, where = events_at_positions(place, "timestamp", "seq", scan.workspace_id)
+    rows = sa.select(*EVENT_COLUMNS).select_from(shown).where(*where).order_by(*NEWEST_FIRST)
+    return [row_to_event(row) for row in reader.fetch_rows(rows)][::-1]
+
+
+def person_touches(scan: QueryScope, person: str, limit: int, reader: StatementRunner) -> list[Touch]:
+    """The person's latest touches in the span, oldest first."""
+    _select_person(scan.workspace_id, person, reader)
+    create_related_visitors(scan.workspace_id, reader)
+    touch = all_touches(scan, RELATED_VISITORS)
+    columns = [touch.c[name] for name in ("at", *TOUCH_VALUE_COLUMNS)]
+    own = sa.select(*columns).where(
+        is_in_table(SELECTED_PERSONS.name, touch.c.person_no), *span_conditions(touch.c.at, scan.span)
+    )
+    latest = own.order_by(touch.c.at.desc(), touch.c.seq.desc()).limit(limit)
+    return [row_to_touch(row) for row in reader.fetch_rows(latest)][::-1]
+
+
+PROFILE_COLUMNS: Final = frozenset({"anonymous_id", "external_ids", "event_data"})
+"""Columns of an event that a profile follows from."""
+
+
+def read_profile(workspace_id: UUID, reader: StatementRunner) -> Profile:
+    """Ids and traits over all time of the person whose events are kept."""
+    rows = EventRows(all_time_scan(workspace_id), all_time_span(), SELECTED_EVENTS)
+    found, where, c = rows.source, rows.where, SELECTED_EVENTS.c
+
+    def said(column: Any, *of: Expression) -> list[Any]:
+        """The latest different values of a column, oldest first."""
+        last = sa.func.max(fn.EventPosition(c.timestamp, c.seq)).label("last")
+        different = sa.select(column, last).select_from(found).where(*where, column.is_not(None), *of)
+        latest = different.group_by(column).order_by(sa.desc("last")).limit(MAX_ITEMS_PER_PERSON)
+        return [parse_json(row[0]) for row in reader.fetch_rows(latest)][::-1]
+
+    anonymous = sa.select(c.anonymous_id).select_from(found).where(*where, c.anonymous_id != "")
+    anonymous = anonymous.distinct().order_by(c.anonymous_id).limit(MAX_ITEMS_PER_PERSON)
+    external: dict[str, str] = {}
+    for ids in said(c.external_ids):
+        external |= ids
+    return Profile(
+        anonymous_ids=tuple(row[0] for row in reader.fetch_rows(anonymous)),
+        external_ids=external,
+        traits=merge_traits(said(c.event_data, c.event_name == IDENTIFY_EVENT)),
+    )
+
+
+def identify_payloads(scan: QueryScope) -> sa.Select[Any]:
+    """The latest different things that the persons of a page said of themselves, oldest first; one row each."""
+    shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
+    rows = EventRows(scan, all_time_span(), SELECTED_EVENTS)
+    number = rows.person_no
+    c = SELECTED_EVENTS.c
+    last = sa.func.max(fn.EventPosition(c.timestamp, c.seq)).label("last")
+    different = (
+        sa.select(shown.c.person_no, c.event_data, last)
+        .select_from(rows.source.join(shown, shown.c.person_no == number))
+        .where(*rows.where, c.event_name == IDENTIFY_EVENT)
+        .group_by(shown.c.person_no, c.event_data)
+        .subquery("different")
+    )
+    d = different.c
+    place = sa.func.row_number().over(partition_by=d.person_no, order_by=d.last.desc()).label("place")
+    latest = sa.select(different, place).subquery("latest")
+    told = fn.OrderedArrayAgg(latest.c.event_data, latest.c.last, latest.c.place)
+    kept = sa.select(latest.c.person_no, told).where(latest.c.place <= MAX_ITEMS_PER_PERSON)
+    return kept.group_by(latest.c.person_no)
+
+
+def row_to_touch(row: tuple[Any, ...]) -> Touch:
+    """A touch from its instant and its columns."""
+    told = dict(zip(TOUCH_VALUE_COLUMNS, row[1:], strict=True))
+    return Touch(
+        timestamp=to_utc(row[0]),
+        source=told["attribution_source"],
+        medium=told["attribution_medium"],
+        campaign=told["utm_campaign"],
+        term=told["utm_term"],
+        content=told["utm_content"],
+        channel=told["channel"],
+        click_id=told["click_id"],
+        click_id_type=told["click_id_type"],
+        referrer=told["referrer"],
+        landing_page=told["landing_page"],
+        lyr=told["lyr"],
+        utm_source=told["utm_source"],
+        utm_medium=told["utm_medium"],
+    )

@@ -1,0 +1,249 @@
+"""One relation's part of an aggregate: a single scan that answers every leaf counted over it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.attribution.attribution_credits import CreditRows
+from plugins.events_sql.relations.charges_and_refunds import PaymentRows
+from plugins.events_sql.relations.relation_rows import (
+    EventRows,
+    RelationRows,
+    SessionRows,
+    conversion_events,
+)
+from plugins.events_sql.relations.session_counts import (
+    SessionCountRows,
+    is_countable_from_sessions,
+)
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.select_elements import ConstantText, FilteredAggregate, GroupedSelect
+from plugins.events_sql.sql.time_buckets import bucket_index, local_day_buckets, trailing_windows
+from service_core.plugin import AggregateQuery, Aggregation, Predicate, QueryScope, Relation, TimeRange
+
+BUCKET_COLUMN: Final = "b"
+_ZERO: Final = ConstantText(sa.literal_column("0", sa.BigInteger))
+_ALL_ROWS: Final = ConstantText(sa.literal_column("*"))
+
+
+def group_columns(plan: AggregateQuery) -> list[str]:
+    """Names of the columns that make a group, in order."""
+    bucket = [BUCKET_COLUMN] if plan.buckets else []
+    return [*bucket, *(f"d{i}" for i in range(len(plan.dimensions)))]
+
+
+@dataclass(frozen=True)
+class RelationScan:
+    """The leaves of a plan over one relation, one number of trailing days and one kind of rows.
+
+    Attributes:
+        leaves: all leaves of the plan; a part gives 0 for those that are not ``own``.
+        own: positions of the leaves it counts.
+    """
+
+    plan: AggregateQuery
+    leaves: Sequence[Aggregation]
+    counted: Sequence[int]
+
+    def statement(self) -> GroupedSelect:
+        """Every group that a leaf met, with the values of all leaves."""
+        if self._trailing_windows and self.plan.buckets:
+            return self._trailing_statement()
+        bucket = [bucket_index(self._relation_rows.at, self.plan.buckets.runs())] if self.plan.buckets else []
+        values = [self._leaf_value(i) if i in self.counted else _ZERO for i in range(len(self.leaves))]
+        group = dict(zip(group_columns(self.plan), [*bucket, *self._dimension_columns], strict=True))
+        where = self._where_conditions()
+        return GroupedSelect(
+            {**group, **_value_columns(values)}, self._relation_rows.source, where, len(group)
+        )
+
+    @property
+    def _relation(self) -> Relation:
+        return self.leaves[self.counted[0]].relation
+
+    @cached_property
+    def _trailing_windows(self) -> list[tuple[int, TimeRange]]:
+        """The days every bucket looks back over, when it does."""
+        days = self.leaves[self.counted[0]].trailing_days
+        return [] if days is None else trailing_windows(self.plan.scope, self.plan.buckets, days)
+
+    @property
+    def _row_span(self) -> TimeRange:
+        if not self._trailing_windows:
+            return self.plan.scope.span
+        return TimeRange(
+            min(w.start for _, w in self._trailing_windows), max(w.end for _, w in self._trailing_windows)
+        )
+
+    @cached_property
+    def _relation_rows(self) -> RelationRows:
+        scan, span, whole = self.plan.scope, self._row_span, self._uses_column("first_order")
+        if self._relation is Relation.CREDITS and self.plan.credit:
+            return CreditRows(scan, span, self.plan.credit, whole=whole)
+        if is_countable_from_sessions(self.plan, self.leaves[self.counted[0]]):
+            return SessionCountRows(scan, span)
+        return _relation_rows(self._relation, scan, span, all_time=whole)
+
+    def _uses_column(self, column: str) -> bool:
+        """Whether the part looks at a column."""
+        predicates = [*self.plan.scope.filters, *(p for i in self.counted for p in self.leaves[i].where)]
+        counted = (self.leaves[i].column for i in self.counted)
+        grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
+        names = (*(p.column for p in predicates), *counted, *grouped)
+        return any(column in name.split("|") for name in names if name)
+
+    @cached_property
+    def _dimension_columns(self) -> list[Expression]:
+        asked = (dimension.get(self._relation) for dimension in self.plan.dimensions)
+        absent = sa.cast(sa.null(), sa.Text)
+        return [absent if column is None else self._relation_rows.column(column) for column in asked]
+
+    @cached_property
+    def _common_predicates(self) -> tuple[Predicate, ...]:
+        """The conditions that all leaves have: met once by every row instead of by each leaf."""
+        first, *others = (self.leaves[i].where for i in self.counted)
+        return tuple(p for p in first if all(p in where for where in others))
+
+    @cached_property
+    def _leaf_conditions(self) -> dict[int, list[Expression]]:
+        """The conditions that only some leaves have, by leaf."""
+        further = {
+            i: [p for p in self.leaves[i].where if p not in self._common_predicates] for i in self.counted
+        }
+        return {i: [*map(self._relation_rows.condition, found)] for i, found in further.items() if found}
+
+    @cached_property
+    def _leaf_condition(self) -> dict[int, Expression]:
+        return {i: sa.and_(*conditions) for i, conditions in self._leaf_conditions.items()}
+
+    def _where_conditions(self) -> list[Expression]:
+        """What a row meets that any leaf counts."""
+        where = [*map(self._relation_rows.condition, (*self.plan.scope.filters, *self._common_predicates))]
+        if len(self._leaf_conditions) == len(self.counted):
+            where.append(sa.or_(*self._required_conditions()))
+        return [*self._relation_rows.where, *where]
+
+    def _required_conditions(self) -> list[Expression]:
+        """The further conditions of the leaves without those that are others and more."""
+        sets = {
+            frozenset(conditions): self._leaf_condition[i] for i, conditions in self._leaf_conditions.items()
+        }
+        return [met for one, met in sets.items() if not any(other < one for other in sets)]
+
+    def _leaf_value(self, i: int) -> Expression:
+        """A leaf over the rows of its group that meet its conditions."""
+        leaf, met = self.leaves[i], self._leaf_condition.get(i)
+        if leaf.column is None:
+            return convert_total(FilteredAggregate("count(", _ALL_ROWS, met), leaf)
+        if leaf.distinct:
+            return convert_total(
+                FilteredAggregate("count(DISTINCT ", self._relation_rows.distinct_key(leaf.column), met), leaf
+            )
+        return convert_total(
+            FilteredAggregate("sum(", _as_number(self._relation_rows.column(leaf.column)), met), leaf
+        )
+
+    def _trailing_statement(self) -> GroupedSelect:
+        """A trailing measure: each row counts in every bucket that looks back as far as it."""
+        found, look = self._rows_by_day(), self._trailing_ranges()
+        values = [
+            _trailing_value(leaf, found.c[f"v{i}"]) if i in self.counted else _ZERO
+            for i, leaf in enumerate(self.leaves)
+        ]
+        group = {BUCKET_COLUMN: look.c.b, **{key: found.c[key] for key in group_columns(self.plan)[1:]}}
+        joined = found.join(look, sa.and_(found.c.day >= look.c.first, found.c.day <= look.c.last))
+        return GroupedSelect({**group, **_value_columns(values)}, joined, (), len(group))
+
+    def _rows_by_day(self) -> sa.Subquery:
+        """What every row gives to the leaves, by local day; each different key once."""
+        values = [self._row_value(i).label(f"v{i}") for i in self.counted]
+        days = local_day_buckets(self.plan.scope, self._row_span).runs()
+        group = zip(group_columns(self.plan)[1:], self._dimension_columns, strict=True)
+        columns = [
+            bucket_index(self._relation_rows.at, days).label("day"),
+            *(c.label(key) for key, c in group),
+        ]
+        where = self._where_conditions()
+        seen = sa.select(*columns, *values).select_from(self._relation_rows.source).where(*where)
+        every = all(self.leaves[i].distinct for i in self.counted)
+        return (seen.distinct() if every else seen).subquery("seen")
+
+    def _row_value(self, i: int) -> Expression:
+        """What a row gives to a leaf: its distinct key, its number, or 1."""
+        leaf, met = self.leaves[i], self._leaf_condition.get(i)
+        if leaf.column is None:
+            given: Expression = sa.literal_column("1", sa.BigInteger)
+        else:
+            given = (
+                self._relation_rows.distinct_key(leaf.column)
+                if leaf.distinct
+                else _as_number(self._relation_rows.column(leaf.column))
+            )
+        return given if met is None else sa.case((met, given))
+
+    def _trailing_ranges(self) -> sa.Subquery:
+        """First and last local day of every bucket's window."""
+        days = local_day_buckets(self.plan.scope, self._row_span)
+        ends = (*days.starts[1:], days.end)
+        listed = {
+            "b": [index for index, _ in self._trailing_windows],
+            "first": [days.starts.index(window.start) for _, window in self._trailing_windows],
+            "last": [ends.index(window.end) for _, window in self._trailing_windows],
+        }
+        integers = sa.ARRAY(sa.BigInteger)
+        places = sa.literal(list(range(1, len(self._trailing_windows) + 1)), integers)
+        place = sa.select(fn.Unnest(places).label("place")).subquery("places").c.place
+        columns = (
+            fn.ElementAt(sa.literal(each, integers), place).label(name) for name, each in listed.items()
+        )
+        return sa.select(*columns).subquery("windows")
+
+
+def _value_columns(values: Sequence[Expression]) -> dict[str, Expression]:
+    return {f"m{i}": value for i, value in enumerate(values)}
+
+
+def _as_number(column: Expression) -> Expression:
+    return sa.cast(column, sa.Integer) if isinstance(column.type, sa.Boolean) else column
+
+
+def _trailing_value(leaf: Aggregation, value: Expression) -> Expression:
+    return convert_total(sa.func.count(value.distinct()) if leaf.distinct else sa.func.sum(value), leaf)
+
+
+def is_duration(leaf: Aggregation) -> bool:
+    """Whether a leaf sums durations."""
+    return leaf.column == "duration" and not leaf.distinct
+
+
+def convert_total(summed: Expression, leaf: Aggregation) -> Expression:
+    """Counts and sums are whole numbers; durations are kept in microseconds and shown in seconds."""
+    if is_duration(leaf):
+        return sa.cast(fn.BigIntOrZero(summed), sa.Double) / sa.literal_column("1e6", sa.Double)
+    return fn.BigIntOrZero(summed)
+
+
+def _relation_rows(relation: Relation, scan: QueryScope, span: TimeRange, *, all_time: bool) -> RelationRows:
+    """The rows of a relation that count in a span.
+
+    Args:
+        relation: one this store has.
+        scan: workspace, bots, conversions; its span says what is new.
+        span: instants the rows lie in.
+        whole: tell first orders too, so look at all time.
+    """
+    match relation:
+        case Relation.EVENTS:
+            return EventRows(scan, span)
+        case Relation.CONVERSIONS:
+            return EventRows(scan, span, conversion_events(scan, span))
+        case Relation.SESSIONS:
+            return SessionRows(scan, span)
+        case Relation.PAYMENTS:
+            return PaymentRows(scan, span, all_time=all_time)
+        case _:
+            raise ValueError(f"an event store has no {relation} for this plan")

@@ -1,0 +1,61 @@
+"""What intake asks about sessions before it enriches the next events."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner
+from plugins.events_sql.schema.row_mapping import to_utc
+from plugins.events_sql.schema.tables import ID_NUMBERS, SESSIONS
+from plugins.events_sql.sql import functions as fn
+from service_core.plugin import SessionKey, SessionState
+
+
+def read_session_states(
+    keys: Sequence[SessionKey], reader: StatementRunner
+) -> dict[SessionKey, SessionState]:
+    """The entry page, the values of the latest event and the latest campaign of each session."""
+    asked, found = set(keys), {}
+    for workspace_id, visitor, session_id, *facts in reader.fetch_rows(_stored_sessions(keys)):
+        key = workspace_id, visitor.removeprefix("v:"), session_id
+        if key in asked:
+            found[key] = _to_session_state(*facts)
+    return found
+
+
+def _stored_sessions(keys: Sequence[SessionKey]) -> sa.Select[Any]:
+    """What is stored of sessions that may be asked for: some of others too, by keys that are crossed."""
+    c, texts = SESSIONS.c, sa.ARRAY(sa.Text)
+    workspaces = sa.literal(sorted({key[0] for key in keys}), sa.ARRAY(sa.Uuid))
+    visitors = sa.literal(sorted({"v:" + key[1] for key in keys}), texts)
+    sessions = sa.literal(sorted({key[2] for key in keys}), texts)
+    facts = (c.first_at, c.entry_landing_page, c.touch, c.campaign)
+    return (
+        sa.select(ID_NUMBERS.c.workspace_id, ID_NUMBERS.c.id, c.session_id, *facts)
+        .join_from(
+            ID_NUMBERS,
+            SESSIONS,
+            sa.and_(c.visitor_no == ID_NUMBERS.c.no, c.workspace_id == ID_NUMBERS.c.workspace_id),
+        )
+        .where(fn.InArray(ID_NUMBERS.c.workspace_id, workspaces), fn.InArray(ID_NUMBERS.c.id, visitors))
+        .where(fn.InArray(c.session_id, sessions), sa.not_(c.is_bot))
+    )
+
+
+def _to_session_state(
+    first_at: datetime,
+    landing_page: str | None,
+    touch: Sequence[str | None],
+    campaign: Sequence[str | None] | None,
+) -> SessionState:
+    source, medium, channel = touch
+    return SessionState(
+        first_at=to_utc(first_at),
+        landing_page=landing_page,
+        attribution_source=source,
+        attribution_medium=medium,
+        channel=channel,
+        last_campaign=None if campaign is None else tuple(campaign),
+    )

@@ -1,0 +1,197 @@
+"""MONEY: charges, one per order, and refunds, each with the instant it is booked on.
+
+Which report of an order counts is said in `orders`, what money is worth in another currency in `worth`.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.identity.identity_resolution import join_person_names, persons_first_seen, with_person
+from plugins.events_sql.relations.currency_conversion import CONVERTED_PREFIX, is_foreign
+from plugins.events_sql.relations.currency_conversion import (
+    add_converted_amounts as converted_currency,
+)
+from plugins.events_sql.relations.order_deduplication import (
+    ORDER_ID_COLUMNS,
+    is_tracked,
+    materialized_cte,
+    report_columns,
+    superseded_reports,
+)
+from plugins.events_sql.relations.relation_rows import (
+    RelationRows,
+    extra_columns,
+    is_in_span,
+    require_column,
+    required_columns,
+    source_events,
+    span_conditions,
+)
+from plugins.events_sql.sql.compiled_sources import (
+    END_WITH_REPEATS,
+    START,
+    WORKSPACE,
+    NamedSubquery,
+    bind_parameters,
+    compiled_source,
+)
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import money_kind
+from service_core.plugin import (
+    CHARGE,
+    CHARGE_COLUMNS,
+    CHARGE_COMPONENTS,
+    ORDER_DEDUP_WINDOW,
+    TRACKED,
+    QueryScope,
+    TimeRange,
+)
+
+RATE_INSTANT: Final = "rated_at"
+"""When money moved as far as rates go: for a refund, when its order did."""
+
+_MONEY_COLUMNS: Final = ("amount", "gross", "discount", "tax", "shipping", "fee")
+
+
+class PaymentRows(RelationRows):
+    """MONEY."""
+
+    def __init__(
+        self, scan: QueryScope, span: TimeRange, *, all_time: bool = False, selected_only: bool = False
+    ) -> None:
+        ledger = _payments_source(scan, span, all_time=all_time, selected_only=selected_only)
+        known = [name for name in _MONEY_COLUMNS if name in ledger.c]
+        self.table = (
+            converted_currency(ledger, scan, scan.rates, RATE_INSTANT, known) if scan.rates else ledger
+        )
+        self.at = self.table.c.booked
+        super().__init__(scan)
+        self.where += span_conditions(self.at, span)
+
+    def distinct_key(self, name: str) -> Expression:
+        """Numbers stand for persons."""
+        return self.person_no if name == "person" else self.column(name)
+
+    def named_column(self, name: str) -> Expression:
+        """A fact of the ledger, or something about its person."""
+        if name == "person":
+            return join_person_names(self, self.person_no)
+        if name == "person_is_new":
+            return self._is_new_person()
+        if name == "no_rate":
+            return self.has_no_rate
+        if self.scan.rates and name in _MONEY_COLUMNS:
+            return require_column(self.table, f"{CONVERTED_PREFIX}{name}")
+        if name not in {
+            "kind",
+            "amount",
+            *CHARGE_COLUMNS,
+            "currency",
+            "provider",
+            "order_id",
+            "first_order",
+        }:
+            return super().named_column(name)
+        return require_column(self.table, name)
+
+    @property
+    def amount(self) -> Expression:
+        """How much moved, in the scan's currency where there is a rate."""
+        return self.named_column("amount")
+
+    @property
+    def has_no_rate(self) -> Expression:
+        """Whether money is of another currency and no rate turns it into the scan's."""
+        if self.scan.rates:
+            return require_column(self.table, "no_rate")
+        return is_foreign(self.table.c.currency, self.scan)
+
+    def _is_new_person(self) -> Expression:
+        number = self.person_no
+        first = self.join_once(
+            "person_first", lambda: persons_first_seen(self.scan), lambda p: p.c.person_no == number
+        )
+        return is_in_span(first.c.first_at, self.scan.span)
+
+
+def _payments_source(
+    scan: QueryScope, span: TimeRange, *, all_time: bool, selected_only: bool
+) -> NamedSubquery:
+    """Charges, one per order, and refunds, each with the instant it is booked on.
+
+    A week back is looked at for repeats, everything for first orders and for refunds booked on their order
+    or worth what that was worth.
+    """
+    looked = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
+    shape = scan.order_refunds, all_time, selected_only, scan.rates is not None
+    return compiled_source(_booked_payments, *shape).as_subquery("ledger", **bind_parameters(scan, looked))
+
+
+def _booked_payments(order_refunds: bool, whole: bool, few: bool, rated: bool) -> sa.Select[Any]:
+    table, names = source_events(few), (*required_columns(frozenset()), *extra_columns(few))
+    c, since = table.c, None if whole or order_refunds or rated else START
+    kind = money_kind(c)
+    reported = report_columns(c, kind)
+    others = (c[name] for name in names if name not in {"seq", "timestamp", *ORDER_ID_COLUMNS})
+    within = [] if since is None else [c.timestamp >= since, c.timestamp < END_WITH_REPEATS]
+    moving = sa.select(*reported, *others).where(c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within)
+    moved = materialized_cte(moving, "moved")
+    counts = moved.c.seq.not_in(superseded_reports(moved, repeatable_kind=CHARGE))
+    own = (moved.c[name] for name in names)
+    counted = (
+        sa.select(*own, moved.c.what.label("kind"), counts.label("counts"))
+        .where(moved.c.what.is_not(None))
+        .subquery()
+    )
+    is_charge = counted.c.kind == CHARGE
+    kept = sa.and_(is_charge, counted.c.counts)
+    order_at = sa.case((sa.not_(is_charge), _latest_charge_before(counted.c, kept)))
+    of_order_else_own = sa.func.coalesce(order_at, counted.c.timestamp)
+    booked = of_order_else_own if order_refunds else counted.c.timestamp
+    rated_at = [of_order_else_own.label(RATE_INSTANT)] if rated else []
+    listed = sa.select(counted, booked.label("booked"), *rated_at).subquery()
+    facts = sa.select(
+        *(listed.c[name] for name in names if name not in {"source", *CHARGE_COMPONENTS}),
+        listed.c.kind,
+        listed.c.booked,
+        *(listed.c[column.name] for column in rated_at),
+        sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
+        *_charge_components(listed.c),
+        sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
+    ).where(listed.c.counts)
+    return _with_first_order_flag(facts.subquery("ledger")) if whole else facts
+
+
+def _latest_charge_before(c: Any, kept: Expression) -> Expression:
+    """When the latest charge of the order of each movement was, by the id of the order or of its payment."""
+
+    def of(id_: Expression) -> Expression:
+        latest = sa.func.max(sa.case((kept, c.timestamp))).over(
+            partition_by=id_, order_by=(c.timestamp, c.seq), rows=(None, 0)
+        )
+        return sa.case((id_.is_not(None), latest))
+
+    of_order, of_payment = of(c.order_id), of(c.payment_id)
+    later = sa.or_(of_order.is_(None), of_payment > of_order)
+    return sa.case((later, of_payment), else_=of_order)
+
+
+def _charge_components(c: Any) -> list[Expression]:
+    """What the money of a charge consists of: the rule of `insight.orders.parts_of`."""
+    tracked, charge, nothing = is_tracked(c), c.kind == CHARGE, sa.literal_column("0", sa.BigInteger)
+    told = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_COMPONENTS}}
+    own = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing)}
+    return [
+        sa.case((sa.and_(charge, tracked), own[name]), (charge, told[name])).label(name)
+        for name in CHARGE_COLUMNS
+    ]
+
+
+def _with_first_order_flag(ledger: sa.Subquery) -> sa.Select[Any]:
+    joined, number = with_person(ledger)
+    place = sa.func.row_number().over(
+        partition_by=(ledger.c.kind, number), order_by=(ledger.c.timestamp, ledger.c.seq)
+    )
+    first = sa.and_(ledger.c.kind == CHARGE, place == 1)
+    return sa.select(ledger, first.label("first_order")).select_from(joined)

@@ -1,0 +1,185 @@
+"""Which reports of an order count, in SQL: the rule of `insight.orders.deduplicate_orders`.
+
+Repeats of what was tracked are found by the report before. What providers report is little, and mostly
+there is none: what they supersede is looked for from them, so that others pay little for it.
+"""
+
+from functools import reduce
+from operator import add
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.schema.tables import EVENTS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import (
+    END_WITH_REPEATS,
+    WORKSPACE,
+    compiled_source,
+    declare_parameter,
+)
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import canonical_name, is_conversion, money_kind, name_in
+from plugins.events_sql.sql.time_buckets import microseconds
+from service_core.plugin import CHARGE, CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, STOREFRONTS, TRACKED_SOURCES
+
+_REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
+
+ORDER_NAME_COLUMNS: Final = ("order_id", "payment_id")
+"""What an event names its order by (`insight.orders.order_or_payment_ids`)."""
+
+ORDER_ID_COLUMNS: Final = (*ORDER_NAME_COLUMNS, "message_id")
+"""What an order is known by to others (`insight.orders.order_match_ids`)."""
+
+
+def is_tracked(columns: Any) -> Expression:
+    """Whether an event came by the tracking API, from no provider."""
+    return name_in(columns.source, TRACKED_SOURCES)
+
+
+def report_precedence(c: Any) -> Expression:
+    """`insight.orders.standing` as a text: the greater supersedes the smaller."""
+    known = reduce(add, (sa.case((c[name].is_not(None), 1), else_=0) for name in CHARGE_COMPONENTS))
+    told = sa.cast(known, sa.Text) + c.source
+    shop = name_in(c.source, STOREFRONTS)
+    return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + told), else_=sa.literal("1") + told)
+
+
+def superseded_money_events(since: str | None) -> sa.Select[Any]:
+    """Charges and refunds that another report makes superfluous, by sequence number.
+
+    Args:
+        since: the parameter to look from, to `UNTIL`, a week around what is asked about; None for all time.
+    """
+    found = compiled_source(_superseded_money_query, since).as_subquery("told_of_money")
+    return sa.select(found.c.seq)
+
+
+def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) -> sa.Select[Any]:
+    """Conversions that another report makes superfluous, likewise.
+
+    Args:
+        table: of events.
+        since: as above.
+        any_revenue: as of the conversion set.
+    """
+    found = compiled_source(_superseded_conversions_query, table, since, any_revenue).as_subquery(
+        "told_of_conversions"
+    )
+    return sa.select(found.c.seq)
+
+
+def _superseded_money_query(since: str | None) -> sa.CompoundSelect[Any]:
+    c = EVENTS.c
+    told = _report_rows(c, money_kind(c), since).where(c.revenue.is_not(None))
+    return superseded_reports(materialized_cte(told, "told"), repeatable_kind=CHARGE)
+
+
+def _superseded_conversions_query(table: Any, since: str | None, any_revenue: bool) -> sa.CompoundSelect[Any]:
+    """Few of all events have an id of an order; each id is asked for by itself, as engines skip what lacks one column."""
+    c = table.c
+    told = _report_rows(c, canonical_name(c.event_name), since).where(
+        is_conversion(c, any_revenue=any_revenue)
+    )
+    if table is not EVENTS:
+        return superseded_reports(
+            materialized_cte(told.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))), "told")
+        )
+    each = (
+        told.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_ID_COLUMNS[:place]))
+        for place, name in enumerate(ORDER_ID_COLUMNS)
+    )
+    return superseded_reports(materialized_cte(sa.union_all(*each), "told"))
+
+
+def _report_rows(c: Any, what: Expression, since: str | None) -> sa.Select[Any]:
+    found = sa.select(*report_columns(c, what)).where(c.workspace_id == WORKSPACE)
+    if since is None:
+        return found
+    return found.where(c.timestamp >= declare_parameter(since, sa.DateTime()), c.timestamp < END_WITH_REPEATS)
+
+
+def report_columns(c: Any, kind: Expression) -> list[Expression]:
+    """What `repeated` looks at: ``what`` makes reports of an order different ones."""
+    own = (c[name] for name in ("seq", "timestamp", *ORDER_ID_COLUMNS))
+    return [*own, kind.label("what"), report_precedence(c).label("standing")]
+
+
+def materialized_cte(found: sa.Select[Any] | sa.CompoundSelect[Any], name: str) -> sa.CTE:
+    """A common table that is kept, not put in each place where it stands."""
+    return found.cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
+
+
+def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -> sa.CompoundSelect[Any]:
+    """The reports which another makes superfluous: one that knows better, or that said it before.
+
+    Args:
+        reports: with the columns of `report`.
+        again: of which kind what one source says twice is the same; None for all.
+    """
+    one, other = reports.alias("report").c, _provider_reports(reports).alias("better").c
+    earlier = sa.or_(
+        other.timestamp < one.timestamp, sa.and_(other.timestamp == one.timestamp, other.seq < one.seq)
+    )
+    same_again = sa.and_(other.standing == one.standing, earlier)
+    if repeatable_kind is not None:
+        same_again = sa.and_(same_again, one.what == repeatable_kind)
+    apart = sa.func.abs(fn.EpochMicroseconds(one.timestamp) - fn.EpochMicroseconds(other.timestamp))
+    superseded = sa.and_(apart < _REPEAT_MICROSECONDS, sa.or_(other.standing > one.standing, same_again))
+    found = (
+        sa.select(one.seq).join_from(
+            one.seq.table, other.seq.table, sa.and_(one[name] == other.key, one.what == other.what)
+        )
+        for name in ORDER_NAME_COLUMNS
+    )
+    return sa.union_all(
+        *(each.where(superseded) for each in found), _repeated_tracked_events(reports, repeatable_kind)
+    )
+
+
+def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subquery:
+    """The latest charge of the order of each refund that is not after it, by an id of the order or its payment.
+
+    Args:
+        refunds: with sequence numbers, instants and `NAMED`.
+        charges: likewise.
+        names: columns of charges to tell; ``refund`` stands beside them, the sequence number of that.
+    """
+    one, other = charges.c, refunds.c
+    before = sa.or_(
+        one.timestamp < other.timestamp, sa.and_(one.timestamp == other.timestamp, one.seq <= other.seq)
+    )
+    told = (other.seq.label("refund"), *(one[name] for name in ("timestamp", "seq", *names)))
+    found = sa.union_all(
+        *(
+            sa.select(*told).join_from(refunds, charges, sa.and_(one[id_] == other[id_], before))
+            for id_ in ORDER_NAME_COLUMNS
+        )
+    ).subquery("paid_before")
+    latest = (found.c.timestamp.desc(), found.c.seq.desc())
+    place = sa.func.row_number().over(partition_by=found.c.refund, order_by=latest).label("place")
+    placed = sa.select(found, place).subquery("placed")
+    return sa.select(placed).where(placed.c.place == 1).subquery("sale")
+
+
+def _provider_reports(reports: sa.CTE) -> sa.CTE:
+    """What providers report, by each id of its order."""
+    c = reports.c
+    key = sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))), sa.Text).label(
+        "key"
+    )
+    found = sa.select(c.seq, c.timestamp, c.what, c.standing, key).where(c.standing != "")
+    return materialized_cte(found, "of_providers")
+
+
+def _repeated_tracked_events(reports: sa.CTE, again: str | None) -> sa.Select[Any]:
+    """What was tracked less than 7 days after the same was: by the id of its order, else of its payment."""
+    c = reports.alias("tracked").c
+    own = sa.func.coalesce(c.order_id, c.payment_id)
+    at = fn.EpochMicroseconds(c.timestamp)
+    before = sa.func.lag(at).over(partition_by=(c.what, own), order_by=(c.timestamp, c.seq))
+    tracked = sa.select(c.seq, (at - before).label("after")).where(c.standing == "", own.is_not(None))
+    if again is not None:
+        tracked = tracked.where(c.what == again)
+    found = tracked.subquery("sorted_sums")
+    return sa.select(found.c.seq).where(found.c.after < _REPEAT_MICROSECONDS)

@@ -1,0 +1,301 @@
+"""The relations as sources of rows: where they come from, and what their columns are called in SQL.
+
+A source joins a table only when a column of it is asked for. Columns are those of
+`insight.measures.Relation`; a name the relation does not have is a ValueError.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.identity.identity_resolution import join_person_names, join_person_number
+from plugins.events_sql.identity.related_visitors import ORDER_EVENTS
+from plugins.events_sql.relations.order_deduplication import superseded_conversions
+from plugins.events_sql.relations.session_facts import (
+    session_entries,
+    session_facts,
+    visitors_first_seen,
+)
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_parameters, compiled_source
+from plugins.events_sql.sql.conditions import (
+    ComparableValue,
+    Expression,
+    column_value,
+    predicate_condition,
+    property_value,
+)
+from plugins.events_sql.sql.event_kinds import is_conversion
+from plugins.events_sql.sql.select_elements import CachedText
+from service_core.plugin import CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, Predicate, QueryScope, TimeRange
+
+DATA_PREFIX: Final = "data:"
+ENTRY_PREFIX_DOT: Final = "entry."
+
+
+class RelationRows:
+    """Rows of a relation: a FROM clause that grows with the columns asked for, and conditions.
+
+    Attributes:
+        at: the instant a row counts at.
+        where: what every row meets.
+        span: what its events lie in, unless what they tell counts at another instant than theirs.
+    """
+
+    at: Expression
+    table: sa.FromClause
+    span: TimeRange | None = None
+
+    def __init__(self, scan: QueryScope) -> None:
+        self.scan = scan
+        self.where: list[Expression] = []
+        self._from_clause: sa.FromClause = self.table
+        self._joined_tables: dict[str, sa.FromClause] = {}
+        self._conditions: dict[tuple[Predicate, str], Expression] = {}
+
+    @property
+    def source(self) -> sa.FromClause:
+        """What to select from, once every column was asked for."""
+        return self._from_clause
+
+    def column(self, name: str) -> Expression:
+        """One column, or the first of ``a|b`` that is set."""
+        if name.startswith(DATA_PREFIX):
+            text = self.predicate_value(name).text
+            return sa.null() if text is None else text
+        found = [self.named_column(part) for part in name.split("|")]
+        return found[0] if len(found) == 1 else sa.func.coalesce(*found)
+
+    def distinct_key(self, name: str) -> Expression:
+        """Something that differs where the column differs, and is cheaper to count."""
+        return self.column(name)
+
+    def predicate_value(self, name: str) -> ComparableValue:
+        """A column as predicates see it."""
+        if name.startswith(DATA_PREFIX):
+            return property_value(self.named_column("event_data"), name.removeprefix(DATA_PREFIX))
+        return column_value(self.column(name))
+
+    def condition(self, predicate: Predicate) -> Expression:
+        """The condition that a row meets a predicate."""
+        key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal to Python
+        if key not in self._conditions:
+            self._conditions[key] = CachedText(
+                predicate_condition(self.predicate_value(predicate.column), predicate)
+            )
+        return self._conditions[key]
+
+    def named_column(self, name: str) -> Expression:
+        """One column of the relation."""
+        raise ValueError(f"no column {name!r} in this relation")
+
+    def join_once(self, name: str, table: Callable[[], Any], on: Callable[[Any], Expression]) -> Any:
+        """Join a table once, keeping every row."""
+        if name not in self._joined_tables:
+            joined = table()
+            self._joined_tables[name] = joined
+            self._from_clause = self._from_clause.outerjoin(joined, on(joined))
+        return self._joined_tables[name]
+
+    def entry_column(self, name: str, session_no: Expression) -> Expression:
+        """A column of the session's first event."""
+        kept = self.join_once(
+            "entry", lambda: session_entries(self.scan), lambda s: s.c.session_no == session_no
+        )
+        if name in ENTRY_COLUMNS:
+            return require_column(kept, ENTRY_PREFIX + name)
+        first = self.join_once(
+            "entry_event",
+            lambda: EVENTS.alias("entry_event"),
+            lambda e: sa.and_(
+                e.c.session_no == kept.c.session_no,
+                e.c.seq == kept.c.first_seq,
+                e.c.timestamp == kept.c.first_at,
+            ),
+        )
+        return require_column(first, name)
+
+    @cached_property
+    def person_no(self) -> Expression:
+        """Number of the person a row belongs to, looked up unless the table tells it (`kin`)."""
+        own = "person_no"
+        return self.table.c[own] if own in self.table.c else join_person_number(self, self.table)
+
+    def is_first_seen_in_span(self, visitor_no: Expression) -> Expression:
+        """Whether the visitor's first event ever lies in the range."""
+        first = self.join_once(
+            "visitor", lambda: visitors_first_seen(self.scan), lambda v: v.c.visitor_no == visitor_no
+        )
+        return is_in_span(first.c.first_at, self.scan.span)
+
+
+class EventRows(RelationRows):
+    """EVENTS, and CONVERSIONS over a narrower table of the same columns."""
+
+    def __init__(self, scan: QueryScope, span: TimeRange, table: sa.FromClause = EVENTS) -> None:
+        self.table = table
+        self.at = table.c.timestamp
+        self.span = span
+        super().__init__(scan)
+        self.where += [table.c.workspace_id == scan.workspace_id, *span_conditions(self.at, span)]
+        if not scan.include_bots:
+            self.where.append(sa.not_(table.c.is_bot))
+
+    def distinct_key(self, name: str) -> Expression:
+        """Numbers stand for visitors, sessions and persons."""
+        if name == "visitor_id":
+            return self.table.c.visitor_no
+        return self.person_no if name == "person" else self.column(name)
+
+    def named_column(self, name: str) -> Expression:
+        """A column of the event, of its session's first event, or about its visitor or person."""
+        if name.startswith(ENTRY_PREFIX_DOT):
+            return self.entry_column(name.removeprefix(ENTRY_PREFIX_DOT), self.table.c.session_no)
+        if name == "session":
+            return self.table.c.session_no
+        if name == "visitor_is_new":
+            return self.is_first_seen_in_span(self.table.c.visitor_no)
+        if name in {"person", "identified"}:
+            named = join_person_names(self, self.person_no)
+            return named if name == "person" else fn.TextStartsWith(named, sa.literal("u:"))
+        return require_column(self.table, name)
+
+
+class SessionRows(RelationRows):
+    """SESSIONS."""
+
+    def __init__(self, scan: QueryScope, span: TimeRange) -> None:
+        self.table = session_facts(scan)
+        self.at = self.table.c.first_at
+        super().__init__(scan)
+        self.where += span_conditions(self.at, span)
+
+    def distinct_key(self, name: str) -> Expression:
+        """Numbers stand for visitors."""
+        return self.table.c.visitor_no if name == "visitor_id" else self.column(name)
+
+    def named_column(self, name: str) -> Expression:
+        """A fact of the session, or a column of its first event."""
+        if name.startswith(ENTRY_PREFIX_DOT):
+            column = name.removeprefix(ENTRY_PREFIX_DOT)
+            if column in ENTRY_COLUMNS:
+                return require_column(self.table, ENTRY_PREFIX + column)
+            return self.entry_column(column, self.table.c.session_no)
+        if name == "visitor_is_new":
+            return self.is_first_seen_in_span(self.table.c.visitor_no)
+        if name not in {
+            "visitor_id",
+            "pageviews",
+            "events",
+            "duration",
+            "bounced",
+            "engaged",
+            "has_cart",
+            "has_purchase",
+        }:
+            return super().named_column(name)
+        return require_column(self.table, name)
+
+
+_MAX_COLUMN_SETS: Final = 512
+_ALWAYS_REQUIRED: Final = (
+    *("timestamp", "seq", "event_name", "revenue", "currency", "order_id", "source", "is_bot"),
+    *("workspace_id", "visitor_id", "visitor_no", "strong_no", "session_no"),
+    *("payment_id", "message_id", *CHARGE_COMPONENTS),
+)
+
+
+@lru_cache(_MAX_COLUMN_SETS)
+def required_columns(used: frozenset[str]) -> tuple[str, ...]:
+    """The columns of an event a part needs: some always, the others when a plan asks for them."""
+    asked = {"event_data" if name.startswith(DATA_PREFIX) else name for name in used}
+    return tuple(c.name for c in EVENTS.columns if c.name in _ALWAYS_REQUIRED or c.name in asked)
+
+
+def filter_columns(scan: QueryScope) -> frozenset[str]:
+    """Columns of an event that the filters of a scan look at."""
+    return frozenset(part for p in scan.filters for part in p.column.split("|"))
+
+
+def conversion_events(
+    scan: QueryScope, span: TimeRange, *, selected_columns: frozenset[str] | None = None
+) -> sa.FromClause:
+    """Events that convert, one per name and order within 7 days; repeats are sought that far back.
+
+    Args:
+        scan: the workspace, and what converts.
+        span: instants they lie in.
+        few: look at `kin.DEEDS` alone, and tell these columns; else all, as engines read no others than
+            those that are asked for.
+    """
+    names = (
+        tuple(c.name for c in EVENTS.columns)
+        if selected_columns is None
+        else (*required_columns(selected_columns), *extra_columns(selected_only=True))
+    )
+    shape = (scan.conversions.any_revenue, selected_columns is not None, *names)
+    return compiled_source(_conversion_query, *shape).as_subquery(
+        "conversions", **bind_parameters(scan, span_with_repeats(span))
+    )
+
+
+def span_with_repeats(span: TimeRange) -> TimeRange:
+    """A span and the time before it in which a conversion makes another a repeat."""
+    return TimeRange(max(span.start, _MIN_INSTANT + ORDER_DEDUP_WINDOW) - ORDER_DEDUP_WINDOW, span.end)
+
+
+def _conversion_query(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
+    table = source_events(few)
+    c = table.c
+    return (
+        sa.select(*(c[name] for name in names))
+        .where(c.workspace_id == WORKSPACE, c.timestamp >= START, c.timestamp < END)
+        .where(is_conversion(c, any_revenue=any_revenue))
+        .where(c.seq.not_in(superseded_conversions(table, START.key, any_revenue=any_revenue)))
+    )
+
+
+def all_time_span() -> TimeRange:
+    """From before the first event to after the last."""
+    return TimeRange(_MIN_INSTANT, _MAX_INSTANT)
+
+
+_MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_INSTANT: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+def source_events(selected_only: bool) -> Any:
+    """The events that are looked at: `kin.DEEDS` of a few persons, or all."""
+    return ORDER_EVENTS if selected_only else EVENTS
+
+
+def extra_columns(selected_only: bool) -> tuple[str, ...]:
+    """What is told of events there beside their own columns."""
+    return ("person_no",) if selected_only else ()
+
+
+def span_conditions(at: Expression, span: TimeRange) -> list[Expression]:
+    """The conditions that an instant lies in a span."""
+    return [at >= sa.literal(to_naive_utc(span.start)), at < sa.literal(to_naive_utc(span.end))]
+
+
+def is_in_span(at: Expression, span: TimeRange) -> Expression:
+    """Whether an instant lies in a span; an unknown one does not."""
+    return sa.func.coalesce(sa.and_(*span_conditions(at, span)), sa.false())
+
+
+def require_column(table: Any, name: str) -> Expression:
+    """A column of what is read.
+
+    Raises:
+        ValueError: it has none of that name.
+    """
+    if name not in table.c:
+        raise ValueError(f"no column {name!r} in this relation")
+    found: Expression = table.c[name]
+    return found

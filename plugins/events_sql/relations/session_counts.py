@@ -1,0 +1,70 @@
+"""Which sessions were there: distinct visitors and sessions of a span without a look at every event.
+
+A session that begins or ends in the span has an event there. Only of one that reaches over the whole
+span the events have to be asked.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.relations.relation_rows import RelationRows
+from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
+from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_parameters, compiled_source
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import AggregateQuery, Aggregation, QueryScope, Relation, TimeRange
+
+_ENTRY_PREFIX_DOT: Final = "entry."
+_NUMBER_COLUMNS: Final = {"visitor_id": "visitor_no", "session": "session_no"}
+_VISITOR_IS_NEW: Final = "visitor_is_new"
+
+
+def is_countable_from_sessions(plan: AggregateQuery, leaf: Aggregation) -> bool:
+    """Whether a leaf counts visitors or sessions by nothing but what is known of each session."""
+    if leaf.relation is not Relation.EVENTS or not leaf.distinct or leaf.trailing_days is not None:
+        return False
+    if leaf.column not in _NUMBER_COLUMNS or plan.buckets or plan.scope.include_bots:
+        return False
+    predicates = (*plan.scope.filters, *leaf.where)
+    columns = [p.column for p in predicates] + [d.get(Relation.EVENTS) for d in plan.dimensions]
+    return all(_is_session_column(part) for name in columns if name for part in name.split("|"))
+
+
+def _is_session_column(name: str) -> bool:
+    return name == _VISITOR_IS_NEW or (
+        name.startswith(_ENTRY_PREFIX_DOT) and name.removeprefix(_ENTRY_PREFIX_DOT) in ENTRY_COLUMNS
+    )
+
+
+class SessionCountRows(RelationRows):
+    """EVENTS as far as leaves `is_countable_from_sessions` see them: one row per session, or a few."""
+
+    def __init__(self, scan: QueryScope, span: TimeRange) -> None:
+        self.table = compiled_source(_sessions_in_span).as_subquery("present", **bind_parameters(scan, span))
+        self.at = self.table.c.first_at
+        super().__init__(scan)
+
+    def distinct_key(self, name: str) -> Expression:
+        """Numbers stand for visitors and sessions."""
+        return self.table.c[_NUMBER_COLUMNS[name]]
+
+    def named_column(self, name: str) -> Expression:
+        """A column of the session's first event, or about its visitor."""
+        if name == _VISITOR_IS_NEW:
+            return self.is_first_seen_in_span(self.table.c.visitor_no)
+        return self.table.c[ENTRY_PREFIX + name.removeprefix(_ENTRY_PREFIX_DOT)]
+
+
+def _sessions_in_span() -> sa.CompoundSelect[Any]:
+    c = SESSIONS.c
+    own = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.first_at < END, c.last_at >= START)
+    columns = [c.visitor_no, c.session_no, c.first_at, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]
+    settled = sa.select(*columns).where(*own, sa.or_(c.first_at >= START, c.last_at < END))
+    reaching_over = (
+        sa.select(*columns)
+        .join_from(SESSIONS, EVENTS, EVENTS.c.session_no == c.session_no)
+        .where(*own, c.first_at < START, c.last_at >= END)
+        .where(EVENTS.c.workspace_id == WORKSPACE, sa.not_(EVENTS.c.is_bot))
+        .where(EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END)
+    )
+    return sa.union_all(settled, reaching_over)

@@ -1,0 +1,126 @@
+"""Sessions as a question sees them: bots apart, or one row for both."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import (
+    CONVERSION_NAMES,
+    WORKSPACE,
+    bind_parameters,
+    compiled_source,
+)
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import QueryScope
+
+_MICROSECONDS_PER_SECOND = 1_000_000
+_ENGAGED_SECONDS = 10
+
+
+def _workspace_conditions(include_bots: bool) -> list[Expression]:
+    own = [SESSIONS.c.workspace_id == WORKSPACE]
+    return own if include_bots else [*own, sa.not_(SESSIONS.c.is_bot)]
+
+
+def session_entries(scan: QueryScope) -> sa.FromClause:
+    """The first event of every session: where it stands, and its kept columns."""
+    return compiled_source(_session_entries_query, scan.include_bots).as_subquery(
+        "entry", workspace=scan.workspace_id
+    )
+
+
+def _session_entries_query(include_bots: bool) -> sa.Select[Any]:
+    kept = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
+    columns = [SESSIONS.c.session_no, SESSIONS.c.first_at, SESSIONS.c.first_seq, *kept]
+    if not include_bots:
+        return sa.select(*columns).where(*_workspace_conditions(include_bots))
+    numbered = (
+        sa.select(*columns, _rank_in_session().label("place"))
+        .where(*_workspace_conditions(include_bots))
+        .subquery()
+    )
+    return sa.select(*(numbered.c[c.name] for c in columns)).where(numbered.c.place == 1)
+
+
+def _rank_in_session() -> Expression:
+    return sa.func.row_number().over(
+        partition_by=SESSIONS.c.session_no, order_by=(SESSIONS.c.first_at, SESSIONS.c.first_seq)
+    )
+
+
+def visitors_first_seen(scan: QueryScope) -> sa.FromClause:
+    """When every visitor was first seen."""
+    return compiled_source(_visitors_first_seen_query, scan.include_bots).as_subquery(
+        "visitor", workspace=scan.workspace_id
+    )
+
+
+def _visitors_first_seen_query(include_bots: bool) -> sa.Select[Any]:
+    first = sa.select(SESSIONS.c.visitor_no, sa.func.min(SESSIONS.c.first_at).label("first_at"))
+    return first.where(*_workspace_conditions(include_bots)).group_by(SESSIONS.c.visitor_no)
+
+
+def session_facts(scan: QueryScope) -> sa.FromClause:
+    """Sessions with the facts of semantics 6.5."""
+    shape = (scan.include_bots, scan.conversions.any_revenue)
+    return compiled_source(_session_facts_query, *shape).as_subquery("visits", **bind_parameters(scan))
+
+
+def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any]:
+    table: Any = _merged_bot_sessions() if include_bots else SESSIONS
+    c = table.c
+    lasted = fn.EpochMicroseconds(c.last_at) - fn.EpochMicroseconds(c.first_at)
+    engaged = sa.and_(
+        c.pageviews >= 1,
+        sa.or_(
+            lasted >= _ENGAGED_SECONDS * _MICROSECONDS_PER_SECOND,
+            c.pageviews >= 2,  # noqa: PLR2004 - 6.5
+            _has_conversion(c, any_revenue),
+        ),
+    )
+    facts = sa.select(
+        *(c[name] for name in ("session_no", "visitor_no", "visitor_id", "first_at", "first_seq")),
+        *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS),
+        *(c[name] for name in ("pageviews", "events", "has_cart", "has_purchase")),
+        lasted.label("duration"),
+        sa.and_(c.pageviews == 1, c.others == 0).label("bounced"),
+        engaged.label("engaged"),
+    )
+    return facts if include_bots else facts.where(*_workspace_conditions(include_bots))
+
+
+def _has_conversion(columns: Any, any_revenue: bool) -> Expression:
+    """Whether an event of the session converts; the names kept are those of people, not of tests."""
+    named = fn.ArraysOverlap(columns.names, CONVERSION_NAMES)
+    converted = sa.or_(named, columns.has_revenue) if any_revenue else named
+    return sa.and_(sa.not_(columns.is_bot), converted)
+
+
+def _merged_bot_sessions() -> sa.FromClause:
+    """One row per session, people's and bots' parts together; what converts is people's."""
+    together: Any = {"partition_by": SESSIONS.c.session_no}
+    people = sa.not_(SESSIONS.c.is_bot)
+    whole = {
+        "last_at": sa.func.max(SESSIONS.c.last_at).over(**together),
+        **{
+            name: sa.func.sum(SESSIONS.c[name]).over(**together) for name in ("events", "pageviews", "others")
+        },
+        **{name: _bool_or(SESSIONS.c[name]).over(**together) for name in ("has_cart", "has_purchase")},
+        "has_revenue": _bool_or(sa.and_(people, SESSIONS.c.has_revenue)).over(**together),
+        "names": sa.func.max(sa.case((people, SESSIONS.c.names))).over(**together),
+        "is_bot": sa.func.bool_and(SESSIONS.c.is_bot, type_=sa.Boolean).over(**together),
+    }
+    columns = [whole[c.name].label(c.name) if c.name in whole else c for c in SESSIONS.columns]
+    numbered = (
+        sa.select(*columns, _rank_in_session().label("place"))
+        .where(*_workspace_conditions(include_bots=True))
+        .subquery()
+    )
+    return sa.select(numbered).where(numbered.c.place == 1).subquery("merged")
+
+
+def _bool_or(condition: Expression) -> Any:
+    """Whether any row meets it; its type is told, because predicates on it are read by type."""
+    return sa.func.bool_or(condition, type_=sa.Boolean)

@@ -1,0 +1,289 @@
+"""Sources of rows, built and compiled once per shape: what a question adds to them is values alone.
+
+Building and compiling an expression costs far more than running through its text, and the sources of
+rows (`relations`, `touches`, `units` and their like) differ between questions by little more than the
+workspace and the instants they look at. So a source is a pure function of its shape; where it needs a
+value it has a parameter, which whoever uses it gives. A source may be made of others: a parameter that
+is not given there is one of the source around it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import starmap
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import visitors
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.selectable import TextualSelect
+from sqlalchemy.sql.visitors import InternalTraversal
+
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from service_core.plugin import ORDER_DEDUP_WINDOW, QueryScope, TimeRange
+
+Query: TypeAlias = sa.Select[Any] | sa.CompoundSelect[Any]
+_MAX_SOURCES: Final = 1024
+_PARAMETER_MARK: Final = "\x00"
+SqlType: TypeAlias = sa.types.TypeEngine[Any]
+_PARAMETER_TYPES: Final[dict[str, SqlType]] = {}
+
+
+def declare_parameter(name: str, sql_type: SqlType) -> sa.BindParameter[Any]:
+    """A value that sources are given by this name; it is of one type wherever it stands."""
+    _PARAMETER_TYPES[name] = sql_type
+    return sa.bindparam(name, type_=sql_type)
+
+
+WORKSPACE: Final = declare_parameter("workspace", sa.Uuid())
+START: Final = declare_parameter("start", sa.DateTime())
+END: Final = declare_parameter("end", sa.DateTime())
+END_WITH_REPEATS: Final = declare_parameter("until", sa.DateTime())
+"""As long after `END` as another report of an order may come."""
+CONVERSION_NAMES: Final = declare_parameter("names", sa.ARRAY(sa.Text()))
+"""Names of the events that convert."""
+WINDOW: Final = declare_parameter("within", sa.BigInteger())
+"""Microseconds before a conversion in which a touch counts."""
+
+
+def bind_parameters(scan: QueryScope, span: TimeRange | None = None) -> dict[str, Any]:
+    """The values of the parameters above: those of a scan, and of what it looks at."""
+    own = {"workspace": scan.workspace_id, "names": sorted(scan.conversions.names)}
+    if span is None:
+        return own
+    return {
+        **own,
+        "start": to_naive_utc(span.start),
+        "end": to_naive_utc(span.end),
+        "until": to_naive_utc(span.end + ORDER_DEDUP_WINDOW),
+    }
+
+
+class _LazyColumns(dict[str, sa.ColumnClause[Any]]):
+    """Columns by name, each made when it is asked for: most of a source are not."""
+
+    def __init__(self, table: sa.FromClause, kinds: Mapping[str, SqlType]) -> None:
+        self._table, self._kinds = table, kinds
+
+    def __missing__(self, name: str) -> sa.ColumnClause[Any]:
+        column = self[name] = sa.column(name, self._kinds[name])
+        column.table = self._table
+        return column
+
+    def __getattr__(self, name: str) -> sa.ColumnClause[Any]:
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kinds
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[name] for name in self._kinds)
+
+
+class NamedSubquery(sa.FromClause):
+    """A statement in brackets under a name.
+
+    Args:
+        found: the statement.
+        name: what it is called.
+        kinds: types of its columns by name.
+    """
+
+    __visit_name__ = "derived"
+    named_with_column = True
+    inherit_cache = True
+    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own declaration
+        ("found", InternalTraversal.dp_clauseelement),
+        ("name", InternalTraversal.dp_string),
+    ]
+
+    def __init__(self, found: sa.ClauseElement, name: str, kinds: Mapping[str, SqlType]) -> None:
+        self.found, self.name, self._kinds = found, name, kinds
+
+    @property
+    def _from_objects(self) -> list[sa.FromClause]:
+        return [self]
+
+    @cached_property
+    def c(self) -> Any:
+        """Its columns."""
+        return _LazyColumns(self, self._kinds)
+
+    def with_columns(
+        self, name: str, *columns: sa.Label[Any], where: Sequence[sa.ColumnElement[Any]] = ()
+    ) -> "NamedSubquery":
+        """Its rows that meet some conditions, with further columns, under another name."""
+        own: sa.ColumnElement[Any] = sa.literal_column(f"{self.name}.*")
+        found = sa.select(own, *columns).select_from(self).where(*where)
+        return NamedSubquery(found, name, {**self._kinds, **{column.name: column.type for column in columns}})
+
+
+class _LazyCte(sa.CTE):
+    """A statement as a common table; its columns are made when they are asked for."""
+
+    inherit_cache = True
+    column_types: Mapping[str, SqlType]
+
+    @cached_property
+    def c(self) -> Any:
+        """Its columns."""
+        return _LazyColumns(self, self.column_types)
+
+
+@compiles(NamedSubquery)
+def _compile_subquery(element: NamedSubquery, compiler: SQLCompiler, **_: Any) -> str:
+    return f"({compiler.process(element.found, asfrom=True)}) AS {element.name}"
+
+
+class _CompiledText(NamedTuple):
+    """A source in a dialect: text and names of parameters in turn, and the constants among these."""
+
+    pieces: list[str]
+    constants: Mapping[str, sa.BindParameter[Any]]
+
+
+class CompiledSource:
+    """A source of one shape.
+
+    Args:
+        build: makes its statement.
+    """
+
+    def __init__(self, build: Callable[[], Query]) -> None:
+        found = build()
+        self._build = build
+        self._query: Query | None = found
+        self._kinds = {str(c.key): c.type for c in found.selected_columns}
+        self.parameters = frozenset(_unbound_parameters(found))
+        self._texts: dict[type[Dialect], _CompiledText] = {}
+
+    def as_table(self, name: str) -> sa.TableClause:
+        """What others see of the source as a common table of a name."""
+        return sa.table(name, *starmap(sa.column, self._kinds.items()))
+
+    def as_cte(self, name: str, *read: sa.FromClause, **values: Any) -> sa.CTE:
+        """The source as a common table, see `under`."""
+        found = _add_referenced_ctes(self._bind(values).columns(), read)
+        common = _LazyCte._construct(found, name=name)  # noqa: SLF001 - what its own `cte` does
+        common.column_types = self._kinds
+        return common
+
+    def as_subquery(self, name: str, *read: sa.FromClause, **values: Any) -> NamedSubquery:
+        """The source as a part of a FROM clause.
+
+        Args:
+            name: what it is called there.
+            read: common tables it reads by their names; tables of other kinds are there anyway.
+            values: by name of the parameter; those it does not have do no harm.
+        """
+        given = self._bind(values)
+        return NamedSubquery(
+            _add_referenced_ctes(given.columns(), read) if read else given, name, self._kinds
+        )
+
+    def _bind(self, values: Mapping[str, Any]) -> "_BoundSource":
+        return _BoundSource(
+            self,
+            {
+                n: sa.literal(value, _PARAMETER_TYPES[n])
+                for n, value in values.items()
+                if n in self.parameters
+            },
+        )
+
+    def compiled_text(self, dialect: Dialect) -> _CompiledText:
+        """What it is in a dialect."""
+        known = self._texts.get(type(dialect))
+        if known is None:
+            # Of all that is kept, statements would be the most, and nearly every process has one dialect.
+            found, self._query = self._query, None
+            found = self._build() if found is None else found
+            compiler = _parameter_marking_compiler(dialect.statement_compiler)(dialect, found)
+            known = self._texts[type(dialect)] = _CompiledText(
+                str(compiler).split(_PARAMETER_MARK), compiler.constants
+            )
+        return known
+
+
+@lru_cache(_MAX_SOURCES, typed=True)
+def compiled_source(build: Callable[..., Query], *shape: Any) -> CompiledSource:
+    """The source ``build(*shape)``, built once.
+
+    Args:
+        build: a pure function of a module.
+        shape: plain values.
+    """
+    return CompiledSource(partial(build, *shape))
+
+
+def _add_referenced_ctes(found: TextualSelect, read: Iterable[sa.FromClause]) -> TextualSelect:
+    """A source with the common tables it reads."""
+    ctes = [table for table in read if isinstance(table, sa.CTE)]
+    return found.add_cte(*ctes) if ctes else found
+
+
+@runtime_checkable
+class StepCompiler(Protocol):
+    """A compiler whose dialect works out common tables in steps before the statement."""
+
+    def hoist_steps(self, text: str) -> str:
+        """The text of a source without its steps, which become those of the whole statement."""
+
+
+class _BoundSource(sa.TextClause):
+    """The text of a source, once it is known for which dialect, with what it was given."""
+
+    inherit_cache = True
+    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own declaration
+        ("source", InternalTraversal.dp_plain_obj),
+        ("values", InternalTraversal.dp_string_clauseelement_dict),
+    ]
+
+    def __init__(self, source: CompiledSource, values: Mapping[str, sa.ColumnElement[Any]]) -> None:
+        super().__init__("")
+        self.source, self.values = source, values
+
+
+@compiles(_BoundSource)
+def _compile_bound_source(element: _BoundSource, compiler: SQLCompiler, **_: Any) -> str:
+    text = _fill_parameters(element, compiler)
+    return compiler.hoist_steps(text) if isinstance(compiler, StepCompiler) else text
+
+
+def _fill_parameters(element: _BoundSource, compiler: SQLCompiler) -> str:
+    pieces, constants = element.source.compiled_text(compiler.dialect)
+    values = {**constants, **element.values}
+    said = {
+        name: compiler.process(values[name] if name in values else sa.bindparam(name))
+        for name in dict.fromkeys(pieces[1::2])
+    }
+    return "".join(said[piece] if place % 2 else piece for place, piece in enumerate(pieces))
+
+
+def _unbound_parameters(found: Query) -> Iterator[str]:
+    """Names of the values that a statement, and the sources in it, are not given."""
+    for element in visitors.iterate(found):
+        if isinstance(element, sa.BindParameter) and element.required:
+            yield element.key
+        if isinstance(element, _BoundSource):
+            yield from element.source.parameters - element.values.keys()
+
+
+def _parameter_marking_compiler(compiler: type[SQLCompiler]) -> Any:
+    """The compiler that leaves a mark where a parameter stands, and writes other values out."""
+
+    class Marking(compiler):  # type: ignore[valid-type,misc]
+        def __init__(self, *given: Any, **options: Any) -> None:
+            self.constants: dict[str, sa.BindParameter[Any]] = {}
+            super().__init__(*given, **options)
+
+        def visit_bindparam(self, bindparam: sa.BindParameter[Any], **options: Any) -> str:
+            """A mark, or the value where every engine reads it the same way."""
+            if not bindparam.required and isinstance(bindparam.type, sa.String | sa.Integer):
+                return str(super().visit_bindparam(bindparam, **{**options, "literal_binds": True}))
+            if not bindparam.required:
+                self.constants[bindparam.key] = bindparam
+            return f"{_PARAMETER_MARK}{bindparam.key}{_PARAMETER_MARK}"
+
+    return Marking

@@ -1,0 +1,153 @@
+"""Predicates as conditions: the rules of `insight.predicates`, in SQL.
+
+An operand that is a number compares as numbers, with the number a text spells too; any other
+operand compares as text, by code point.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.sql.functions import FunctionElement
+
+from plugins.events_sql.sql import functions as fn
+from service_core.plugin import FilterOperator, Predicate, lower_per_letter
+
+Expression = sa.ColumnElement[Any]
+_NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_NEGATED_OPERATORS: Final = {
+    FilterOperator.NEQ: FilterOperator.EQ,
+    FilterOperator.NOT_IN: FilterOperator.IN,
+    FilterOperator.NOT_CONTAINS: FilterOperator.CONTAINS,
+    FilterOperator.IS_NOT_SET: FilterOperator.IS_SET,
+}
+_TEXT_OPERATORS: Final[Mapping[FilterOperator, type[FunctionElement[bool]]]] = {
+    FilterOperator.CONTAINS: fn.TextContains,
+    FilterOperator.STARTS_WITH: fn.TextStartsWith,
+    FilterOperator.ENDS_WITH: fn.TextEndsWith,
+}
+_COMPARISONS: Final[Mapping[FilterOperator, Callable[[Expression, Any], Expression]]] = {
+    FilterOperator.EQ: lambda value, other: value == other,
+    FilterOperator.GT: lambda value, other: value > other,
+    FilterOperator.GTE: lambda value, other: value >= other,
+    FilterOperator.LT: lambda value, other: value < other,
+    FilterOperator.LTE: lambda value, other: value <= other,
+}
+
+
+class ComparableValue:
+    """Something as a predicate sees it; what it is as text or number is worked out when it is asked.
+
+    Args:
+        found: as it is.
+        text: it as text; None where it never is any.
+        number: it as a number, likewise.
+    """
+
+    def __init__(
+        self,
+        found: Expression,
+        text: Callable[[], Expression] | None,
+        number: Callable[[], Expression] | None,
+    ) -> None:
+        self.raw, self._text, self._number = found, text, number
+
+    @cached_property
+    def text(self) -> Expression | None:
+        """It as text."""
+        return self._text and self._text()
+
+    @cached_property
+    def number(self) -> Expression | None:
+        """It as a number."""
+        return self._number and self._number()
+
+
+def column_value(column: Expression) -> ComparableValue:
+    """A column of one of our tables by its SQL type."""
+    if isinstance(column.type, sa.Boolean):
+        return ComparableValue(column, lambda: _boolean_text(column), None)
+    if isinstance(column.type, sa.BigInteger | sa.Double | sa.Numeric):
+        return ComparableValue(column, lambda: sa.cast(column, sa.Text), lambda: column)
+    if isinstance(column.type, sa.String):
+        return ComparableValue(
+            column, lambda: column, lambda: fn.TryCastNumber(column, sa.literal(_NUMBER_PATTERN))
+        )
+    return ComparableValue(column, None, None)
+
+
+def _boolean_text(truth: Expression) -> Expression:
+    return sa.case((truth, sa.literal("true")), (sa.not_(truth), sa.literal("false")))
+
+
+def property_value(document: Expression, path: str) -> ComparableValue:
+    """A value inside ``event_data`` by its dot path; JSON null is absent, lists and objects compare with nothing."""
+    keys = path.split(".")
+    pointer = "/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in keys)
+    place = document, fn.JsonPath(*map(sa.literal, (pointer, *keys)))
+    found = fn.JsonScalar(*place)
+
+    def number() -> Expression:
+        return sa.case(
+            (sa.not_(fn.JsonIsBoolean(*place)), fn.TryCastNumber(found, sa.literal(_NUMBER_PATTERN)))
+        )
+
+    return ComparableValue(fn.JsonIsSet(*place), lambda: found, number)
+
+
+def predicate_condition(value: ComparableValue, predicate: Predicate) -> Expression:
+    """The condition that a value meets a predicate; never NULL where it decides a row."""
+    op, operand = predicate.op, predicate.value
+    if op in _NEGATED_OPERATORS:
+        return sa.not_(
+            sa.func.coalesce(_positive_condition(value, _NEGATED_OPERATORS[op], operand), sa.false())
+        )
+    return _positive_condition(value, op, operand)
+
+
+def _positive_condition(value: ComparableValue, op: FilterOperator, operand: Any) -> Expression:
+    if op is FilterOperator.IS_SET:
+        return value.raw.is_not(None)
+    if op is FilterOperator.IN:
+        return _is_one_of(value, operand)
+    if op is FilterOperator.BETWEEN:
+        return sa.and_(
+            _compare(value, FilterOperator.GTE, operand[0]), _compare(value, FilterOperator.LTE, operand[1])
+        )
+    if op in _TEXT_OPERATORS:
+        if value.text is None:
+            return sa.false()
+        return _TEXT_OPERATORS[op](
+            sa.func.lower(value.text), sa.literal(lower_per_letter(operand_text(operand)))
+        )
+    return _compare(value, op, operand)
+
+
+def _is_one_of(value: ComparableValue, operands: tuple[Any, ...]) -> Expression:
+    absent = [value.raw.is_(None)] if None in operands else []
+    texts = [operand_text(one) for one in operands if one is not None and not _is_number(one)]
+    found = [fn.InValues(value.text, *map(sa.literal, texts))] if texts and value.text is not None else []
+    numbers = [_compare(value, FilterOperator.EQ, one) for one in operands if _is_number(one)]
+    any_of = (*absent, *found, *numbers)
+    return sa.or_(*any_of) if any_of else sa.false()
+
+
+def _compare(value: ComparableValue, op: FilterOperator, operand: Any) -> Expression:
+    if op is FilterOperator.EQ and isinstance(operand, bool) and isinstance(value.raw.type, sa.Boolean):
+        return value.raw if operand else sa.not_(value.raw)
+    side = value.number if _is_number(operand) else value.text
+    if side is None:
+        return sa.false()
+    return _COMPARISONS[op](side, sa.literal(operand if _is_number(operand) else operand_text(operand)))
+
+
+def _is_number(operand: Any) -> bool:
+    return isinstance(operand, int | float) and not isinstance(operand, bool)
+
+
+def operand_text(operand: Any) -> str:
+    """An operand as JSON writes it."""
+    if isinstance(operand, bool):
+        return "true" if operand else "false"
+    return str(operand)

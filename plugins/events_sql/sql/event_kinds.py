@@ -1,0 +1,62 @@
+"""What an event is by its name and money: conversion, charge, refund, in SQL.
+
+The rules stand in `insight.conversions` and `insight.orders`.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.compiled_sources import CONVERSION_NAMES
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import (
+    CHARGE,
+    PAGE_VIEWS,
+    PRE_PURCHASE_EVENTS,
+    REFUND,
+    REFUND_EVENTS,
+    ZERO_VALUE_ORDERS,
+    list_event_synonyms,
+)
+
+_CANONICAL_NAMES: Final = ("checkout_started", "page_view", "purchase", "signup", "start_trial", "subscribe")
+
+
+def name_in(name: Expression, names: Iterable[str]) -> Expression:
+    """Whether an event name is one of some."""
+    return fn.InValues(name, *map(sa.literal, sorted(names)))
+
+
+def is_conversion(columns: Any, *, any_revenue: bool) -> Expression:
+    """Whether an event is in the conversion set (`prepared.NAMES`)."""
+    name = columns.event_name
+    named: Expression = fn.InArray(name, CONVERSION_NAMES)
+    if any_revenue:
+        no_system = sa.or_(sa.not_(fn.TextStartsWith(name, sa.literal("$"))), name_in(name, PAGE_VIEWS))
+        paid = sa.and_(
+            columns.revenue > 0, no_system, sa.not_(name_in(name, PRE_PURCHASE_EVENTS | REFUND_EVENTS))
+        )
+        named = sa.or_(named, paid)
+    return sa.and_(sa.not_(columns.is_bot), sa.not_(columns.is_test), named)
+
+
+def money_kind(columns: Any) -> Expression:
+    """The kind of money an event moves; NULL for none."""
+    name, amount = columns.event_name, columns.revenue
+    real = sa.and_(amount.is_not(None), sa.not_(columns.is_bot), sa.not_(columns.is_test))
+    moves = sa.and_(real, sa.not_(name_in(name, PRE_PURCHASE_EVENTS)))
+    refund = sa.or_(amount < 0, sa.and_(name_in(name, REFUND_EVENTS), amount != 0))
+    charge = sa.or_(amount != 0, name_in(name, ZERO_VALUE_ORDERS))
+    return sa.case(
+        (sa.not_(moves), sa.cast(sa.null(), sa.Text)),
+        (refund, sa.literal(REFUND)),
+        (charge, sa.literal(CHARGE)),
+    )
+
+
+def canonical_name(name: Expression) -> Expression:
+    """One name for those that count as one."""
+    groups = [list_event_synonyms(one) for one in _CANONICAL_NAMES]
+    return sa.case(*((name_in(name, group), sa.literal(min(group))) for group in groups), else_=name)

@@ -1,0 +1,74 @@
+"""Buckets in SQL: found by dividing microseconds, so no time zone of an engine is ever asked."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from service_core.plugin import BucketRun, Buckets, BucketUnit, QueryScope, TimeRange, compute_trailing_span
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
+
+
+def epoch_microseconds(at: datetime) -> int:
+    """Microseconds since 1970."""
+    return (to_naive_utc(at) - _EPOCH) // timedelta.resolution
+
+
+def microseconds(length: timedelta) -> int:
+    """Microseconds of a duration."""
+    return length // timedelta.resolution
+
+
+def bucket_index(at: Expression, stretches: tuple[BucketRun, ...]) -> Expression:
+    """Index of the bucket an instant lies in: one division per run of equal buckets."""
+    found: list[tuple[Expression, Expression]] = []
+    last, before = stretches[-1], 0
+    for stretch in stretches[:-1]:
+        end = stretch.start + timedelta(seconds=stretch.seconds * stretch.count)
+        found.append((at < sa.literal(to_naive_utc(end)), _index_in_run(at, stretch) + sa.literal(before)))
+        before += stretch.count
+    return (
+        sa.case(*found, else_=_index_in_run(at, last) + sa.literal(before))
+        if found
+        else _index_in_run(at, last)
+    )
+
+
+def _index_in_run(at: Expression, stretch: BucketRun) -> Expression:
+    """Index of the bucket among those of its run."""
+    offset = fn.EpochMicroseconds(at) - fn.EpochMicroseconds(sa.literal(to_naive_utc(stretch.start)))
+    return fn.IntegerDivide(offset, sa.literal(stretch.seconds * 1_000_000))
+
+
+def bucket_spans(span: TimeRange, buckets: Buckets | None) -> Iterator[tuple[int, TimeRange]]:
+    """The span, or each bucket of it, cut to the span; with its index."""
+    if buckets is None:
+        yield 0, span
+        return
+    ends = (*buckets.starts[1:], buckets.end)
+    for index, (start, end) in enumerate(zip(buckets.starts, ends, strict=True)):
+        part = TimeRange(max(start, span.start), min(end, span.end))
+        if part.start < part.end:
+            yield index, part
+
+
+def trailing_windows(scan: QueryScope, buckets: Buckets | None, days: int) -> list[tuple[int, TimeRange]]:
+    """For each bucket, the local days a trailing measure looks back over."""
+    return [
+        (index, compute_trailing_span(part, days, scan.zone))
+        for index, part in bucket_spans(scan.span, buckets)
+    ]
+
+
+def local_day_buckets(scan: QueryScope, span: TimeRange) -> Buckets:
+    """The local days of a span of whole ones."""
+    starts = []
+    at = span.start
+    while at < span.end:
+        starts.append(at)
+        at = compute_trailing_span(TimeRange(at, at + timedelta.resolution), 1, scan.zone).end
+    return Buckets(BucketUnit.DAY, tuple(starts), span.end)

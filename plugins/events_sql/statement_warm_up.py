@@ -1,0 +1,115 @@
+"""Questions every workspace asks: they are built when a store opens, while nobody waits.
+
+They are what the API asks when nothing is said but a range; the others find at least their sources.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, Final
+from uuid import UUID
+
+from plugins.events_sql.execution.statement_cache import DeferredStatement, Statement, StatementCache
+from plugins.events_sql.reads.aggregate import aggregate_statement
+from plugins.events_sql.reads.cohorts import evaluate_cohorts
+from plugins.events_sql.reads.event_queries import list_property_keys
+from plugins.events_sql.reads.funnels.funnel_sql import ordered_funnel
+from plugins.events_sql.reads.people.people_list import create_matching_persons, read_page
+from plugins.events_sql.reads.people.person_journey import read_journey
+from service_core.plugin import (
+    AggregateQuery,
+    Buckets,
+    BucketUnit,
+    CohortReaderQuery,
+    ConversionSet,
+    CreditRule,
+    FunnelReaderQuery,
+    PeoplePageQuery,
+    PersonActivityQuery,
+    Predicate,
+    QueryScope,
+    Relation,
+    TimeRange,
+    Weighting,
+    count_distinct,
+    count_rows,
+    sum_column,
+)
+
+_START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_SPAN: Final = TimeRange(_START, _START + timedelta(days=30))
+_WARM_UP_SCAN: Final = QueryScope(UUID(int=0), _SPAN, "USD", "UTC", ConversionSet(frozenset()))
+_LAST_TOUCH_RULE: Final = CreditRule(Weighting.LAST, timedelta(days=30), ignore_direct=True)
+_CREDIT_RULES: Final = (
+    _LAST_TOUCH_RULE,
+    *(
+        replace(_LAST_TOUCH_RULE, weighting=weighting)
+        for weighting in (Weighting.LINEAR, Weighting.POSITION_BASED, Weighting.TIME_DECAY)
+    ),
+    *(
+        replace(_LAST_TOUCH_RULE, weighting=one, ignore_direct=False)
+        for one in (Weighting.FIRST, Weighting.LAST)
+    ),
+)
+_MEASURES: Final = (
+    (count_rows(Relation.EVENTS), count_distinct("person", Relation.EVENTS)),
+    (
+        count_distinct("visitor_id", Relation.EVENTS),
+        count_rows(Relation.SESSIONS),
+        count_rows(Relation.CONVERSIONS),
+    ),
+    (sum_column("amount", Relation.PAYMENTS), count_distinct("person", Relation.PAYMENTS)),
+    (count_distinct("person", Relation.PAYMENTS, Predicate("first_order", value=True)),),
+    (count_rows(Relation.CREDITS, Predicate("first_order", value=True)),),
+)
+_CREDITS: Final = tuple(sum_column(name, Relation.CREDITS) for name in ("credit", "amount"))
+_PAGE_VIEW_NAMES: Final = frozenset({"page_view"})
+_FUNNEL_SHAPES: Final = tuple(
+    (steps, excluded) for steps in (2, 3, 4, 5) for excluded in (None, _PAGE_VIEW_NAMES)
+)
+_MAX_PROPERTY_KEYS: Final = 100
+_CHANNEL_DIMENSION: Final = {
+    "events": "entry.channel",
+    "sessions": "entry.channel",
+    "conversions": "entry.channel",
+}
+
+
+class _CompileOnlyRunner:
+    """What questions are asked of when nobody wants to know: their statements are built, and there is nothing."""
+
+    def __init__(self, statements: StatementCache) -> None:
+        self._statements = statements
+
+    def fetch_rows(self, asked: Statement | DeferredStatement) -> list[Any]:
+        """Nothing."""
+        self._statements.render(asked)
+        return []
+
+    def create_temp_table(self, _: str, asked: Statement | DeferredStatement) -> None:
+        """Nothing."""
+        self._statements.render(asked)
+
+
+@cache
+def warm_up(statements: StatementCache) -> None:
+    """Build nearly all sources, and the reads of many statements, once in a process."""
+    rehearsal: Any = _CompileOnlyRunner(statements)
+    for measures in _MEASURES:
+        rehearsal.rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE)))
+    for rule in _CREDIT_RULES:
+        rehearsal.rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=rule)))
+    rehearsal.rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _MEASURES[1], (_CHANNEL_DIMENSION,))))
+    for steps, excluded in _FUNNEL_SHAPES:
+        funnel = FunnelReaderQuery(
+            _WARM_UP_SCAN, (_PAGE_VIEW_NAMES,) * steps, timedelta(days=7), _SPAN.end, exclude=excluded
+        )
+        rehearsal.rows(ordered_funnel(funnel))
+    list_property_keys(_WARM_UP_SCAN, _MAX_PROPERTY_KEYS, rehearsal)
+    page = PeoplePageQuery(_WARM_UP_SCAN, limit=50, offset=0, sort="last_seen")
+    create_matching_persons(page, rehearsal)
+    read_page(page, rehearsal)
+    read_journey(PersonActivityQuery(_WARM_UP_SCAN, "", timedelta(days=30), 1), rehearsal)
+    for unit, length in ((BucketUnit.DAY, timedelta(days=1)), (BucketUnit.WEEK, timedelta(weeks=1))):
+        series = Buckets(unit, (_START,), _START + length)
+        evaluate_cohorts(CohortReaderQuery(_WARM_UP_SCAN, series, series), rehearsal)

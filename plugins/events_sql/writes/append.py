@@ -1,0 +1,158 @@
+"""Append on engines with transactions: a batch becomes rows, and every cache follows with it.
+
+Runs in the writer thread only. A replayed batch adds nothing: rows whose (workspace, event id) is
+stored within seven days of receipt are left out before anything else is looked at.
+"""
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql.execution.query_executor import StatementRunner, TransactionalSession
+from plugins.events_sql.identity.person_merges import refresh_person_merges
+from plugins.events_sql.schema.row_mapping import to_naive_utc
+from plugins.events_sql.schema.tables import (
+    COMPUTED,
+    COMPUTED_BY,
+    EVENTS,
+    ID_NUMBERS,
+    PERSON_MERGES,
+    REVOKED_LINKS,
+    WEAK_LINKS,
+)
+from plugins.events_sql.writes import append_statements as step
+from plugins.events_sql.writes import derived_tables
+from service_core.plugin import ORDER_DEDUP_WINDOW, Event, has_email
+
+
+def append(
+    writer: StatementRunner,
+    events: Sequence[Event],
+    after_insert: Callable[[StatementRunner], None] = lambda _: None,
+) -> int:
+    """Store what is new of a batch, in one transaction; the number of new rows.
+
+    Args:
+        writer: of the writer thread.
+        events: the batch.
+        note: what else to write in the same transaction once there are new rows.
+    """
+    from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
+
+    received = [event.received_at for event in events]
+    session = transactional_session(writer)
+    with session.transaction():
+        session.load_batch(deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
+        writer.create_temp_table("fresh", step.SELECT_NEW_EVENTS)
+        writer.fetch_rows(
+            step.delete_stored_events(
+                to_naive_utc(min(received) - ORDER_DEDUP_WINDOW),
+                to_naive_utc(max(received) + ORDER_DEDUP_WINDOW),
+            )
+        )
+        new = int(writer.fetch_rows(step.COUNT_NEW_EVENTS)[0][0])
+        if new:
+            _insert_events(writer)
+            after_insert(writer)
+            _update_derived_tables(
+                writer,
+                telling=any(event.told for event in events),
+                mailing=any(map(has_email, events)),
+            )
+    return new
+
+
+def transactional_session(writer: StatementRunner) -> TransactionalSession:
+    """The session of a writer whose engine has transactions."""
+    session = writer.session
+    assert isinstance(session, TransactionalSession)
+    return session
+
+
+def _insert_events(writer: StatementRunner) -> None:
+    """Give every id and session of the batch its number, a new one where it has none, and add the rows."""
+    writer.create_temp_table("batch_ids", step.SELECT_BATCH_IDS)
+    writer.fetch_rows(step.INSERT_IDS)
+    writer.create_temp_table("visits", step.SELECT_BATCH_SESSIONS)
+    writer.create_temp_table("numbers", step.SELECT_EVENT_NUMBERS)
+    writer.create_temp_table("numbered", step.SELECT_NUMBERED_EVENTS)
+    writer.fetch_rows(step.INSERT_EVENTS)
+
+
+def _update_derived_tables(writer: StatementRunner, *, telling: bool, mailing: bool) -> None:
+    """Bring every cache up to date; most batches tell of no touch and of no e-mail."""
+    writer.create_temp_table("parts", step.SELECT_BATCH_SESSION_ROWS)
+    writer.create_temp_table("before", step.SELECT_STORED_SESSION_ROWS)
+    writer.fetch_rows(step.DELETE_STORED_SESSION_ROWS)
+    writer.fetch_rows(step.INSERT_SESSIONS)
+    writer.fetch_rows(step.INSERT_TOUCH_CANDIDATES)
+    writer.fetch_rows(step.DELETE_OUTDATED_CANDIDATES)
+    if telling:
+        writer.fetch_rows(step.INSERT_REPORTED_TOUCHES)
+    writer.create_temp_table("weak", step.SELECT_NEW_WEAK_LINKS)
+    writer.fetch_rows(step.INSERT_WEAK_LINKS)
+    writer.fetch_rows(step.INSERT_ID_PAIRS)
+    writer.create_temp_table("relinked", step.SELECT_CHANGED_VISITORS)
+    restitched = writer.fetch_rows(
+        step.SELECT_WORKSPACES_TO_MERGE
+        if _recompute_owners(writer)
+        else step.SELECT_WORKSPACES_WITH_IDENTITY_IDS
+    )
+    if mailing:
+        writer.create_temp_table("new_mails", step.SELECT_NEW_EMAIL_DIGESTS)
+        writer.fetch_rows(step.INSERT_EMAIL_DIGESTS)
+        restitched += writer.fetch_rows(step.SELECT_WORKSPACES_WITH_EMAIL_MATCH)
+    refresh_person_merges(writer, {workspace for (workspace,) in restitched})
+
+
+def _recompute_owners(writer: StatementRunner) -> bool:
+    """Work out anew whose the events of the visitors in ``relinked`` are; whether there are any."""
+    if not writer.fetch_rows(step.SELECT_ANY_CHANGED_VISITOR):
+        return False
+    writer.create_temp_table("links", step.SELECT_VISITOR_LINKS)
+    writer.fetch_rows(step.DELETE_OWNERS)
+    writer.fetch_rows(step.INSERT_OWNERS)
+    return True
+
+
+def revoke_links(writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+    """Remove the links an event made, now and should it come only later (semantics 5.9)."""
+    linked = [
+        sa.select(table.c.visitor_no).where(
+            table.c.workspace_id == workspace_id, table.c.event_id == event_id
+        )
+        for table in (EVENTS, WEAK_LINKS)
+    ]
+    named = sa.select(sa.literal(workspace_id), sa.literal(event_id))
+    with transactional_session(writer).transaction():
+        writer.fetch_rows(step.insert_rows(REVOKED_LINKS, named))
+        writer.create_temp_table("relinked", sa.union(*linked))
+        _recompute_owners(writer)
+        refresh_person_merges(writer, [workspace_id])
+
+
+def renew(writer: StatementRunner) -> None:
+    """Compute every cache anew if another version of this code computed them."""
+    with transactional_session(writer).transaction():
+        if writer.fetch_rows(sa.select(COMPUTED.c.code)) == [(COMPUTED_BY,)]:
+            return
+        if writer.fetch_rows(sa.select(EVENTS.c.seq).limit(1)):
+            _recompute_derived_tables(writer)
+        writer.fetch_rows(sa.delete(COMPUTED))
+        writer.fetch_rows(step.insert_rows(COMPUTED, sa.select(sa.literal(COMPUTED_BY, sa.BigInteger))))
+
+
+def rebuild_derived_tables(writer: StatementRunner) -> None:
+    """Compute every cache anew from the events; the answers stay the same."""
+    with transactional_session(writer).transaction():
+        _recompute_derived_tables(writer)
+
+
+def _recompute_derived_tables(writer: StatementRunner) -> None:
+    for cache, found in derived_tables.REBUILD_QUERIES.items():
+        writer.fetch_rows(sa.delete(cache))
+        writer.fetch_rows(step.insert_rows(cache, found))
+    writer.fetch_rows(sa.delete(PERSON_MERGES))
+    every = writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct())
+    refresh_person_merges(writer, [workspace for (workspace,) in every])

@@ -1,0 +1,305 @@
+"""What an append does, as statements over a batch: each is built once, when this module is loaded.
+
+Their tables are of the writer's session: ``batch``, and what follows from it step by step.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED
+from plugins.events_sql.schema.tables import (
+    BATCH,
+    EMAIL_DIGESTS,
+    EVENTS,
+    ID_NUMBERS,
+    METADATA,
+    REPORTED_TOUCHES,
+    SESSIONS,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+    WEAK_LINKS,
+)
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.time_buckets import microseconds
+from plugins.events_sql.writes import derived_tables
+from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW
+
+_INT, _TEXT = sa.BigInteger, sa.Text
+NEW_EVENTS: Final = sa.table("fresh", *(sa.column(c.name, c.type) for c in BATCH.columns))
+"""The batch without what is stored already."""
+_BATCH_IDS: Final = sa.table(
+    "batch_ids",
+    sa.column("workspace_id", sa.Uuid),
+    sa.column("id", _TEXT),
+    sa.column("no", _INT),
+    sa.column("is_new", sa.Boolean),
+)
+_BATCH_SESSIONS: Final = sa.table(
+    "visits", sa.column("visitor_no", _INT), sa.column("session_id", _TEXT), sa.column("session_no", _INT)
+)
+_EVENT_NUMBERS: Final = sa.table(
+    "numbers",
+    sa.column("row_no", _INT),
+    sa.column("workspace_id", sa.Uuid),
+    *(sa.column(name, _INT) for name in ("visitor_no", "strong_no", "session_no")),
+    sa.column("is_link", sa.Boolean),
+)
+_BATCH_SESSION_ROWS: Final = sa.table("parts", *(sa.column(c.name, c.type) for c in SESSIONS.columns))
+_STORED_SESSION_ROWS: Final = sa.table("before", *(sa.column(c.name, c.type) for c in SESSIONS.columns))
+_CHANGED_VISITORS: Final = sa.table("relinked", sa.column("visitor_no", _INT))
+_CHANGED_VISITOR_NUMBERS: Final = sa.select(_CHANGED_VISITORS.c.visitor_no)
+_NEW_WEAK_LINKS: Final = sa.table("weak", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
+"""Links of further weak ids that the batch makes."""
+_NEW_EMAIL_DIGESTS: Final = sa.table("new_mails", *(sa.column(c.name, c.type) for c in EMAIL_DIGESTS.columns))
+_VISITOR_LINKS: Final = sa.table("links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
+_NEW_EVENT_COLUMNS: Final = (
+    *("row_no", "workspace_id", "event_id", "received_at", "visitor_id", "session_id"),
+    *(
+        "strong_id",
+        *derived_tables.SECONDARY_ID_COLUMNS,
+        "is_bot",
+        "previous_id",
+        "web_visitor_id",
+        "carries",
+    ),
+)
+
+
+def insert_rows(table: sa.Table, found: sa.SelectBase) -> sa.Insert:
+    """Add rows, given in the order of the table's columns."""
+    return sa.insert(table).from_select([c.name for c in table.columns], found)
+
+
+def delete_stored_events(since: Any, until: Any) -> sa.Delete:
+    """Take away what is stored already, received less than 7 days apart."""
+    e = (
+        sa.select(EVENTS.c.workspace_id, EVENTS.c.event_id, EVENTS.c.received_at)
+        .where(EVENTS.c.received_at > sa.literal(since), EVENTS.c.received_at < sa.literal(until))
+        .subquery("e")
+    )
+    apart = fn.EpochMicroseconds(e.c.received_at) - fn.EpochMicroseconds(NEW_EVENTS.c.received_at)
+    week = sa.literal(microseconds(ORDER_DEDUP_WINDOW))
+    same = (e.c.workspace_id == NEW_EVENTS.c.workspace_id, e.c.event_id == NEW_EVENTS.c.event_id)
+    stored = sa.select(NEW_EVENTS.c.row_no).join_from(
+        NEW_EVENTS, e, sa.and_(*same, apart > -week, apart < week)
+    )
+    return sa.delete(NEW_EVENTS).where(NEW_EVENTS.c.row_no.in_(stored))
+
+
+def _next_value(sequence: str) -> sa.ColumnElement[int]:
+    return sa.literal_column(f"nextval('{sequence}')", _INT)
+
+
+def _prefixed_id(prefix: str, column: Any) -> Any:
+    return sa.literal_column(f"'{prefix}'", _TEXT) + column
+
+
+def _batch_ids() -> sa.Select[Any]:
+    named = [("v:", "visitor_id"), ("u:", "strong_id"), ("u:", "previous_id"), ("v:", "web_visitor_id")]
+    parts = [
+        sa.select(NEW_EVENTS.c.workspace_id, _prefixed_id(prefix, NEW_EVENTS.c[name]).label("id")).where(
+            NEW_EVENTS.c[name].is_not(None)
+        )
+        for prefix, name in named
+    ]
+    parts += [
+        sa.select(NEW_EVENTS.c.workspace_id, _prefixed_id("v:", NEW_EVENTS.c[name]).label("id")).where(
+            derived_tables.is_secondary_weak_id(NEW_EVENTS.c, name)
+        )
+        for name in derived_tables.SECONDARY_ID_COLUMNS
+    ]
+    w = sa.union(*parts).subquery("w")
+    known = w.outerjoin(
+        ID_NUMBERS, sa.and_(ID_NUMBERS.c.workspace_id == w.c.workspace_id, ID_NUMBERS.c.id == w.c.id)
+    )
+    number = sa.func.coalesce(ID_NUMBERS.c.no, _next_value("id_no")).label("no")
+    return sa.select(w.c.workspace_id, w.c.id, number, ID_NUMBERS.c.no.is_(None).label("is_new")).select_from(
+        known
+    )
+
+
+def _has_id(ids: Any, prefix: str, column: Any) -> sa.ColumnElement[bool]:
+    return sa.and_(ids.c.workspace_id == NEW_EVENTS.c.workspace_id, ids.c.id == _prefixed_id(prefix, column))
+
+
+def _batch_sessions() -> sa.Select[Any]:
+    came = (
+        sa.select(_BATCH_IDS.c.no.label("visitor_no"), NEW_EVENTS.c.session_id)
+        .join_from(NEW_EVENTS, _BATCH_IDS, _has_id(_BATCH_IDS, "v:", NEW_EVENTS.c.visitor_id))
+        .distinct()
+        .subquery("came")
+    )
+    c = SESSIONS.c
+    stored = (
+        sa.select(c.visitor_no, c.session_id, sa.func.max(c.session_no).label("session_no"))
+        .where(c.visitor_no.in_(sa.select(_BATCH_IDS.c.no)))
+        .group_by(c.visitor_no, c.session_id)
+        .subquery("stored")
+    )
+    same = sa.and_(stored.c.visitor_no == came.c.visitor_no, stored.c.session_id == came.c.session_id)
+    number = sa.func.coalesce(stored.c.session_no, _next_value("session_no")).label("session_no")
+    return sa.select(came.c.visitor_no, came.c.session_id, number).select_from(came.outerjoin(stored, same))
+
+
+def _event_numbers() -> sa.Select[Any]:
+    visitor, strong = _BATCH_IDS.alias("visitor"), _BATCH_IDS.alias("strong")
+    joined = (
+        NEW_EVENTS.join(visitor, _has_id(visitor, "v:", NEW_EVENTS.c.visitor_id))
+        .outerjoin(strong, _has_id(strong, "u:", NEW_EVENTS.c.strong_id))
+        .join(
+            _BATCH_SESSIONS,
+            sa.and_(
+                _BATCH_SESSIONS.c.visitor_no == visitor.c.no,
+                _BATCH_SESSIONS.c.session_id == NEW_EVENTS.c.session_id,
+            ),
+        )
+    )
+    is_link = sa.and_(sa.not_(NEW_EVENTS.c.is_bot), NEW_EVENTS.c.strong_id != NEW_EVENTS.c.visitor_id)
+    return sa.select(
+        NEW_EVENTS.c.row_no,
+        NEW_EVENTS.c.workspace_id,
+        visitor.c.no.label("visitor_no"),
+        strong.c.no.label("strong_no"),
+        _BATCH_SESSIONS.c.session_no,
+        is_link.label("is_link"),
+    ).select_from(joined)
+
+
+def _visitors_with_new_owner() -> sa.Select[Any]:
+    """Visitors with a link in the batch that is not one more to the only person they ever had."""
+    told, o = _batch_links(), VISITOR_OWNERS.c
+    lowest, highest = sa.func.min(told.c.strong_no), sa.func.max(told.c.strong_no)
+    linked = (
+        sa.select(told.c.visitor_no, lowest.label("low"), highest.label("high"))
+        .group_by(told.c.visitor_no)
+        .subquery("linked")
+    )
+    settled = (
+        sa.select(o.visitor_no, sa.func.min(o.strong_no).label("only"))
+        .where(o.visitor_no.in_(sa.select(told.c.visitor_no)))
+        .group_by(o.visitor_no)
+        .having(sa.func.min(o.strong_no) == sa.func.max(o.strong_no))
+        .subquery("settled")
+    )
+    joined = linked.outerjoin(settled, settled.c.visitor_no == linked.c.visitor_no)
+    new = sa.or_(linked.c.low != linked.c.high, settled.c.only.is_distinct_from(linked.c.low))
+    return sa.select(linked.c.visitor_no).select_from(joined).where(new)
+
+
+def _new_id_pairs() -> sa.CompoundSelect[Any]:
+    """Visitors and strong ids of the batch that never met before."""
+    told = derived_tables.visitor_id_pair_rows(_EVENT_NUMBERS, _NEW_WEAK_LINKS)
+    known = VISITOR_ID_PAIRS.c.visitor_no.in_(sa.select(told.subquery("told").c.visitor_no))
+    return sa.except_(told, sa.select(*VISITOR_ID_PAIRS.c).where(known))
+
+
+def _new_email_digests() -> sa.CompoundSelect[Any]:
+    """E-mails of the batch that somebody has, or seeks by, who did not before."""
+    told = derived_tables.email_digest_rows(NUMBERED_EVENTS)
+    known = EMAIL_DIGESTS.c.no.in_(sa.select(told.subquery("told").c.no))
+    return sa.except_(told, sa.select(*EMAIL_DIGESTS.c).where(known))
+
+
+def _workspaces_with_new_email_match() -> sa.Select[Any]:
+    """Workspaces where such an e-mail may change who is part of whom: somebody has it and somebody seeks by it."""
+    new, other = _NEW_EMAIL_DIGESTS.c, EMAIL_DIGESTS.c
+    same = (other.workspace_id == new.workspace_id, other.digest == new.digest)
+    both = sa.exists().where(*same, (other.source == "") != (new.source == ""))
+    return sa.select(new.workspace_id).where(both).distinct()
+
+
+def _batch_links() -> sa.CTE:
+    """Every link of the batch."""
+    own = sa.select(_EVENT_NUMBERS.c.visitor_no, _EVENT_NUMBERS.c.strong_no).where(_EVENT_NUMBERS.c.is_link)
+    return sa.union_all(own, sa.select(_NEW_WEAK_LINKS.c.visitor_no, _NEW_WEAK_LINKS.c.strong_no)).cte("told")
+
+
+def _workspaces_with_new_identity_ids() -> sa.Select[Any]:
+    """Workspaces where the batch may change who is part of whom: by an alias or an external id."""
+    told = sa.or_(NEW_EVENTS.c.previous_id.is_not(None), NEW_EVENTS.c.carries)
+    return sa.select(NEW_EVENTS.c.workspace_id).where(told).distinct()
+
+
+def _workspaces_to_merge_again() -> sa.CompoundSelect[Any]:
+    """Those, and where a link among some that exist may change it too; looks through all their events."""
+    changed = sa.union(
+        *(
+            sa.select(table.c.workspace_id).where(table.c.visitor_no.in_(_CHANGED_VISITOR_NUMBERS))
+            for table in (_EVENT_NUMBERS, _NEW_WEAK_LINKS)
+        )
+    )
+    matched = sa.or_(EVENTS.c.external_ids.is_not(None), EVENTS.c.event_name == WEB_ATTRIBUTION_MATCHED)
+    found = sa.select(EVENTS.c.workspace_id).where(EVENTS.c.workspace_id.in_(changed), matched)
+    seeking = sa.select(EMAIL_DIGESTS.c.workspace_id).where(
+        EMAIL_DIGESTS.c.workspace_id.in_(changed), EMAIL_DIGESTS.c.source != ""
+    )
+    return sa.union(_workspaces_with_new_identity_ids(), found, seeking)
+
+
+def _stored_session_rows() -> sa.Select[Any]:
+    """What is known of the sessions of the batch. They are sought by one number: by a pair, every row is read."""
+    numbers = sa.select(_BATCH_SESSION_ROWS.c.session_no)
+    return sa.select(SESSIONS).where(
+        SESSIONS.c.session_no.in_(numbers), sa.exists().where(_is_same_session(_BATCH_SESSION_ROWS))
+    )
+
+
+def _is_same_session(table: Any) -> sa.ColumnElement[bool]:
+    return sa.and_(SESSIONS.c.session_no == table.c.session_no, SESSIONS.c.is_bot == table.c.is_bot)
+
+
+def _numbered_events() -> sa.Select[Any]:
+    own = (BATCH.c[f.name] for f in COLUMNS)
+    numbers = (_EVENT_NUMBERS.c[name] for name in ("visitor_no", "strong_no", "session_no"))
+    return sa.select(*own, *numbers).join_from(
+        BATCH, _EVENT_NUMBERS, _EVENT_NUMBERS.c.row_no == BATCH.c.row_no
+    )
+
+
+NUMBERED_EVENTS: Final = sa.table("numbered", *(sa.column(c.name, c.type) for c in EVENTS.columns))
+"""The new rows of the batch, with their numbers: a table, as a planner misjudges a join to what is told of groups."""
+
+SELECT_NEW_EVENTS: Final = sa.select(*(BATCH.c[name] for name in _NEW_EVENT_COLUMNS))
+COUNT_NEW_EVENTS: Final = sa.select(sa.func.count()).select_from(NEW_EVENTS)
+SELECT_BATCH_IDS: Final = _batch_ids()
+INSERT_IDS: Final = insert_rows(
+    ID_NUMBERS,
+    sa.select(_BATCH_IDS.c.workspace_id, _BATCH_IDS.c.id, _BATCH_IDS.c.no).where(_BATCH_IDS.c.is_new),
+)
+SELECT_BATCH_SESSIONS: Final = _batch_sessions()
+SELECT_EVENT_NUMBERS: Final = _event_numbers()
+SELECT_NUMBERED_EVENTS: Final = _numbered_events()
+INSERT_EVENTS: Final = insert_rows(EVENTS, sa.select(*(NUMBERED_EVENTS.c[c.name] for c in EVENTS.columns)))
+SELECT_BATCH_SESSION_ROWS: Final = derived_tables.session_rows(NUMBERED_EVENTS)
+SELECT_STORED_SESSION_ROWS: Final = _stored_session_rows()
+DELETE_STORED_SESSION_ROWS: Final = sa.delete(SESSIONS).where(
+    sa.exists().where(_is_same_session(_STORED_SESSION_ROWS))
+)
+INSERT_SESSIONS: Final = insert_rows(
+    SESSIONS, derived_tables.merge_session_rows(_BATCH_SESSION_ROWS, _STORED_SESSION_ROWS)
+)
+INSERT_TOUCH_CANDIDATES: Final = insert_rows(
+    METADATA.tables["candidates"], derived_tables.touch_candidate_rows(NUMBERED_EVENTS)
+)
+DELETE_OUTDATED_CANDIDATES: Final = derived_tables.delete_outdated_candidates(
+    sa.select(_EVENT_NUMBERS.c.session_no)
+)
+INSERT_REPORTED_TOUCHES: Final = insert_rows(
+    REPORTED_TOUCHES, derived_tables.reported_touch_rows(NUMBERED_EVENTS)
+)
+SELECT_NEW_WEAK_LINKS: Final = derived_tables.weak_link_rows(NUMBERED_EVENTS, _BATCH_IDS)
+INSERT_WEAK_LINKS: Final = insert_rows(WEAK_LINKS, sa.select(_NEW_WEAK_LINKS))
+INSERT_ID_PAIRS: Final = insert_rows(VISITOR_ID_PAIRS, _new_id_pairs())
+SELECT_NEW_EMAIL_DIGESTS: Final = _new_email_digests()
+INSERT_EMAIL_DIGESTS: Final = insert_rows(EMAIL_DIGESTS, sa.select(_NEW_EMAIL_DIGESTS))
+SELECT_WORKSPACES_WITH_EMAIL_MATCH: Final = _workspaces_with_new_email_match()
+SELECT_CHANGED_VISITORS: Final = _visitors_with_new_owner()
+SELECT_ANY_CHANGED_VISITOR: Final = sa.select(_CHANGED_VISITORS.c.visitor_no).limit(1)
+SELECT_VISITOR_LINKS: Final = derived_tables.identity_link_rows(EVENTS, WEAK_LINKS, _CHANGED_VISITOR_NUMBERS)
+DELETE_OWNERS: Final = sa.delete(VISITOR_OWNERS).where(
+    VISITOR_OWNERS.c.visitor_no.in_(_CHANGED_VISITOR_NUMBERS)
+)
+INSERT_OWNERS: Final = insert_rows(VISITOR_OWNERS, derived_tables.visitor_owner_rows(_VISITOR_LINKS))
+SELECT_WORKSPACES_WITH_IDENTITY_IDS: Final = _workspaces_with_new_identity_ids()
+SELECT_WORKSPACES_TO_MERGE: Final = _workspaces_to_merge_again()

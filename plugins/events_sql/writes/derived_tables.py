@@ -1,0 +1,308 @@
+"""The derived tables: how each follows from events, whole or a batch at a time.
+
+A source is anything with the columns of ``events``: the batch just appended, ``events`` itself, or a
+part of it. The same statement computes all of them, so an increment and a rebuild cannot drift apart.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.schema.tables import (
+    EMAIL_DIGESTS,
+    ENTRY_COLUMNS,
+    ENTRY_PREFIX,
+    EVENTS,
+    ID_NUMBERS,
+    MAX_INSTANT,
+    MIN_INSTANT,
+    REPORTED_TOUCHES,
+    REVOKED_LINKS,
+    SESSIONS,
+    TOUCH_CANDIDATES,
+    VISITOR_ID_PAIRS,
+    VISITOR_OWNERS,
+    WEAK_LINKS,
+)
+from plugins.events_sql.sql import functions as fn
+from plugins.events_sql.sql.conditions import Expression
+from plugins.events_sql.sql.event_kinds import name_in
+from service_core.plugin import (
+    ADD_TO_CART_EVENTS,
+    CAMPAIGN_COLUMNS,
+    IDENTIFY_EVENT,
+    PAGE_VIEWS,
+    PRE_PURCHASE_EVENTS,
+    PURCHASE_EVENTS,
+    REFUND_EVENTS,
+    REPORTED_TOUCH_COLUMNS,
+    TOUCH_POSITIONS,
+    TRACKED_SOURCES,
+)
+
+_TOUCH_VALUES: Final = ("attribution_source", "attribution_medium", "channel")
+_SESSION_KEY: Final = ("session_no", "is_bot")
+
+
+def session_rows(source: sa.FromClause) -> sa.Select[Any]:
+    """One row per session and verdict of a source, in the order of the columns of ``sessions``."""
+    facts, first = _session_facts(source), source.alias("e")
+    at_first = (first.c.timestamp == facts.c.first_at, first.c.seq == facts.c.first_seq)
+    joined = facts.join(first, sa.and_(*(first.c[name] == facts.c[name] for name in _SESSION_KEY), *at_first))
+    entry = {ENTRY_PREFIX + name: first.c[name].label(ENTRY_PREFIX + name) for name in ENTRY_COLUMNS}
+    of = {**{c.name: c for c in first.c}, **{c.name: c for c in facts.c}, **entry}
+    return sa.select(*(of[c.name] for c in SESSIONS.columns)).select_from(joined)
+
+
+def _session_facts(source: sa.FromClause) -> sa.Subquery:
+    c = source.c
+    place = (c.timestamp, c.seq)
+    viewed, names = name_in(c.event_name, PAGE_VIEWS), fn.SortedArrayAgg(c.event_name, sa.not_(c.is_test))
+    no_system = sa.or_(sa.not_(fn.TextStartsWith(c.event_name, sa.literal("$"))), viewed)
+    free = name_in(c.event_name, PRE_PURCHASE_EVENTS | REFUND_EVENTS)
+    paid = sa.and_(sa.func.coalesce(c.revenue, 0) > 0, sa.not_(c.is_test), sa.not_(free), no_system)
+    campaign = [c[name] for name in CAMPAIGN_COLUMNS]
+    told = sa.func.coalesce(*campaign).is_not(None)
+    position = fn.EventPosition(*place)
+    return (
+        sa.select(
+            *(c[name] for name in _SESSION_KEY),
+            sa.func.min(c.timestamp).label("first_at"),
+            sa.cast(fn.EarliestBy(c.seq, *place), sa.BigInteger).label("first_seq"),
+            sa.func.max(c.timestamp).label("last_at"),
+            sa.func.count().label("events"),
+            sa.func.count().filter(viewed).label("pageviews"),
+            sa.func.count().filter(sa.and_(c.interactive, no_system, sa.not_(viewed))).label("others"),
+            sa.func.bool_or(name_in(c.event_name, ADD_TO_CART_EVENTS)).label("has_cart"),
+            sa.func.bool_or(name_in(c.event_name, PURCHASE_EVENTS)).label("has_purchase"),
+            sa.func.bool_or(paid).label("has_revenue"),
+            names.label("names"),
+            fn.LatestBy(fn.TupleKey(*(c[name] for name in _TOUCH_VALUES)), *place).label("touch"),
+            sa.func.max(position).label("touch_at"),
+            fn.LatestBy(fn.TupleKey(*campaign), *place, told).label("campaign"),
+            sa.func.max(position).filter(told).label("campaign_at"),
+        )
+        .group_by(*(c[name] for name in _SESSION_KEY))
+        .subquery("f")
+    )
+
+
+def merge_session_rows(parts: sa.FromClause, before: sa.FromClause) -> sa.Select[Any]:
+    """Sessions of a batch together with what was known of them."""
+    p, b = parts.c, before.c
+    known = b.session_no.is_not(None)
+    place = p.first_at, p.first_seq
+    earlier = sa.or_(
+        place[0] < b.first_at, sa.and_(place[0] == b.first_at, place[1] < b.first_seq), sa.not_(known)
+    )
+    later_touch = sa.func.coalesce(b.touch_at > p.touch_at, sa.false())
+    later_campaign = sa.func.coalesce(b.campaign_at > p.campaign_at, p.campaign_at.is_(None))
+    merged: dict[str, Expression] = {
+        "last_at": sa.func.greatest(p.last_at, b.last_at),
+        **{name: p[name] + sa.func.coalesce(b[name], 0) for name in ("events", "pageviews", "others")},
+        **{
+            name: sa.or_(p[name], sa.func.coalesce(b[name], sa.false()))
+            for name in ("has_cart", "has_purchase", "has_revenue")
+        },
+        "names": sa.case(
+            (sa.or_(sa.not_(known), b.names == p.names), p.names), else_=fn.SortedArrayUnion(p.names, b.names)
+        ),
+        "touch": sa.case((later_touch, b.touch), else_=p.touch),
+        "touch_at": sa.func.greatest(p.touch_at, b.touch_at),
+        "campaign": sa.case((later_campaign, b.campaign), else_=p.campaign),
+        "campaign_at": sa.func.greatest(p.campaign_at, b.campaign_at),
+        **{
+            name: p[name]
+            for name in (*_SESSION_KEY, "workspace_id", "visitor_no", "visitor_id", "session_id")
+        },
+    }
+    columns = [
+        merged.get(c.name, sa.case((earlier, p[c.name]), else_=b[c.name])).label(c.name)
+        for c in SESSIONS.columns
+    ]
+    same = sa.and_(*(b[name] == p[name] for name in _SESSION_KEY))
+    return sa.select(*columns).select_from(parts.outerjoin(before, same))
+
+
+SECONDARY_ID_COLUMNS: Final = ("sent_visitor_id", "distinct_id")
+"""Where a further weak id of an event may stand, beside its device key."""
+
+
+def is_secondary_weak_id(columns: Any, name: str) -> Expression:
+    """Whether one of `SECONDARY_ID_COLUMNS` is a weak id that the event's strong id is joined to (`Event.weak_ids`)."""
+    own, strong = columns[name], columns.strong_id
+    return sa.and_(sa.not_(columns.is_bot), strong.is_not(None), own != strong, own != columns.visitor_id)
+
+
+def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
+    """Links of further weak ids, by their numbers, in the order of the columns of ``weak_links``."""
+    c = source.c
+    parts = []
+    for name in SECONDARY_ID_COLUMNS:
+        own = sa.and_(
+            ids.c.workspace_id == c.workspace_id, ids.c.id == sa.literal_column("'v:'", sa.Text) + c[name]
+        )
+        columns = (c.workspace_id, c.event_id, ids.c.no.label("visitor_no"), c.strong_no, c.timestamp, c.seq)
+        parts.append(
+            sa.select(*columns).select_from(source.join(ids, own)).where(is_secondary_weak_id(c, name))
+        )
+    return sa.union(*parts)
+
+
+def visitor_id_pair_rows(events: sa.FromClause, weak: sa.FromClause) -> sa.CompoundSelect[Any]:
+    """Which strong ids stand beside which visitor, in events and in their links of further weak ids."""
+    named = (
+        sa.select(*(table.c[column.name] for column in VISITOR_ID_PAIRS.columns)).where(
+            table.c.strong_no.is_not(None)
+        )
+        for table in (events, weak)
+    )
+    return sa.union(*named)
+
+
+def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
+    """Who has which e-mail, and which visitors of providers seek by one (`insight.mails`)."""
+    c = source.c
+    said = fn.JsonText(fn.IdentifyEmail(c.event_data))
+    sought = fn.JsonString(c.event_data, sa.literal("email"))
+    nobody = sa.literal("")
+    strong = (c.event_name == IDENTIFY_EVENT, said != "")
+    user = (c.strong_id.like("%@%"),)
+    seeks = (c.strong_no.is_(None), sa.not_(name_in(c.source, TRACKED_SOURCES)), sought != "")
+    own = fn.TextStartsWith(c.visitor_id, c.source + sa.literal(":"))
+    parts = (
+        (said, sa.func.coalesce(c.strong_no, c.visitor_no), nobody, strong),
+        (c.strong_id, c.strong_no, nobody, user),
+        (sought, c.visitor_no, c.source, (*seeks, own)),
+    )
+    return sa.union(
+        *(
+            sa.select(
+                c.workspace_id, fn.EmailDigest(mail).label("digest"), number.label("no"), of.label("source")
+            ).where(sa.not_(c.is_bot), *where)
+            for mail, number, of, where in parts
+        )
+    )
+
+
+def identity_link_rows(
+    events: sa.FromClause, weak: sa.FromClause, visitors: sa.Select[Any] | None = None
+) -> sa.CompoundSelect[Any]:
+    """Every link of some events: those of their device keys, and those of further weak ids.
+
+    Args:
+        events: with the columns of ``events``.
+        weak: with the columns of ``weak_links``.
+        of: numbers of the visitors asked for, else all are.
+    """
+    c = events.c
+    own = sa.select(*(c[column.name] for column in WEAK_LINKS.columns)).where(
+        c.strong_no.is_not(None), c.strong_id != c.visitor_id, sa.not_(c.is_bot)
+    )
+    further = sa.select(*(weak.c[column.name] for column in WEAK_LINKS.columns))
+    if visitors is not None:
+        own, further = own.where(c.visitor_no.in_(visitors)), further.where(weak.c.visitor_no.in_(visitors))
+    return sa.union_all(own, further)
+
+
+def visitor_owner_rows(source: sa.FromClause) -> sa.Select[Any]:
+    """Who a visitor's events belong to from when on, by the links in a source (semantics 5.3).
+
+    The first link covers everything before it too; a link to another person ends the one before.
+    """
+    c = source.c
+    event = sa.tuple_(c.workspace_id, c.event_id)
+    revoked = sa.select(REVOKED_LINKS.c.workspace_id, REVOKED_LINKS.c.event_id)
+    links = (
+        sa.select(
+            *(c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq")),
+            sa.func.lag(c.strong_no).over(**_window_by_visitor(c)).label("before"),
+        )
+        .where(event.not_in(revoked))
+        .subquery("links")
+    )
+    changes = sa.select(links).where(links.c.strong_no.is_distinct_from(links.c.before)).subquery("changes")
+    link, window = changes.c, _window_by_visitor(changes.c)
+    is_first = sa.func.lag(link.seq).over(**window).is_(None)
+    since, since_seq = link.timestamp, link.seq
+    return sa.select(
+        *(link[name] for name in ("workspace_id", "visitor_no", "strong_no")),
+        sa.case((is_first, sa.literal(MIN_INSTANT)), else_=since).label("since"),
+        sa.case((is_first, 0), else_=since_seq).label("since_seq"),
+        sa.func.coalesce(sa.func.lead(since).over(**window), sa.literal(MAX_INSTANT)).label("until"),
+        sa.func.coalesce(sa.func.lead(since_seq).over(**window), 0).label("until_seq"),
+    )
+
+
+def _window_by_visitor(columns: Any) -> Any:
+    return {"partition_by": columns.visitor_no, "order_by": (columns.timestamp, columns.seq)}
+
+
+def touch_candidate_rows(source: sa.FromClause) -> sa.Select[Any]:
+    """Events that may make a touch (semantics 8): those with marks of their own, and the first of a session.
+
+    A plain event after the first never makes one, so most page views are left out.
+    """
+    c = source.c
+    columns = [c[column.name] for column in TOUCH_CANDIDATES.columns]
+    touchable = (
+        sa.select(*columns, _rank_in_session(c).label("place"))
+        .where(c.touchable, sa.not_(c.is_bot))
+        .subquery("marked")
+    )
+    kept = sa.or_(touchable.c.place == 1, sa.not_(_has_no_source(touchable.c)))
+    return sa.select(*(touchable.c[column.name] for column in TOUCH_CANDIDATES.columns)).where(kept)
+
+
+def reported_touch_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
+    """The touches that the clients of a source told (semantics 8.7), in the order of the columns of ``told_touches``."""
+    return sa.union_all(
+        *(_reported_touch_row(source.c, place, side) for place, side in enumerate(TOUCH_POSITIONS))
+    )
+
+
+def _reported_touch_row(c: Any, place: int, side: str) -> sa.Select[Any]:
+    def value(name: str) -> Expression:
+        return fn.JsonString(c.told, sa.literal(f"{side}_{name}"))
+
+    at = value("timestamp")
+    own = (c.workspace_id, c.visitor_no, c.strong_no, c.timestamp, c.seq, sa.literal(place, sa.BigInteger))
+    columns = (*own, sa.cast(at, sa.DateTime), *map(value, REPORTED_TOUCH_COLUMNS), c.country)
+    return sa.select(*columns).where(c.told.is_not(None), sa.not_(c.is_bot), at.is_not(None))
+
+
+def delete_outdated_candidates(sessions: sa.Select[Any]) -> sa.Delete:
+    """Take away the plain candidates of some sessions that a late event overtook."""
+    key = [TOUCH_CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
+    own = TOUCH_CANDIDATES.c.session_no.in_(sessions)
+    listed = sa.select(
+        *key,
+        _has_no_source(TOUCH_CANDIDATES.c).label("plain"),
+        _rank_in_session(TOUCH_CANDIDATES.c).label("place"),
+    )
+    placed = listed.where(own).subquery("placed")
+    overtaken = sa.select(*(placed.c[c.name] for c in key)).where(placed.c.plain, placed.c.place > 1)
+    return sa.delete(TOUCH_CANDIDATES).where(sa.tuple_(*key).in_(overtaken))
+
+
+def _rank_in_session(columns: Any) -> Expression:
+    return sa.func.row_number().over(
+        partition_by=columns.session_no, order_by=(columns.timestamp, columns.seq)
+    )
+
+
+def _has_no_source(columns: Any) -> Expression:
+    marks = [columns[name] for name in ("own_channel", "referral_channel", *CAMPAIGN_COLUMNS)]
+    return sa.func.coalesce(*marks).is_(None)
+
+
+REBUILD_QUERIES: Final = {
+    SESSIONS: session_rows(EVENTS),
+    TOUCH_CANDIDATES: touch_candidate_rows(EVENTS),
+    REPORTED_TOUCHES: reported_touch_rows(EVENTS),
+    WEAK_LINKS: weak_link_rows(EVENTS),
+    VISITOR_ID_PAIRS: visitor_id_pair_rows(EVENTS, WEAK_LINKS),
+    EMAIL_DIGESTS: email_digest_rows(EVENTS),
+    VISITOR_OWNERS: visitor_owner_rows(identity_link_rows(EVENTS, WEAK_LINKS).subquery("links")),
+}
+"""Every table that follows from events and those before it, with its statement."""

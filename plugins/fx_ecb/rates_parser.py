@@ -1,0 +1,64 @@
+"""Rates out of the bank's XML as it comes over the wire: a file of all days is never held as a whole."""
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Final
+from xml.parsers.expat import ExpatError, ParserCreate
+
+from service_core.plugin import DayRate, RateSourceUnavailable
+
+_MAX_BYTES: Final = 64 * 1024 * 1024
+"""Many times what the bank publishes."""
+
+
+class _UnexpectedContent(RateSourceUnavailable):
+    def __init__(self) -> None:
+        super().__init__("The European Central Bank answers something else than its rates.")
+
+
+class RatesParser:
+    """Takes one file in pieces.
+
+    Args:
+        since: rates of days before are left out.
+
+    Attributes:
+        rates: what was told so far.
+    """
+
+    def __init__(self, since: date) -> None:
+        self.rates: list[DayRate] = []
+        self._since, self._day, self._taken = since, date.min, 0
+        self._parser = ParserCreate()
+        self._parser.StartElementHandler = self._handle_element
+        self._parser.StartDoctypeDeclHandler = _reject_doctype
+
+    def feed(self, piece: bytes, *, last: bool = False) -> None:
+        """Take the next piece.
+
+        Raises:
+            RateSourceUnavailable: it is not what the bank publishes.
+        """
+        self._taken += len(piece)
+        try:
+            self._parser.Parse(piece, last)
+        except (ExpatError, InvalidOperation, KeyError, ValueError):
+            raise _UnexpectedContent from None
+        if self._taken > _MAX_BYTES or (last and not self._has_day):
+            raise _UnexpectedContent
+
+    @property
+    def _has_day(self) -> bool:
+        return self._day is not date.min
+
+    def _handle_element(self, _: str, told: Mapping[str, str]) -> None:
+        if "time" in told:
+            self._day = date.fromisoformat(told["time"])
+        elif "currency" in told and self._day >= self._since:
+            self.rates.append(DayRate(self._day, told["currency"], Decimal(told["rate"])))
+
+
+def _reject_doctype(*_: object) -> None:
+    """The bank declares nothing; who does wants to make much of little."""
+    raise ValueError("a document type")

@@ -1,0 +1,147 @@
+"""What is asked about the queue: the ledger, and how far it is behind."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from redis.asyncio import Redis
+
+from plugins.ingest_redis.server import CONNECTION_ERRORS
+from plugins.ingest_redis.settings import IngestRedisSettings
+from plugins.ingest_redis.stream_entries import (
+    KeyNames,
+    from_microseconds,
+    hour_numbers,
+    hour_start,
+    read_received_at,
+    to_queued,
+)
+from service_core.plugin import (
+    IngestEndpoint,
+    LedgerRow,
+    QuarantinedEvent,
+    QueueState,
+    StoreUnavailable,
+    system_clock,
+)
+
+LEDGER_TIMEOUT_SECONDS: Final = 1.0
+RETRY_AFTER_SECONDS: Final = 1.0
+"""After a question about the state failed, nobody waits for the next one for so long."""
+
+_HOURS_PER_BATCH: Final = 500
+_REJECTED_PREFIX: Final = "rejected:"
+
+
+class LedgerReader:
+    """Answers from the server; about the state also while it is away, from what was known last."""
+
+    def __init__(self, redis: Redis, keys: KeyNames, settings: IngestRedisSettings) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._glance = settings.state_timeout_seconds
+        self._known: tuple[QueueState, datetime] | None = None
+        self._ask_from = 0.0
+
+    async def queue_lag(self) -> QueueState:
+        """How far behind the queue is.
+
+        While the server is away: as it was when last known, and nothing received since then counts
+        as stored. So a read stays an answer, and says itself up to when it is complete.
+
+        Raises:
+            StoreUnavailable: it was never known.
+        """
+        if time.monotonic() >= self._ask_from:
+            try:
+                return await self._read_lag()
+            except CONNECTION_ERRORS:
+                self._ask_from = time.monotonic() + RETRY_AFTER_SECONDS
+        if self._known is None:
+            raise StoreUnavailable
+        state, known_at = self._known
+        return QueueState(state.waiting_count, state.oldest_received_at or known_at)
+
+    async def _read_lag(self) -> QueueState:
+        asked_at = system_clock()
+        async with asyncio.timeout(self._glance), self._redis.pipeline(transaction=False) as pipe:
+            pipe.xlen(self._keys.stream)
+            pipe.xrange(self._keys.stream, count=1)
+            waiting, oldest = await pipe.execute()
+        received = from_microseconds(read_received_at(oldest[0][1])) if oldest else None
+        state = QueueState(waiting, received)
+        self._known = state, asked_at
+        return state
+
+    async def read_ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
+        """Ledger rows with ``start <= hour < end``, oldest first; each is read at one moment.
+
+        Raises:
+            StoreUnavailable: the server does not answer.
+        """
+        asked = hour_numbers(start, end)
+        rows: list[LedgerRow] = []
+        try:
+            async with asyncio.timeout(LEDGER_TIMEOUT_SECONDS):
+                for first in range(0, len(asked), _HOURS_PER_BATCH):
+                    rows += await self._read_hours(workspace_id, asked[first : first + _HOURS_PER_BATCH])
+        except CONNECTION_ERRORS as fault:
+            raise StoreUnavailable from fault
+        return rows
+
+    async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
+        """The events of a workspace that were set aside, the earliest first.
+
+        Raises:
+            StoreUnavailable: the server does not answer.
+        """
+        try:
+            async with asyncio.timeout(LEDGER_TIMEOUT_SECONDS):
+                found: Any = await self._redis.xrange(self._keys.quarantine + workspace_id.hex, count=limit)
+        except CONNECTION_ERRORS as fault:
+            raise StoreUnavailable from fault
+        return [_to_quarantined(name, fields) for name, fields in found]
+
+    async def _read_hours(self, workspace_id: UUID, hours: range) -> list[LedgerRow]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for hour in hours:
+                pipe.hgetall(f"{self._keys.ledger}{workspace_id.hex}:{hour}")
+            hashes = await pipe.execute()
+        return [
+            row for hour, counts in zip(hours, hashes, strict=True) for row in _to_ledger_rows(hour, counts)
+        ]
+
+
+def _to_quarantined(name: bytes, fields: Mapping[bytes, bytes]) -> QuarantinedEvent:
+    flat = [part for pair in fields.items() for part in pair]
+    return QuarantinedEvent(to_queued((name, flat)), fields[b"reason"].decode())
+
+
+def _to_ledger_rows(hour: int, counts: Mapping[bytes, bytes]) -> Iterator[LedgerRow]:
+    """The rows of an hour: its counts are named ``key:channel:what``."""
+    lanes: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for name, value in counts.items():
+        key, channel, what = name.decode().split(":", 2)
+        lanes[key, channel][what] = int(value)
+    for (key, channel), lane in sorted(lanes.items()):
+        yield LedgerRow(
+            hour=hour_start(hour),
+            key_id=UUID(hex=key),
+            channel=IngestEndpoint(channel),
+            received=lane.get("received", 0),
+            stored=lane.get("stored", 0),
+            duplicate=lane.get("duplicate", 0),
+            quarantined=lane.get("quarantined", 0),
+            in_flight=lane.get("waiting", 0),
+            late=lane.get("late", 0),
+            bots=lane.get("bots", 0),
+            rejected_by_reason={
+                what.removeprefix(_REJECTED_PREFIX): events
+                for what, events in sorted(lane.items())
+                if what.startswith(_REJECTED_PREFIX)
+            },
+        )

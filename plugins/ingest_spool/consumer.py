@@ -1,0 +1,187 @@
+"""The consumer's side of the file: what waits, and what became of it."""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from plugins.ingest_spool.claims import delete_some_expired
+from plugins.ingest_spool.row_format import (
+    MAX_EVENTS_PER_BATCH,
+    LedgerKey,
+    StoredEvent,
+    dump_json,
+    parse_events,
+    parse_ledger_key,
+    parse_ledger_keys,
+    put_back,
+    to_microseconds,
+    to_queued,
+)
+from plugins.ingest_spool.schema import transaction
+from service_core.plugin import Event, QuarantinedEvent, QueuedEvent, QueueState
+
+_LATE: Final = timedelta(hours=24)
+_MIN_SWEPT_CLAIMS: Final = 100
+_SWEPT_CLAIMS_PER_EVENT: Final = 4
+"""Claims looked at for each event settled: one whose window is over stays for two days more, or so."""
+
+_SELECT_BATCHES: Final = (
+    "SELECT number, lanes, arrivals FROM batch WHERE number IN (SELECT value FROM json_each(?))"
+)
+_DELETE_BATCHES: Final = "DELETE FROM batch WHERE number IN (SELECT value FROM json_each(?))"
+_UPDATE_BATCH: Final = "UPDATE batch SET waiting = ?, arrivals = ? WHERE number = ?"
+_ADD_COUNTS: Final = """
+    INSERT INTO ledger (workspace, hour, key, channel, stored, quarantined, late, bots)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3,
+        value ->> 4, value ->> 5, value ->> 6, value ->> 7
+    FROM json_each(?) WHERE true
+    ON CONFLICT DO UPDATE SET stored = stored + excluded.stored, late = late + excluded.late,
+        bots = bots + excluded.bots, quarantined = quarantined + excluded.quarantined
+"""
+_INSERT_QUARANTINED: Final = """
+    INSERT INTO quarantine (seq, workspace, lane, arrival, body, reason) VALUES (?, ?, ?, ?, ?, ?)
+"""
+_SELECT_QUARANTINED: Final = """
+    SELECT seq, lane, arrival, body, reason FROM quarantine WHERE workspace = ? ORDER BY seq LIMIT ?
+"""
+_DELETE_QUARANTINED: Final = """
+    DELETE FROM quarantine WHERE (arrival ->> 3) < ? RETURNING workspace
+"""
+
+LedgerCounts = defaultdict[LedgerKey, list[int]]
+"""By lane: stored, quarantined, late, bots."""
+
+
+class EventOutcome(NamedTuple):
+    """What became of an arrival; ``late`` and ``bot`` belong to one that was stored."""
+
+    late: bool = False
+    bot: bool = False
+    quarantined: QuarantinedEvent | None = None
+
+
+def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
+    """The oldest waiting arrivals, in order of sequence."""
+    taken: list[QueuedEvent] = []
+    for number, known, places, bodies in connection.execute(
+        "SELECT number, lanes, arrivals, bodies FROM batch ORDER BY number LIMIT ?", (limit,)
+    ):
+        whose = parse_ledger_keys(known)
+        taken += [
+            to_queued(
+                number * MAX_EVENTS_PER_BATCH + place,
+                whose[entry.ledger_key],
+                entry,
+                bodies[entry.body_start : entry.body_start + entry.body_length],
+            )
+            for place, entry in enumerate(parse_events(places))
+            if entry is not None
+        ]
+        if len(taken) >= limit:
+            break
+    return taken[:limit]
+
+
+def acknowledge(
+    connection: sqlite3.Connection, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]
+) -> None:
+    """Remove, count and set aside in one commit; drop some claims whose window is over."""
+    fates = {e.seq: EventOutcome(late=e.received_at - e.timestamp > _LATE, bot=e.is_bot) for e in stored}
+    fates |= {each.queued.seq: EventOutcome(quarantined=each) for each in quarantined}
+    moments = [e.received_at for e in stored] + [q.queued.arrival.received_at for q in quarantined]
+    with transaction(connection):
+        _remove_and_count(connection, fates)
+        if moments:
+            delete_some_expired(
+                connection, max(moments), _MIN_SWEPT_CLAIMS + _SWEPT_CLAIMS_PER_EVENT * len(fates)
+            )
+
+
+def list_quarantined(
+    connection: sqlite3.Connection, workspace_id: UUID, limit: int
+) -> list[QuarantinedEvent]:
+    """The quarantined arrivals of a workspace, in order of sequence."""
+    rows = connection.execute(_SELECT_QUARANTINED, (str(workspace_id), limit))
+    return [
+        QuarantinedEvent(to_queued(seq, *_parse_quarantined(whose, text), body), reason)
+        for seq, whose, text, body, reason in rows
+    ]
+
+
+def replay_quarantined(connection: sqlite3.Connection, workspace_id: UUID) -> int:
+    """Put the quarantined arrivals of a workspace back in the queue, under their old sequence."""
+    everything = -1
+    with transaction(connection):
+        aside = connection.execute(_SELECT_QUARANTINED, (str(workspace_id), everything)).fetchall()
+        counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
+        for seq, whose, text, body, _ in aside:
+            lane, entry = _parse_quarantined(whose, text)
+            put_back(connection, seq, lane, entry, body)
+            counts[lane][1] -= 1
+        _add_counts(connection, counts)
+        connection.execute("DELETE FROM quarantine WHERE workspace = ?", (str(workspace_id),))
+    return len(aside)
+
+
+def delete_quarantined(connection: sqlite3.Connection, before: datetime) -> dict[UUID, int]:
+    """Let go of quarantined arrivals received before a time; returns how many of each workspace."""
+    with transaction(connection):
+        gone = connection.execute(_DELETE_QUARANTINED, (to_microseconds(before),)).fetchall()
+    return Counter(UUID(workspace) for (workspace,) in gone)
+
+
+def queue_lag(connection: sqlite3.Connection) -> QueueState:
+    """Number and oldest receipt of what waits."""
+    (waiting,) = connection.execute("SELECT coalesce(sum(waiting), 0) FROM batch").fetchone()
+    oldest = lease(connection, 1)
+    return QueueState(waiting, oldest[0].arrival.received_at if oldest else None)
+
+
+def _remove_and_count(connection: sqlite3.Connection, outcomes: Mapping[int, EventOutcome]) -> None:
+    """Take arrivals out of their batches and count them; one that has left before is not counted again."""
+    counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
+    empty = []
+    asked = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcomes}))
+    for number, known, text in connection.execute(_SELECT_BATCHES, (asked,)).fetchall():
+        tallies = [(lane, counts[lane]) for lane in parse_ledger_keys(known)]
+        places = parse_events(text)
+        for place, entry in enumerate(places):
+            seq = number * MAX_EVENTS_PER_BATCH + place
+            if entry is None or seq not in outcomes:
+                continue
+            fate, places[place] = outcomes[seq], None
+            lane, tally = tallies[entry.ledger_key]
+            stored = fate.quarantined is None
+            for column, holds in enumerate((stored, not stored, fate.late, fate.bot)):
+                tally[column] += holds
+            if fate.quarantined is not None:
+                _insert_quarantined(connection, lane, entry, fate.quarantined)
+        rest = sum(place is not None for place in places)
+        if rest:
+            connection.execute(_UPDATE_BATCH, (rest, dump_json([p and tuple(p) for p in places]), number))
+        else:
+            empty.append(number)
+    connection.execute(_DELETE_BATCHES, (dump_json(empty),))
+    _add_counts(connection, counts)
+
+
+def _insert_quarantined(
+    connection: sqlite3.Connection, lane: LedgerKey, entry: StoredEvent, aside: QuarantinedEvent
+) -> None:
+    seq, body = aside.queued.seq, aside.queued.arrival.body
+    whose, text = dump_json(tuple(lane)), dump_json(tuple(entry))
+    row = (seq, str(lane.workspace), whose, text, body, aside.reason)
+    connection.execute(_INSERT_QUARANTINED, row)
+
+
+def _add_counts(connection: sqlite3.Connection, counts: LedgerCounts) -> None:
+    connection.execute(_ADD_COUNTS, (dump_json([(*lane, *numbers) for lane, numbers in counts.items()]),))
+
+
+def _parse_quarantined(whose: str, text: str) -> tuple[LedgerKey, StoredEvent]:
+    return parse_ledger_key(orjson.loads(whose)), StoredEvent(*orjson.loads(text))

@@ -1,0 +1,146 @@
+"""Arrivals as a row of ``batch`` keeps them, and back; the codes of time the file uses.
+
+Their bodies stand one behind the other, as they came. Whose they are and when they came is a JSON array of
+lanes, all else one with an `Entry` for each. A place whose arrival has left is null, so the others keep
+their sequences.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from service_core.plugin import IngestEndpoint, QueuedEvent, ReceivedEvent
+
+MAX_EVENTS_PER_BATCH: Final = 1024
+"""Arrivals of a batch at most: a sequence is the batch's number times this, plus the place."""
+
+HOUR_MICROSECONDS: Final = 3_600_000_000
+"""Microseconds of an hour."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+_SELECT_BATCH: Final = "SELECT lanes, arrivals, bodies FROM batch WHERE number = ?"
+_REPLACE_BATCH: Final = (
+    "INSERT OR REPLACE INTO batch (number, waiting, lanes, arrivals, bodies) VALUES (?, ?, ?, ?, ?)"
+)
+
+
+class LedgerKey(NamedTuple):
+    """What the ledger counts apart: workspace, UTC hour of receipt, key and channel."""
+
+    workspace: UUID
+    hour: int
+    key: UUID
+    channel: str
+
+
+class StoredEvent(NamedTuple):
+    """An arrival without its body, as it is read.
+
+    Attributes:
+        lane: its place among the lanes of the batch.
+        start: where in the bodies of the batch its own begins.
+    """
+
+    ledger_key: int
+    event_id: str
+    has_claim: bool
+    received_at: int
+    user_agent: str | None
+    address: str | None
+    headers: dict[str, str]
+    body_start: int
+    body_length: int
+
+
+def parse_events(text: str) -> list[StoredEvent | None]:
+    """The places of a batch from its JSON; None where an arrival has left."""
+    return [None if place is None else StoredEvent(*place) for place in orjson.loads(text)]
+
+
+def parse_ledger_keys(text: str) -> list[LedgerKey]:
+    """The lanes of a batch from its JSON, where counts follow them."""
+    return [parse_ledger_key(each) for each in orjson.loads(text)]
+
+
+def parse_ledger_key(columns: Sequence[Any]) -> LedgerKey:
+    """A lane from JSON."""
+    workspace, hour, key, channel = columns[:4]
+    return LedgerKey(parse_uuid(workspace), hour, parse_uuid(key), channel)
+
+
+def dump_json(value: object) -> str:
+    """JSON text for a column; a `NamedTuple` has to be a plain tuple."""
+    return orjson.dumps(value).decode()
+
+
+def put_back(
+    connection: sqlite3.Connection, seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes
+) -> None:
+    """Let one arrival wait under a sequence it had before."""
+    number, place = divmod(seq, MAX_EVENTS_PER_BATCH)
+    known, text, bodies = connection.execute(_SELECT_BATCH, (number,)).fetchone() or ("[]", "[]", b"")
+    all_lanes = [*orjson.loads(known), tuple(ledger_key)]
+    places = orjson.loads(text)
+    places += [None] * (place + 1 - len(places))
+    places[place] = tuple(
+        event._replace(ledger_key=len(all_lanes) - 1, body_start=len(bodies), body_length=len(body))
+    )
+    waiting = len(places) - places.count(None)
+    connection.execute(
+        _REPLACE_BATCH, (number, waiting, dump_json(all_lanes), dump_json(places), bodies + body)
+    )
+
+
+def to_queued(seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes) -> QueuedEvent:
+    """An arrival as it was offered."""
+    arrival = ReceivedEvent(
+        workspace_id=ledger_key.workspace,
+        key_id=ledger_key.key,
+        channel=IngestEndpoint(ledger_key.channel),
+        event_id=event.event_id,
+        claimed=event.has_claim,
+        received_at=from_microseconds(event.received_at),
+        body=body,
+        user_agent=event.user_agent,
+        address=event.address,
+        headers=event.headers,
+    )
+    return QueuedEvent(seq, arrival)
+
+
+@lru_cache(maxsize=4096)
+def parse_uuid(text: str) -> UUID:
+    """A uuid from its text; the same few come again and again."""
+    return UUID(text)
+
+
+def to_microseconds(moment: datetime) -> int:
+    """An aware instant as microseconds since 1970, exactly."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(value: int) -> datetime:
+    """Microseconds since 1970 as an aware UTC instant."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def hour_number(moment: datetime) -> int:
+    """The UTC hour an aware instant lies in, counted since 1970."""
+    return to_microseconds(moment) // HOUR_MICROSECONDS
+
+
+def first_full_hour(moment: datetime) -> int:
+    """The first UTC hour that does not start before an aware instant, counted since 1970."""
+    return -(-to_microseconds(moment) // HOUR_MICROSECONDS)
+
+
+def hour_start(hour: int) -> datetime:
+    """The aware UTC instant an hour starts."""
+    return from_microseconds(hour * HOUR_MICROSECONDS)

@@ -1,0 +1,35 @@
+"""What an order consists of, and what of it came back, as events list items."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from service_core.plugin import MessageFields
+
+
+def order_items(order: MessageFields) -> Sequence[dict[str, Any]]:
+    """The items of an order at their prices before discounts."""
+    lines = order.objects("line_items")
+    return _drop_unknown(
+        {**_item_ids(line), "price": line.text("price"), "quantity": _quantity(line)} for line in lines
+    )
+
+
+def refund_items(refund: MessageFields) -> Sequence[dict[str, Any]]:
+    """The items that are given back, put on the shelf again or not."""
+    lines = refund.objects("refund_line_items")
+    return _drop_unknown(
+        {**_item_ids(line.object("line_item")), "quantity": _quantity(line)} for line in lines
+    )
+
+
+def _item_ids(line: MessageFields) -> dict[str, Any]:
+    return {name: line.text(name) for name in ("sku", "variant_id", "product_id")}
+
+
+def _quantity(line: MessageFields) -> int | None:
+    quantity = line.number("quantity")
+    return None if quantity is None else int(quantity)
+
+
+def _drop_unknown(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in item.items() if value is not None} for item in items]

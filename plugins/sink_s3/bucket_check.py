@@ -1,0 +1,68 @@
+"""Whether a bucket can be reached, found out by reading an object that is not there: nothing is written."""
+
+import re
+from datetime import timedelta
+from typing import Any, Final
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError
+from obstore.store import S3Store
+
+from plugins.sink_s3.settings import S3Settings
+from service_core.plugin import StartupError
+
+TIMEOUT: Final = timedelta(seconds=5)
+"""How long the store may take to answer."""
+
+_ERROR_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
+_NO_BUCKET: Final = "NoSuchBucket"
+_ACCESS_DENIED: Final = "AccessDenied"
+"""Also said of an object that is not there, to whoever may not list the bucket: no mistake can be seen in it."""
+
+
+async def check_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
+    """Ask the store for an object that is not there.
+
+    Args:
+        settings: the bucket.
+        options: of the client, as the sink has them.
+
+    Raises:
+        StartupError: it does not answer, or knows neither the bucket nor the key.
+    """
+    client = {**options["client_options"], "timeout": TIMEOUT, "connect_timeout": TIMEOUT}
+    asked = S3Store(
+        settings.bucket,
+        **{**options, "client_options": client},
+        retry_config={"max_retries": 0, "retry_timeout": TIMEOUT},
+    )
+    try:
+        await obstore.get_async(asked, "touchpoint-check")
+    except FileNotFoundError as fault:
+        if _find_error_code(fault) == _NO_BUCKET:
+            raise _startup_error(settings, _NO_BUCKET) from None
+    except PermissionDeniedError as fault:
+        if (code := _find_error_code(fault)) != _ACCESS_DENIED:
+            raise _startup_error(settings, code or _error_text(fault)) from None
+    except BaseError as fault:
+        raise _startup_error(settings, _find_error_code(fault) or _error_text(fault)) from None
+
+
+def _find_error_code(fault: Exception) -> str | None:
+    """What the store calls the mistake, if it says."""
+    said = _ERROR_CODE.search(str(fault))
+    return said and said[1]
+
+
+def _error_text(fault: Exception) -> str:
+    """What the client says, without its notes for developers."""
+    first = str(fault).partition("\n")[0].strip()
+    return first.removeprefix("Generic S3 error: ")
+
+
+def _startup_error(settings: S3Settings, reason: str) -> StartupError:
+    given = "key and secret in the URL" if settings.user else "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    return StartupError(
+        f"The bucket {settings.bucket} of exports.sink cannot be used: {reason}. See that it exists, and that region, "
+        f"endpoint, {given} are right."
+    )

@@ -1,0 +1,61 @@
+"""Which requests that are performed once some process of this machine is at work on."""
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from service_core.plugin import RequestInProgress
+
+_SET_LOCK_COMMAND: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
+"""Locks of an open file, of Linux; they end with the process that holds them, however it ends."""
+_FLOCK_FORMAT: Final = "hhqqi"
+"""``struct flock``: kind, origin, first byte, bytes, process."""
+
+
+class RequestLocks:
+    """One byte of a file per ticket, locked while its request is under way; the file stays empty.
+
+    Where the system has no such locks, processes wait for each other's transactions instead.
+
+    Args:
+        file: beside the database.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "rb+", buffering=0)
+
+    @contextmanager
+    def acquire(self, idempotency_digest: str | None) -> Iterator[None]:
+        """Work on a ticket, a digest in hex.
+
+        Raises:
+            Busy: another process holds it.
+        """
+        if idempotency_digest is None or _SET_LOCK_COMMAND is None:
+            yield
+            return
+        try:
+            self._set(_SET_LOCK_COMMAND, fcntl.F_WRLCK, idempotency_digest)
+        except BlockingIOError:
+            raise RequestInProgress from None
+        try:
+            yield
+        finally:
+            if not self._file.closed:
+                self._set(_SET_LOCK_COMMAND, fcntl.F_UNLCK, idempotency_digest)
+
+    def close(self) -> None:
+        """Let go of the file, and of every ticket."""
+        self._file.close()
+
+    def _set(self, command: int, kind: int, ticket: str) -> None:
+        fcntl.fcntl(self._file, command, struct.pack(_FLOCK_FORMAT, kind, os.SEEK_SET, lock_id(ticket), 1, 0))
+
+
+def lock_id(digest: str) -> int:
+    """A ticket as a number of 62 bits, which is what locks are named by."""
+    return int(digest[:16], 16) >> 2

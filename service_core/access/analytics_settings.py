@@ -1,0 +1,99 @@
+"""Rules behind the numbers that a workspace may replace by its own (semantics 7.2, 9, 10.1)."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from service_core.kernel.errors import BadRequest
+
+MAX_CUSTOM_CHANNELS: Final = 50
+MAX_CONVERSION_EVENTS: Final = 100
+MAX_WINDOW_DAYS: Final = 365
+"""Days before a conversion in which a touch counts."""
+
+_CHANNEL_ID_PATTERN: Final = re.compile(r"custom:[a-z0-9][a-z0-9_-]{0,39}")
+_MAX_WILDCARDS: Final = 3
+_MAX_TEXT_LENGTH: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class CustomChannel:
+    """A channel of the workspace's own. Everything it names must hold for a visit.
+
+    Attributes:
+        id: what answers show; it starts with ``custom:``.
+        source, medium, campaign: the value, without case; ``*`` stands for any characters.
+    """
+
+    id: str
+    source: str | None = None
+    medium: str | None = None
+    campaign: str | None = None
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """What it names."""
+        named = {"source": self.source, "medium": self.medium, "campaign": self.campaign}
+        return {name: text for name, text in named.items() if text}
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticsSettings:
+    """What a workspace has made its own; None, and no channel, keep the rule of the house.
+
+    Attributes:
+        conversions: names of the events that convert, in place of the usual ones.
+        any_revenue: whether every event with revenue converts, too.
+        channels: tested in this order before those of the house. They are applied when an event
+            comes in, so they hold from then on.
+        model: id of the attribution model used where a request names none.
+        window_days: the window used where a request names none.
+    """
+
+    conversions: frozenset[str] | None = None
+    any_revenue: bool = True
+    channels: tuple[CustomChannel, ...] = ()
+    model: str | None = None
+    window_days: int | None = None
+
+
+def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSettings:
+    """The same rules, when they can be followed.
+
+    Raises:
+        BadRequest: no name or too many, an id that is not ``custom:``, a channel without a condition.
+    """
+    if settings.conversions is not None:
+        _validate_event_names(settings.conversions)
+    if len(settings.channels) > MAX_CUSTOM_CHANNELS:
+        raise _invalid_parameter_error("channels", f"At most {MAX_CUSTOM_CHANNELS} channels")
+    for channel in settings.channels:
+        _validate_channel(channel)
+    if settings.window_days is not None and not 1 <= settings.window_days <= MAX_WINDOW_DAYS:
+        raise _invalid_parameter_error("window_days", f"A window has 1 to {MAX_WINDOW_DAYS} days")
+    return settings
+
+
+def _validate_event_names(names: frozenset[str]) -> None:
+    if len(names) > MAX_CONVERSION_EVENTS or not all(0 < len(name) <= _MAX_TEXT_LENGTH for name in names):
+        raise _invalid_parameter_error(
+            "conversions", f"At most {MAX_CONVERSION_EVENTS} event names, none of them empty"
+        )
+
+
+def _validate_channel(channel: CustomChannel) -> None:
+    if not _CHANNEL_ID_PATTERN.fullmatch(channel.id):
+        raise _invalid_parameter_error(
+            "channels", f"{channel.id!r} is no id of an own channel, such as custom:newsletter"
+        )
+    if not channel.conditions:
+        raise _invalid_parameter_error("channels", f"{channel.id} names no source, medium or campaign")
+    for name, text in channel.conditions.items():
+        if len(text) > _MAX_TEXT_LENGTH or text.count("*") > _MAX_WILDCARDS:
+            raise _invalid_parameter_error(
+                "channels", f"{channel.id}: {name} has more than {_MAX_WILDCARDS} stars, or is too long"
+            )
+
+
+def _invalid_parameter_error(field: str, message: str) -> BadRequest:
+    return BadRequest(message, "invalid_parameter", field=field)

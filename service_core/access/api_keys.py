@@ -1,0 +1,293 @@
+"""Making and ending credentials: secrets exist in clear only in the values returned here (contract 2.11)."""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
+from service_core.access.models import Credential, CredentialKind, Workspace
+from service_core.access.ports import CredentialStore
+from service_core.access.scopes import AGENT_SCOPES
+from service_core.kernel.errors import BadRequest, NotFound
+from service_core.kernel.ids import (
+    key_hint,
+    new_agent_token,
+    new_id,
+    new_public_id,
+    new_write_key,
+    sha256_hex,
+)
+from service_core.kernel.operations import Scope
+
+DEFAULT_RATE_LIMIT: Final = 100
+INGEST_RATE_LIMIT: Final = 1000
+CURRENCY_CODE_LENGTH: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class KeyWithSecret:
+    """A new credential and its secret, which is shown once and never kept."""
+
+    credential: Credential
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedWorkspace:
+    """A new workspace with its two keys."""
+
+    workspace: Workspace
+    write_key: KeyWithSecret
+    agent_key: KeyWithSecret
+
+
+async def create_workspace_with_keys(
+    directory: CredentialStore,
+    now: datetime,
+    *,
+    name: str,
+    timezone: str = "UTC",
+    currency: str = "USD",
+    domain: str | None = None,
+    plan: str = UNLIMITED_PLAN.id,
+) -> CreatedWorkspace:
+    """Create a workspace with its write key and its Agent key.
+
+    Args:
+        directory: where it is kept.
+        now: the present, aware UTC.
+        name: shown to people.
+        timezone: IANA zone whose days the workspace counts in.
+        currency: ISO 4217 code its money is told in.
+        domain: the main site, if there is one.
+        plan: id of a plan.
+
+    Raises:
+        BadRequest: a blank name, an unknown zone, currency form or plan.
+    """
+    workspace = build_workspace(
+        now, name=name, timezone=timezone, currency=currency, domain=domain, plan=plan
+    )
+    await directory.create_workspace(workspace)
+    return CreatedWorkspace(
+        workspace,
+        write_key=await create_workspace_key(directory, workspace, CredentialKind.WRITE, now),
+        agent_key=await create_workspace_key(directory, workspace, CredentialKind.AGENT, now),
+    )
+
+
+def build_workspace(
+    now: datetime,
+    *,
+    name: str,
+    timezone: str = "UTC",
+    currency: str = "USD",
+    domain: str | None = None,
+    plan: str = UNLIMITED_PLAN.id,
+) -> Workspace:
+    """A workspace that is not kept yet; the arguments are those of `create_workspace_with_keys`.
+
+    Raises:
+        BadRequest: a blank name, an unknown zone, currency form or plan.
+    """
+    return Workspace(
+        id=new_id(),
+        public_id=new_public_id(),
+        name=validate_name(name),
+        domain=domain,
+        timezone=validate_time_zone(timezone),
+        currency=_validate_currency(currency),
+        plan=validate_plan_id(plan),
+        active=True,
+        created_at=now,
+        secret=secrets.token_bytes(32),
+    )
+
+
+async def create_named_key(
+    directory: CredentialStore,
+    workspace: Workspace,
+    now: datetime,
+    *,
+    name: str,
+    scopes: Iterable[Scope] = (Scope.READ,),
+    rate_limit: int = DEFAULT_RATE_LIMIT,
+) -> KeyWithSecret:
+    """Create a named key.
+
+    Args:
+        directory: where it is kept.
+        workspace: the one it opens.
+        now: the present, aware UTC.
+        name: shown to people and in the audit.
+        scopes: what it may do; at least one.
+        rate_limit: requests per 60 seconds, clamped to the cap of the workspace's plan.
+
+    Raises:
+        BadRequest: a blank name, or no scope.
+    """
+    minted = build_named_key(workspace, now, name=name, scopes=scopes, rate_limit=rate_limit)
+    await directory.save_credential(minted.credential, sha256_hex(minted.secret))
+    return minted
+
+
+def build_named_key(
+    workspace: Workspace,
+    now: datetime,
+    *,
+    name: str,
+    scopes: Iterable[Scope] = (Scope.READ,),
+    rate_limit: int = DEFAULT_RATE_LIMIT,
+) -> KeyWithSecret:
+    """A named key that is not kept yet; the arguments are those of `create_named_key`.
+
+    Raises:
+        BadRequest: a blank name, or no scope.
+    """
+    allowed = frozenset(scopes)
+    if not allowed:
+        raise BadRequest("A key needs at least one scope", "missing_field", field="scopes")
+    limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(rate_limit)
+    kind = CredentialKind.NAMED
+    return _build_key_with_secret(
+        workspace,
+        new_agent_token(),
+        now,
+        kind=kind,
+        name=validate_name(name),
+        scopes=allowed,
+        rate_limit=limit,
+    )
+
+
+async def create_workspace_key(
+    directory: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
+) -> KeyWithSecret:
+    """Create the Agent key or the write key of a workspace."""
+    minted = build_workspace_key(workspace, kind, now)
+    await directory.save_credential(minted.credential, sha256_hex(minted.secret))
+    return minted
+
+
+def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetime) -> KeyWithSecret:
+    """An Agent key or write key that is not kept yet."""
+    if kind is CredentialKind.WRITE:
+        secret, name, scopes, limit = new_write_key(), "Write key", frozenset[Scope](), INGEST_RATE_LIMIT
+    else:
+        secret, name, scopes, limit = new_agent_token(), "Agent key", AGENT_SCOPES, DEFAULT_RATE_LIMIT
+    return _build_key_with_secret(
+        workspace, secret, now, kind=kind, name=name, scopes=scopes, rate_limit=limit
+    )
+
+
+async def regenerate_workspace_key(
+    directory: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
+) -> KeyWithSecret:
+    """Replace the Agent key or the write key: the old value ends first, so there is no overlap."""
+    for credential in await directory.list_keys(workspace.id):
+        if credential.kind is kind and credential.revoked_at is None:
+            await directory.save_credential(replace(credential, revoked_at=now))
+    return await create_workspace_key(directory, workspace, kind, now)
+
+
+async def revoke_key(
+    directory: CredentialStore, workspace: Workspace, key_id: UUID, now: datetime
+) -> Credential:
+    """End a key at once, in every process; revoking twice changes nothing.
+
+    Raises:
+        NotFound: the workspace has no such key.
+    """
+    for credential in await directory.list_keys(workspace.id):
+        if credential.id == key_id:
+            if credential.revoked_at is not None:
+                return credential
+            ended = replace(credential, revoked_at=now)
+            await directory.save_credential(ended)
+            return ended
+    raise NotFound
+
+
+def _build_key_with_secret(
+    workspace: Workspace,
+    secret: str,
+    now: datetime,
+    *,
+    kind: CredentialKind,
+    name: str,
+    scopes: frozenset[Scope],
+    rate_limit: int,
+) -> KeyWithSecret:
+    credential = Credential(
+        id=new_id(),
+        workspace_id=workspace.id,
+        kind=kind,
+        name=name,
+        scopes=scopes,
+        rate_limit=rate_limit,
+        hint=key_hint(secret),
+        created_at=now,
+    )
+    return KeyWithSecret(credential, secret)
+
+
+def validate_name(name: str) -> str:
+    """A name without space around it.
+
+    Raises:
+        BadRequest: nothing is left.
+    """
+    trimmed = name.strip()
+    if not trimmed:
+        raise BadRequest("A name may not be blank", "invalid_parameter", field="name")
+    return trimmed
+
+
+def validate_time_zone(name: str) -> str:
+    """The name of a time zone.
+
+    Raises:
+        BadRequest: it is unknown.
+    """
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise BadRequest(
+            f"Unknown time zone {name}",
+            "invalid_parameter",
+            field="timezone",
+            hint="Use an IANA name such as Europe/Berlin.",
+        ) from None
+    return name
+
+
+def _validate_currency(code: str) -> str:
+    upper = code.upper()
+    if len(upper) != CURRENCY_CODE_LENGTH or not (upper.isascii() and upper.isalpha()):
+        raise BadRequest(
+            f"Unknown currency {code}",
+            "invalid_parameter",
+            field="currency",
+            hint="Use a three-letter code such as EUR.",
+        )
+    return upper
+
+
+def validate_plan_id(plan: str) -> str:
+    """The id of a plan.
+
+    Raises:
+        BadRequest: it is unknown.
+    """
+    if plan not in BILLING_PLANS:
+        raise BadRequest(
+            f"Unknown plan {plan}",
+            "invalid_parameter",
+            field="plan",
+            hint=f"Plans: {', '.join(BILLING_PLANS)}.",
+        )
+    return plan

@@ -1,0 +1,40 @@
+"""What each plan allows, as data (semantics 21.3, contract 7.3). Limits on events and postbacks are soft."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class BillingPlan:
+    """Limits of a billing period and the highest request limit one key may have; None is no limit."""
+
+    id: str
+    events_limit: int | None
+    postbacks_limit: int | None
+    max_key_rate_limit: int | None
+
+    def clamp_rate_limit(self, rate_limit: int) -> int:
+        """A key's requests per 60 seconds under this plan: at least 1, at most the cap."""
+        least = max(1, rate_limit)
+        return least if self.max_key_rate_limit is None else min(least, self.max_key_rate_limit)
+
+
+UNLIMITED_PLAN: Final = BillingPlan("unlimited", None, None, None)
+"""The plan of a self-hosted workspace."""
+
+BILLING_PLANS: Final[Mapping[str, BillingPlan]] = MappingProxyType(
+    {
+        plan.id: plan
+        for plan in (
+            BillingPlan("starter", 250_000, 25_000, 100),
+            BillingPlan("growth", 1_500_000, 125_000, 300),
+            BillingPlan("scale", 5_000_000, 500_000, 600),
+            BillingPlan("performance", 15_000_000, 1_500_000, 1_000),
+            BillingPlan("enterprise", None, None, 1_000),
+            UNLIMITED_PLAN,
+        )
+    }
+)
+"""Every plan by its id."""

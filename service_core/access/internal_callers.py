@@ -1,0 +1,66 @@
+"""Whoever is signed in to the web application, as a caller like any other."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from service_core.access.api_keys import DEFAULT_RATE_LIMIT
+from service_core.access.members.models import Account, Member
+from service_core.access.models import (
+    ActingUser,
+    Caller,
+    Credential,
+    CredentialKind,
+    OAuthGrant,
+    RequestInterface,
+    Workspace,
+)
+from service_core.access.roles import Role
+from service_core.kernel.operations import Scope
+
+_MEMBER_SCOPES: Final = frozenset({Scope.READ, Scope.WRITE_REPORTS})
+_MANAGER_SCOPES: Final = _MEMBER_SCOPES | {Scope.WRITE_RULES, Scope.WRITE_LINKS}
+
+DASHBOARD_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
+    {
+        Role.OWNER: _MANAGER_SCOPES,
+        Role.ADMIN: _MANAGER_SCOPES,
+        Role.MEMBER: _MEMBER_SCOPES,
+        Role.VIEWER: frozenset({Scope.READ}),
+    }
+)
+"""Role -> what it may do in the web application (semantics 21)."""
+
+
+def dashboard_caller(account: Account, member: Member, workspace: Workspace, now: datetime) -> Caller:
+    """The caller behind a page: the person, without a program in between.
+
+    Args:
+        account: who is signed in.
+        member: that account's membership in ``workspace``.
+        workspace: the one the page is about.
+        now: the present.
+    """
+    scopes = DASHBOARD_SCOPES[member.role]
+    grant = OAuthGrant(
+        id=account.id,
+        account_id=account.id,
+        client_id="",
+        client_name="",
+        workspace_id=workspace.id,
+        scopes=scopes,
+        created_at=member.created_at,
+    )
+    credential = Credential(
+        id=account.id,
+        workspace_id=workspace.id,
+        kind=CredentialKind.OAUTH,
+        name=account.email,
+        scopes=scopes,
+        rate_limit=DEFAULT_RATE_LIMIT,
+        hint="",
+        created_at=member.created_at,
+    )
+    delegate = ActingUser(grant, account.email, member.role)
+    return Caller(workspace, credential, now, RequestInterface.DASHBOARD, acting_user=delegate)

@@ -1,0 +1,126 @@
+"""What people do with the keys of their workspace in the web application (contract 7.3, semantics 21)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
+
+from service_core.access.api_keys import (
+    KeyWithSecret,
+    create_named_key,
+    regenerate_workspace_key,
+    revoke_key,
+    validate_name,
+)
+from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
+from service_core.access.members.models import Member
+from service_core.access.models import Credential, CredentialKind, Workspace
+from service_core.access.ports import CredentialStore
+from service_core.access.roles import Permission, require_can_grant, require_permission
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import BadRequest, NotFound
+from service_core.kernel.operations import Scope
+
+MAX_KEY_NAME_LENGTH: Final = 200
+
+
+class KeyManagement:
+    """Lists and changes keys for a member; every change is in force with the next request everywhere.
+
+    Args:
+        directory: where keys are kept.
+        clock: gives the present.
+    """
+
+    def __init__(self, directory: CredentialStore, clock: Clock) -> None:
+        self._directory = directory
+        self._clock = clock
+
+    async def list_keys(self, workspace: Workspace, member: Member) -> list[Credential]:
+        """Live keys: the write key and the Agent key, then named keys, oldest first.
+
+        Raises:
+            Forbidden: ``role_required``.
+        """
+        require_permission(member.role, Permission.MANAGE)
+        live = [key for key in await self._directory.list_keys(workspace.id) if key.revoked_at is None]
+        order = [CredentialKind.WRITE, CredentialKind.AGENT, CredentialKind.NAMED]
+        return sorted(live, key=lambda key: order.index(key.kind))
+
+    async def create_key(
+        self, workspace: Workspace, member: Member, name: str, scopes: Iterable[Scope]
+    ) -> KeyWithSecret:
+        """Make a named key.
+
+        Raises:
+            Forbidden: ``role_required``, ``owner_required`` for a write scope.
+            BadRequest: a blank or long name, no scope.
+        """
+        wanted = frozenset(scopes)
+        require_can_grant(member.role, wanted)
+        return await create_named_key(
+            self._directory, workspace, self._clock(), name=_validate_key_name(name), scopes=wanted
+        )
+
+    async def rename_key(self, workspace: Workspace, member: Member, key_id: UUID, name: str) -> None:
+        """Give a named key another name.
+
+        Raises:
+            Forbidden: ``role_required``.
+            NotFound: the workspace has no such live named key.
+            BadRequest: a blank or long name.
+        """
+        require_permission(member.role, Permission.MANAGE)
+        key = await self._find_named_key(workspace, key_id)
+        await self._directory.save_credential(replace(key, name=_validate_key_name(name)))
+
+    async def set_rate_limit(
+        self, workspace: Workspace, member: Member, key_id: UUID, rate_limit: int
+    ) -> None:
+        """Set the requests per 60 seconds of a named key, at most those of the plan.
+
+        Raises:
+            Forbidden: ``owner_required``.
+            NotFound: the workspace has no such live named key.
+        """
+        require_permission(member.role, Permission.GRANT_WRITES)
+        key = await self._find_named_key(workspace, key_id)
+        allowed = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(rate_limit)
+        await self._directory.save_credential(replace(key, rate_limit=allowed))
+
+    async def revoke_named_key(self, workspace: Workspace, member: Member, key_id: UUID) -> None:
+        """End a named key at once.
+
+        Raises:
+            Forbidden: ``role_required``.
+            NotFound: the workspace has no such live named key.
+        """
+        require_permission(member.role, Permission.MANAGE)
+        key = await self._find_named_key(workspace, key_id)
+        await revoke_key(self._directory, workspace, key.id, self._clock())
+
+    async def regenerate_key(
+        self, workspace: Workspace, member: Member, kind: CredentialKind
+    ) -> KeyWithSecret:
+        """Replace the Agent key or the write key; the old value ends at once.
+
+        Raises:
+            Forbidden: ``role_required``.
+        """
+        require_permission(member.role, Permission.MANAGE)
+        return await regenerate_workspace_key(self._directory, workspace, kind, self._clock())
+
+    async def _find_named_key(self, workspace: Workspace, key_id: UUID) -> Credential:
+        for key in await self._directory.list_keys(workspace.id):
+            if key.id == key_id and key.kind is CredentialKind.NAMED and key.revoked_at is None:
+                return key
+        raise NotFound
+
+
+def _validate_key_name(name: str) -> str:
+    trimmed = validate_name(name)
+    if len(trimmed) > MAX_KEY_NAME_LENGTH:
+        raise BadRequest(
+            f"A name has at most {MAX_KEY_NAME_LENGTH} characters", "invalid_parameter", field="name"
+        )
+    return trimmed

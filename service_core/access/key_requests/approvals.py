@@ -1,0 +1,139 @@
+"""What a person sees of a request, and the decision (contract 7.2, S13, S14)."""
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
+from service_core.access.key_requests.models import KeyRequest, RequestStatus
+from service_core.access.key_requests.ports import KeyRequests
+from service_core.access.members.models import Member
+from service_core.access.members.ports import Members
+from service_core.access.models import Workspace
+from service_core.access.roles import (
+    GRANTABLE_KEY_SCOPES,
+    ROLE_PERMISSIONS,
+    Permission,
+    require_can_grant,
+    require_permission,
+)
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import Conflict, NotFound
+from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, sha256_hex
+
+
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """What the approval page shows.
+
+    Attributes:
+        status: where the request stands now; only a pending one can be decided.
+        may_approve: the role of the viewer suffices for every scope asked for.
+        may_deny: the viewer may decide at all.
+        may_limit: the viewer may choose the key's requests per 60 seconds.
+    """
+
+    request: KeyRequest
+    workspace: Workspace
+    status: RequestStatus
+    may_approve: bool
+    may_deny: bool
+    may_limit: bool
+
+
+class Approvals:
+    """Shows and decides requests for whoever is signed in.
+
+    Args:
+        requests: where requests are kept.
+        members: who may decide.
+        workspaces: finds the workspace of a request.
+        clock: gives the present.
+    """
+
+    def __init__(
+        self, requests: KeyRequests, members: Members, workspaces: WorkspaceCache, clock: Clock
+    ) -> None:
+        self._requests = requests
+        self._members = members
+        self._workspaces = workspaces
+        self._clock = clock
+
+    async def view_request(self, token: str, account_id: UUID) -> RequestView:
+        """What stands behind an approval link.
+
+        Raises:
+            NotFound: no such link, or the account does not belong to its workspace.
+        """
+        request, workspace, member = await self._load_request(token, account_id)
+        deny = Permission.MANAGE in ROLE_PERMISSIONS[member.role]
+        return RequestView(
+            request,
+            workspace,
+            request.status_at(self._clock()),
+            may_approve=deny and request.scopes <= GRANTABLE_KEY_SCOPES[member.role],
+            may_deny=deny,
+            may_limit=Permission.GRANT_WRITES in ROLE_PERMISSIONS[member.role],
+        )
+
+    async def decide_request(
+        self, token: str, account_id: UUID, *, approve: bool, rate_limit: int | None = None
+    ) -> KeyRequest:
+        """Approve or deny; the link is used up by the first decision, and by nothing else.
+
+        Args:
+            token: of the approval link.
+            account_id: who decides.
+            approve: or deny.
+            rate_limit: requests per 60 seconds of the key; an owner alone may choose it.
+
+        Raises:
+            NotFound: no such link, or the account does not belong to its workspace.
+            Forbidden: ``role_required``, or ``owner_required`` for a write scope or a limit; the
+                link can still be used.
+            Conflict: it was decided before, or has expired.
+        """
+        request, workspace, member = await self._load_request(token, account_id)
+        require_can_grant(member.role, request.scopes if approve else ())
+        if rate_limit is not None:
+            require_permission(member.role, Permission.GRANT_WRITES)
+        limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(
+            rate_limit or request.rate_limit
+        )
+        return await save_decision(
+            self._requests, request, self._clock, approve=approve, decided_by=account_id, limit=limit
+        )
+
+    async def _load_request(self, token: str, account_id: UUID) -> tuple[KeyRequest, Workspace, Member]:
+        if not ONE_TIME_TOKEN_PATTERN.fullmatch(token):
+            raise NotFound
+        request = await self._requests.find_key_request_by_link(sha256_hex(token))
+        if request is None or request.workspace_id is None:
+            raise NotFound
+        workspace = await self._workspaces.find_by_id(request.workspace_id)
+        member = await self._members.get_member(request.workspace_id, account_id)
+        if workspace is None or member is None:
+            raise NotFound
+        return request, workspace, member
+
+
+async def save_decision(
+    requests: KeyRequests,
+    request: KeyRequest,
+    clock: Clock,
+    *,
+    approve: bool,
+    decided_by: UUID | None,
+    limit: int,
+) -> KeyRequest:
+    """Write a decision whose maker has been checked.
+
+    Raises:
+        Conflict: it was decided before, or has expired.
+    """
+    now = clock()
+    status = RequestStatus.APPROVED if approve else RequestStatus.DENIED
+    changed = replace(request, status=status, decided_at=now, decided_by=decided_by, rate_limit=limit)
+    if request.status_at(now) is not RequestStatus.PENDING or not await requests.save_key_decision(changed):
+        raise Conflict("This request was decided before, or has expired", "resource_changed")
+    return changed

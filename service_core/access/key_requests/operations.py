@@ -1,0 +1,248 @@
+"""``POST /keys``, ``POST /keys/requests`` and its poll (contract 7.2, 7.3)."""
+
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.access.api_keys import DEFAULT_RATE_LIMIT, create_named_key
+from service_core.access.key_requests.create import KeyRequestInput, create_key_request, poll_key_request
+from service_core.access.key_requests.models import KeyRequest, RequestStatus
+from service_core.access.key_requests.ports import KeyRequests
+from service_core.access.models import Caller, SignupCaller
+from service_core.access.ports import CredentialStore
+from service_core.access.public_urls import PublicUrls
+from service_core.access.roles import Permission, require_can_grant, require_permission
+from service_core.access.scopes import parse_scopes
+from service_core.access.text_types import SingleLineName, SingleLineText
+from service_core.kernel.errors import BadRequest, Forbidden, NotFound
+from service_core.kernel.operations import (
+    ANY_SCOPE,
+    CredentialRequirement,
+    HandlerResponse,
+    RateLimitClass,
+    Scope,
+    operation,
+)
+from service_core.kernel.schemas import BodyModel, ResponseModel
+
+POLL_SECONDS: Final = 5
+
+
+class CreateKeyRequestBody(BodyModel):
+    """The key a program asks a person for."""
+
+    name: SingleLineName = Field(description="Name of the key.")
+    scopes: list[str] = Field(description="What it may do; the approval is the grant.")
+    reason: SingleLineText | None = Field(None, description="Why, for the person who decides.")
+    client_name: SingleLineName | None = Field(None, description="What the program calls itself.")
+
+
+class KeyRequestResponse(ResponseModel):
+    """A request that waits for a person."""
+
+    request_id: UUID
+    status: RequestStatus
+    name: str
+    scopes: list[str]
+    approval_url: str
+    poll_url: str
+    expires_at: datetime
+    poll_interval_seconds: int
+
+
+class KeyRequestStatusResponse(ResponseModel):
+    """Where a request stands; the key is there once."""
+
+    request_id: UUID
+    status: RequestStatus
+    name: str
+    scopes: list[str]
+    expires_at: datetime
+    decided_at: datetime | None
+
+
+class CollectedKeyResponse(KeyRequestStatusResponse):
+    """The first answer after an approval."""
+
+    key: str
+    key_id: UUID
+    key_hint: str
+
+
+class KeyRequestPath(BodyModel):
+    """Path parameters."""
+
+    request_id: UUID = Field(alias="requestId")
+
+
+class CreateKeyBody(BodyModel):
+    """The key an access token is exchanged for."""
+
+    name: SingleLineName = Field(description="Name of the key.")
+    scopes: list[str] = Field(description="What it may do: at most what the token may.")
+    rate_limit: int | None = Field(
+        None,
+        description="Requests per 60 seconds, at most the cap of the plan; an owner alone may choose it.",
+    )
+
+
+class CreatedKeyResponse(ResponseModel):
+    """A new key; its value is shown this once."""
+
+    id: UUID
+    key: str
+    key_hint: str
+    name: str
+    scopes: list[str]
+    rate_limit: int
+    created_at: datetime
+
+
+@operation(
+    "POST /keys/requests",
+    scope=ANY_SCOPE,
+    credential=CredentialRequirement.KEY_OR_OAUTH,
+    rate_limit=RateLimitClass.KEY_CREATION,
+    tag="keys",
+    statuses=(202,),
+    idempotent=True,
+)
+async def request_key(
+    body: CreateKeyRequestBody, *, caller: Caller, requests: KeyRequests, places: PublicUrls
+) -> HandlerResponse[KeyRequestResponse]:
+    """Ask an owner or admin for a key.
+
+    The approval page shows who asks, the workspace and each scope. Its link works once, for 24 hours.
+    """
+    filing = KeyRequestInput(
+        filer=caller.credential.id,
+        requester=_describe_requester(caller),
+        name=body.name,
+        scopes=_parse_required_scopes(body.scopes),
+        reason=body.reason or None,
+        client_name=body.client_name,
+    )
+    filed = await create_key_request(
+        requests, caller.workspace, filing, caller.now, idempotency=caller.idempotency
+    )
+    request = filed.request
+    answer = KeyRequestResponse(
+        request_id=request.id,
+        status=RequestStatus.PENDING,
+        name=request.name,
+        scopes=_scope_names(request.scopes),
+        approval_url=places.approval_url(filed.token),
+        poll_url=places.poll_url("keys/requests", request.id),
+        expires_at=request.expires_at,
+        poll_interval_seconds=POLL_SECONDS,
+    )
+    return HandlerResponse(answer, 202, {"Idempotent-Replay": "true"} if filed.replayed else {})
+
+
+@operation(
+    "GET /keys/requests/{requestId}",
+    scope=ANY_SCOPE,
+    credential=CredentialRequirement.KEY_REQUESTER,
+    rate_limit=RateLimitClass.POLL,
+    tag="keys",
+)
+async def get_key_request(
+    path: KeyRequestPath, *, caller: Caller | SignupCaller, requests: KeyRequests
+) -> CollectedKeyResponse | KeyRequestStatusResponse:
+    """Follow a request with the credential that filed it.
+
+    The first answer after the approval makes the key and holds it; no later one does. An answer that
+    was lost cannot be repeated: revoke the key and ask again.
+    """
+    filer = caller.signup_id if isinstance(caller, SignupCaller) else caller.credential.id
+    followed = await poll_key_request(requests, path.request_id, filer, caller.workspace, caller.now)
+    if followed is None:
+        raise NotFound
+    request, minted = followed
+    if minted is None:
+        return KeyRequestStatusResponse(**_status_fields(request, caller.now))
+    return CollectedKeyResponse(
+        **_status_fields(request, caller.now),
+        key=minted.secret,
+        key_id=minted.credential.id,
+        key_hint=minted.credential.hint,
+    )
+
+
+@operation(
+    "POST /keys",
+    scope=ANY_SCOPE,
+    credential=CredentialRequirement.OAUTH,
+    rate_limit=RateLimitClass.KEY_CREATION,
+    tag="keys",
+)
+async def create_key(
+    body: CreateKeyBody, *, caller: Caller, directory: CredentialStore
+) -> CreatedKeyResponse:
+    """Exchange an OAuth access token for a named key.
+
+    The key holds at most the scopes of the token. The person behind it has to be owner or admin, and
+    owner for a write scope or a limit of its own.
+    """
+    wanted = _parse_required_scopes(body.scopes)
+    for scope in Scope:
+        if scope in wanted - caller.credential.scopes:
+            raise Forbidden(
+                f"Missing scope {scope.value}", "insufficient_scope", extra={"required_scope": scope.value}
+            )
+    role = None if caller.acting_user is None else caller.acting_user.role
+    require_can_grant(role, wanted)
+    if body.rate_limit not in (None, DEFAULT_RATE_LIMIT):
+        require_permission(role, Permission.GRANT_WRITES)
+    minted = await create_named_key(
+        directory,
+        caller.workspace,
+        caller.now,
+        name=body.name,
+        scopes=wanted,
+        rate_limit=DEFAULT_RATE_LIMIT if body.rate_limit is None else body.rate_limit,
+    )
+    credential = minted.credential
+    return CreatedKeyResponse(
+        id=credential.id,
+        key=minted.secret,
+        key_hint=credential.hint,
+        name=credential.name,
+        scopes=_scope_names(credential.scopes),
+        rate_limit=credential.rate_limit,
+        created_at=credential.created_at,
+    )
+
+
+def _parse_required_scopes(names: list[str]) -> frozenset[Scope]:
+    scopes = parse_scopes(names)
+    if not scopes:
+        raise BadRequest("A key needs at least one scope", "missing_field", field="scopes")
+    return scopes
+
+
+def _scope_names(scopes: frozenset[Scope]) -> list[str]:
+    return [scope.value for scope in Scope if scope in scopes]
+
+
+def _describe_requester(caller: Caller) -> str:
+    """Who asks, as far as it has been checked."""
+    if caller.acting_user is not None:
+        return f"{caller.acting_user.email} through {caller.acting_user.grant.client_name}"
+    return f"{caller.credential.name} ({caller.credential.hint})"
+
+
+def _status_fields(request: KeyRequest, now: datetime) -> dict[str, Any]:
+    return {
+        "request_id": request.id,
+        "status": request.status_at(now),
+        "name": request.name,
+        "scopes": _scope_names(request.scopes),
+        "expires_at": request.expires_at,
+        "decided_at": request.decided_at,
+    }
+
+
+OPERATIONS = (request_key, get_key_request, create_key)

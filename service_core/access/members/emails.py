@@ -1,0 +1,50 @@
+"""Mail to people about their account: the link to choose a password, and a new passkey."""
+
+from datetime import datetime
+from typing import Final
+
+from service_core.access.email_sender import EmailMessage, EmailSender
+from service_core.access.members.models import PASSWORD_LINK_LIFETIME, Account, PasswordLink, Purpose
+from service_core.access.members.ports import Accounts
+from service_core.kernel.ids import new_token, sha256_hex
+
+PASSWORD_PAGE_PATH: Final = "password"  # noqa: S105 - a path
+INVITATION_PAGE_PATH: Final = "invitation"
+ACCOUNT_PAGE_PATH: Final = "account"
+
+
+async def send_password_link(
+    accounts: Accounts, mail: EmailSender, account: Account, *, web_url: str, now: datetime, reason: str
+) -> None:
+    """Mail a link to choose a password; it works once, for 24 hours.
+
+    Args:
+        accounts: where the digest of the link is kept.
+        mail: how it leaves.
+        account: whose password; its address is proved by the link.
+        web_url: address of the web application.
+        now: the present.
+        reason: first sentence of the mail.
+
+    Raises:
+        EmailSenderUnavailable: it was not sent.
+    """
+    token = new_token()
+    await accounts.save_password_link(
+        PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(token)
+    )
+    text = f"{reason}\n\nChoose a password within 24 hours:\n{web_url}/{PASSWORD_PAGE_PATH}?token={token}\n"
+    await mail.send(EmailMessage(account.email, "Choose your password", text))
+
+
+async def send_passkey_notice(mail: EmailSender, account: Account, *, web_url: str) -> None:
+    """Tell somebody of a new passkey, in case it was not they who added it.
+
+    Raises:
+        EmailSenderUnavailable: it was not sent.
+    """
+    text = (
+        "A passkey was added to your account. It signs in without your password.\n\n"
+        f"If it was not you, remove it and choose another password:\n{web_url}/{ACCOUNT_PAGE_PATH}\n"
+    )
+    await mail.send(EmailMessage(account.email, "A passkey was added to your account", text))

@@ -1,0 +1,186 @@
+"""People come in: by the command line, by an invitation, or back in by a mail after a lost password."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from service_core.access.email_addresses import normalize_email
+from service_core.access.email_sender import EmailSender
+from service_core.access.members.emails import send_password_link
+from service_core.access.members.invitations import accept_invitation
+from service_core.access.members.models import (
+    PASSWORD_LINK_LIFETIME,
+    Account,
+    Invitation,
+    Member,
+    PasswordLink,
+    Purpose,
+)
+from service_core.access.members.ports import Accounts, Invitations, Members
+from service_core.access.members.sign_in import NewSession, SignIn
+from service_core.access.models import Workspace
+from service_core.access.ports import RateLimiter, RateLimiterUnavailable
+from service_core.access.roles import Role
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import Conflict, NotFound
+from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_id, new_token, sha256_hex
+
+RESET_EMAILS_PER_ADDRESS: Final = 3
+RESET_EMAIL_WINDOW_SECONDS: Final = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class AddedMember:
+    """A member added by whoever runs the deployment.
+
+    Attributes:
+        token: of a link to choose a password, 24 hours; None for somebody who has one.
+    """
+
+    account: Account
+    member: Member
+    token: str | None = field(repr=False)
+
+
+async def add_member(
+    accounts: Accounts, members: Members, workspace: Workspace, *, email: str, role: Role, now: datetime
+) -> AddedMember:
+    """Give an address a role in a workspace, without an invitation; this is how the first owner comes.
+
+    Raises:
+        BadRequest: ``invalid_email``.
+        Conflict: the last owner would be gone.
+    """
+    address = normalize_email(email)
+    account = await accounts.find_account_by_email(address)
+    if account is None:
+        account = Account(new_id(), address, None, now)
+        await accounts.save_account(account)
+    member = Member(workspace.id, account.id, role, now)
+    if not await members.save_member(member):
+        raise Conflict("A workspace keeps at least one owner", "resource_changed")
+    token = None
+    if account.password is None:
+        token = new_token()
+        await accounts.save_password_link(
+            PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(token)
+        )
+    return AddedMember(account, member, token)
+
+
+async def send_password_reset(
+    accounts: Accounts, mail: EmailSender, limiter: RateLimiter, email: str, *, web_url: str, now: datetime
+) -> None:
+    """Mail a link to choose another password, if the address has an account; at most 3 an hour.
+
+    Nothing tells the caller whether there is one.
+
+    Raises:
+        EmailSenderUnavailable: it was not sent.
+    """
+    address = email.strip().lower()
+    try:
+        allowance = await limiter.consume(
+            f"password-mail:{sha256_hex(address)}", RESET_EMAILS_PER_ADDRESS, RESET_EMAIL_WINDOW_SECONDS
+        )
+    except RateLimiterUnavailable:
+        return
+    account = await accounts.find_account_by_email(address)
+    if allowance.allowed and account is not None:
+        reason = "Somebody asked for another password of your account. If it was not you, ignore this mail."
+        await send_password_link(accounts, mail, account, web_url=web_url, now=now, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class InvitationView:
+    """What stands behind an invitation link.
+
+    Attributes:
+        known: the address has an account with a password, so its owner signs in to accept.
+    """
+
+    invitation: Invitation
+    workspace: Workspace
+    has_password: bool
+
+
+class InvitationAcceptance:
+    """Shows and accepts invitations.
+
+    Args:
+        accounts: people.
+        invitations: offers by the digest of their link.
+        workspaces: finds the workspace of an offer.
+        sign_in: opens the session of somebody new.
+        clock: gives the present.
+    """
+
+    def __init__(
+        self,
+        accounts: Accounts,
+        invitations: Invitations,
+        workspaces: WorkspaceCache,
+        sign_in: SignIn,
+        clock: Clock,
+    ) -> None:
+        self._accounts = accounts
+        self._invitations = invitations
+        self._workspaces = workspaces
+        self._sign_in = sign_in
+        self._clock = clock
+
+    async def view_invitation(self, token: str) -> InvitationView:
+        """What a link offers.
+
+        Raises:
+            NotFound: the link is unknown, used or expired.
+        """
+        invitation = (
+            await self._invitations.get_invitation(sha256_hex(token))
+            if ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+            else None
+        )
+        if invitation is None or invitation.accepted_at or self._clock() >= invitation.expires_at:
+            raise NotFound
+        workspace = await self._workspaces.find_by_id(invitation.workspace_id)
+        if workspace is None:
+            raise NotFound
+        account = await self._accounts.find_account_by_email(invitation.email)
+        return InvitationView(
+            invitation, workspace, has_password=account is not None and account.password is not None
+        )
+
+    async def accept_as_signed_in(self, token: str, account: Account) -> InvitationView:
+        """Join as somebody who is signed in.
+
+        Raises:
+            NotFound: the link is unknown, used or expired.
+            Forbidden: the invitation is for another address.
+        """
+        offer = await self.view_invitation(token)
+        await accept_invitation(self._invitations, account, token, self._clock())
+        return offer
+
+    async def accept_with_new_password(self, token: str, *, name: str | None, password: str) -> NewSession:
+        """Join as somebody without a password yet: the link proves the address.
+
+        Raises:
+            NotFound: the link is unknown, used or expired.
+            BadRequest: the password is too short or too long; the link still works.
+            Conflict: the address has a password, so its owner signs in instead.
+        """
+        offer = await self.view_invitation(token)
+        if offer.has_password:
+            raise Conflict("This address has an account: sign in to accept", "resource_changed")
+        now = self._clock()
+        account = await self._accounts.find_account_by_email(offer.invitation.email)
+        account = account or Account(new_id(), offer.invitation.email, None, now)
+        await self._accounts.save_account(replace(account, name=name or account.name))
+        proof = new_token()
+        await self._accounts.save_password_link(
+            PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(proof)
+        )
+        entered = await self._sign_in.set_password_by_link(proof, password)
+        await accept_invitation(self._invitations, entered.account, token, now)
+        return entered

@@ -1,0 +1,173 @@
+"""What a program asks of a person, what the person sees of it, and the answer that goes back."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from service_core.access.members.models import Member
+from service_core.access.models import OAuthGrant
+from service_core.access.oauth.metadata import ServerMetadata
+from service_core.access.oauth.models import (
+    CODE_LIFETIME,
+    ErrorRedirect,
+    OAuthClient,
+    OAuthError,
+    OneTimeToken,
+    OneTimeTokenKind,
+)
+from service_core.access.oauth.ports import OAuthClients, OneTimeTokens
+from service_core.access.oauth.redirect_uris import add_query_parameters, matches_registered_uri
+from service_core.access.roles import ROLE_OAUTH_SCOPES
+from service_core.kernel.clock import Clock
+from service_core.kernel.ids import new_id, new_token, sha256_hex
+from service_core.kernel.operations import Scope
+
+CODE_PREFIX: Final = "oac_"
+MAX_STATE_LENGTH: Final = 2000
+
+_CODE_CHALLENGE_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+_CLIENT_ID_PATTERN: Final = re.compile(r"[0-9a-f-]{36}")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRequest:
+    """A checked authorization request.
+
+    Attributes:
+        scopes: what is asked for; what a person can give depends on the role.
+    """
+
+    client: OAuthClient
+    redirect_uri: str
+    scopes: frozenset[Scope]
+    code_challenge: str
+    state: str | None
+
+    def grantable_scopes(self, member: Member) -> frozenset[Scope]:
+        """What this member can give; the rest is left out of the grant."""
+        return self.scopes & ROLE_OAUTH_SCOPES[member.role]
+
+
+class AuthorizationEndpoint:
+    """Reads authorization requests and carries the person's answer back. Consent is asked every time.
+
+    Args:
+        clients: who may ask.
+        tickets: where codes are kept.
+        addresses: of this deployment.
+        clock: gives the present.
+    """
+
+    def __init__(
+        self, clients: OAuthClients, tickets: OneTimeTokens, addresses: ServerMetadata, clock: Clock
+    ) -> None:
+        self._clients = clients
+        self._tickets = tickets
+        self._addresses = addresses
+        self._clock = clock
+
+    async def parse_request(self, pairs: Iterable[tuple[str, str]]) -> AuthorizationRequest:
+        """Check the parameters of an authorization request.
+
+        Raises:
+            OAuthError: the program or its address is not certain, so nobody is redirected.
+            ErrorRedirect: any other fault; the program is told.
+        """
+        sent = list(pairs)
+        values = {name: value for name, value in sent if value}
+        repeated = {name for name, _ in sent if sum(name == other for other, _ in sent) > 1}
+        client = await self._find_client(values.get("client_id"))
+        redirect = values.get("redirect_uri")
+        if client is None or repeated & {"client_id", "redirect_uri"}:
+            raise OAuthError("invalid_client", "This program is not registered here")
+        if redirect is None or not matches_registered_uri(redirect, client.redirect_uris):
+            raise OAuthError(
+                "invalid_request", "The program asks to be answered at an address it did not register"
+            )
+        state = values.get("state", "")[:MAX_STATE_LENGTH] or None
+        if repeated:
+            raise self.error_redirect(redirect, state, "invalid_request", "A parameter is repeated")
+        return AuthorizationRequest(
+            client, redirect, self._parse_scopes(values, redirect, state), values["code_challenge"], state
+        )
+
+    def error_redirect(self, redirect: str, state: str | None, error: str, description: str) -> ErrorRedirect:
+        """The answer that tells a program no."""
+        return ErrorRedirect(
+            self._redirect_url(redirect, state, {"error": error, "error_description": description})
+        )
+
+    async def approve_request(self, asked: AuthorizationRequest, member: Member) -> str:
+        """Give the program what the member can give, in the member's workspace.
+
+        Returns:
+            Where to send the browser: the redirect address with a code of 60 seconds.
+
+        Raises:
+            ErrorRedirect: the role allows nothing of what was asked.
+        """
+        scopes = asked.grantable_scopes(member)
+        if not scopes:
+            raise self.error_redirect(
+                asked.redirect_uri, asked.state, "access_denied", "The role allows none of the scopes"
+            )
+        now = self._clock()
+        grant = OAuthGrant(
+            id=new_id(),
+            account_id=member.account_id,
+            client_id=asked.client.id,
+            client_name=asked.client.name,
+            workspace_id=member.workspace_id,
+            scopes=scopes,
+            created_at=now,
+        )
+        code = new_token(CODE_PREFIX)
+        ticket = OneTimeToken(
+            OneTimeTokenKind.CODE, grant, now + CODE_LIFETIME, asked.redirect_uri, asked.code_challenge
+        )
+        await self._tickets.open_grant(ticket, sha256_hex(code))
+        return self._redirect_url(asked.redirect_uri, asked.state, {"code": code})
+
+    def _parse_scopes(self, values: dict[str, str], redirect: str, state: str | None) -> frozenset[Scope]:
+        """The scopes of a request whose other parameters are in order."""
+        if values.get("response_type") != "code":
+            raise self.error_redirect(
+                redirect, state, "unsupported_response_type", "response_type must be code"
+            )
+        if values.get("code_challenge_method") != "S256" or not _CODE_CHALLENGE_PATTERN.fullmatch(
+            values.get("code_challenge", "")
+        ):
+            raise self.error_redirect(
+                redirect, state, "invalid_request", "PKCE with code_challenge_method=S256 is required"
+            )
+        if not self._addresses.is_own_resource(values.get("resource")):
+            raise self.error_redirect(redirect, state, "invalid_target", "resource names another service")
+        try:
+            return parse_scope_parameter(values.get("scope"))
+        except OAuthError as fault:
+            raise self.error_redirect(redirect, state, fault.error, fault.description) from None
+
+    async def _find_client(self, client_id: str | None) -> OAuthClient | None:
+        return (
+            await self._clients.find_client(client_id)
+            if client_id and _CLIENT_ID_PATTERN.fullmatch(client_id)
+            else None
+        )
+
+    def _redirect_url(self, redirect: str, state: str | None, parameters: dict[str, str]) -> str:
+        stated = {} if state is None else {"state": state}
+        return add_query_parameters(redirect, {**parameters, **stated, "iss": self._addresses.root_url})
+
+
+def parse_scope_parameter(text: str | None) -> frozenset[Scope]:
+    """Scopes written with spaces between them; without any, the one to read.
+
+    Raises:
+        OAuthError: ``invalid_scope``.
+    """
+    known = {scope.value: scope for scope in Scope}
+    wanted = (text or Scope.READ.value).split()
+    if not wanted or not set(wanted) <= known.keys():
+        raise OAuthError("invalid_scope", f"Known scopes: {' '.join(known)}")
+    return frozenset(known[name] for name in wanted)

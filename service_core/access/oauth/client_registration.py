@@ -1,0 +1,98 @@
+"""Programs register themselves (RFC 7591): public clients, with addresses that are safe to redirect to."""
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Final
+
+from service_core.access.oauth.models import OAuthClient, OAuthError, redirect_host
+from service_core.access.oauth.ports import OAuthClients
+from service_core.access.oauth.redirect_uris import is_allowed_redirect_uri
+from service_core.access.ports import RateLimiter, RateLimiterUnavailable
+from service_core.kernel.clock import Clock
+from service_core.kernel.ids import new_id
+
+REGISTRATIONS_PER_HOUR: Final = 10
+HOUR_SECONDS: Final = 3600
+MAX_REDIRECT_URIS: Final = 10
+MAX_CLIENT_NAME_LENGTH: Final = 80
+
+
+class ClientRegistration:
+    """Keeps the list of programs.
+
+    Args:
+        clients: where they are kept.
+        limiter: counts registrations; without it nothing registers.
+        clock: gives the present.
+    """
+
+    def __init__(self, clients: OAuthClients, limiter: RateLimiter, clock: Clock) -> None:
+        self._clients = clients
+        self._limiter = limiter
+        self._clock = clock
+
+    async def register_client(self, metadata: object, *, network: str | None) -> dict[str, object]:
+        """Register a program; metadata this server has no use for is ignored, as the RFC asks.
+
+        Args:
+            metadata: the decoded body.
+            network: of the client (`networks.rate_limit_prefix`), when it is known.
+
+        Returns:
+            The body of the 201.
+
+        Raises:
+            OAuthError: ``invalid_redirect_uri``, ``invalid_client_metadata``; 429 above 10 per hour
+                and network; 503 when they cannot be counted.
+        """
+        await self._consume_registration_limit(network)
+        if not isinstance(metadata, Mapping):
+            raise OAuthError("invalid_client_metadata", "The body must be a JSON object")
+        uris = _validate_redirect_uris(metadata.get("redirect_uris"))
+        name = sanitize_display_name(metadata.get("client_name")) or redirect_host(uris[0])
+        client = OAuthClient(str(new_id()), name, uris, self._clock())
+        await self._clients.add_client(client)
+        return {
+            "client_id": client.id,
+            "client_id_issued_at": int(client.created_at.timestamp()),
+            "client_name": client.name,
+            "redirect_uris": client.redirect_uris,
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }
+
+    async def _consume_registration_limit(self, network: str | None) -> None:
+        try:
+            allowance = await self._limiter.consume(
+                f"oauth-register:{network or 'unknown'}", REGISTRATIONS_PER_HOUR, HOUR_SECONDS
+            )
+        except RateLimiterUnavailable:
+            raise OAuthError(
+                "temporarily_unavailable", "Registrations cannot be counted at the moment", 503
+            ) from None
+        if not allowance.allowed:
+            raise OAuthError("slow_down", f"At most {REGISTRATIONS_PER_HOUR} registrations an hour", 429)
+
+
+def sanitize_display_name(name: object) -> str:
+    """A name as people may see it: one line without anything that hides or turns around, and not long."""
+    if not isinstance(name, str):
+        return ""
+    visible = "".join(
+        " " if c.isspace() else c for c in name if unicodedata.category(c)[0] != "C" or c.isspace()
+    )
+    return " ".join(visible.split())[:MAX_CLIENT_NAME_LENGTH]
+
+
+def _validate_redirect_uris(sent: object) -> tuple[str, ...]:
+    if not isinstance(sent, list) or not 1 <= len(sent) <= MAX_REDIRECT_URIS:
+        raise OAuthError(
+            "invalid_redirect_uri", f"redirect_uris is a list of 1 to {MAX_REDIRECT_URIS} addresses"
+        )
+    if not all(isinstance(uri, str) and is_allowed_redirect_uri(uri) for uri in sent):
+        raise OAuthError(
+            "invalid_redirect_uri",
+            "A redirect address is https, http on this machine, or of an app's own scheme; without user or fragment",
+        )
+    return tuple(dict.fromkeys(sent))

@@ -1,0 +1,90 @@
+"""Redirect addresses: which may be registered, and when a sent one is a registered one (RFC 8252, 9700)."""
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+MAX_URI_LENGTH: Final = 2000
+LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_VISIBLE_ASCII_PATTERN: Final = re.compile(r"[!-~]+")
+_UNSAFE_CHARACTERS: Final = frozenset('\\"<>^`{|}')
+_REVERSED_DOMAIN_PATTERN: Final = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
+_APP_SCHEME_PATTERN: Final = re.compile(r"[a-z][a-z0-9+-]*")
+_RESERVED_SCHEMES: Final = frozenset(
+    {
+        "about", "blob", "cap", "chrome", "content", "data", "dav", "dict", "dns", "facetime", "feed",
+        "file", "filesystem", "ftp", "ftps", "geo", "git", "gopher", "http", "https", "imap", "intent",
+        "irc", "jar", "javascript", "jdbc", "ldap", "livescript", "magnet", "mailto", "mhtml", "mms",
+        "mocha", "news", "nfs", "nntp", "opera", "pop", "resource", "rtsp", "sftp", "sip", "sips", "skype",
+        "sms", "smb", "ssh", "svn", "tel", "telnet", "tftp", "urn", "vbscript", "view-source", "ws", "wss",
+        "wyciwyg", "xmpp",
+    }
+)  # fmt: skip
+"""Schemes that something other than the app of a person answers to, or that run what they hold."""
+
+
+def is_allowed_redirect_uri(uri: str) -> bool:
+    """Whether a program may be sent to this address: https, http to this machine, or an app of its own."""
+    if (
+        len(uri) > MAX_URI_LENGTH
+        or not _VISIBLE_ASCII_PATTERN.fullmatch(uri)
+        or _UNSAFE_CHARACTERS & set(uri)
+        or "#" in uri
+    ):
+        return False
+    try:
+        parts = urlsplit(uri)
+        port = parts.port
+    except ValueError:
+        return False
+    if "@" in parts.netloc or "%" in parts.netloc or port == 0 or "," in parts.netloc:
+        return False
+    if parts.scheme == "https":
+        return bool(parts.hostname)
+    if parts.scheme == "http":
+        return parts.hostname in LOOPBACK_HOSTS
+    return _is_app_uri(parts, uri)
+
+
+def matches_registered_uri(sent: str, registered: tuple[str, ...]) -> bool:
+    """Whether a sent address is a registered one, letter by letter; on loopback with any port."""
+    return is_allowed_redirect_uri(sent) and any(
+        sent == known or _differ_only_in_loopback_port(sent, known) for known in registered
+    )
+
+
+def add_query_parameters(uri: str, parameters: dict[str, str]) -> str:
+    """An address with more query parameters; those it has stay."""
+    parts = urlsplit(uri)
+    query = "&".join(filter(None, (parts.query, urlencode(parameters))))
+    return parts._replace(query=query).geturl() if parts.netloc else f"{uri.partition('?')[0]}?{query}"
+
+
+def csp_source(uri: str) -> str:
+    """The address as a source of a content security policy, which cannot name an IPv6 host."""
+    parts = urlsplit(uri)
+    if parts.scheme not in {"http", "https"} or ":" in (parts.hostname or ":"):
+        return f"{parts.scheme}:"
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _is_app_uri(parts: SplitResult, uri: str) -> bool:
+    """A scheme of the form ``com.example.app:``, or ``app://``; one that browsers know is neither."""
+    if parts.scheme in _RESERVED_SCHEMES:
+        return False
+    if _REVERSED_DOMAIN_PATTERN.fullmatch(parts.scheme):
+        return True
+    return bool(_APP_SCHEME_PATTERN.fullmatch(parts.scheme)) and uri[len(parts.scheme) :].startswith("://")
+
+
+def _differ_only_in_loopback_port(sent: str, known: str) -> bool:
+    one, other = urlsplit(sent), urlsplit(known)
+    if one.scheme != "http" or one.hostname not in LOOPBACK_HOSTS:
+        return False
+    return _remove_port(one) == _remove_port(other)
+
+
+def _remove_port(parts: SplitResult) -> str:
+    host = parts.netloc.rpartition("]")[0] + "]" if "[" in parts.netloc else parts.netloc.partition(":")[0]
+    return parts._replace(netloc=host).geturl()

@@ -1,0 +1,176 @@
+"""Codes and refresh tokens become tokens, once; a second use ends the grant (RFC 6749, 7009, 7636, 9700)."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from service_core.access.members.ports import Members
+from service_core.access.oauth.authorization import CODE_PREFIX, parse_scope_parameter
+from service_core.access.oauth.metadata import ServerMetadata
+from service_core.access.oauth.models import (
+    ACCESS_TOKEN_LIFETIME,
+    REFRESH_LIFETIME,
+    IssuedTokens,
+    OAuthError,
+    OneTimeToken,
+    OneTimeTokenKind,
+)
+from service_core.access.oauth.ports import OAuthGrants, OneTimeTokens
+from service_core.access.roles import ROLE_OAUTH_SCOPES
+from service_core.kernel.clock import Clock
+from service_core.kernel.ids import (
+    ACCESS_TOKEN_PATTERN,
+    encode_base64url,
+    new_access_token,
+    new_token,
+    sha256_hex,
+)
+from service_core.kernel.operations import Scope
+
+REFRESH_PREFIX: Final = "ort_"
+
+_TOKEN_BY_GRANT_TYPE: Final[Mapping[str, tuple[OneTimeTokenKind, str]]] = {
+    "authorization_code": (OneTimeTokenKind.CODE, "code"),
+    "refresh_token": (OneTimeTokenKind.REFRESH, "refresh_token"),
+}
+"""Grant type -> the kind of its ticket, and the parameter that holds it."""
+
+_TOKEN_PATTERNS: Final[Mapping[OneTimeTokenKind, re.Pattern[str]]] = {
+    OneTimeTokenKind.CODE: re.compile(CODE_PREFIX + r"[A-Za-z0-9_-]{43}"),
+    OneTimeTokenKind.REFRESH: re.compile(REFRESH_PREFIX + r"[A-Za-z0-9_-]{43}"),
+}
+_CODE_VERIFIER_PATTERN: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+
+
+class TokenEndpoint:
+    """The token endpoint and the revocation endpoint.
+
+    Args:
+        tickets: codes and refresh tokens.
+        grants: access tokens.
+        members: whether the person still belongs to the workspace, and in which role.
+        addresses: of this deployment.
+        clock: gives the present.
+    """
+
+    def __init__(
+        self,
+        tickets: OneTimeTokens,
+        grants: OAuthGrants,
+        members: Members,
+        addresses: ServerMetadata,
+        clock: Clock,
+    ) -> None:
+        self._tickets = tickets
+        self._grants = grants
+        self._members = members
+        self._addresses = addresses
+        self._clock = clock
+
+    async def issue_tokens(self, pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+        """Answer ``POST /oauth/token``.
+
+        Raises:
+            OAuthError: with the code of RFC 6749, section 5.2.
+        """
+        form = _parse_form(pairs)
+        kind, parameter = _TOKEN_BY_GRANT_TYPE.get(form.get("grant_type", ""), (None, ""))
+        if kind is None:
+            raise OAuthError(
+                "unsupported_grant_type", f"grant_type is one of: {', '.join(_TOKEN_BY_GRANT_TYPE)}"
+            )
+        if not form.get("client_id"):
+            raise OAuthError("invalid_client", "client_id is required", 401)
+        if not self._addresses.is_own_resource(form.get("resource")):
+            raise OAuthError("invalid_target", "resource names another service")
+        sought = sha256_hex(_require_secret(form, parameter, _TOKEN_PATTERNS[kind]))
+        now = self._clock()
+        ticket = await self._tickets.find_token(sought)
+        if ticket is None or ticket.kind is not kind:
+            raise _invalid_grant_error()
+        scopes = await self._current_scopes(ticket, form.get("scope"))
+        access, refresh = new_access_token(), new_token(REFRESH_PREFIX)
+        fits = _is_token_of_client(ticket, form) and now < ticket.expires_at and bool(scopes)
+        issued = IssuedTokens(
+            sha256_hex(access), now + ACCESS_TOKEN_LIFETIME, sha256_hex(refresh), now + REFRESH_LIFETIME
+        )
+        # Whatever does not fit uses the ticket up as well: whoever holds it should not.
+        if not await self._tickets.replace_token(sought, issued if fits else None, now):
+            raise _invalid_grant_error()
+        return {
+            "access_token": access,
+            "token_type": "Bearer",
+            "expires_in": int(ACCESS_TOKEN_LIFETIME.total_seconds()),
+            "refresh_token": refresh,
+            "scope": " ".join(scope.value for scope in Scope if scope in scopes),
+        }
+
+    async def revoke_token(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """End the grant of an access or refresh token; whatever else is sent changes nothing."""
+        token = dict(pairs).get("token", "")
+        now = self._clock()
+        if ACCESS_TOKEN_PATTERN.fullmatch(token):
+            found = await self._grants.find_access_token(sha256_hex(token))
+            if found is not None:
+                await self._tickets.end_grant(found.grant.id, now)
+        elif _TOKEN_PATTERNS[OneTimeTokenKind.REFRESH].fullmatch(token):
+            ticket = await self._tickets.find_token(sha256_hex(token))
+            if ticket is not None:
+                await self._tickets.end_grant(ticket.grant.id, now)
+
+    async def _current_scopes(self, ticket: OneTimeToken, asked: str | None) -> frozenset[Scope]:
+        """What the grant allows in the present role; nothing when the person has left.
+
+        Raises:
+            OAuthError: ``invalid_scope`` for more than was granted; the ticket still works.
+        """
+        grant = ticket.grant
+        if asked is not None and not parse_scope_parameter(asked) <= grant.scopes:
+            raise OAuthError("invalid_scope", "The grant does not hold this scope")
+        member = await self._members.get_member(grant.workspace_id, grant.account_id)
+        return frozenset() if member is None else grant.scopes & ROLE_OAUTH_SCOPES[member.role]
+
+
+def _parse_form(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Parameters by name; an empty one counts as absent.
+
+    Raises:
+        OAuthError: one is repeated.
+    """
+    form: dict[str, str] = {}
+    for name, value in pairs:
+        if name in form:
+            raise OAuthError("invalid_request", "A parameter is repeated")
+        form[name] = value
+    return {name: value for name, value in form.items() if value}
+
+
+def _require_secret(form: Mapping[str, str], parameter: str, pattern: re.Pattern[str]) -> str:
+    """A secret of the right form, so that nothing else reaches the store."""
+    secret = form.get(parameter)
+    if secret is None:
+        raise OAuthError("invalid_request", f"{parameter} is required")
+    if not pattern.fullmatch(secret):
+        raise _invalid_grant_error()
+    return secret
+
+
+def _is_token_of_client(ticket: OneTimeToken, form: Mapping[str, str]) -> bool:
+    """Whether whoever shows a ticket is the program it was given to."""
+    if form["client_id"] != ticket.grant.client_id:
+        return False
+    if ticket.kind is OneTimeTokenKind.REFRESH:
+        return True
+    verifier = form.get("code_verifier", "")
+    if ticket.challenge is None or not _CODE_VERIFIER_PATTERN.fullmatch(verifier):
+        return False
+    made = encode_base64url(hashlib.sha256(verifier.encode()).digest())
+    return hmac.compare_digest(made, ticket.challenge) and form.get("redirect_uri") == ticket.redirect_uri
+
+
+def _invalid_grant_error() -> OAuthError:
+    return OAuthError(
+        "invalid_grant", "The code or refresh token is not valid any more, or not for this request"
+    )

@@ -1,0 +1,179 @@
+"""Which credential opens a route, decided in one place (contract 2.2, 10.1, 12)."""
+
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from service_core.access.api_keys import DEFAULT_RATE_LIMIT
+from service_core.access.key_authentication import KeyAuthenticator, invalid_api_key_error, parse_bearer_token
+from service_core.access.models import ActingUser, AuthContext, Credential, CredentialKind, SignupCaller
+from service_core.access.oauth.models import AccessToken
+from service_core.access.oauth.ports import OAuthGrants
+from service_core.access.roles import ROLE_OAUTH_SCOPES
+from service_core.access.signup.ports import SignupLookup, Signups
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import Forbidden, Unauthorized
+from service_core.kernel.ids import (
+    ACCESS_TOKEN_PATTERN,
+    AGENT_TOKEN_PATTERN,
+    SIGNUP_SECRET_PATTERN,
+    key_hint,
+    sha256_hex,
+)
+from service_core.kernel.operations import CredentialRequirement
+
+LOOKUP_RATE_LIMIT: Final = 60
+"""Attribution look-ups per minute and write key."""
+
+ACCEPTED_TOKENS: Final[Mapping[CredentialRequirement, tuple[re.Pattern[str], ...]]] = MappingProxyType(
+    {
+        CredentialRequirement.PUBLIC: (),
+        CredentialRequirement.WRITE_KEY: (),
+        CredentialRequirement.KEY: (AGENT_TOKEN_PATTERN,),
+        CredentialRequirement.INTERNAL: (AGENT_TOKEN_PATTERN,),
+        CredentialRequirement.OAUTH: (ACCESS_TOKEN_PATTERN, AGENT_TOKEN_PATTERN),
+        CredentialRequirement.KEY_OR_OAUTH: (AGENT_TOKEN_PATTERN, ACCESS_TOKEN_PATTERN),
+        CredentialRequirement.SIGNUP: (SIGNUP_SECRET_PATTERN,),
+        CredentialRequirement.KEY_REQUESTER: (
+            AGENT_TOKEN_PATTERN,
+            ACCESS_TOKEN_PATTERN,
+            SIGNUP_SECRET_PATTERN,
+        ),
+    }
+)
+"""Entry -> forms of the bearer tokens it looks up; any other token is refused unseen."""
+
+
+class RequestAuthenticator:
+    """Finds who is behind a request, by what its route accepts.
+
+    Args:
+        authenticator: for keys, through its memory of 300 seconds.
+        grants: for OAuth tokens, asked every time: an ended grant or a changed role counts at once.
+        signups: for signup secrets.
+        workspaces: the workspace of a paid signup.
+        clock: gives the present.
+        internal_token: what opens internal routes beside a key; without one they stay shut.
+    """
+
+    def __init__(
+        self,
+        authenticator: KeyAuthenticator,
+        grants: OAuthGrants,
+        signups: Signups,
+        workspaces: WorkspaceCache,
+        clock: Clock,
+        *,
+        internal_token: str = "",
+    ) -> None:
+        self._authenticator = authenticator
+        self._grants = grants
+        self._signups = signups
+        self._workspaces = workspaces
+        self._clock = clock
+        self._internal_token = internal_token
+
+    async def authenticate(
+        self, requirement: CredentialRequirement, headers: Mapping[str, str]
+    ) -> AuthContext | SignupCaller | None:
+        """Who is asking; None where the route takes no credential.
+
+        Args:
+            entry: what the route accepts.
+            headers: of the request, names in lower case.
+
+        Raises:
+            Unauthorized: nothing, or nothing that is accepted here.
+        """
+        if requirement is CredentialRequirement.PUBLIC:
+            return None
+        if requirement is CredentialRequirement.WRITE_KEY:
+            return await self._authenticate_write_key(
+                headers.get("x-service-api-key") or headers.get("x-api-key")
+            )
+        authorization = headers.get("authorization")
+        token = parse_bearer_token(authorization)
+        if token is None or not any(form.fullmatch(token) for form in ACCEPTED_TOKENS[requirement]):
+            raise invalid_api_key_error()
+        if ACCESS_TOKEN_PATTERN.fullmatch(token):
+            return await self.authenticate_oauth_token(token)
+        if SIGNUP_SECRET_PATTERN.fullmatch(token):
+            return await self._authenticate_signup(token)
+        return await self._authenticator.authenticate(authorization)
+
+    def require_internal_token(self, requirement: CredentialRequirement, headers: Mapping[str, str]) -> None:
+        """Refuse whoever is not of the deployment itself where a route is internal (contract 12).
+
+        Raises:
+            Forbidden: ``internal_credential_required``.
+        """
+        if requirement is not CredentialRequirement.INTERNAL:
+            return
+        sent = headers.get("x-internal-token", "").encode()
+        if not self._internal_token or not hmac.compare_digest(sent, self._internal_token.encode()):
+            raise Forbidden("This route is internal to the deployment", "internal_credential_required")
+
+    async def authenticate_oauth_token(self, token: str) -> AuthContext:
+        """The person and program behind an OAuth access token, with what the person's role still allows.
+
+        Raises:
+            Unauthorized: unknown, expired, or its grant has ended.
+        """
+        found = (
+            await self._grants.find_access_token(sha256_hex(token))
+            if ACCESS_TOKEN_PATTERN.fullmatch(token)
+            else None
+        )
+        if found is None or self._clock() >= found.expires_at:
+            raise invalid_api_key_error()
+        return _auth_context_of_token(found, token)
+
+    async def _authenticate_signup(self, secret: str) -> SignupCaller:
+        signup = await self._signups.find_signup(SignupLookup.SECRET, sha256_hex(secret))
+        if signup is None:
+            raise invalid_api_key_error()
+        workspace = await self._workspaces.find_by_id(signup.workspace_id) if signup.workspace_id else None
+        return SignupCaller(signup.id, workspace, self._clock())
+
+    async def _authenticate_write_key(self, key: str | None) -> AuthContext:
+        if not key:
+            raise Unauthorized(
+                "Missing API key. Please provide X-API-Key header or Authorization Bearer token."
+            )
+        identity = await self._authenticator.find_active_write_key(key)
+        if identity is None:
+            raise Unauthorized("Invalid API key")
+        return replace(identity, credential=replace(identity.credential, rate_limit=LOOKUP_RATE_LIMIT))
+
+
+def require_oauth(requirement: CredentialRequirement, identity: AuthContext) -> None:
+    """Refuse a key where only a person's consent counts.
+
+    Raises:
+        Forbidden: ``oauth_required``.
+    """
+    if requirement is CredentialRequirement.OAUTH and identity.acting_user is None:
+        raise Forbidden(
+            "This needs an OAuth access token",
+            "oauth_required",
+            hint="Ask a person with POST /keys/requests, or authorize over OAuth.",
+        )
+
+
+def _auth_context_of_token(found: AccessToken, token: str) -> AuthContext:
+    grant = found.grant
+    credential = Credential(
+        id=grant.id,
+        workspace_id=grant.workspace_id,
+        kind=CredentialKind.OAUTH,
+        name=grant.client_name,
+        scopes=grant.scopes & ROLE_OAUTH_SCOPES[found.member.role],
+        rate_limit=DEFAULT_RATE_LIMIT,
+        hint=key_hint(token),
+        created_at=grant.created_at,
+    )
+    return AuthContext(credential, found.workspace, ActingUser(grant, found.account.email, found.member.role))

@@ -1,0 +1,236 @@
+"""Taking a signup: the same answer and the same work whether or not an address is known (contract 7.1)."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from service_core.access.api_keys import validate_time_zone
+from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
+from service_core.access.email_sender import EmailMessage, EmailSender, EmailSenderUnavailable
+from service_core.access.ip_prefixes import rate_limit_prefix
+from service_core.access.key_requests.create import KeyRequestInput, build_pending_request
+from service_core.access.key_requests.models import KeyRequest
+from service_core.access.ports import RateLimiter, RateLimiterUnavailable
+from service_core.access.signup.models import (
+    SIGNUP_LIFETIME,
+    CheckoutRequest,
+    CheckoutSession,
+    CheckoutUnavailable,
+    Signup,
+)
+from service_core.access.signup.ports import Checkout, SignupDigests, SignupLookup, Signups
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import BadRequest, NotFound, ServiceUnavailable, TooManyRequests
+from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_id, new_signup_secret, new_token, sha256_hex
+from service_core.kernel.operations import Scope
+from service_core.kernel.settings import SignupMode
+
+SIGNUPS_PER_CLIENT: Final = 5
+CLIENT_WINDOW_SECONDS: Final = 3_600
+SIGNUPS_PER_EMAIL: Final = 3
+EMAIL_WINDOW_SECONDS: Final = 86_400
+DEFAULT_PLAN: Final = "starter"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedKey:
+    """A key to read that rides along."""
+
+    name: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SignupInput:
+    """What somebody signs up with, each part of the right form."""
+
+    email: str
+    name: str | None = None
+    company: str | None = None
+    workspace_name: str | None = None
+    domain: str | None = None
+    timezone: str = "UTC"
+    plan: str = DEFAULT_PLAN
+    requested_key: RequestedKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedSignup:
+    """A signup that waits for payment; its secret is shown once."""
+
+    signup: Signup
+    checkout_url: str
+    key_request: KeyRequest | None
+    secret: str = field(repr=False)
+
+
+class SignupCreator:
+    """Takes signups.
+
+    Args:
+        signups: where they are kept.
+        checkout: where people pay.
+        mail: for the verification variant.
+        limiter: counts signups; without it none is taken.
+        clock: gives the present.
+        mode: what a signup leads to.
+        web_url: address of the web application.
+    """
+
+    def __init__(
+        self,
+        signups: Signups,
+        checkout: Checkout,
+        mail: EmailSender,
+        *,
+        limiter: RateLimiter,
+        clock: Clock,
+        mode: SignupMode,
+        web_url: str,
+    ) -> None:
+        self._signups = signups
+        self._checkout = checkout
+        self._mail = mail
+        self._limiter = limiter
+        self._clock = clock
+        self._mode = mode
+        self._web_url = web_url
+
+    async def create_signup(self, signup_input: SignupInput, client: str | None) -> CreatedSignup | None:
+        """Record a signup and offer its order.
+
+        Args:
+            application: what it asks for.
+            client: address of the client.
+
+        Returns:
+            The signup with its checkout; None when a mail leads there first.
+
+        Raises:
+            NotFound: the deployment takes no signups.
+            BadRequest: ``invalid_parameter``: an unknown zone or plan.
+            TooManyRequests: ``signup_rate_limited``.
+            Unavailable503: ``limiter_unavailable``, ``checkout_unavailable``, ``mail_unavailable``.
+        """
+        if self._mode == "closed":
+            raise NotFound
+        now = self._clock()
+        signup, wish = _build_signup_and_key_request(signup_input, now)
+        await self._consume_limit(
+            f"signup-client:{rate_limit_prefix(client)}", SIGNUPS_PER_CLIENT, CLIENT_WINDOW_SECONDS
+        )
+        await self._consume_limit(
+            f"signup-address:{sha256_hex(signup.email)}", SIGNUPS_PER_EMAIL, EMAIL_WINDOW_SECONDS
+        )
+        if self._mode == "verification":
+            await self._send_verification_email(signup)
+            return None
+        secret, welcome = new_signup_secret(), new_token()
+        await self._signups.add_signup(signup, SignupDigests(sha256_hex(secret), sha256_hex(welcome)), wish)
+        placed = await self._create_checkout_session(signup, welcome)
+        return CreatedSignup(signup, placed.url, wish, secret)
+
+    async def verify_email(self, token: str) -> str:
+        """The checkout a mailed link leads to.
+
+        Raises:
+            NotFound: the link is unknown, or the signup has come to an end.
+            Unavailable503: ``checkout_unavailable``.
+        """
+        known = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+        signup = (
+            await self._signups.find_signup(SignupLookup.VERIFICATION, sha256_hex(token)) if known else None
+        )
+        if signup is None or signup.status_at(self._clock()) != "pending":
+            raise NotFound
+        welcome = new_token()
+        await self._signups.replace_welcome_link(signup.id, sha256_hex(welcome))
+        return (await self._create_checkout_session(signup, welcome)).url
+
+    async def _send_verification_email(self, signup: Signup) -> None:
+        token = new_token()
+        await self._signups.add_signup(
+            signup, SignupDigests(None, sha256_hex(new_token()), sha256_hex(token)), None
+        )
+        link = f"{self._web_url}/signup/verify?token={token}"
+        text = f"Somebody signed up with this address. Was it you?\n\nGo on to the checkout:\n{link}\n"
+        try:
+            await self._mail.send(EmailMessage(signup.email, "Confirm your address", text))
+        except EmailSenderUnavailable:
+            raise ServiceUnavailable("The mail cannot be sent now", "mail_unavailable") from None
+
+    async def _create_checkout_session(self, signup: Signup, welcome: str) -> CheckoutSession:
+        order = CheckoutRequest(
+            signup_id=signup.id,
+            email=signup.email,
+            plan=signup.plan,
+            expires_at=signup.expires_at,
+            page_url=f"{self._web_url}/checkout/{signup.id}",
+            return_url=f"{self._web_url}/welcome?token={welcome}",
+            cancel_url=f"{self._web_url}/checkout/canceled",
+        )
+        try:
+            placed = await self._checkout.create_session(order)
+        except CheckoutUnavailable:
+            raise ServiceUnavailable("The checkout cannot be reached", "checkout_unavailable") from None
+        await self._signups.save_order_id(signup.id, placed.order_id)
+        return placed
+
+    async def _consume_limit(self, key: str, limit: int, seconds: int) -> None:
+        try:
+            allowance = await self._limiter.consume(key, limit, seconds)
+        except RateLimiterUnavailable:
+            raise ServiceUnavailable(
+                "The rate limit store cannot be reached", "limiter_unavailable"
+            ) from None
+        if not allowance.allowed:
+            left = seconds - int(self._clock().timestamp()) % seconds
+            raise TooManyRequests(
+                "Too many signups", "signup_rate_limited", headers={"Retry-After": str(left)}
+            )
+
+
+def _build_signup_and_key_request(
+    application: SignupInput, now: datetime
+) -> tuple[Signup, KeyRequest | None]:
+    signup_id, request = new_id(), None
+    if application.requested_key is not None:
+        filing = KeyRequestInput(
+            filer=signup_id,
+            requester=f"the signup of {application.email}",
+            name=application.requested_key.name,
+            scopes=frozenset({Scope.READ}),
+            reason=application.requested_key.reason,
+        )
+        request = replace(
+            build_pending_request(filing, now, workspace_id=None), expires_at=now + SIGNUP_LIFETIME
+        )
+    return _build_signup(signup_id, application, now, request.id if request else None), request
+
+
+def _build_signup(
+    signup_id: UUID, application: SignupInput, now: datetime, request_id: UUID | None
+) -> Signup:
+    return Signup(
+        id=signup_id,
+        email=application.email,
+        name=application.name,
+        company=application.company,
+        workspace_name=(
+            application.workspace_name or application.company or application.domain or "My workspace"
+        ),
+        domain=application.domain,
+        timezone=validate_time_zone(application.timezone),
+        plan=_validate_sold_plan(application.plan),
+        created_at=now,
+        expires_at=now + SIGNUP_LIFETIME,
+        key_request_id=request_id,
+    )
+
+
+def _validate_sold_plan(plan: str) -> str:
+    sold = [known for known in BILLING_PLANS if known != UNLIMITED_PLAN.id]
+    if plan not in sold:
+        raise BadRequest("Unknown plan", "invalid_parameter", field="plan", hint=f"Plans: {', '.join(sold)}.")
+    return plan

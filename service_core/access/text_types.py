@@ -1,0 +1,31 @@
+"""Texts that strangers write and people read: one line, nothing that hides or turns around."""
+
+import unicodedata
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, StringConstraints
+
+_INVISIBLE_CHARACTERS: Final = frozenset("\u200b\u200e\u200f\u061c\u2028\u2029\ufeff") | {
+    chr(point) for point in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+
+
+def _require_single_line(text: str) -> str:
+    if any(
+        character in _INVISIBLE_CHARACTERS or unicodedata.category(character) == "Cc" for character in text
+    ):
+        raise ValueError("must be one line of visible text")
+    return text
+
+
+SingleLineName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+    AfterValidator(_require_single_line),
+]
+"""A name, at most 200 characters."""
+
+SingleLineText = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=1000), AfterValidator(_require_single_line)
+]
+"""A reason, at most 1,000 characters; it may be empty."""

@@ -1,0 +1,49 @@
+"""Workspaces by id, remembered until the directory changes."""
+
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+from service_core.access.credential_cache import CACHE_LIFETIME
+from service_core.access.models import Workspace
+from service_core.access.ports import CredentialStore
+
+
+class WorkspaceCache:
+    """Finds workspaces without asking the directory again while nothing has changed in it.
+
+    A directory that is away knows no generation. What was right less than 300 seconds ago then counts for
+    a caller who takes it ``unsure``, and for nobody else, as with keys.
+
+    Args:
+        directory: where workspaces are kept.
+        clock: seconds, from any point.
+    """
+
+    def __init__(self, directory: CredentialStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._generation: int | None = None
+        self._valid_until = float("-inf")
+        self._by_id: dict[UUID, Workspace] = {}
+        self._by_public_id: dict[str, Workspace] = {}
+
+    async def find_by_id(self, workspace_id: UUID) -> Workspace | None:
+        """The workspace; None when there is none with this id."""
+        await self._refresh()
+        return self._by_id.get(workspace_id)
+
+    async def find_by_public_id(self, public_id: str, *, allow_stale: bool = False) -> Workspace | None:
+        """The workspace with this id on the wire; None when there is none."""
+        await self._refresh(allow_stale=allow_stale)
+        return self._by_public_id.get(public_id)
+
+    async def _refresh(self, *, allow_stale: bool = False) -> None:
+        generation = self._directory.change_version()
+        if generation is None and allow_stale and self._clock() < self._valid_until:
+            return
+        if generation is None or generation != self._generation:
+            self._by_id = {workspace.id: workspace for workspace in await self._directory.list_workspaces()}
+            self._by_public_id = {workspace.public_id: workspace for workspace in self._by_id.values()}
+            self._generation = generation
+        self._valid_until = self._clock() + CACHE_LIFETIME.total_seconds()

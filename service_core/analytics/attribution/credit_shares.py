@@ -1,0 +1,58 @@
+"""How one conversion is shared by its touches: the definition every store's credits agree with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from service_core.analytics.ports import CreditRule, Weighting
+
+MILLION = 1_000_000
+"""Credits are counted in millionths of a conversion (contract 2.8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathTouch:
+    """One touch of a path as a rule sees it."""
+
+    time: datetime
+    is_direct: bool
+
+
+def compute_credit_shares(rule: CreditRule, path: Sequence[PathTouch], converted_at: datetime) -> list[float]:
+    """Shares of a conversion's touches by a rule-based model (semantics 9).
+
+    Args:
+        credit: the rule; its window is applied here.
+        path: the person's touches in time order, those after the conversion included or not.
+        at: instant of the conversion.
+
+    Returns:
+        One share per touch of ``path``: 0 for a touch out of the window or passed over. They sum to
+        1, or are all 0 when no touch counts.
+    """
+    counted = [i for i, step in enumerate(path) if converted_at - rule.window <= step.time <= converted_at]
+    if rule.ignore_direct and not all(path[i].is_direct for i in counted):
+        counted = [i for i in counted if not path[i].is_direct]
+    shares = [0.0] * len(path)
+    if rule.weighting is Weighting.TIME_DECAY:
+        # Counted from the latest touch, the weights of a long window cannot all round to zero.
+        weights = [2 ** ((path[i].time - path[counted[-1]].time) / rule.half_life) for i in counted]
+    else:
+        weights = _compute_position_weights(rule, len(counted))
+    whole = sum(weights)
+    for i, weight in zip(counted, weights, strict=True):
+        shares[i] = weight / whole
+    return shares
+
+
+def _compute_position_weights(rule: CreditRule, touch_count: int) -> list[float]:
+    match rule.weighting:
+        case Weighting.FIRST:
+            return [float(i == 0) for i in range(touch_count)]
+        case Weighting.LAST:
+            return [float(i == touch_count - 1) for i in range(touch_count)]
+        case Weighting.POSITION_BASED if touch_count > 2:  # noqa: PLR2004 - a middle exists from three touches on
+            middle = (1 - 2 * rule.endpoint_share) / (touch_count - 2)
+            return [rule.endpoint_share, *[middle] * (touch_count - 2), rule.endpoint_share]
+        case _:
+            return [1.0] * touch_count

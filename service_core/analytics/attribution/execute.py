@@ -1,0 +1,158 @@
+"""`GET /attribution`: asking for credits by group, by a rule in the store or by a model fitted here."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from service_core.analytics.attribution.credited_amounts import (
+    ATTRIBUTED,
+    SESSIONS,
+    UNATTRIBUTED,
+    VISITORS,
+    CreditAggregations,
+    CreditedAmounts,
+)
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
+from service_core.analytics.attribution.resolve_model import fit_weights, touch_key_sort_key
+from service_core.analytics.attribution.schemas import Grouping
+from service_core.analytics.measures import Aggregation
+from service_core.analytics.ports import (
+    AggregateQuery,
+    AggregateReader,
+    AggregateResult,
+    ColumnSort,
+    CreditRule,
+    QueryScope,
+    TouchPathQuery,
+    TouchPathReader,
+)
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.money import allocate_amount
+
+
+@dataclass(frozen=True, slots=True)
+class CreditedGroup:
+    """One group of touches with its figures."""
+
+    key: TouchKey
+    visitors: int
+    sessions: int
+    credited: CreditedAmounts
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionTotals:
+    """Everything in the range."""
+
+    visitors: int
+    sessions: int
+    attributed: CreditedAmounts
+    unattributed: CreditedAmounts
+
+    @property
+    def all_credited(self) -> CreditedAmounts:
+        """Credited or not."""
+        return self.attributed + self.unattributed
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBasedAttribution:
+    """One question of attribution to a store; ``credit`` is a rule it can apply."""
+
+    scan: QueryScope
+    credit: CreditRule
+    aggregates: AggregateReader
+
+    async def totals(self) -> AttributionTotals:
+        """The sums over all groups."""
+        parts = [CreditAggregations.matching(which) for which in (ATTRIBUTED, UNATTRIBUTED)]
+        leaves = (VISITORS, SESSIONS, *(leaf for part in parts for leaf in part.in_sort_order))
+        grid = await self.aggregates.aggregate(AggregateQuery(self.scan, leaves, credit=self.credit))
+        values = dict(zip(grid.aggregations, grid.rows[0], strict=True))
+        return AttributionTotals(
+            values[VISITORS], values[SESSIONS], *(part.amounts_from(values) for part in parts)
+        )
+
+    async def groups(self, grouping: Grouping, limit: int | None = None) -> tuple[list[CreditedGroup], bool]:
+        """The groups by a rule-based model, best first, and whether some were cut off."""
+        leaves = CreditAggregations.matching(ATTRIBUTED)
+        plan = AggregateQuery(
+            self.scan,
+            (*leaves.in_sort_order[:2], VISITORS, *leaves.in_sort_order[2:], SESSIONS),
+            dimensions=grouping.dimension_columns,
+            order=(ColumnSort("m0"), ColumnSort("m1"), ColumnSort("m2"), *_sort_by_dimensions(grouping)),
+            limit=limit,
+            credit=self.credit,
+        )
+        grid = await self.aggregates.aggregate(plan)
+        groups = [
+            CreditedGroup(key, values[VISITORS], values[SESSIONS], leaves.amounts_from(values))
+            for key, values in _iterate_rows_by_key(grid)
+        ]
+        return groups, grid.total_rows > len(grid.rows)
+
+    async def traffic_by_group(self, grouping: Grouping) -> list[CreditedGroup]:
+        """Who came, by group; nothing is credited."""
+        plan = AggregateQuery(self.scan, (VISITORS, SESSIONS), dimensions=grouping.dimension_columns)
+        grid = await self.aggregates.aggregate(plan)
+        return [
+            CreditedGroup(key, values[VISITORS], values[SESSIONS], CreditedAmounts())
+            for key, values in _iterate_rows_by_key(grid)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class DataDrivenAttribution:
+    """The same question to a data-driven model: the groups share out the totals of the store."""
+
+    rule_based: RuleBasedAttribution
+    models: AttributionModels
+    model: DataDrivenModel
+    paths: TouchPathReader
+
+    async def groups(
+        self, grouping: Grouping, totals: AttributionTotals, limit: int | None = None
+    ) -> tuple[list[CreditedGroup], bool]:
+        """The groups, best first, and whether some were cut off."""
+        credit, scan = self.rule_based.credit, self.rule_based.scan
+        plan = TouchPathQuery(scan, credit.window, tuple(grouping.touch_columns.values()), credit.event_names)
+        weights, visits = await gather_or_cancel(
+            fit_weights(self.models, self.model, plan, self.paths), self.rule_based.traffic_by_group(grouping)
+        )
+        found = {group.key: group for group in visits}
+        for key, earned in _split_by_weight(totals.attributed, weights).items():
+            found[key] = replace(found.get(key) or CreditedGroup(key, 0, 0, earned), credited=earned)
+        ordered = sorted(found.values(), key=_best_first_sort_key)
+        return ordered[:limit], limit is not None and len(ordered) > limit
+
+
+def _sort_by_dimensions(grouping: Grouping) -> Iterable[ColumnSort]:
+    return (ColumnSort(f"d{i}", descending=False) for i in range(len(grouping.touch_columns)))
+
+
+def _iterate_rows_by_key(result: AggregateResult) -> Iterable[tuple[TouchKey, Mapping[Aggregation, Any]]]:
+    width = len(result.aggregations)
+    return ((row[:-width], dict(zip(result.aggregations, row[-width:], strict=True))) for row in result.rows)
+
+
+def _split_by_weight(
+    totals: CreditedAmounts, weights: Mapping[TouchKey, Any]
+) -> dict[TouchKey, CreditedAmounts]:
+    """Totals in proportion to weights, to the last millionth and minor unit."""
+    shares = list(weights.values())
+    parts = [_split_amount(whole, shares) for whole in (totals.credit, totals.amount, totals.refunded)]
+    return {key: CreditedAmounts(*of_key) for key, *of_key in zip(weights, *parts, strict=True)}
+
+
+def _split_amount(total: int | None, weights: Sequence[Any]) -> Sequence[int | None]:
+    return [None] * len(weights) if total is None else allocate_amount(total, weights)
+
+
+def _best_first_sort_key(group: CreditedGroup) -> tuple[Any, ...]:
+    return (
+        -(group.credited.amount or 0),
+        -group.credited.credit,
+        -group.visitors,
+        touch_key_sort_key(group.key),
+    )

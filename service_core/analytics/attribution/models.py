@@ -1,0 +1,96 @@
+"""Which model, over which window: what a request says, and the models installed to answer it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from service_core.access.models import Workspace
+from service_core.analytics.attribution.ports import AttributionModel
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
+from service_core.kernel.unique_index import index_unique
+
+DEFAULT_MODEL: Final = "last_non_direct"
+DEFAULT_WINDOW_DAYS: Final = 30
+"""Days (contract 2.10)."""
+
+WindowDays = Annotated[int, Clamp(1, 365)]
+"""Days before a conversion in which a touch counts."""
+
+
+class AttributionSettings(ResponseModel):
+    """The attribution that runs (contract 2.10)."""
+
+    model: str = Field(DEFAULT_MODEL, description="Id of an installed attribution model.")
+    window_days: int = Field(
+        DEFAULT_WINDOW_DAYS, description="Days before the conversion in which a touch counts."
+    )
+
+    @classmethod
+    def workspace_default(cls, workspace: Workspace) -> "AttributionSettings":
+        """The workspace's default."""
+        rules = workspace.rules
+        return cls(model=rules.model or DEFAULT_MODEL, window_days=rules.window_days or DEFAULT_WINDOW_DAYS)
+
+    @property
+    def window(self) -> timedelta:
+        """The window in elapsed time: days of 86,400 seconds (semantics 8.3)."""
+        return timedelta(days=self.window_days)
+
+
+class AttributionRequest(BodyModel):
+    """The attribution object of requests; what it leaves out is the workspace's default."""
+
+    model: str | None = Field(default=None, description="Id of an installed attribution model.")
+    window_days: WindowDays | None = Field(
+        default=None, description="Days before the conversion in which a touch counts."
+    )
+
+    def resolve_for(self, workspace: Workspace) -> AttributionSettings:
+        """What runs for a workspace."""
+        usual = AttributionSettings.workspace_default(workspace)
+        return AttributionSettings(
+            model=self.model or usual.model,
+            window_days=usual.window_days if self.window_days is None else self.window_days,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionModels:
+    """The installed attribution models.
+
+    Attributes:
+        by_id: in the order of their declaration.
+        floor: conversions, and paths without one, that a data-driven model needs.
+    """
+
+    by_id: Mapping[str, AttributionModel] = field(default_factory=dict)
+    min_conversions: int = 300
+
+    @classmethod
+    def of(cls, models: Iterable[AttributionModel]) -> "AttributionModels":
+        """Check and freeze.
+
+        Raises:
+            StartupError: two models of one id.
+        """
+        return cls(index_unique(models, lambda m: m.id, lambda m: f"the attribution model {m.id!r}"))
+
+    def require(self, model_id: str, field: str = "model") -> AttributionModel:
+        """The model with this id; ``field`` is where a request names it.
+
+        Raises:
+            BadRequest: ``invalid_attribution``, when it is not installed.
+        """
+        model = self.by_id.get(model_id)
+        if model is None:
+            raise BadRequest(
+                f"Unknown attribution model {model_id!r}",
+                "invalid_attribution",
+                field=field,
+                hint=f"Installed: {', '.join(self.by_id) or 'none'}.",
+            )
+        return model

@@ -1,0 +1,226 @@
+"""`GET /attribution` (contract 3.12, semantics 8 and 9)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, Final, Literal
+
+from pydantic import AliasChoices, Field
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.execute import (
+    AttributionTotals,
+    CreditedGroup,
+    DataDrivenAttribution,
+    RuleBasedAttribution,
+)
+from service_core.analytics.attribution.models import (
+    AttributionModels,
+    AttributionRequest,
+    AttributionSettings,
+    WindowDays,
+)
+from service_core.analytics.attribution.ports import AttributionModel, DataDrivenModel
+from service_core.analytics.attribution.resolve_model import credit_rule_for, without_model
+from service_core.analytics.attribution.schemas import (
+    GROUPINGS,
+    AnyAttributionRow,
+    AttributionRow,
+    ChannelRow,
+    CreditAndTrafficTotals,
+    CreditTotals,
+    GroupBy,
+    Grouping,
+)
+from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
+from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.ports import AggregateReader, ConversionSet, QueryScope, TouchPathReader
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange
+
+AttributionBasis = Literal["conversion", "touch"]
+RefundBasis = Literal["refund", "order"]
+
+_GroupPage = tuple[list[CreditedGroup], bool]
+_CHANNELS: Final = GROUPINGS["channel"]
+
+
+class AttributionQuery(RangeQuery):
+    """Parameters of `GET /attribution`; the range is that of the conversions."""
+
+    model: str | None = Field(
+        default=None, description="Id of an installed attribution model; default the workspace's."
+    )
+    window_days: WindowDays | None = Field(
+        default=None,
+        description="Days before the conversion in which a touch counts; default the workspace's.",
+    )
+    event_name: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("event_name", "conversion_event"),
+        description="One conversion event; default the conversion set.",
+    )
+    group_by: GroupBy = "campaign"
+    basis: AttributionBasis = Field(
+        "conversion", description="Book credit on the day of the conversion or of the touch."
+    )
+    refund_basis: RefundBasis = Field(
+        "refund", description="Book a refund on its own day or on that of its order."
+    )
+    limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Rows of `campaigns`.")
+
+    @property
+    def books_at_touch(self) -> bool:
+        """Whether credit is booked on the day of the touch."""
+        return self.basis == "touch"
+
+    @property
+    def event_names(self) -> frozenset[str] | None:
+        """The conversion event asked for, with the names that count as one with it."""
+        return list_event_synonyms(self.event_name) if self.event_name else None
+
+    def attribution_settings(self, caller: Caller) -> AttributionSettings:
+        """The attribution that runs."""
+        return AttributionRequest(model=self.model, window_days=self.window_days).resolve_for(
+            caller.workspace
+        )
+
+    def query_scope(self, caller: Caller, date_range: ResolvedRange) -> QueryScope:
+        """What is looked at: an event named in the request converts, whether the workspace says so or not."""
+        scan = scope_for_caller(
+            caller,
+            date_range.span,
+            include_bots=self.include_bots,
+            order_refunds=self.refund_basis == "order",
+        )
+        names = self.event_names
+        return replace(scan, conversions=ConversionSet(names, any_revenue=False)) if names else scan
+
+
+class AttributionResponse(ResponseModel):
+    """Credits by group and by channel. Rows and ``unattributed`` add up to ``totals``."""
+
+    campaigns: list[AnyAttributionRow]
+    channels: list[ChannelRow]
+    unattributed: CreditTotals
+    totals: CreditAndTrafficTotals
+    attribution: AttributionSettings
+    group_by: GroupBy
+    basis: AttributionBasis
+    refund_basis: RefundBasis
+    truncated: bool
+    currency: str
+    range: RangeResponse
+    complete: bool
+
+
+@operation("GET /attribution", tag="attribution", errors=(422,))
+async def get_attribution(
+    query: AttributionQuery,
+    *,
+    caller: Caller,
+    aggregates: AggregateReader,
+    paths: TouchPathReader,
+    models: AttributionModels,
+    queue: IngestQueue,
+) -> AttributionResponse:
+    """Which campaigns and channels the conversions of a range are credited to, and their money.
+
+    ``visitors`` and ``sessions`` count those whose session carries the values of the row; they do not
+    depend on the model. Data-driven models need enough conversions, and paths without one.
+    """
+    asked = query.resolve_range(caller)
+    chosen = query.attribution_settings(caller)
+    model = models.require(chosen.model)
+    validate_basis(query, model)
+    credit = credit_rule_for(
+        models, chosen, book_at_touch=query.books_at_touch, event_names=query.event_names
+    )
+    report = RuleBasedAttribution(query.query_scope(caller, asked), without_model(credit), aggregates)
+    fitting = (
+        DataDrivenAttribution(report, models, model, paths) if isinstance(model, DataDrivenModel) else None
+    )
+    grouping = GROUPINGS[query.group_by]
+    totals, (groups, truncated), (channels, _) = await _read_groups(report, fitting, grouping, query.limit)
+    currency = caller.workspace.currency
+    return AttributionResponse(
+        campaigns=list(_build_rows(grouping, groups, currency)),
+        channels=list(_build_rows(_CHANNELS, channels, currency)),
+        unattributed=CreditTotals.model_validate(totals.unattributed.to_fields(currency)),
+        totals=CreditAndTrafficTotals.model_validate(
+            {
+                "visitors": totals.visitors,
+                "sessions": totals.sessions,
+                **totals.all_credited.to_fields(currency),
+            }
+        ),
+        attribution=chosen,
+        group_by=query.group_by,
+        basis=query.basis,
+        refund_basis=query.refund_basis,
+        truncated=truncated,
+        currency=currency,
+        range=RangeResponse.from_range(asked),
+        complete=_is_final(query, chosen, asked) and await is_range_complete(queue, asked),
+    )
+
+
+async def _read_groups(
+    rule_based: RuleBasedAttribution,
+    data_driven: DataDrivenAttribution | None,
+    grouping: Grouping,
+    limit: int,
+) -> tuple[AttributionTotals, _GroupPage, _GroupPage]:
+    """The totals, the groups and the channels; a fitted model shares out totals that are known."""
+    if data_driven is None:
+        return await gather_or_cancel(
+            rule_based.totals(), rule_based.groups(grouping, limit), rule_based.groups(_CHANNELS)
+        )
+    totals = await rule_based.totals()
+    groups, channels = await gather_or_cancel(
+        data_driven.groups(grouping, totals, limit), data_driven.groups(_CHANNELS, totals)
+    )
+    return totals, groups, channels
+
+
+def validate_basis(query: AttributionQuery, model: AttributionModel) -> None:
+    """Refuse to book a fitted model's credit by touch.
+
+    Raises:
+        BadRequest: ``invalid_parameter``.
+    """
+    if query.books_at_touch and isinstance(model, DataDrivenModel):
+        raise BadRequest(
+            f"{model.label} credits groups, not single touches: basis must be conversion",
+            "invalid_parameter",
+            field="basis",
+        )
+
+
+def _is_final(query: AttributionQuery, settings: AttributionSettings, date_range: ResolvedRange) -> bool:
+    """Whether no later conversion can still be credited to a touch of the range (semantics 8.6)."""
+    return not query.books_at_touch or date_range.span.end + settings.window <= date_range.now
+
+
+def _build_rows(
+    grouping: Grouping, groups: Iterable[CreditedGroup], currency: str
+) -> Iterable[AttributionRow]:
+    for group in groups:
+        yield grouping.row_model.model_validate(
+            {
+                **grouping.key_fields(group.key),
+                "visitors": group.visitors,
+                "sessions": group.sessions,
+                **group.credited.to_fields(currency),
+                **group.credited.per_visitor_fields(group.visitors, currency),
+            }
+        )
+
+
+OPERATIONS = (get_attribution,)

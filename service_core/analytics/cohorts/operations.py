@@ -1,0 +1,303 @@
+"""`GET /retention` and `GET /ltv` (contract 3.10, semantics 16)."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from itertools import accumulate, groupby
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.cohorts.models import (
+    CohortPeriod,
+    CohortPeriods,
+    build_cohort_periods,
+    default_range,
+    unit_for,
+)
+from service_core.analytics.cohorts.ports import CohortReader, CohortReaderQuery, CohortResult
+from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
+from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.fx.convert import CurrencyConverter
+from service_core.analytics.measures import Predicate
+from service_core.analytics.ports import QueryScope
+from service_core.analytics.query.parse_filters import equals_or_not_set
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.rounding import amount_per_unit, round_ratio, to_decimal_amount
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.time_ranges import BucketUnit, ResolvedRange, TimeRange
+
+Granularity = Literal["day", "week", "month"]
+
+
+class CohortQuery(RangeQuery):
+    """What `GET /ltv` and `GET /retention` have in common.
+
+    The range is that of acquisition, by default the 12 full ISO weeks before the current one.
+    """
+
+    needed: ClassVar = ()
+    granularity: Granularity | None = Field(default=None, description="Size of cohorts; default by range.")
+    periods: Annotated[int, Clamp(0, 52)] = Field(
+        12, description="Highest period; at most 31 days, 52 weeks or 24 months."
+    )
+    cohort_by: Literal["first_seen", "first_conversion"] = "first_seen"
+    include_partial: bool = Field(default=False, description="Add the running period of each cohort.")
+    utm_source: str | None = Field(default=None, description="Of the person's first touch, exact.")
+    utm_campaign: str | None = Field(default=None, description="Of the person's first touch, exact.")
+    channel: str | None = Field(default=None, description="Of the person's first touch, exact.")
+    country: str | None = Field(default=None, description="Of the person's first touch, exact.")
+
+    def resolve_range(self, caller: Caller) -> ResolvedRange:
+        """The acquisition range."""
+        if self.start_date is None and self.end_date is None:
+            return default_range(caller.workspace.zone, caller.now)
+        return super().resolve_range(caller)
+
+    def unit(self, date_range: ResolvedRange) -> BucketUnit:
+        """The size of cohorts."""
+        if self.granularity is not None:
+            return BucketUnit(self.granularity)
+        return BucketUnit.WEEK if self.start_date is None else unit_for(date_range)
+
+    def first_touch_filters(self) -> tuple[Predicate, ...]:
+        """What the person's first touch has to be like."""
+        columns = ("utm_source", "utm_campaign", "channel", "country")
+        return tuple(
+            equals_or_not_set(column, value) for column in columns if (value := getattr(self, column))
+        )
+
+    def cohort_periods(self, date_range: ResolvedRange) -> CohortPeriods:
+        """The cohorts and periods to show."""
+        return CohortPeriods.for_range(
+            date_range, self.unit(date_range), self.periods, with_running=self.include_partial
+        )
+
+    def cohort_query(
+        self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
+    ) -> CohortReaderQuery:
+        """The question to the store."""
+        return CohortReaderQuery(
+            scope=scope_for_caller(caller, date_range.span, include_bots=self.include_bots),
+            acquisition=periods.acquisition,
+            activity=periods.visible_activity,
+            by_conversion=self.cohort_by == "first_conversion",
+            first_touch_filters=self.first_touch_filters(),
+        )
+
+
+class RetentionQuery(CohortQuery):
+    """Parameters of `GET /retention`."""
+
+    event_name: str | None = Field(default=None, description="What makes a person active; default any event.")
+    mode: Literal["on", "on_or_after"] = "on"
+
+    def cohort_query(
+        self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
+    ) -> CohortReaderQuery:
+        """The question to the store, with what makes a person active."""
+        names = list_event_synonyms(self.event_name) if self.event_name else None
+        activity = periods.visible_activity if self.mode == "on" else periods.activity
+        return replace(
+            super().cohort_query(caller, date_range, periods), event_names=names, activity=activity
+        )
+
+
+class RetentionRow(ResponseModel):
+    """A cohort in one of its periods; period 0 is its own."""
+
+    cohort_start: date
+    cohort_size: int
+    period: int
+    period_start: date
+    active_persons: int
+    retention_rate: Decimal | None
+    revenue: Decimal | None
+    partial: bool
+
+
+class RetentionAverage(ResponseModel):
+    """A period, pooled over the cohorts that have reached it."""
+
+    period: int
+    retention_rate: Decimal | None
+    cohorts: int
+
+
+class Retention(ResponseModel):
+    """Whether people come back."""
+
+    granularity: Granularity
+    timezone: str
+    rows: list[RetentionRow]
+    averages: list[RetentionAverage]
+    currency: str
+    range: RangeResponse
+    complete: bool
+
+
+class LifetimeValueRow(ResponseModel):
+    """What a cohort is worth by the end of one of its periods."""
+
+    cohort_start: date
+    cohort_size: int
+    period: int
+    period_start: date
+    revenue: Decimal | None
+    cumulative_revenue: Decimal | None
+    cumulative_revenue_per_person: Decimal | None
+    partial: bool
+
+
+class LifetimeValue(ResponseModel):
+    """What people are worth over time."""
+
+    granularity: Granularity
+    timezone: str
+    rows: list[LifetimeValueRow]
+    currency: str
+    range: RangeResponse
+    complete: bool
+
+
+@operation("GET /retention", tag="people")
+async def get_retention(
+    query: RetentionQuery,
+    *,
+    caller: Caller,
+    cohort_reader: CohortReader,
+    converter: CurrencyConverter,
+    queue: IngestQueue,
+) -> Retention:
+    """Whether the people of a period come back, by the period of their first event or conversion.
+
+    One row for each cohort and period that has fully elapsed. ``on_or_after`` counts a person that
+    came in the period or any later one.
+    """
+    asked = query.resolve_range(caller)
+    periods = query.cohort_periods(asked)
+    found = build_cohort_periods(
+        await _read_cohorts(query.cohort_query(caller, asked, periods), cohort_reader, converter), periods
+    )
+    late = query.mode == "on_or_after"
+    return Retention(
+        granularity=periods.acquisition.unit.value,
+        timezone=asked.zone.key,
+        rows=[
+            RetentionRow(
+                cohort_start=periods.start_date(cell.cohort),
+                cohort_size=cell.size,
+                period=cell.period,
+                period_start=periods.start_date(cell.cohort + cell.period),
+                active_persons=_count_active_persons(cell, on_or_after=late),
+                retention_rate=round_ratio(_count_active_persons(cell, on_or_after=late), cell.size),
+                revenue=to_decimal_amount(cell.revenue, caller.workspace.currency),
+                partial=cell.is_partial,
+            )
+            for cell in found
+        ],
+        averages=_averages(found, late=late),
+        currency=caller.workspace.currency,
+        range=RangeResponse.from_range(asked),
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+@operation("GET /ltv", tag="people")
+async def get_lifetime_value(
+    query: CohortQuery,
+    *,
+    caller: Caller,
+    cohort_reader: CohortReader,
+    converter: CurrencyConverter,
+    queue: IngestQueue,
+) -> LifetimeValue:
+    """What the people of a period have been worth since, by the period of their first event or conversion.
+
+    Net revenue, over all persons of the cohort, payers or not. One row for each cohort and period
+    that has fully elapsed; there are no forecasts.
+    """
+    asked = query.resolve_range(caller)
+    periods = query.cohort_periods(asked)
+    found = build_cohort_periods(
+        await _read_cohorts(query.cohort_query(caller, asked, periods), cohort_reader, converter), periods
+    )
+    currency = caller.workspace.currency
+    return LifetimeValue(
+        granularity=periods.acquisition.unit.value,
+        timezone=asked.zone.key,
+        rows=[
+            LifetimeValueRow(
+                cohort_start=periods.start_date(cell.cohort),
+                cohort_size=cell.size,
+                period=cell.period,
+                period_start=periods.start_date(cell.cohort + cell.period),
+                revenue=to_decimal_amount(cell.revenue, currency),
+                cumulative_revenue=to_decimal_amount(so_far, currency),
+                cumulative_revenue_per_person=amount_per_unit(so_far, cell.size, currency),
+                partial=cell.is_partial,
+            )
+            for cell, so_far in _cumulated(found)
+        ],
+        currency=currency,
+        range=RangeResponse.from_range(asked),
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+async def _read_cohorts(
+    plan: CohortReaderQuery, cohort_reader: CohortReader, converter: CurrencyConverter
+) -> CohortResult:
+    """The cohorts, with their money in the currency of the workspace as far as there are rates."""
+    whole = TimeRange(plan.activity.starts[0], plan.activity.end) if plan.activity.starts else plan.scope.span
+
+    def asked(scan: QueryScope) -> Awaitable[CohortResult]:
+        return cohort_reader.read_cohorts(replace(plan, scope=replace(plan.scope, rates=scan.rates)))
+
+    return await converter.run_converted(
+        replace(plan.scope, span=whole), asked, lambda table: any(cell.foreign_money for cell in table.cells)
+    )
+
+
+def _count_active_persons(cell: CohortPeriod, *, on_or_after: bool) -> int:
+    return cell.returned if on_or_after else cell.active
+
+
+def _averages(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAverage]:
+    elapsed = [cell for cell in found if not cell.is_partial]
+    by_period = {
+        period: [cell for cell in elapsed if cell.period == period]
+        for period in sorted({cell.period for cell in elapsed})
+    }
+    return [
+        RetentionAverage(
+            period=period,
+            retention_rate=round_ratio(
+                sum(_count_active_persons(cell, on_or_after=late) for cell in group),
+                sum(c.size for c in group),
+            ),
+            cohorts=len(group),
+        )
+        for period, group in by_period.items()
+    ]
+
+
+def _cumulated(found: Sequence[CohortPeriod]) -> list[tuple[CohortPeriod, int | None]]:
+    """Each cell with the revenue of its cohort so far; unknown from the first unknown period on."""
+    rows: list[tuple[CohortPeriod, int | None]] = []
+    for _, cohort in groupby(found, key=lambda cell: cell.cohort):
+        line = list(cohort)
+        sums = accumulate(
+            (cell.revenue for cell in line), lambda a, b: None if a is None or b is None else a + b
+        )
+        rows += zip(line, sums, strict=True)
+    return rows
+
+
+OPERATIONS = (get_retention, get_lifetime_value)

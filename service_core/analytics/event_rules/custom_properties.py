@@ -1,0 +1,33 @@
+"""Which keys of ``event_data`` are a workspace's own (semantics 2.3)."""
+
+from typing import Any, Final
+
+from service_core.ingestion.campaign import CLICK_IDS
+from service_core.ingestion.models import WIRE_COLUMNS
+
+RESERVED_KEYS: Final = frozenset(
+    {
+        *WIRE_COLUMNS, *CLICK_IDS, "ScCid", "sccid", "clickId", "clickIdType", "url", "path", "title",
+        "search", "value", "amount", "orderId", "transaction_id", "sessionId", "touchpoint_count",
+        "performance", "device_fingerprint", "fingerprint", "consent", "schema_version",
+        "install_referrer_url",
+    }
+)  # fmt: skip
+RESERVED_PREFIXES: Final = (
+    "utm_", "referrer", "session_", "first_touch_", "last_touch_", "screen_", "viewport_", "sdk_",
+)  # fmt: skip
+
+
+def is_custom_property(key: str) -> bool:
+    """Whether `/events/properties` shows a key."""
+    return key not in RESERVED_KEYS and not key.startswith(RESERVED_PREFIXES)
+
+
+def json_type_name(value: Any) -> str:
+    """Type of a JSON value as the contract names it (3.6)."""
+    if value is None:
+        return "null"
+    for name, kinds in (("boolean", bool), ("number", int | float), ("string", str), ("array", list | tuple)):
+        if isinstance(value, kinds):
+            return name
+    return "object"

@@ -1,0 +1,153 @@
+"""`GET /funnel` (contract 3.11, semantics 15)."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import Field, field_validator
+
+from service_core.access.models import Caller
+from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
+from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.funnels.parse_steps import expand_synonyms, parse_steps
+from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
+from service_core.analytics.measures import Predicate
+from service_core.analytics.query.parse_filters import equals_or_not_set
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.rounding import round_ratio, round_seconds
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.date_presets import DATE_PRESETS
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
+from service_core.kernel.wall_clock import local_date
+
+FunnelUnit = Literal["person", "session"]
+_DEFAULT_RANGE: Final = "last_30_days"
+
+
+class FunnelQuery(RangeQuery):
+    """Parameters of `GET /funnel`; the range is that of step 1, by default the last 30 local days."""
+
+    needed: ClassVar = ("steps",)
+    steps: tuple[str, ...] = Field(
+        default=(),
+        validate_default=True,
+        description="2 to 5 event names: a comma list, repeats, or a JSON array.",
+    )
+    window_days: Annotated[int, Clamp(1, 90)] = Field(14, description="From step 1 to the last step.")
+    order: FunnelOrder = FunnelOrder.ORDERED
+    unit: FunnelUnit = "person"
+    exclude: str | None = Field(
+        default=None, description="Event that removes a unit when it lies between two of its steps."
+    )
+    utm_source: str | None = Field(default=None, description="Of the event of step 1, exact.")
+    utm_campaign: str | None = Field(default=None, description="Of the event of step 1, exact.")
+    channel: str | None = Field(default=None, description="Of the event of step 1, exact.")
+    country: str | None = Field(default=None, description="Of the event of step 1, exact.")
+    device_type: str | None = Field(default=None, description="Of the event of step 1, exact.")
+
+    @field_validator("steps", mode="before")
+    @classmethod
+    def _split_steps(cls, sent: list[str]) -> tuple[str, ...]:
+        return parse_steps(sent)
+
+    def resolve_range(self, caller: Caller) -> ResolvedRange:
+        """The range of step 1."""
+        if self.start_date is None and self.end_date is None:
+            zone = caller.workspace.zone
+            days = DATE_PRESETS[_DEFAULT_RANGE](local_date(caller.now, zone))
+            return ResolvedRange(whole_days_range(*days, zone), zone, caller.now)
+        return super().resolve_range(caller)
+
+    def first_step_filters(self) -> tuple[Predicate, ...]:
+        """What the event of step 1 has to be like."""
+        columns = ("utm_source", "utm_campaign", "channel", "country", "device_type")
+        return tuple(
+            equals_or_not_set(column, value) for column in columns if (value := getattr(self, column))
+        )
+
+
+class FunnelStepResponse(ResponseModel):
+    """One step: how many units reached it, from step 1 and from the step before."""
+
+    step: int
+    event_name: str
+    count: int
+    conversion_rate: Decimal | None
+    step_conversion_rate: Decimal | None
+    dropped: int
+    median_seconds_from_previous: Decimal | None
+    mean_seconds_from_previous: Decimal | None
+
+
+class FunnelResponse(ResponseModel):
+    """How far units get. ``open`` counts entrants that may still convert."""
+
+    steps: list[FunnelStepResponse]
+    overall_conversion_rate: Decimal | None
+    open: int
+    window_days: int
+    order: FunnelOrder
+    unit: FunnelUnit
+    timezone: str
+    range: RangeResponse
+    complete: bool
+
+
+@operation("GET /funnel", tag="people")
+async def get_funnel(
+    query: FunnelQuery, *, caller: Caller, funnel_reader: FunnelReader, queue: IngestQueue
+) -> FunnelResponse:
+    """How many people, or sessions, get from step to step, and how long they take.
+
+    A step is later than the one before it; the range is that of step 1, and the window runs from
+    there to the last step. Names that count as one event are one step.
+    """
+    asked = query.resolve_range(caller)
+    plan = FunnelReaderQuery(
+        scope=scope_for_caller(
+            caller, asked.span, filters=query.first_step_filters(), include_bots=query.include_bots
+        ),
+        steps=expand_synonyms(query.steps),
+        window=timedelta(days=query.window_days),
+        now=caller.now,
+        order=query.order,
+        by_session=query.unit == "session",
+        exclude=list_event_synonyms(query.exclude) if query.exclude else None,
+    )
+    table = await funnel_reader.read_funnel(plan)
+    steps = _build_steps(query.steps, table)
+    return FunnelResponse(
+        steps=steps,
+        overall_conversion_rate=steps[-1].conversion_rate,
+        open=table.open,
+        window_days=query.window_days,
+        order=query.order,
+        unit=query.unit,
+        timezone=asked.zone.key,
+        range=RangeResponse.from_range(asked),
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+def _build_steps(names: tuple[str, ...], table: FunnelResult) -> list[FunnelStepResponse]:
+    counts = [step.count for step in table.steps]
+    return [
+        FunnelStepResponse(
+            step=i + 1,
+            event_name=name,
+            count=step.count,
+            conversion_rate=round_ratio(step.count, counts[0]),
+            step_conversion_rate=round_ratio(step.count, counts[max(i - 1, 0)]),
+            dropped=counts[max(i - 1, 0)] - step.count,
+            median_seconds_from_previous=round_seconds(step.median_seconds),
+            mean_seconds_from_previous=round_seconds(step.mean_seconds),
+        )
+        for i, (name, step) in enumerate(zip(names, table.steps, strict=True))
+    ]
+
+
+OPERATIONS = (get_funnel,)

@@ -1,0 +1,40 @@
+"""Steps of a funnel as a request says them (contract 3.11)."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
+from service_core.kernel.errors import BadRequest
+
+MIN_STEPS: Final = 2
+MAX_STEPS: Final = 5
+
+
+def parse_steps(sent: Sequence[str]) -> tuple[str, ...]:
+    """Event names from repeats of a parameter, each a comma list or a JSON array of names.
+
+    Raises:
+        BadRequest: ``invalid_steps``, for anything but 2 to 5 names.
+    """
+    names = [name for text in sent for name in _split_step_names(text)]
+    if not MIN_STEPS <= len(names) <= MAX_STEPS or not all(
+        isinstance(name, str) and name.strip() for name in names
+    ):
+        raise BadRequest("steps must contain 2 to 5 event names", "invalid_steps", field="steps")
+    return tuple(name.strip() for name in names)
+
+
+def _split_step_names(text: str) -> list[Any]:
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return [None]
+        return found if isinstance(found, list) else [None]
+    return text.split(",")
+
+
+def expand_synonyms(steps: Sequence[str]) -> tuple[frozenset[str], ...]:
+    """Per step, the event names that fill it."""
+    return tuple(list_event_synonyms(name) for name in steps)

@@ -1,0 +1,34 @@
+"""Telling that a visit went on to an app store."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from service_core.ingestion.models import Event
+
+APP_STORE_CLICK_EVENTS: Final = frozenset({"app_store_click", "app_store_clicked", "app_store_redirect"})
+APP_STORE_HOSTS: Final = frozenset(
+    {"apps.apple.com", "itunes.apple.com", "appsto.re", "play.google.com", "market.android.com"}
+)
+APP_STORE_SCHEMES: Final = frozenset({"itms-apps", "itms-appss", "market"})
+URL_KEYS: Final = ("href", "link_url", "target_url", "outbound_url", "destination_url", "url")
+"""Keys of ``event_data`` that say where a click led."""
+
+
+def is_app_store_click(event: Event) -> bool:
+    """Whether an event says that the visitor went on to an app store."""
+    return event.event_name in APP_STORE_CLICK_EVENTS or any(
+        map(_is_app_store_url, _target_urls(event.event_data))
+    )
+
+
+def _target_urls(data: Mapping[str, Any]) -> Iterator[str]:
+    return (value for key in URL_KEYS if isinstance(value := data.get(key), str))
+
+
+def _is_app_store_url(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme.lower() in APP_STORE_SCHEMES or parts.hostname in APP_STORE_HOSTS

@@ -1,0 +1,205 @@
+"""From an address or an install to the touch that brought the person (contract 12)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import Final
+
+from service_core.access.models import Caller
+from service_core.analytics.install_attribution.app_store_clicks import is_app_store_click
+from service_core.analytics.install_attribution.models import InstallSignals
+from service_core.analytics.install_attribution.ports import MatchedVisits, RecentLinkClicks
+from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.people.ports import PeoplePageQuery, Person, PersonReader, Touch
+from service_core.analytics.ports import EventPageQuery, EventReader, QueryScope
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.models import Event
+from service_core.ingestion.ports import LinkLookup
+from service_core.kernel.time_ranges import TimeRange
+
+SIGNAL_WINDOW: Final = timedelta(days=30)
+"""How far back a link tag or click id is looked for."""
+
+_EARLIEST_EVENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_MAX_EVENTS: Final = 1000
+_MAX_PERSONS: Final = 100
+
+
+class MatchMethod(StrEnum):
+    """What an answer rests on."""
+
+    EMAIL = "email"
+    LINK = "link"
+    INSTALL_REFERRER = "install_referrer"
+    CLICK_ID = "click_id"
+    IP = "ip"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionMatch:
+    """An answer: the event that made the touch and its person; None when nothing was found."""
+
+    kind: MatchMethod
+    candidates: int
+    event: Event | None = None
+    person: Person | None = None
+
+
+NO_MATCH: Final = AttributionMatch(MatchMethod.NONE, 0)
+
+
+class InstallMatcher:
+    """Finds touches behind addresses and installs.
+
+    Args:
+        people: persons and their touches.
+        events: rows of visits.
+        claims: which visits were matched before.
+        links: tells links to an app by their tags.
+        clicks: clicks on links, by the address they came from.
+        window: how long an address of the network counts as the same device.
+    """
+
+    def __init__(
+        self,
+        people: PersonReader,
+        events: EventReader,
+        claims: MatchedVisits,
+        *,
+        links: LinkLookup,
+        clicks: RecentLinkClicks,
+        window: timedelta,
+    ) -> None:
+        self._people = people
+        self._events = events
+        self._claims = claims
+        self._links = links
+        self._clicks = clicks
+        self._window = window
+
+    async def match_email(self, caller: Caller, email: str) -> AttributionMatch:
+        """The latest touch that is not direct of the person with exactly this address."""
+        scan = _scope_since(caller, _EARLIEST_EVENT)
+        page = PeoplePageQuery(scan, limit=_MAX_PERSONS, offset=0, sort="last_seen", search=email)
+        found, _ = await self._people.list_people(page)
+        named = [person for person in found if (person.email or "").lower() == email]
+        for person in named:
+            event = await self._latest_non_direct_touch_event(scan, person.person)
+            if event is not None:
+                return AttributionMatch(MatchMethod.EMAIL, len(named), event, person)
+        return replace(NO_MATCH, candidates=len(named))
+
+    async def match_install(self, caller: Caller, install: InstallSignals) -> AttributionMatch:
+        """The visit an install goes back to, claimed: link tag, then click id, then the network."""
+        marks = (
+            (MatchMethod.LINK, "lyr", install.lyr),
+            (MatchMethod.INSTALL_REFERRER, "lyr", install.referrer_lyr),
+            (MatchMethod.CLICK_ID, "click_id", install.click_id),
+        )
+        for kind, column, value in marks:
+            if value:
+                match = await self._match_by_signal(caller, kind, Predicate(column, FilterOperator.EQ, value))
+                if match is not None:
+                    return match
+        return await self._match_by_ip(caller, install.client_ip)
+
+    async def _match_by_signal(
+        self, caller: Caller, kind: MatchMethod, mark: Predicate
+    ) -> AttributionMatch | None:
+        rows = await self._list_events(caller, SIGNAL_WINDOW, mark)
+        visits = await self._latest_event_per_unmatched_visit(caller, rows)
+        for event in visits:
+            match = await self._mark_matched(caller, kind, event, len(visits))
+            if match is not None:
+                return match
+        return None
+
+    async def _match_by_ip(self, caller: Caller, client: str | None) -> AttributionMatch:
+        address = _normalize_ip(client)
+        if address is None:
+            return NO_MATCH
+        rows = await self._list_events(caller, self._window, Predicate("ip", FilterOperator.EQ, address))
+        visits = await self._latest_event_per_unmatched_visit(
+            caller, await self._events_leading_to_app(caller, address, rows)
+        )
+        visitors = {event.visitor_id for event in visits}
+        if len(visitors) != 1:
+            return AttributionMatch(MatchMethod.IP, len(visitors)) if visitors else NO_MATCH
+        return await self._mark_matched(caller, MatchMethod.IP, visits[0], 1) or NO_MATCH
+
+    async def _events_leading_to_app(
+        self, caller: Caller, address: str, rows: Sequence[Event]
+    ) -> list[Event]:
+        """Events of visits that ended at an app: by a click on the way to a store, or a link to an app."""
+        if not rows:
+            return []
+        workspace_id = caller.workspace.id
+        clicked = await self._clicks.latest_click_by_tag(workspace_id, address, caller.now - self._window)
+        tags = {event.lyr for event in rows if event.lyr} | clicked.keys()
+        links = await self._links.links_by_tag(workspace_id, tags) if tags else {}
+        to_app = {tag for tag, link in links.items() if link.targets_app}
+        last = max((at for tag, at in clicked.items() if tag in to_app), default=_EARLIEST_EVENT)
+        return [
+            event
+            for event in rows
+            if is_app_store_click(event) or event.lyr in to_app or event.timestamp <= last
+        ]
+
+    async def _mark_matched(
+        self, caller: Caller, kind: MatchMethod, visit: Event, candidates: int
+    ) -> AttributionMatch | None:
+        """The person of a visit, if there is a touch to tell and nobody was faster."""
+        scan = _scope_since(caller, _EARLIEST_EVENT)
+        key = await self._people.find_person(caller.workspace.id, visit.visitor_id)
+        event = None if key is None else await self._latest_non_direct_touch_event(scan, key)
+        if key is None or event is None:
+            return None
+        if not await self._claims.mark_visit_matched(caller.workspace.id, _visit_key(visit), caller.now):
+            return None
+        page = PeoplePageQuery(scan, limit=1, offset=0, sort="last_seen", person=key)
+        persons, _ = await self._people.list_people(page)
+        return AttributionMatch(kind, candidates, event, persons[0] if persons else None)
+
+    async def _latest_non_direct_touch_event(self, scope: QueryScope, person: str) -> Event | None:
+        """The event that made the person's latest touch that is not direct."""
+        touches = await self._people.list_person_touches(scope, person)
+        touch = next((one for one in reversed(touches) if one.channel != "direct"), None)
+        if touch is None:
+            return None
+        moment = TimeRange(touch.timestamp, touch.timestamp + timedelta.resolution)
+        rows = await self._people.list_person_events(replace(scope, span=moment), person)
+        return next((row for row in rows if _is_event_of_touch(row, touch)), rows[0] if rows else None)
+
+    async def _list_events(self, caller: Caller, look_back: timedelta, signal: Predicate) -> Sequence[Event]:
+        scan = replace(_scope_since(caller, caller.now - look_back), filters=(signal,))
+        return (await self._events.list_events(EventPageQuery(scan, _MAX_EVENTS, count_total=False))).events
+
+    async def _latest_event_per_unmatched_visit(self, caller: Caller, rows: Iterable[Event]) -> list[Event]:
+        """One event of each visit that nobody has claimed, the latest visit first."""
+        visits: dict[str, Event] = {}
+        for event in rows:
+            visits.setdefault(_visit_key(event), event)
+        taken = await self._claims.list_matched(caller.workspace.id, list(visits))
+        return [event for visit, event in visits.items() if visit not in taken]
+
+
+def _scope_since(caller: Caller, start: datetime) -> QueryScope:
+    return scope_for_caller(caller, TimeRange(start, caller.now + timedelta.resolution))
+
+
+def _visit_key(event: Event) -> str:
+    return f"{event.visitor_id}\x1f{event.session_id}"
+
+
+def _is_event_of_touch(event: Event, touch: Touch) -> bool:
+    return event.touchable and (event.lyr, event.click_id) == (touch.lyr, touch.click_id)
+
+
+def _normalize_ip(client: str | None) -> str | None:
+    try:
+        return str(ip_address(client or ""))
+    except ValueError:
+        return None

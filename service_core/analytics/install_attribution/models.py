@@ -1,0 +1,42 @@
+"""What an app knows of its own install (semantics 14.6)."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+from urllib.parse import parse_qs, urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class InstallSignals:
+    """The marks an install brings, the strongest first.
+
+    Attributes:
+        lyr: link tag the app was opened with.
+        referrer_lyr: link tag of the install referrer.
+        click_id: click id sent with the request, or that of the install referrer.
+        client: address of the device.
+    """
+
+    lyr: str | None = None
+    referrer_lyr: str | None = None
+    click_id: str | None = None
+    click_id_type: str | None = None
+    client_ip: str | None = None
+
+    def with_referrer(self, address: str | None) -> Self:
+        """The install with what its install referrer says: an address or a bare query string."""
+        values = _referrer_params(address or "")
+        known = replace(self, referrer_lyr=values.get("lyr"))
+        if self.click_id is not None:
+            return known
+        return replace(
+            known, click_id=values.get("tp_click_id"), click_id_type=values.get("tp_click_id_type")
+        )
+
+
+def _referrer_params(text: str) -> dict[str, str]:
+    try:
+        query = urlsplit(text).query if "://" in text or text.startswith("?") else text
+        values = {name: found[-1] for name, found in parse_qs(query, max_num_fields=100).items()}
+    except ValueError:
+        return {}
+    return _referrer_params(values["referrer"]) | values if "referrer" in values else values

@@ -1,0 +1,136 @@
+"""``POST /attribution/lookup`` and ``/attribution/deferred-lookup``, for mobile SDKs (contract 12)."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from service_core.access.email_addresses import normalize_email
+from service_core.access.models import Caller
+from service_core.analytics.install_attribution.match import AttributionMatch, InstallMatcher, MatchMethod
+from service_core.analytics.install_attribution.models import InstallSignals
+from service_core.kernel.operations import ANY_SCOPE, CredentialRequirement, RoutePrefix, operation
+from service_core.kernel.schemas import BodyModel, ResponseModel
+
+Signal = Annotated[str, StringConstraints(max_length=2000)]
+
+
+class EmailLookupRequest(BodyModel):
+    """Whom to look up."""
+
+    email: str = Field(description="Exact address, without case.")
+
+
+class InstallLookupRequest(BodyModel):
+    """What an app knows of its install."""
+
+    platform: Literal["ios", "android"]
+    lyr: Signal | None = Field(None, description="Link tag the app was opened with.")
+    install_referrer_url: Signal | None = Field(None, description="Install referrer of the store.")
+    click_id: Signal | None = None
+    click_id_type: Signal | None = None
+
+
+class MatchBasis(ResponseModel):
+    """What the answer rests on."""
+
+    kind: MatchMethod
+    guaranteed: bool
+    candidates: int
+
+
+class MatchedTouch(ResponseModel):
+    """The touch that brought the person."""
+
+    visitor_id: str
+    user_id: str | None
+    fbclid: str | None
+    gclid: str | None
+    ttclid: str | None
+    gbraid: str | None
+    wbraid: str | None
+    oppref: str | None
+    fbp: str | None
+    fbc: str | None
+    lyr: str | None
+    utm_source: str | None
+    utm_medium: str | None
+    utm_campaign: str | None
+    utm_content: str | None
+    utm_term: str | None
+    timestamp: datetime
+
+
+class NoMatchResponse(ResponseModel):
+    """Nothing to tell."""
+
+    found: Literal[False] = False
+    match: MatchBasis
+
+
+class MatchResponse(ResponseModel):
+    """A touch."""
+
+    found: Literal[True] = True
+    attribution: MatchedTouch
+    match: MatchBasis
+
+
+@operation(
+    "POST /attribution/lookup",
+    scope=ANY_SCOPE,
+    credential=CredentialRequirement.WRITE_KEY,
+    prefix=RoutePrefix.ROOT,
+    tag="attribution",
+)
+async def look_up_attribution(
+    body: EmailLookupRequest, *, caller: Caller, resolver: InstallMatcher
+) -> MatchResponse | NoMatchResponse:
+    """Tell which web touch brought the person with an e-mail address.
+
+    The latest touch that is not direct. For SDKs on devices; a backend reads ``GET /users``.
+    """
+    return _build_match_response(await resolver.match_email(caller, normalize_email(body.email)))
+
+
+@operation(
+    "POST /attribution/deferred-lookup",
+    scope=ANY_SCOPE,
+    credential=CredentialRequirement.WRITE_KEY,
+    prefix=RoutePrefix.ROOT,
+    tag="attribution",
+)
+async def look_up_install(
+    body: InstallLookupRequest, *, caller: Caller, resolver: InstallMatcher
+) -> MatchResponse | NoMatchResponse:
+    """Tell which web visit an install goes back to; each visit is told once.
+
+    By link tag, then install referrer, then click id, then the client's address among visits that
+    ended at an app store, or a link to an app, within the hour. Several visitors at that address are
+    not told apart.
+    """
+    install = InstallSignals(
+        lyr=body.lyr or None,
+        click_id=body.click_id or None,
+        click_id_type=body.click_id_type or None,
+        client_ip=caller.client_ip,
+    )
+    return _build_match_response(
+        await resolver.match_install(caller, install.with_referrer(body.install_referrer_url))
+    )
+
+
+def _build_match_response(match: AttributionMatch) -> MatchResponse | NoMatchResponse:
+    basis = MatchBasis(
+        kind=match.kind, guaranteed=match.kind is not MatchMethod.IP, candidates=match.candidates
+    )
+    event = match.event
+    if event is None:
+        return NoMatchResponse(match=basis)
+    names = MatchedTouch.model_fields.keys() - {"user_id"}
+    values = {name: getattr(event, name) for name in names}
+    user_id = event.user_id if match.person is None else match.person.user_id
+    return MatchResponse(attribution=MatchedTouch(**values, user_id=user_id), match=basis)
+
+
+OPERATIONS = (look_up_attribution, look_up_install)

@@ -1,0 +1,239 @@
+"""The measure algebra: what a metric counts, in a few node kinds that every store translates.
+
+Leaves count over one relation; composites combine leaves and are computed from their sums, never
+from averages (semantics 17). The relations, and what their columns mean, are documented at
+`Relation`: that text is the contract between the catalog and the stores; `columns.COLUMNS` names them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+NOT_SET: Final = "(not set)"
+"""What answers show for an absent value, and filters take for it (contract 2.8)."""
+
+
+class FilterOperator(StrEnum):
+    """Filter operations (contract 2.10). Text comparison is exact; the three last text ops ignore case."""
+
+    EQ = "eq"
+    NEQ = "neq"
+    IN = "in"
+    NOT_IN = "not_in"
+    CONTAINS = "contains"
+    NOT_CONTAINS = "not_contains"
+    STARTS_WITH = "starts_with"
+    ENDS_WITH = "ends_with"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+    BETWEEN = "between"
+    IS_SET = "is_set"
+    IS_NOT_SET = "is_not_set"
+
+
+Scalar: TypeAlias = str | int | float | bool
+Operand: TypeAlias = Scalar | tuple[Scalar | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One condition on a column of a relation.
+
+    ``column`` is a column of the relation, ``entry.<column>`` for the value of the session's first
+    event, ``touch.<column>`` in credits, or ``data:<dot.path>`` into ``event_data``. ``a|b`` is the
+    first of two columns that is set (``touch.utm_source|touch.attribution_source``), here and
+    wherever a plan names a column. A comparison with an absent value is false, except ``neq``,
+    ``not_in`` and ``not_contains``, which are true; None among the values of ``in`` and ``not_in``
+    stands for an absent value.
+    """
+
+    column: str
+    op: FilterOperator = FilterOperator.EQ
+    value: Operand = None
+
+
+MISSING_FX_RATE: Final = Predicate("no_rate", value=True)
+"""Met by rows whose money is of another currency than the scan's while no rate of `Scan.rates` turns it into that."""
+
+
+class Relation(StrEnum):
+    """What is counted.
+
+    ``EVENTS``
+        One row per event with its timestamp in the span. Columns: those of `intake.model.Event`;
+        ``entry.*``, the same columns of the first event of its session (session = workspace,
+        visitor, session id; first by timestamp, then seq; over all history, bots apart unless they
+        are included); ``session`` (distinct key of the session); ``person`` (semantics 5);
+        ``identified`` (the person has a user id, from this or any other event); ``visitor_is_new``
+        (the visitor's first event ever lies in the range).
+    ``SESSIONS``
+        One row per session whose first event lies in the span; facts cover the whole session.
+        Columns: ``entry.*``, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``,
+        ``duration`` (seconds), ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``
+        (semantics 6.5, 2.2). A session without a page view is neither bounced nor engaged; any
+        event that `conversions.converts` makes one with a page view engaged, a repeat of an order too.
+    ``CONVERSIONS``
+        Events that `conversions.converts`, one per (`conversions.standard` name, order id) within 7 days
+        (`orders.deduplicate_orders`, over all history). Columns as EVENTS. Bots never convert.
+    ``MONEY``
+        Facts of the money ledger (semantics 10; `orders`). Columns: ``kind`` (``charge``,
+        ``refund``), ``amount`` (minor units, positive); ``gross``, ``discount``, ``tax``, ``shipping``
+        and ``fee`` of a charge, each absent where it is not known (`orders.parts_of`); ``currency``, ``no_rate``, ``provider``, ``order_id``,
+        ``person``, ``first_order`` (a charge, the person's first ever), ``person_is_new`` (its
+        first event ever lies in the range). Charges of one order within 7 days count once, whoever reports
+        them: that of a storefront before that of a payment provider, that before a tracked one, one that
+        knows more parts before one that knows fewer, then the earliest (`orders.deduplicate_orders`). Of the refunds of one order within 7 days those of the
+        one who knows best count, all of them. A refund is booked on
+        its own instant, with `Scan.order_refunds` on that of its order: the latest charge of its
+        order id not after it, else its own.
+    ``CREDITS``
+        What attribution shares out. A unit is an event that is a conversion, a charge, or both; it
+        counts 1,000,000 of ``credit`` when it is a conversion, and when it is a charge its
+        ``amount`` and 1,000,000 of ``order_credit``. A refund is a unit too, with ``refunded`` alone, the path, person and event name of
+        its order (without an order its own, and no path); it is booked like in MONEY. Each unit
+        has one row per touch with a share in its path, or one without a touch. Columns:
+        ``touch.*`` (columns of `ports.Touch`, None without a touch), ``attributed`` (it has a
+        touch), ``credit``, ``order_credit``, ``amount``, ``refunded`` (its share of each, split by
+        largest remainder), ``is_order`` (the unit is a charge), ``first_order``, ``event_name``,
+        ``currency`` (that its money is told in), ``no_rate``, ``person_is_new``.
+
+    With `Scan.rates` money of other currencies is told in the scan's, each movement by `Rates.worth` of the
+    day it moved on, in the scan's zone; a refund has the day of its order. ``currency`` of MONEY stays what was
+    paid. ``no_rate`` is true where it is another one and there is no rate; then money is as it was paid.
+
+    Rows of the following come from other sources than the event store; it is never asked for them.
+
+    ``SPEND``
+        One row per entity and day as an ad platform reports it (semantics 12.1), of one level: of ads
+        where ``ad_id`` or ``ad_name`` is named, of groups where ``group_id`` or ``group_name`` is, else
+        of campaigns. A day is in the span when any part of the workspace day of its date is; it stands
+        in the bucket that holds the start of that day, else in the nearest. Columns: ``platform``,
+        ``account_id``, ``campaign_id``, ``campaign_name``, ``group_id``, ``group_name``, ``ad_id``,
+        ``ad_name``, ``currency``, ``no_rate``; and ``spend`` and ``conversion_value`` (minor units),
+        ``impressions``, ``clicks``, ``reach``, ``conversions`` (in millionths), each absent where the
+        platform left it out. Conditions on these are met by days, and by entities where they are
+        grouped by.
+    ``SUBSCRIPTIONS``
+        One row per ``product``, ``provider``, ``plan`` and ``currency`` with what its subscriptions did in
+        the span or bucket, and what they are at its end, or at present when that is not over (semantics
+        16.6, 16.7). Columns, beside these: ``mrr``, ``arr``, ``active_subscriptions`` (at the end),
+        ``active_at_start``; ``mrr_new``, ``mrr_expansion``, ``mrr_reactivation``, and at or below zero
+        ``mrr_contraction``, ``mrr_churn``; ``charged``; ``new_subscriptions``,
+        ``churned_subscriptions``, ``trials_started``, ``trials_ended``, ``trials_converted``,
+        ``failed_payments``. Money is in minor units, worth a month in exact parts of them. A change of
+        product or plan takes the worth over without a movement; what it then costs more or less moved
+        in the new one.
+    ``COSTS``
+        One row per kind of item that was sold, or came back, in the span or bucket, and cost the same
+        (semantics 17; `items.sales`). Columns: ``cogs`` and ``shipping_costs``, unit and handling cost
+        times quantity in exact parts of minor units of ``currency``, below zero for what came back and
+        absent where nobody told a cost; ``provider`` and ``sold_in``, of the charge that sold it, the
+        latter being its currency.
+    ``DELIVERIES``
+        One row per conversion that a rule sends, at the instant it became final (semantics 13.1), tests left out.
+        Columns: ``platform``, ``status`` (``sent``, ``failed``, ``skipped``).
+    """
+
+    EVENTS = "events"
+    SESSIONS = "sessions"
+    CONVERSIONS = "conversions"
+    PAYMENTS = "money"
+    CREDITS = "credits"
+    SPEND = "spend"
+    SUBSCRIPTIONS = "subscriptions"
+    COSTS = "costs"
+    POSTBACKS = "deliveries"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """A measure one source can evaluate on its own.
+
+    ``column`` None counts rows; with ``distinct`` the different values of ``column`` are counted,
+    otherwise its values are summed (booleans as 0 and 1). ``trailing_days`` widens the span to that
+    many local days, ending with the last local day of the span or bucket (active users).
+    ``by_default``, in credits, takes the workspace's default attribution whatever a request names;
+    ``use_builtin_conversions``, in conversions, the conversion set of the house whatever the workspace's own.
+    ``apart`` names the dimension over whose values it is never added: ad platforms claim the same
+    conversion each. ``unknown_if`` are the conditions of rows that tell nothing of what is summed: with
+    one of them the sum is unknown. The query layer sees to these and stores need not.
+    """
+
+    relation: Relation
+    column: str | None = None
+    distinct: bool = False
+    where: tuple[Predicate, ...] = ()
+    trailing_days: int | None = None
+    use_default_attribution: bool = False
+    use_builtin_conversions: bool = False
+    non_additive_dimension: str | None = None
+    unknown_if: tuple[Predicate, ...] = ()
+
+    def with_conditions(self, *predicates: Predicate) -> "Aggregation":
+        """The same measure over the rows that meet all predicates."""
+        gaps = (*self.unknown_if, *predicates) if self.unknown_if else ()
+        return replace(self, where=(*self.where, *predicates), unknown_if=gaps)
+
+    def aggregations(self) -> Iterator["Aggregation"]:
+        """Itself."""
+        yield self
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """``numerator / denominator * scale``, or 1 minus it; None when the denominator is 0."""
+
+    numerator: "Measure"
+    denominator: "Measure"
+    scale: int = 1
+    complement: bool = False
+
+    def aggregations(self) -> Iterator[Aggregation]:
+        """Every leaf below."""
+        yield from self.numerator.aggregations()
+        yield from self.denominator.aggregations()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``minuend - subtrahend``."""
+
+    minuend: "Measure"
+    subtrahend: "Measure"
+
+    def aggregations(self) -> Iterator[Aggregation]:
+        """Every leaf below."""
+        yield from self.minuend.aggregations()
+        yield from self.subtrahend.aggregations()
+
+
+@dataclass(frozen=True, slots=True)
+class DailyMean:
+    """Mean of a leaf over the full local days of the span (stickiness)."""
+
+    aggregation: Aggregation
+
+    def aggregations(self) -> Iterator[Aggregation]:
+        """Nothing that can be summed over the span: the query layer asks day by day."""
+        yield from ()
+
+
+Measure: TypeAlias = Aggregation | Ratio | Difference | DailyMean
+
+
+def count_rows(relation: Relation, *where: Predicate) -> Aggregation:
+    """Number of rows."""
+    return Aggregation(relation, where=where)
+
+
+def count_distinct(column: str, relation: Relation, *where: Predicate) -> Aggregation:
+    """Number of different values, exactly (semantics 1.4)."""
+    return Aggregation(relation, column, distinct=True, where=where)
+
+
+def sum_column(column: str, relation: Relation, *where: Predicate) -> Aggregation:
+    """Sum of a column."""
+    return Aggregation(relation, column, where=where)

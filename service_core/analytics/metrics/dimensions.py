@@ -1,0 +1,153 @@
+"""Every way to split a metric by (contract 4.2)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from service_core.analytics.measures import Relation
+from service_core.analytics.query.catalog import Dimension
+from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX
+
+_SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS)
+
+
+def _make_session_columns(column: str, *, touch: bool = False) -> Mapping[Relation, str]:
+    """The value of the session; in credits, that of the touch."""
+    columns = dict.fromkeys(_SESSION_RELATIONS, f"entry.{column}")
+    return MappingProxyType(columns | ({Relation.CREDITS: f"touch.{column}"} if touch else {}))
+
+
+def _make_event_columns(column: str, *further: Relation) -> Mapping[Relation, str]:
+    """The value of the event itself."""
+    return MappingProxyType(dict.fromkeys((Relation.EVENTS, Relation.CONVERSIONS, *further), column))
+
+
+def _make_payment_columns(column: str, sold: str) -> Mapping[Relation, str]:
+    """The value of a movement of money or of a subscription; of costs, that of what was sold."""
+    money = dict.fromkeys((Relation.PAYMENTS, Relation.SUBSCRIPTIONS), column)
+    return MappingProxyType({**money, Relation.COSTS: sold})
+
+
+def _make_ad_columns(column: str) -> Mapping[Relation, str]:
+    """A column of ad entities; conversions are sent to platforms alone."""
+    sent = {Relation.POSTBACKS: column} if column == "platform" else {}
+    return MappingProxyType({Relation.SPEND: column, Relation.CREDITS: f"{AD_COLUMN_PREFIX}{column}", **sent})
+
+
+_TOUCH_DIMENSIONS: Final = (
+    ("attribution_source", "Source", "Where the visit came from: campaign source, click id or referrer."),
+    ("attribution_medium", "Medium", "How it came: campaign medium, or what the source implies."),
+    ("channel", "Channel", "The channel the rules of the workspace put the visit in."),
+    ("utm_source", "UTM source", "`utm_source` as sent."),
+    ("utm_medium", "UTM medium", "`utm_medium` as sent."),
+    ("utm_campaign", "UTM campaign", "`utm_campaign` as sent."),
+    ("utm_term", "UTM term", "`utm_term` as sent."),
+    ("utm_content", "UTM content", "`utm_content` as sent."),
+    ("click_id_type", "Click id type", "Kind of the click id the visit carried, such as `gclid`."),
+    ("lyr", "Link tag", "Tag of the trackable link the visit came through."),
+)
+_LOCATION_AND_DEVICE_DIMENSIONS: Final = (
+    ("country", "Country", "Country of the session, ISO 3166-1 alpha-2."),
+    ("region", "Region", "Region of the session."),
+    ("city", "City", "City of the session."),
+    ("device_type", "Device type", "`desktop`, `mobile`, `tablet`, `tv` or `other`."),
+    ("browser", "Browser", "Browser of the session."),
+    ("os", "Operating system", "Operating system of the session."),
+    ("language", "Language", "Language of the browser or application."),
+    ("app_version", "App version", "Version of the application."),
+)
+_SUBSCRIPTION_DIMENSIONS: Final = (
+    ("product", "Product", "Product, where the revenue provider reports it."),
+    ("plan", "Plan", "Subscription plan, where the revenue provider reports it."),
+)
+_AD_DIMENSIONS: Final = (
+    ("platform", "platform", "Ad platform", "Ad platform, such as `meta`."),
+    ("ad_account_id", "account_id", "Ad account", "Id of the ad account."),
+    ("campaign_id", "campaign_id", "Campaign id", "Id of the campaign at the ad platform."),
+    ("campaign_name", "campaign_name", "Campaign name", "Name of the campaign at the ad platform."),
+    ("ad_group_id", "group_id", "Ad group id", "Id of the ad group or ad set."),
+    ("ad_group_name", "group_name", "Ad group name", "Name of the ad group or ad set."),
+    ("ad_id", "ad_id", "Ad id", "Id of the ad."),
+    ("ad_name", "ad_name", "Ad name", "Name of the ad."),
+)
+
+CORE_DIMENSIONS: Final = (
+    *(
+        Dimension(id_, label, text, _make_session_columns(id_, touch=True))
+        for id_, label, text in _TOUCH_DIMENSIONS
+    ),
+    Dimension(
+        "referrer_host",
+        "Referrer",
+        "Host of the referrer without `www.`.",
+        _make_session_columns("referrer_host", touch=True),
+        null_label="(direct)",
+    ),
+    Dimension(
+        "landing_page",
+        "Landing page",
+        "First page of the session.",
+        _make_session_columns("landing_page", touch=True),
+    ),
+    Dimension("page_path", "Page", "Path of the page, without its query.", _make_event_columns("page_path")),
+    Dimension(
+        "event_name",
+        "Event",
+        "Name of the event as sent.",
+        _make_event_columns("event_name", Relation.CREDITS),
+    ),
+    Dimension(
+        "source",
+        "Transport",
+        "How the event came in, such as `browser` or `api`.",
+        _make_event_columns("source"),
+    ),
+    *(
+        Dimension(id_, label, text, _make_session_columns(id_))
+        for id_, label, text in _LOCATION_AND_DEVICE_DIMENSIONS
+    ),
+    Dimension(
+        "new_vs_returning",
+        "New or returning",
+        "`new` when the first event ever lies in the range, else `returning`.",
+        MappingProxyType(
+            dict.fromkeys(_SESSION_RELATIONS, "visitor_is_new")
+            | dict.fromkeys((Relation.PAYMENTS, Relation.CREDITS), "person_is_new")
+        ),
+        labels=MappingProxyType({"new": True, "returning": False}),
+    ),
+    Dimension(
+        "provider",
+        "Provider",
+        "Where the money was reported: `tracked`, or a revenue provider.",
+        _make_payment_columns("provider", "provider"),
+    ),
+    Dimension(
+        "currency",
+        "Currency",
+        "Original currency of the money, ISO 4217.",
+        _make_payment_columns("currency", "sold_in"),
+    ),
+    *(
+        Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: id_}))
+        for id_, label, text in _SUBSCRIPTION_DIMENSIONS
+    ),
+    *(Dimension(id_, label, text, _make_ad_columns(column)) for id_, column, label, text in _AD_DIMENSIONS),
+)
+"""Every dimension of the core, in the order of the contract."""
+
+SESSION_SOURCE_DIMENSIONS: Final = (
+    *(id_ for id_, _, _ in _TOUCH_DIMENSIONS), "referrer_host", "landing_page",
+)  # fmt: skip
+"""Values of the session, or of the touch in attributed metrics."""
+
+EVENT_DIMENSIONS: Final = ("page_path", "event_name", "source")
+"""Values of each event: for metrics counted from events."""
+
+LOCATION_AND_DEVICE_DIMENSIONS: Final = tuple(id_ for id_, _, _ in _LOCATION_AND_DEVICE_DIMENSIONS)
+"""Place and device of the session."""
+
+NEW_OR_RETURNING: Final = ("new_vs_returning",)
+PAYMENT_DIMENSIONS: Final = ("product", "provider", "currency", "plan")
+AD_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in _AD_DIMENSIONS)
+"""Ad entities; attributed metrics reach them by the join of semantics 12.3."""

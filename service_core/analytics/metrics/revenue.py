@@ -1,0 +1,122 @@
+"""Revenue and attributed metrics: the money ledger, and its credits to touches (semantics 10, 17)."""
+
+from dataclasses import replace
+from typing import Final
+
+from service_core.analytics.measures import (
+    Aggregation,
+    Difference,
+    FilterOperator,
+    Measure,
+    Predicate,
+    Ratio,
+    Relation,
+    count_distinct,
+    count_rows,
+    sum_column,
+)
+from service_core.analytics.metrics.dimensions import (
+    AD_DIMENSIONS,
+    NEW_OR_RETURNING,
+    PAYMENT_DIMENSIONS,
+    SESSION_SOURCE_DIMENSIONS,
+)
+from service_core.analytics.metrics.traffic import VISITORS
+from service_core.analytics.query.catalog import Additivity, Metric, MetricUnit
+
+_DIMENSIONS: Final = (*PAYMENT_DIMENSIONS, *NEW_OR_RETURNING)
+_CHARGE: Final = Predicate("kind", value="charge")
+_REFUND: Final = Predicate("kind", FilterOperator.IN, ("refund", "dispute"))
+_FIRST: Final = Predicate("first_order", value=True)
+
+
+def _sum_charge_component(name: str) -> Aggregation:
+    """The sum of a part of charges; a provider may not tell it."""
+    untold = _CHARGE, Predicate(name, FilterOperator.IS_NOT_SET)
+    return replace(sum_column(name, Relation.PAYMENTS, _CHARGE), unknown_if=untold)
+
+
+REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _CHARGE)
+REFUNDS: Final = sum_column("amount", Relation.PAYMENTS, _REFUND)
+NET_REVENUE: Final = Difference(REVENUE, REFUNDS)
+FEES: Final = _sum_charge_component("fee")
+ORDERS: Final = count_rows(Relation.PAYMENTS, _CHARGE)
+NEW_CUSTOMERS: Final = ORDERS.with_conditions(_FIRST)
+_CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, _CHARGE)
+_REPEAT: Final = _CUSTOMERS.with_conditions(Predicate("first_order", value=False))
+"""Customers with an order in the range that is not their first: those with two up to its end."""
+
+
+def _define_amount(id_: str, label: str, measure: Measure, text: str) -> Metric:
+    return Metric(id_, label, MetricUnit.CURRENCY, "revenue", Additivity.ADDITIVE, measure, _DIMENSIONS, text)
+
+
+def _define_count(id_: str, label: str, measure: Aggregation, text: str) -> Metric:
+    additivity = Additivity.DISTINCT if measure.distinct else Additivity.ADDITIVE
+    return Metric(id_, label, MetricUnit.COUNT, "revenue", additivity, measure, _DIMENSIONS, text)
+
+
+def _define_ratio(id_: str, label: str, unit: MetricUnit, measure: Ratio, text: str) -> Metric:
+    bounded = unit is MetricUnit.RATIO
+    dimensions = NEW_OR_RETURNING if VISITORS in measure.aggregations() else _DIMENSIONS
+    return Metric(id_, label, unit, "revenue", Additivity.RATIO, measure, dimensions, text, is_rate=bounded)
+
+
+REVENUE_METRICS: Final = (
+    _define_amount("gross_revenue", "Gross revenue", _sum_charge_component("gross"), "Item price times quantity before discounts; a tracked value is taken as sent."),
+    _define_amount("discounts", "Discounts", _sum_charge_component("discount"), "Discounts given on orders."),
+    _define_amount("revenue", "Revenue", REVENUE, "Gross revenue minus discounts, without tax and shipping where the source separates them."),
+    _define_amount("refunds", "Refunds", REFUNDS, "Absolute sum of refunds and lost disputes."),
+    _define_amount("net_revenue", "Net revenue", NET_REVENUE, "Revenue minus refunds."),
+    _define_amount("shipping", "Shipping", _sum_charge_component("shipping"), "Shipping charged to customers."),
+    _define_amount("taxes", "Taxes", _sum_charge_component("tax"), "Tax charged to customers."),
+    _define_amount("fees", "Fees", FEES, "Payment and platform fees."),
+    _define_ratio("aov", "Average order value", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, ORDERS), "Revenue divided by orders."),
+    _define_ratio("revenue_per_visitor", "Revenue per visitor", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, VISITORS), "Revenue divided by visitors."),
+    _define_count("orders", "Orders", ORDERS, "Paid charges, purchases and renewals, zero value included."),
+    _define_count("refund_count", "Refunds, number", count_rows(Relation.PAYMENTS, _REFUND), "Number of refunds and lost disputes."),
+    _define_count("new_customers", "New customers", NEW_CUSTOMERS, "Customers whose first order ever lies in the range."),
+    _define_count("customers", "Customers", _CUSTOMERS, "Persons with an order in the range."),
+    _define_ratio("refund_rate", "Refund rate", MetricUnit.RATIO, Ratio(REFUNDS, REVENUE), "Refunds divided by revenue."),
+    _define_ratio("repeat_purchase_rate", "Repeat purchase rate", MetricUnit.RATIO, Ratio(_REPEAT, _CUSTOMERS), "Customers with two orders or more up to the end of the range, divided by customers."),
+)  # fmt: skip
+
+_ATTRIBUTED: Final = Predicate("attributed", value=True)
+_ATTRIBUTED_DIMENSIONS: Final = (*SESSION_SOURCE_DIMENSIONS, "event_name", *NEW_OR_RETURNING, *AD_DIMENSIONS)
+ATTRIBUTED_CONVERSIONS: Final = sum_column("credit", Relation.CREDITS, _ATTRIBUTED)
+ATTRIBUTED_ORDERS: Final = sum_column("order_credit", Relation.CREDITS, _ATTRIBUTED)
+ATTRIBUTED_NEW_CUSTOMERS: Final = ATTRIBUTED_ORDERS.with_conditions(_FIRST)
+ATTRIBUTED_REVENUE: Final = sum_column("amount", Relation.CREDITS, _ATTRIBUTED)
+_REFUNDED: Final = sum_column("refunded", Relation.CREDITS, _ATTRIBUTED)
+ATTRIBUTED_NET_REVENUE: Final = Difference(ATTRIBUTED_REVENUE, _REFUNDED)
+
+PAID_CHANNELS: Final = Predicate(
+    "touch.channel",
+    FilterOperator.IN,
+    ("cross_network", "paid_shopping", "paid_search", "paid_social", "paid_video", "paid_other", "display"),
+)
+PAID_NET_REVENUE: Final = Difference(
+    replace(ATTRIBUTED_REVENUE, use_default_attribution=True).with_conditions(PAID_CHANNELS),
+    replace(_REFUNDED, use_default_attribution=True).with_conditions(PAID_CHANNELS),
+)
+"""Attributed net revenue of the channels that are paid for: the numerator of ``roas``."""
+
+
+def define_attributed_metric(
+    id_: str, label: str, unit: MetricUnit, measure: Measure, text: str, *, dimensions: tuple[str, ...] = ()
+) -> Metric:
+    """A metric of credits; it takes an attribution model."""
+    additivity = Additivity.RATIO if isinstance(measure, Ratio) else Additivity.ADDITIVE
+    return Metric(
+        id_, label, unit, "attributed", additivity, measure, dimensions or _ATTRIBUTED_DIMENSIONS, text
+    )
+
+
+ATTRIBUTED_METRICS: Final = (
+    define_attributed_metric("attributed_conversions", "Attributed conversions", MetricUnit.COUNT, ATTRIBUTED_CONVERSIONS, "Sum of the credits of conversions; those without a touch are not included."),
+    define_attributed_metric("attributed_orders", "Attributed orders", MetricUnit.COUNT, ATTRIBUTED_ORDERS, "Sum of the credits of orders."),
+    define_attributed_metric("attributed_new_customers", "Attributed new customers", MetricUnit.COUNT, ATTRIBUTED_NEW_CUSTOMERS, "Sum of the credits of first orders."),
+    define_attributed_metric("attributed_revenue", "Attributed revenue", MetricUnit.CURRENCY, ATTRIBUTED_REVENUE, "Credited revenue."),
+    define_attributed_metric("attributed_net_revenue", "Attributed net revenue", MetricUnit.CURRENCY, ATTRIBUTED_NET_REVENUE, "Credited revenue minus refunds."),
+    define_attributed_metric("attributed_aov", "Attributed order value", MetricUnit.CURRENCY_PER_UNIT, Ratio(ATTRIBUTED_REVENUE, ATTRIBUTED_ORDERS), "Attributed revenue divided by attributed orders."),
+)  # fmt: skip

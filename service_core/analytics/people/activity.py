@@ -1,0 +1,158 @@
+"""What a person did, as answers show it: sessions, and conversions with the touches before (contract 3.9)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from service_core.analytics.attribution.credit_shares import MILLION, PathTouch, compute_credit_shares
+from service_core.analytics.attribution.models import AttributionSettings
+from service_core.analytics.people.ports import ConversionPath, PersonSession
+from service_core.analytics.ports import CreditRule
+from service_core.analytics.postbacks.ports import PostbackSummary
+from service_core.analytics.rounding import round_seconds, to_decimal_amount
+from service_core.kernel.money import allocate_amount
+from service_core.kernel.schemas import ResponseModel
+
+MAX_ACTIVITY_ITEMS: Final = 200
+"""Sessions, conversions, and touches of one conversion, of one answer."""
+
+_DIRECT: Final = "direct"
+
+
+class SessionResponse(ResponseModel):
+    """One session. Source, device and place are those of its first event."""
+
+    session_id: str
+    visitor_id: str
+    started_at: datetime
+    ended_at: datetime
+    duration_seconds: Decimal | None
+    pageviews: int
+    events: int
+    landing_page: str | None
+    exit_page: str | None
+    referrer: str | None
+    source: str | None
+    medium: str | None
+    campaign: str | None
+    channel: str | None
+    device_type: str | None
+    browser: str | None
+    os: str | None
+    country: str | None
+    city: str | None
+    revenue: Decimal | None
+
+
+class CreditedTouch(ResponseModel):
+    """A touch in the path of a conversion, and its share of it."""
+
+    timestamp: datetime
+    source: str | None
+    medium: str | None
+    campaign: str | None
+    channel: str
+    weight: Decimal
+
+
+class ConversionAttribution(ResponseModel):
+    """The path of a conversion under a model."""
+
+    model: str
+    window_days: int
+    touches: list[CreditedTouch]
+
+
+class PostbackResponse(ResponseModel):
+    """A conversion as it was sent to an ad platform."""
+
+    rule_id: str
+    platform: str
+    status: str
+    sent_at: datetime | None
+
+
+class ConversionResponse(ResponseModel):
+    """One conversion; its money is as sent, ``source`` is the transport."""
+
+    event_id: str
+    event_name: str
+    timestamp: datetime
+    revenue: Decimal | None
+    currency: str | None
+    order_id: str | None
+    session_id: str
+    source: str
+    attribution: ConversionAttribution
+    postbacks: list[PostbackResponse]
+
+
+def build_session_response(session: PersonSession, currency: str) -> SessionResponse:
+    """A session as an answer shows it; one with money in another currency shows none."""
+    first = session.first_event
+    return SessionResponse(
+        session_id=first.session_id,
+        visitor_id=first.visitor_id,
+        started_at=first.timestamp,
+        ended_at=session.ended_at,
+        duration_seconds=round_seconds((session.ended_at - first.timestamp).total_seconds()),
+        pageviews=session.pageviews,
+        events=session.events,
+        landing_page=first.landing_page,
+        exit_page=session.exit_page,
+        referrer=first.referrer,
+        source=first.attribution_source,
+        medium=first.attribution_medium,
+        campaign=first.utm_campaign,
+        channel=first.channel,
+        device_type=first.device_type,
+        browser=first.browser,
+        os=first.os,
+        country=first.country,
+        city=first.city,
+        revenue=None if session.foreign_money else to_decimal_amount(session.revenue, currency),
+    )
+
+
+def build_conversion_response(
+    conversion: ConversionPath,
+    rule: CreditRule,
+    settings: AttributionSettings,
+    postbacks: Sequence[PostbackSummary] = (),
+) -> ConversionResponse:
+    """A conversion with its path, every touch in the window, passed over or not; and where it was sent."""
+    event, path = conversion.event, conversion.path
+    steps = [PathTouch(touch.timestamp, is_direct=touch.channel == _DIRECT) for touch in path]
+    weights = allocate_amount(MILLION, compute_credit_shares(rule, steps, event.timestamp)) if path else []
+    return ConversionResponse(
+        event_id=event.event_id,
+        event_name=event.event_name,
+        timestamp=event.timestamp,
+        revenue=to_decimal_amount(event.revenue, event.currency) if event.currency else None,
+        currency=event.currency,
+        order_id=event.order_id,
+        session_id=event.session_id,
+        source=event.source,
+        attribution=ConversionAttribution(
+            model=settings.model,
+            window_days=settings.window_days,
+            touches=[
+                CreditedTouch(
+                    timestamp=touch.timestamp,
+                    source=touch.source,
+                    medium=touch.medium,
+                    campaign=touch.campaign,
+                    channel=touch.channel,
+                    weight=Decimal(weight) / MILLION,
+                )
+                for touch, weight in zip(path, weights, strict=True)
+            ],
+        ),
+        postbacks=[
+            PostbackResponse(
+                rule_id=str(one.rule_id), platform=one.platform, status=one.status, sent_at=one.sent_at
+            )
+            for one in postbacks
+        ],
+    )

@@ -1,0 +1,240 @@
+"""Whose an event is: persons as connected ids, resolved from the events at query time (semantics 5).
+
+A person is written ``u:<strong id>`` or, while nobody is known behind it, ``v:<visitor>``.
+
+- An event with a strong id is that strong id's, after aliases. It links every weak id it carries to
+  the person, from the event on, and backwards when the weak id had no person. Weak ids without a
+  strong one join nobody: such an event is its device key's alone.
+- An event without one is its visitor's latest link's not after it, else its visitor's first link's,
+  else its visitor's own.
+- An external id joins the unknown visitors that carry it, to each other and to the person that
+  carries it too. An id that two known persons carry joins nobody, nor do ids that together would
+  lead from one known person to another. A ``$web_attribution_matched``
+  event by e-mail joins its own visitor and ``event_data["web_visitor_id"]`` in the same way.
+- A provider's event of nobody becomes part of the one person who has its e-mail (`mails`).
+
+Bots link nothing. A link is a fact of its event: without the event it was never made.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from service_core.analytics.event_rules.order_deduplication import event_time_key
+from service_core.analytics.people.email_matches import (
+    extract_email_user_id,
+    extract_identified_email,
+    extract_lookup_email,
+    group_pairs,
+    match_persons_by_email,
+)
+from service_core.ingestion.models import Event
+
+ALIAS_EVENT: Final = "$alias"
+WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
+IDENTIFIED_PREFIX: Final = "u:"
+ANONYMOUS_PREFIX: Final = "v:"
+ExternalId: TypeAlias = tuple[str, ...]
+"""Namespace and id; of a match by e-mail, the id of its event alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityLink:
+    """A visitor belongs to a person from a moment on."""
+
+    since: tuple[datetime, int]
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityMap:
+    """Every id of a workspace and the person it leads to.
+
+    Attributes:
+        names: strong id -> the strong id that names its person; unaliased ones are left out.
+        links: visitor or other weak id -> its links, oldest first.
+        joined: person -> the person it is a part of by an external id.
+        conflicts: external ids (namespace, id) that lead to two known persons and join neither.
+    """
+
+    canonical_ids: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Sequence[IdentityLink]] = field(default_factory=dict)
+    merged_into: Mapping[str, str] = field(default_factory=dict)
+    conflicting_external_ids: frozenset[ExternalId] = frozenset()
+
+    def person_of_user_id(self, strong_id: str) -> str:
+        """The person a strong id names."""
+        return IDENTIFIED_PREFIX + self.canonical_ids.get(strong_id, strong_id)
+
+    def person_of_event(self, event: Event) -> str:
+        """Whose an event is."""
+        own = (
+            self.person_of_user_id(event.strong_id)
+            if event.strong_id
+            else self.person_at(event.visitor_id, event_time_key(event))
+        )
+        return self.merged_person(own)
+
+    def merged_person(self, person: str) -> str:
+        """The person that one is a part of by an external id, or itself."""
+        return self.merged_into.get(person, person)
+
+    def person_at(self, visitor: str, when: tuple[datetime, int]) -> str:
+        """Whose a visitor's events are at a moment, external ids apart."""
+        links = self.links.get(visitor)
+        if not links:
+            return ANONYMOUS_PREFIX + visitor
+        return links[max(bisect_right(links, when, key=lambda link: link.since) - 1, 0)].person
+
+    def linked_persons(self, visitor: str) -> set[str]:
+        """Everyone a visitor's events were ever linked to, or the visitor itself."""
+        return {link.person for link in self.links.get(visitor, ())} or {ANONYMOUS_PREFIX + visitor}
+
+
+def user_id_of_person(person: str) -> str | None:
+    """The strong id that names a person; None while nobody is known."""
+    return person.removeprefix(IDENTIFIED_PREFIX) if person.startswith(IDENTIFIED_PREFIX) else None
+
+
+def resolve_identities(events: Iterable[Event], revoked_event_ids: Collection[str] = ()) -> IdentityMap:
+    """Resolve the identities of a workspace.
+
+    Args:
+        events: all its events, bots included.
+        revoked: ids of events whose links were removed (semantics 5.9).
+    """
+    everything = list(events)
+    facts = sorted(
+        (e for e in everything if not e.is_bot and e.event_id not in revoked_event_ids), key=event_time_key
+    )
+    owners = IdentityMap(canonical_ids=_resolve_aliases(facts))
+    links: defaultdict[str, list[IdentityLink]] = defaultdict(list)
+    for event in facts:
+        for weak_id in event.weak_ids:
+            links[weak_id].append(
+                IdentityLink(event_time_key(event), owners.person_of_user_id(event.strong_id or ""))
+            )
+    owners = replace(owners, links=links)
+    joined, conflicts = _merge_by_external_id(facts, owners)
+    owners = replace(owners, merged_into=joined, conflicting_external_ids=conflicts)
+    people = [event for event in everything if not event.is_bot]
+    return replace(owners, merged_into=joined | _merge_by_email(people, owners, revoked_event_ids))
+
+
+def get_aliased_user_id(event: Event) -> str | None:
+    """The strong id an `$alias` event joins to its own; None for any other event."""
+    if event.event_name != ALIAS_EVENT or not event.strong_id:
+        return None
+    previous = event.event_data.get("previous_id")
+    return previous if isinstance(previous, str) and previous not in {"", event.strong_id} else None
+
+
+def get_email_matched_visitor(event: Event) -> str | None:
+    """The web visitor that a match by e-mail joins to the event's own; None for any other event."""
+    web = event.event_data.get("web_visitor_id")
+    by_mail = event.event_name == WEB_ATTRIBUTION_MATCHED and event.event_data.get("match_method") == "email"
+    return web if by_mail and isinstance(web, str) else None
+
+
+def _resolve_aliases(facts: Iterable[Event]) -> dict[str, str]:
+    """Strong id -> the one that names its person: the new id of the latest alias among them."""
+    together: dict[str, set[str]] = {}
+    names: dict[str, str] = {}
+    for event in facts:
+        previous, new = get_aliased_user_id(event), event.strong_id
+        if previous and new:
+            group = together.get(previous, {previous}) | together.get(new, {new})
+            together |= dict.fromkeys(group, group)
+            names |= dict.fromkeys(group, new)
+    return names
+
+
+def _merge_by_external_id(
+    facts: Iterable[Event], identities: IdentityMap
+) -> tuple[dict[str, str], frozenset[ExternalId]]:
+    """Who is part of whom by external ids, and the external ids in conflict."""
+    carriers: defaultdict[ExternalId, set[str]] = defaultdict(set)
+    for event in facts:
+        own = identities.person_of_event(event)
+        for external in _list_external_ids(event):
+            carriers[external] |= {own, *_list_email_matched_persons(event, identities)}
+    joined: dict[str, str] = {}
+    conflicts = {external for external, persons in carriers.items() if len(_select_identified(persons)) > 1}
+    for externals, persons in _find_connected_components(
+        {e: carriers[e] for e in carriers if e not in conflicts}
+    ):
+        known = _select_identified(persons)
+        if len(known) > 1:
+            conflicts |= externals
+        else:
+            joined |= dict.fromkeys(persons, known[0] if known else min(persons))
+    return joined, frozenset(conflicts)
+
+
+def _merge_by_email(events: Sequence[Event], owners: IdentityMap, revoked: Collection[str]) -> dict[str, str]:
+    """Who is part of whom by e-mail. A visitor of whom an event was revoked seeks nobody."""
+    seeking = [event for event in events if extract_lookup_email(event)]
+    if not seeking:
+        return {}
+    providers = tuple(f"{ANONYMOUS_PREFIX}{source}:" for source in {event.source for event in seeking})
+    left = {event.visitor_id for event in events if event.event_id in revoked}
+    members = group_pairs((owners.merged_person(person), person) for person in owners.merged_into)
+    sought = group_pairs(
+        (owners.merged_person(ANONYMOUS_PREFIX + event.visitor_id), extract_lookup_email(event) or "")
+        for event in seeking
+        if event.visitor_id not in left and event.visitor_id not in owners.links
+    )
+    seekers = {
+        person: mails
+        for person, mails in sought.items()
+        if all(one.startswith(providers) for one in members[person] | {person})
+    }
+    having = group_pairs(
+        (mail, owners.merged_person(one)) for mail, one in _list_persons_by_email(events, owners)
+    )
+    return match_persons_by_email(seekers, having, {one: members[one] | {one} for one in seekers})
+
+
+def _list_persons_by_email(people: Iterable[Event], owners: IdentityMap) -> Iterator[tuple[str, str]]:
+    """E-mails, each with a person that has it."""
+    for event in people:
+        if (mail := extract_identified_email(event)) is not None:
+            known = (
+                {owners.person_of_user_id(event.strong_id)}
+                if event.strong_id
+                else owners.linked_persons(event.visitor_id)
+            )
+            yield from ((mail, person) for person in known)
+        if (mail := extract_email_user_id(event)) is not None:
+            yield mail, owners.person_of_user_id(event.strong_id or "")
+
+
+def _select_identified(persons: Iterable[str]) -> list[str]:
+    return [person for person in persons if user_id_of_person(person)]
+
+
+def _list_external_ids(event: Event) -> list[ExternalId]:
+    ids: list[ExternalId] = list((event.external_ids or {}).items())
+    by_mail = event.event_name == WEB_ATTRIBUTION_MATCHED and event.event_data.get("match_method") == "email"
+    return [*ids, (event.event_id,)] if by_mail else ids
+
+
+def _list_email_matched_persons(event: Event, owners: IdentityMap) -> set[str]:
+    web = get_email_matched_visitor(event)
+    return set() if web is None else owners.linked_persons(web)
+
+
+def _find_connected_components(
+    carriers: Mapping[ExternalId, set[str]],
+) -> list[tuple[set[ExternalId], set[str]]]:
+    """External ids and persons that hang together."""
+    components: list[tuple[set[ExternalId], set[str]]] = []
+    for external, persons in carriers.items():
+        touching = [part for part in components if part[1] & persons]
+        components = [part for part in components if not part[1] & persons]
+        externals = {external}.union(*(part[0] for part in touching))
+        components.append((externals, persons.union(*(part[1] for part in touching))))
+    return components

@@ -1,0 +1,272 @@
+"""`GET /users` and `GET /users/{userId}` (contract 3.8, 3.9, semantics 5)."""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
+from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.fx.convert import CurrencyConverter
+from service_core.analytics.people.activity import (
+    MAX_ACTIVITY_ITEMS,
+    ConversionResponse,
+    SessionResponse,
+    build_conversion_response,
+    build_session_response,
+)
+from service_core.analytics.people.ports import (
+    MAX_ITEMS_PER_PERSON,
+    PeoplePageQuery,
+    Person,
+    PersonActivity,
+    PersonActivityQuery,
+    PersonActivityReader,
+    PersonReader,
+)
+from service_core.analytics.people.schemas import (
+    Lifetime,
+    UserDetail,
+    UserRow,
+    build_inactive_user_row,
+    build_touch_response,
+    build_user_row,
+    compute_person_revenue,
+)
+from service_core.analytics.ports import QueryScope
+from service_core.analytics.postbacks.ports import PostbackReader
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
+from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.errors import BadRequest, NotFound
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange, TimeRange
+
+MAX_PAGE_END: Final = 5000
+"""Offset plus limit may reach this far (specification, Limits)."""
+
+_DEFAULT_LIMIT: Final = 50
+
+
+class UsersQuery(RangeQuery):
+    """Parameters of `GET /users`."""
+
+    limit: Annotated[int, Clamp(1, 1000)] = _DEFAULT_LIMIT
+    offset: Annotated[int, Clamp(0, MAX_PAGE_END)] = 0
+    search: str | None = Field(
+        default=None, description="Prefix of an e-mail address, user id or visitor id, without case."
+    )
+    identified: bool | None = Field(default=None, description="Only persons with, or without, a user id.")
+    utm_source: str | None = Field(default=None, description="Exact, as the row shows it.")
+    utm_campaign: str | None = Field(default=None, description="Exact, as the row shows it.")
+    country: str | None = Field(default=None, description="Exact, as the row shows it.")
+    sort: Literal["last_seen", "first_seen", "revenue", "events"] = "last_seen"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _within_the_window(cls, sent: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuse what reaches past the window, by the numbers as sent: clamped ones never would."""
+        if int(sent.get("limit", _DEFAULT_LIMIT)) + int(sent.get("offset", 0)) > MAX_PAGE_END:
+            raise BadRequest(
+                f"offset plus limit must not exceed {MAX_PAGE_END}", "window_exceeded", field="offset"
+            )
+        return sent
+
+    def people_query(self, caller: Caller, *, limit: int | None = None) -> PeoplePageQuery:
+        """The plan of the page, or of one of another length."""
+        return PeoplePageQuery(
+            scope=scope_for_caller(caller, self.resolve_range(caller).span, include_bots=self.include_bots),
+            limit=limit or self.limit,
+            offset=self.offset,
+            sort=self.sort,
+            search=self.search,
+            identified=self.identified,
+            utm_source=self.utm_source,
+            utm_campaign=self.utm_campaign,
+            country=self.country,
+        )
+
+
+class UserList(ResponseModel):
+    """A page of persons."""
+
+    users: list[UserRow]
+    total_count: int
+    has_more: bool
+    limit: int
+    offset: int
+    currency: str
+    range: RangeResponse
+    complete: bool
+
+
+class UserPath(BaseModel):
+    """Whom a path names."""
+
+    userId: str = Field(description="A user id, else a visitor or anonymous id.")  # noqa: N815 - as in the path
+
+
+class UserQuery(QueryModel):
+    """Parameters of `GET /users/{userId}`."""
+
+    window_days: Annotated[int, Clamp(1, 365)] = Field(90, description="Days up to now.")
+    include_bots: bool = Field(default=False, description="Count events of bots, too.")
+
+
+class UserResponse(ResponseModel):
+    """One person, with what they did in the window; lists are newest first, at most 200 each.
+
+    Of a conversion with more touches the latest 200 are weighed, of more ids 1000 are told, and the answer is not
+    complete.
+    """
+
+    user: UserDetail
+    sessions: list[SessionResponse]
+    conversions: list[ConversionResponse]
+    window_days: int
+    currency: str
+    complete: bool
+
+
+@operation("GET /users", tag="people")
+async def list_users(
+    query: UsersQuery,
+    *,
+    caller: Caller,
+    people: PersonReader,
+    converter: CurrencyConverter,
+    queue: IngestQueue,
+) -> UserList:
+    """Persons with an event in the range, one row each.
+
+    A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` reaches to 5000.
+    """
+    page = query.people_query(caller)
+    found, total = await converter.run_converted(
+        page.scope,
+        lambda scan: people.list_people(replace(page, scope=scan)),
+        lambda answer: any(person.foreign_money for person in answer[0]),
+    )
+    asked, currency = query.resolve_range(caller), caller.workspace.currency
+    return UserList(
+        users=[UserRow.model_validate(build_user_row(person, currency)) for person in found],
+        total_count=total,
+        has_more=query.offset + len(found) < total,
+        limit=query.limit,
+        offset=query.offset,
+        currency=currency,
+        range=RangeResponse.from_range(asked),
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+@operation("GET /users/{userId}", tag="people")
+async def get_user(
+    query: UserQuery,
+    path: UserPath,
+    *,
+    caller: Caller,
+    people: PersonReader,
+    activity_reader: PersonActivityReader,
+    converter: CurrencyConverter,
+    models: AttributionModels,
+    queue: IngestQueue,
+    postbacks: PostbackReader,
+) -> UserResponse:
+    """One person: what is known of them, their sessions, and their conversions with the touches behind.
+
+    Touches are weighed by the workspace's attribution default.
+    """
+    person = await people.find_person(caller.workspace.id, path.userId)
+    if person is None:
+        raise NotFound
+    asked = _resolve_activity_range(query, caller)
+    scan = scope_for_caller(caller, asked.span, include_bots=query.include_bots)
+    chosen = AttributionSettings.workspace_default(caller.workspace)
+    credit = credit_rule_for(models, chosen)
+    journey = await _read_activity(
+        PersonActivityQuery(scan, person, credit.window, MAX_ACTIVITY_ITEMS), activity_reader, converter
+    )
+    converted = [one.event.event_id for one in journey.conversions]
+    sent = await postbacks.list_event_postbacks(caller.workspace.id, converted) if converted else {}
+    detail = _build_user_detail(journey, scan.currency)
+    ids = max(len(detail.visitor_ids), len(detail.anonymous_ids))
+    whole = ids < MAX_ITEMS_PER_PERSON and not any(
+        conversion.is_truncated for conversion in journey.conversions
+    )
+    return UserResponse(
+        user=detail,
+        sessions=[build_session_response(session, scan.currency) for session in journey.sessions],
+        conversions=[
+            build_conversion_response(conversion, credit, chosen, sent.get(conversion.event.event_id, ()))
+            for conversion in journey.conversions
+        ],
+        window_days=query.window_days,
+        currency=scan.currency,
+        complete=whole and await is_range_complete(queue, asked),
+    )
+
+
+async def _read_activity(
+    plan: PersonActivityQuery, activity_reader: PersonActivityReader, converter: CurrencyConverter
+) -> PersonActivity:
+    """The journey, with its money in the currency of the workspace as far as there are rates."""
+
+    def asked(scan: QueryScope) -> Awaitable[PersonActivity]:
+        return activity_reader.read_activity(replace(plan, scope=replace(plan.scope, rates=scan.rates)))
+
+    def lacks(journey: PersonActivity) -> bool:
+        told = (journey.in_range, journey.lifetime, *journey.sessions)
+        return any(each is not None and each.foreign_money for each in told)
+
+    return await converter.run_converted(
+        replace(plan.scope, span=TimeRange(EARLIEST_EVENT_TIME, plan.scope.span.end)), asked, lacks
+    )
+
+
+def _resolve_activity_range(query: UserQuery, caller: Caller) -> ResolvedRange:
+    """The days up to now, which they include."""
+    span = TimeRange(caller.now - timedelta(days=query.window_days), caller.now + timedelta.resolution)
+    return ResolvedRange(span, caller.workspace.zone, caller.now)
+
+
+def _build_user_detail(journey: PersonActivity, currency: str) -> UserDetail:
+    ever, profile = journey.lifetime, journey.profile
+    if ever is None:
+        raise NotFound
+    fields = (
+        build_user_row(journey.in_range, currency)
+        if journey.in_range
+        else build_inactive_user_row(ever, currency)
+    )
+    return UserDetail.model_validate(
+        {
+            **fields,
+            "traits": dict(profile.traits),
+            "external_ids": dict(profile.external_ids),
+            "anonymous_ids": list(profile.anonymous_ids),
+            "first_touch": build_touch_response(ever.first_touch),
+            "last_touch": build_touch_response(journey.last_touch),
+            "lifetime": _lifetime(ever, currency),
+        }
+    )
+
+
+def _lifetime(ever: Person, currency: str) -> Lifetime:
+    return Lifetime(
+        revenue=compute_person_revenue(ever, currency),
+        orders=ever.orders,
+        conversions=ever.conversions,
+        sessions=ever.sessions,
+        events=ever.events,
+    )
+
+
+OPERATIONS = (list_users, get_user)

@@ -1,0 +1,148 @@
+"""Touches: which events of a person are a visit from somewhere, and from where (semantics 8).
+
+Candidates are events that are ``touchable`` and no bots, in order of (timestamp, sequence).
+
+- Carried values: the candidate's `CAMPAIGN_COLUMNS` are not all None, equal those of the person's
+  latest candidate that had any, and do not stand in its URL. Its referrer alone classifies it then;
+  without an external referrer it makes no touch, nor does a plain event after it become the first.
+- Otherwise it is classified by what it carries itself. A candidate that carries nothing is a touch,
+  a direct one, only as the first candidate of its session.
+- A later candidate of a session is a touch when it differs from the session's latest touch in
+  channel, source, medium, campaign, content, term, click id or link tag.
+
+A person without a touch of its own up to a conversion has those its client told (8.7). Of the person's
+events up to the conversion, itself among them, the latest that tells any gives its first and its last
+touch; they count in the window like others, and for conversions only.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import Any, Final
+
+from service_core.analytics.event_rules.order_deduplication import event_time_key
+from service_core.analytics.people.ports import Touch
+from service_core.ingestion.models import CAMPAIGN_COLUMNS, REPORTED_TOUCH_COLUMNS, TOUCH_POSITIONS, Event
+
+DIRECT: Final = "direct"
+_DIRECT_VALUES: Final = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": DIRECT}
+_CLASSIFICATION_COLUMNS: Final = {
+    "attribution_source": "source",
+    "attribution_medium": "medium",
+    "channel": "channel",
+}
+_CLICK_COLUMNS: Final = ("gclid", "gbraid", "wbraid", "fbclid", "ttclid", "oppref", "msclkid")
+_CAMPAIGN_AND_CLICK_COLUMNS: Final = frozenset({*CAMPAIGN_COLUMNS, *_CLICK_COLUMNS})
+_DISTINGUISHING_COLUMNS: Final = (
+    "channel",
+    "attribution_source",
+    "attribution_medium",
+    "utm_campaign",
+    "utm_content",
+    "utm_term",
+    "click_id",
+    "lyr",
+)
+
+
+class TouchClassification(Enum):
+    """What classifies a touch: the values of the event, its referrer alone, or nothing."""
+
+    EVENT_VALUES = auto()
+    REFERRER = auto()
+    DIRECT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class TouchEvent:
+    """A touch with the event that makes it."""
+
+    event: Event
+    classification: TouchClassification
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is a direct touch."""
+        return bool(self.value("channel") == DIRECT)
+
+    def value(self, column: str) -> Any:
+        """A column of the touch, by the names of `Touch`; any other is the event's."""
+        if column in _CLASSIFICATION_COLUMNS:
+            if self.classification is TouchClassification.DIRECT:
+                return _DIRECT_VALUES[column]
+            side = "own" if self.classification is TouchClassification.EVENT_VALUES else "referral"
+            return getattr(self.event, f"{side}_{_CLASSIFICATION_COLUMNS[column]}")
+        if (
+            column in _CAMPAIGN_AND_CLICK_COLUMNS
+            and self.classification is not TouchClassification.EVENT_VALUES
+        ):
+            return None
+        return getattr(self.event, column)
+
+    def to_touch(self) -> Touch:
+        """The touch as an answer shows it."""
+        return Touch(
+            timestamp=self.event.timestamp,
+            source=self.value("attribution_source"),
+            medium=self.value("attribution_medium"),
+            campaign=self.value("utm_campaign"),
+            term=self.value("utm_term"),
+            content=self.value("utm_content"),
+            channel=self.value("channel"),
+            click_id=self.value("click_id"),
+            click_id_type=self.value("click_id_type"),
+            referrer=self.event.referrer,
+            landing_page=self.event.landing_page,
+            lyr=self.value("lyr"),
+            utm_source=self.value("utm_source"),
+            utm_medium=self.value("utm_medium"),
+        )
+
+
+def detect_touches(
+    events: Iterable[Event], person_of: Callable[[Event], str]
+) -> Iterator[tuple[str, TouchEvent]]:
+    """Every touch of a workspace with its person, oldest first.
+
+    Args:
+        events: all its events, in any order.
+        person: whose an event is (`stitch.Owners.person`).
+    """
+    campaigns: dict[str, tuple[Any, ...]] = {}
+    sessions: dict[tuple[str, str], tuple[Any, ...] | None] = {}
+    for event in sorted((e for e in events if e.touchable and not e.is_bot), key=event_time_key):
+        who, session = person_of(event), (event.visitor_id, event.session_id)
+        first = session not in sessions
+        latest = sessions.setdefault(session, None)
+        values = tuple(getattr(event, column) for column in CAMPAIGN_COLUMNS)
+        campaign = any(value is not None for value in values)
+        carried = campaign and campaigns.get(who) == values and not event.campaign_in_url
+        if campaign:
+            campaigns[who] = values
+        visit = _classify_touch(event, repeats_campaign=carried, is_first_of_session=first)
+        if visit and (same := tuple(visit.value(column) for column in _DISTINGUISHING_COLUMNS)) != latest:
+            sessions[session] = same
+            yield who, visit
+
+
+def list_reported_touches(event: Event) -> list[TouchEvent]:
+    """The touches an event tells of, oldest first."""
+    told = event.told or {}
+    found = []
+    for side in TOUCH_POSITIONS:
+        if at := told.get(f"{side}_timestamp"):
+            columns: dict[str, Any] = {name: told.get(f"{side}_{name}") for name in REPORTED_TOUCH_COLUMNS}
+            when = datetime.fromisoformat(at).replace(tzinfo=UTC)
+            found.append(
+                TouchEvent(replace(event, timestamp=when, **columns), TouchClassification.EVENT_VALUES)
+            )
+    return sorted(found, key=lambda visit: visit.event.timestamp)
+
+
+def _classify_touch(event: Event, *, repeats_campaign: bool, is_first_of_session: bool) -> TouchEvent | None:
+    if repeats_campaign:
+        return TouchEvent(event, TouchClassification.REFERRER) if event.referral_channel else None
+    if event.own_channel:
+        return TouchEvent(event, TouchClassification.EVENT_VALUES)
+    return TouchEvent(event, TouchClassification.DIRECT) if is_first_of_session else None

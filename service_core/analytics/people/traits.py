@@ -1,0 +1,56 @@
+"""What a person said of themselves: the rule by which traits follow from `$identify` events."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+IDENTIFY_EVENT: Final = "$identify"
+
+_RESERVED_KEYS: Final = frozenset(
+    {
+        "traits", "user_id", "userId", "anonymous_id", "anonymousId", "previous_id", "previousId",
+        "distinct_id", "distinctId", "visitor_id", "visitorId", "url", "path", "title", "search", "referrer",
+        "properties", "test", "bot", "interactive", "consent",
+    }
+)  # fmt: skip
+_RESERVED_PREFIXES: Final = (
+    "utm_",
+    "first_touch_",
+    "last_touch_",
+    "session_",
+    "screen_",
+    "viewport_",
+    "sdk_",
+    "$",
+)
+
+
+def merge_traits(properties: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Traits of a person (semantics 5.4).
+
+    Args:
+        properties: ``event_data`` of the person's `$identify` events, oldest first.
+
+    Returns:
+        Flat properties and those of ``properties.traits``, which wins; of several events the later
+        one wins, and a null removes nothing.
+    """
+    known: dict[str, Any] = {}
+    for said in properties:
+        flat = {key: value for key, value in said.items() if not _is_reserved(key)}
+        nested = said.get("traits")
+        known |= {
+            key: value
+            for key, value in (flat | (dict(nested) if isinstance(nested, Mapping) else {})).items()
+            if value is not None
+        }
+    return known
+
+
+def text_trait(known: Mapping[str, Any], name: str) -> str | None:
+    """A trait that is shown as text (``email``, ``name``); None when absent, empty or no text."""
+    value = known.get(name)
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _is_reserved(key: str) -> bool:
+    return key in _RESERVED_KEYS or key.startswith(_RESERVED_PREFIXES)

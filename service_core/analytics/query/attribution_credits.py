@@ -1,0 +1,164 @@
+"""Credits by a data-driven model: what the store counts in total, shared out over keys of touches.
+
+The model is fitted to the paths of the whole range. What is split further, by bucket or by a column
+that is no touch's, is shared out in the same proportion, each cell to its last unit.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
+from service_core.analytics.attribution.resolve_model import fit_weights, without_model
+from service_core.analytics.measures import Aggregation, Predicate, Relation
+from service_core.analytics.ports import (
+    AggregateQuery,
+    AggregateReader,
+    AggregateResult,
+    CreditRule,
+    TouchPathQuery,
+    TouchPathReader,
+)
+from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.kernel.money import allocate_amount
+
+_TOUCH_PREFIX: Final = "touch."
+_DEFAULT_KEY_COLUMN: Final = "touch.channel"
+"""Key of a question without a column of touches: the sum over all keys is the total."""
+
+ResultKey: TypeAlias = tuple[Any, ...]
+"""Bucket, if bucketed, and dimension values."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataDrivenCredits:
+    """Evaluates plans whose credit names a data-driven model; they come without order and limit."""
+
+    events: AggregateReader
+    paths: TouchPathReader
+    models: AttributionModels
+
+    async def aggregate(self, query: AggregateQuery, credit: CreditRule) -> AggregateResult:
+        """Evaluate leaves by dimensions and buckets.
+
+        Raises:
+            InsufficientData: the model has too little to learn from.
+        """
+        leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
+        others = tuple(leaf for leaf in leaves if leaf.relation is not Relation.CREDITS)
+        found: dict[ResultKey, dict[Aggregation, Any]] = defaultdict(lambda: dict.fromkeys(leaves, 0))
+        if others:
+            grid = await self.events.aggregate(replace(query, measures=others, credit=None))
+            for cell, values in _iterate_rows_by_key(grid):
+                found[cell].update(values)
+        question = _CreditSplit(query, tuple(leaf for leaf in leaves if leaf.relation is Relation.CREDITS))
+        if question.aggregations:
+            weights = await self._fit_weights(query, credit, question.touch_columns)
+            totals = await self.events.aggregate(question.totals_query(credit))
+            for cell, leaf, value in question.split_totals(totals, weights):
+                found[cell][leaf] += value
+        rows = [(*cell, *values.values()) for cell, values in found.items()]
+        sums = tuple(sum(values[leaf] for values in found.values()) for leaf in leaves)
+        return AggregateResult(rows or _empty_rows(query, leaves), leaves, len(rows), sums)
+
+    async def _fit_weights(
+        self, plan: AggregateQuery, credit: CreditRule, columns: Sequence[str]
+    ) -> Mapping[TouchKey, Fraction]:
+        model = self.models.require(credit.data_driven_model_id or "")
+        if not isinstance(model, DataDrivenModel):
+            raise TypeError(f"{model.id} is no data-driven model")
+        key = tuple(
+            "|".join(name.removeprefix(_TOUCH_PREFIX) for name in column.split("|")) for column in columns
+        )
+        paths = TouchPathQuery(replace(plan.scope, filters=()), credit.window, key, credit.event_names)
+        return await fit_weights(self.models, model, paths, self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class _CreditSplit:
+    """The credited leaves of a plan, apart from what is asked of touches."""
+
+    query: AggregateQuery
+    aggregations: tuple[Aggregation, ...]
+
+    @property
+    def touch_columns(self) -> tuple[str, ...]:
+        """Every column of touches that is grouped by or compared."""
+        grouped = (column for column in self._dimension_columns if _is_touch_column(column))
+        compared = (p.column for leaf in self.aggregations for p in self._touch_conditions(leaf))
+        return tuple(dict.fromkeys((*grouped, *compared))) or (_DEFAULT_KEY_COLUMN,)
+
+    def totals_query(self, credit: CreditRule) -> AggregateQuery:
+        """The plan without any touch in it."""
+        return replace(
+            self.query,
+            scope=replace(self.query.scope, filters=_without_touch_conditions(self.query.scope.filters)),
+            measures=tuple(dict.fromkeys(map(_without_touch_filter, self.aggregations))),
+            dimensions=tuple(
+                dimension
+                for dimension, column in zip(self.query.dimensions, self._dimension_columns, strict=True)
+                if not _is_touch_column(column)
+            ),
+            credit=without_model(credit),
+        )
+
+    def split_totals(
+        self, totals: AggregateResult, weights: Mapping[TouchKey, Fraction]
+    ) -> Iterator[tuple[ResultKey, Aggregation, int | float]]:
+        """What each cell gets of each total."""
+        keys = [dict(zip(self.touch_columns, key, strict=True)) for key in weights]
+        for cell, values in _iterate_rows_by_key(totals):
+            for leaf in self.aggregations:
+                for key, part in zip(
+                    keys, _split_total(leaf, values[_without_touch_filter(leaf)], weights), strict=True
+                ):
+                    if part and all(
+                        value_matches(key[p.column], p.op, p.value) for p in self._touch_conditions(leaf)
+                    ):
+                        yield self._result_key(cell, key), leaf, part
+
+    @property
+    def _dimension_columns(self) -> tuple[str, ...]:
+        return tuple(dimension[Relation.CREDITS] for dimension in self.query.dimensions)
+
+    def _touch_conditions(self, aggregation: Aggregation) -> tuple[Predicate, ...]:
+        return tuple(p for p in (*self.query.scope.filters, *aggregation.where) if _is_touch_column(p.column))
+
+    def _result_key(self, total: ResultKey, key: Mapping[str, str | None]) -> ResultKey:
+        """A cell of the plan, from a cell of the totals and a key."""
+        own = iter(total)
+        lead = (next(own),) if self.query.buckets else ()
+        return (
+            *lead,
+            *(key[column] if _is_touch_column(column) else next(own) for column in self._dimension_columns),
+        )
+
+
+def _is_touch_column(column: str) -> bool:
+    return column.startswith(_TOUCH_PREFIX)
+
+
+def _without_touch_conditions(conditions: Sequence[Predicate]) -> tuple[Predicate, ...]:
+    return tuple(p for p in conditions if not _is_touch_column(p.column))
+
+
+def _without_touch_filter(aggregation: Aggregation) -> Aggregation:
+    return replace(aggregation, where=_without_touch_conditions(aggregation.where))
+
+
+def _split_total(aggregation: Aggregation, total: int, weights: Mapping[TouchKey, Fraction]) -> list[int]:
+    """A sum in proportion; a number of rows tells whether there are any, and stays whole for each key."""
+    return allocate_amount(total, list(weights.values())) if aggregation.column else [total] * len(weights)
+
+
+def _iterate_rows_by_key(result: AggregateResult) -> Iterator[tuple[ResultKey, dict[Aggregation, Any]]]:
+    width = len(result.aggregations)
+    return ((row[:-width], dict(zip(result.aggregations, row[-width:], strict=True))) for row in result.rows)
+
+
+def _empty_rows(plan: AggregateQuery, leaves: tuple[Aggregation, ...]) -> list[ResultKey]:
+    """The one row an answer without dimensions and buckets always has."""
+    return [] if plan.dimensions or plan.buckets else [(0,) * len(leaves)]

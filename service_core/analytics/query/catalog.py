@@ -1,0 +1,127 @@
+"""The catalog: every metric and every dimension, once.
+
+A metric is one `Metric` value in a tuple of some ``metrics.py``; a dimension likewise. Routes,
+``POST /query``, dashboards, exports and the reference pages all read it here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from service_core.analytics.measures import NOT_SET, Measure, Relation, Scalar
+from service_core.analytics.query.relation_columns import find_unknown_column_names, find_unknown_columns
+from service_core.kernel.errors import StartupError
+from service_core.kernel.unique_index import index_unique
+
+
+class MetricUnit(StrEnum):
+    """Unit of a metric's value (contract 4.2)."""
+
+    COUNT = "count"
+    RATIO = "ratio"
+    NUMBER = "number"
+    SECONDS = "seconds"
+    CURRENCY = "currency"
+    CURRENCY_PER_UNIT = "currency_per_unit"
+
+
+class Additivity(StrEnum):
+    """Whether values of parts add up to the whole (contract 4.2)."""
+
+    ADDITIVE = "additive"
+    DISTINCT = "distinct"
+    RATIO = "ratio"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A way to split a metric.
+
+    Attributes:
+        columns: relation -> the column that holds the value there. Rows of a relation left out have
+            no such value: all of them are ``absent``.
+        absent: label of an unknown value, also valid as a filter value.
+        labels: label -> value, where the column does not hold the label itself.
+    """
+
+    id: str
+    label: str
+    description: str
+    columns: Mapping[Relation, str]
+    null_label: str = NOT_SET
+    labels: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
+
+    def label_of(self, value: Any) -> str:
+        """What an answer shows for a value of the column."""
+        if value is None:
+            return self.null_label
+        return next((label for label, stored in self.labels.items() if stored == value), str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A definition with one value everywhere.
+
+    Attributes:
+        description: the definition in a sentence; docs and API show it.
+        measure: what is counted.
+        dimensions: ids of the dimensions it accepts.
+        bounded: whether it lies between 0 and 1, so that its change is told in percentage points.
+    """
+
+    id: str
+    label: str
+    unit: MetricUnit
+    category: str
+    additivity: Additivity
+    measure: Measure
+    dimensions: tuple[str, ...]
+    description: str
+    is_rate: bool = False
+
+    @property
+    def requires_attribution(self) -> bool:
+        """Whether it takes an attribution model (specification, query layer)."""
+        return self.id.startswith("attributed_")
+
+    @property
+    def change_unit(self) -> str:
+        """``pp`` for rates between 0 and 1, else ``ratio`` (contract 4.1)."""
+        return "pp" if self.is_rate else "ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Metrics and dimensions by id, in the order of their declaration."""
+
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metrics: Iterable[Metric], dimensions: Iterable[Dimension]) -> "Catalog":
+        """Check and freeze.
+
+        Raises:
+            StartupError: two of one id, a metric that names an unknown dimension, or a column that
+                rows of its relation do not have.
+        """
+        by_id = index_unique(metrics, lambda m: m.id, lambda m: f"the metric {m.id!r}")
+        dims = index_unique(dimensions, lambda d: d.id, lambda d: f"the dimension {d.id!r}")
+        for metric in by_id.values():
+            unknown = [d for d in metric.dimensions if d not in dims]
+            if unknown:
+                raise StartupError(f"Metric {metric.id!r} names unknown dimensions: {', '.join(unknown)}.")
+            _raise_first_fault(f"Metric {metric.id!r}", find_unknown_columns(metric.measure))
+        for dimension in dims.values():
+            for relation, column in dimension.columns.items():
+                _raise_first_fault(f"Dimension {dimension.id!r}", find_unknown_column_names(relation, column))
+        return cls(by_id, dims)
+
+
+def _raise_first_fault(declared: str, faults: Iterable[str]) -> None:
+    """Raise the first fault there is: at the start, where whoever wrote it sees it."""
+    for fault in faults:
+        raise StartupError(f"{declared} cannot be asked for: {fault}")

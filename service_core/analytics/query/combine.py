@@ -1,0 +1,50 @@
+"""What the sources found, row by row, before measures are computed from it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from fractions import Fraction
+from typing import TypeAlias
+
+from service_core.analytics.measures import DailyMean
+from service_core.analytics.query.compute import BaseMeasure
+from service_core.analytics.query.plan import SourceQuery
+from service_core.kernel.availability import Number
+
+RowKey: TypeAlias = tuple[datetime | None, tuple[str, ...]]
+"""Bucket and labels of a row."""
+
+
+class RowAccumulator:
+    """Values by row and atom.
+
+    Attributes:
+        slots: place of each atom in a row's values.
+        rows: values of each row; 0 until something is found, None for a mean over no day.
+    """
+
+    def __init__(self, plan: Iterable[SourceQuery]) -> None:
+        atoms = [atom for part in plan for atom in part.aggregation_by_base]
+        self.positions: Mapping[BaseMeasure, int] = {atom: slot for slot, atom in enumerate(atoms)}
+        self.rows: dict[RowKey, list[Number | None]] = {}
+        self._initial_values: Sequence[Number | None] = [
+            None if isinstance(atom, DailyMean) else 0 for atom in atoms
+        ]
+
+    def ensure_row(self, key: RowKey) -> list[Number | None]:
+        """The values of a row, made when it is new."""
+        found = self.rows.get(key)
+        if found is None:
+            found = self.rows[key] = list(self._initial_values)
+        return found
+
+    def add(self, key: RowKey, positions: Sequence[int], values: Iterable[float | Fraction]) -> None:
+        """Add values to a row; two stored values of one label are one row."""
+        row = self.ensure_row(key)
+        for slot, value in zip(positions, values, strict=True):
+            row[slot] = (row[slot] or 0) + (Fraction(value) if isinstance(value, float) else value)
+
+    def column_totals(self) -> dict[BaseMeasure, Number]:
+        """Per atom, the sum over all rows."""
+        return {
+            atom: sum(row[slot] or 0 for row in self.rows.values()) for atom, slot in self.positions.items()
+        }

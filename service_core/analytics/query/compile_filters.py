@@ -1,0 +1,92 @@
+"""Filters of the wire, in labels, as predicates on the columns of a relation (contract 2.10)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from service_core.analytics.measures import FilterOperator, Operand, Predicate, Relation, Scalar
+from service_core.analytics.query.catalog import Dimension
+from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.models import DimensionFilter
+
+MATCHES_NOTHING: Final = None
+"""No row of the relation can meet the filters."""
+
+_NEGATIVE_OPERATORS: Final = frozenset(
+    {FilterOperator.NEQ, FilterOperator.NOT_IN, FilterOperator.NOT_CONTAINS}
+)
+_LIST_OPERATOR_FOR: Final = {
+    FilterOperator.EQ: FilterOperator.IN,
+    FilterOperator.NEQ: FilterOperator.NOT_IN,
+    FilterOperator.IN: FilterOperator.IN,
+    FilterOperator.NOT_IN: FilterOperator.NOT_IN,
+}
+
+
+def compile_filters(
+    filters: Iterable[DimensionFilter], dimensions: Mapping[str, Dimension], relation: Relation
+) -> tuple[Predicate, ...] | None:
+    """The filters as conditions on one relation; `NEVER` when no row can meet them."""
+    found: list[Predicate] = []
+    for condition in filters:
+        dimension = dimensions[condition.dimension]
+        column = dimension.columns.get(relation)
+        if column is None:
+            if not _null_matches(condition, dimension):
+                return MATCHES_NOTHING
+        elif condition.op in _LIST_OPERATOR_FOR or dimension.labels:
+            op = _LIST_OPERATOR_FOR.get(condition.op, FilterOperator.IN)
+            values = _list_column_values(condition, dimension)
+            if values:
+                found.append(_simplify_list_condition(column, op, values))
+            elif op is FilterOperator.IN:
+                return MATCHES_NOTHING
+        else:
+            found.append(Predicate(column, condition.op, _operand_as_text(condition.value)))
+    return tuple(found)
+
+
+def _list_column_values(condition: DimensionFilter, dimension: Dimension) -> tuple[Scalar | None, ...]:
+    """What the column holds for the labels that are listed, or that meet the condition."""
+    if condition.op not in _LIST_OPERATOR_FOR:
+        wanted = _operand_as_text(condition.value)
+        found = (
+            value for label, value in dimension.labels.items() if value_matches(label, condition.op, wanted)
+        )
+        return (*found, *((None,) if value_matches(None, condition.op, wanted) else ()))
+    labels = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    return tuple(stored for label in labels for stored in _list_column_values_for_label(label, dimension))
+
+
+def _simplify_list_condition(column: str, op: FilterOperator, values: tuple[Scalar | None, ...]) -> Predicate:
+    """One value needs no list, and an absent one alone is a question of its own."""
+    if len(values) > 1:
+        return Predicate(column, op, values)
+    is_in = op is FilterOperator.IN
+    if values[0] is None:
+        return Predicate(column, FilterOperator.IS_NOT_SET if is_in else FilterOperator.IS_SET)
+    return Predicate(column, FilterOperator.EQ if is_in else FilterOperator.NEQ, values[0])
+
+
+def _list_column_values_for_label(label: Scalar | None, dimension: Dimension) -> tuple[Scalar | None, ...]:
+    """What the column holds for a label; nothing when no row can have that label."""
+    if label == dimension.null_label:
+        return (None,)
+    if dimension.labels:
+        return (dimension.labels[str(label)],) if str(label) in dimension.labels else ()
+    return (str(label),)
+
+
+def _operand_as_text(value: Operand) -> Operand:
+    """Dimensions are text: a number in a filter is compared as it is written."""
+    if isinstance(value, tuple):
+        return tuple(str(part) for part in value)
+    return None if value is None else str(value)
+
+
+def _null_matches(condition: DimensionFilter, dimension: Dimension) -> bool:
+    """Whether rows without any value for the dimension meet a condition."""
+    if condition.op in _LIST_OPERATOR_FOR:
+        value = condition.value
+        named = dimension.null_label in (value if isinstance(value, tuple) else (value,))
+        return named is (_LIST_OPERATOR_FOR[condition.op] is FilterOperator.IN)
+    return condition.op is FilterOperator.IS_NOT_SET or condition.op in _NEGATIVE_OPERATORS

@@ -1,0 +1,170 @@
+"""Composites from leaf values, exactly: rounding comes last (semantics 17, contract 2.8)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from operator import sub
+from typing import Final, TypeAlias
+
+from service_core.analytics.measures import (
+    MISSING_FX_RATE,
+    Aggregation,
+    DailyMean,
+    Difference,
+    FilterOperator,
+    Measure,
+    Predicate,
+    Ratio,
+    Relation,
+)
+from service_core.analytics.query.catalog import Metric, MetricUnit
+from service_core.analytics.query.relation_columns import is_in_millionths, is_money
+from service_core.analytics.rounding import round_decimal
+from service_core.kernel.availability import (
+    Measured,
+    Measurement,
+    Number,
+    Unavailable,
+    UnavailableReason,
+    combine_measurements,
+)
+from service_core.kernel.money import to_major
+
+_RATE_MISSING: Final = Unavailable(UnavailableReason.MISSING_FX_RATE)
+_DATA_INCOMPLETE: Final = Unavailable(UnavailableReason.INSUFFICIENT_DATA)
+_CONVERTED_RELATIONS: Final = frozenset(
+    {Relation.PAYMENTS, Relation.CREDITS, Relation.SPEND, Relation.SUBSCRIPTIONS}
+)
+"""Whose sources turn money of other currencies into that of a scan."""
+
+_MILLION: Final = 1_000_000
+_DECIMALS: Final = {MetricUnit.SECONDS: 3}
+_DEFAULT_DECIMALS: Final = 6
+
+BaseMeasure: TypeAlias = Aggregation | DailyMean
+"""A part of a measure that a source is asked for."""
+
+RowValues: TypeAlias = Sequence[Number | None]
+"""What was found for the atoms of one row, each in its slot; None for a mean over no day."""
+
+MeasureFunction: TypeAlias = Callable[[RowValues], Measurement]
+"""The value of a measure in one row."""
+
+
+def list_base_measures(measure: Measure) -> Iterator[BaseMeasure]:
+    """The parts of a measure that a source is asked for."""
+    if isinstance(measure, Ratio):
+        yield from (*list_base_measures(measure.numerator), *list_base_measures(measure.denominator))
+    elif isinstance(measure, Difference):
+        yield from (*list_base_measures(measure.minuend), *list_base_measures(measure.subtrahend))
+    else:
+        yield measure
+
+
+def aggregation_of(base_measure: BaseMeasure) -> Aggregation:
+    """The leaf an atom is made of."""
+    return base_measure.aggregation if isinstance(base_measure, DailyMean) else base_measure
+
+
+def list_incompleteness_counts(
+    aggregation: Aggregation, currency: str
+) -> Iterator[tuple[Aggregation, Unavailable]]:
+    """Counts of rows of which one makes the sum of a leaf unknown, each with what it is then.
+
+    Of money, those in another currency that no rate turns into that asked for; nothing is nothing in every
+    currency: an order of no value needs no rate. Of any, those that tell nothing of what is summed.
+    """
+    if aggregation.unknown_if:
+        yield (
+            Aggregation(
+                aggregation.relation,
+                where=aggregation.unknown_if,
+                use_default_attribution=aggregation.use_default_attribution,
+            ),
+            _DATA_INCOMPLETE,
+        )
+    if is_money(aggregation):
+        foreign = (
+            Predicate("currency", FilterOperator.IS_SET),
+            Predicate("currency", FilterOperator.NEQ, currency),
+        )
+        money = (MISSING_FX_RATE,) if aggregation.relation in _CONVERTED_RELATIONS else foreign
+        conditions = (*aggregation.where, *money, Predicate(str(aggregation.column), FilterOperator.NEQ, 0))
+        yield (
+            Aggregation(
+                aggregation.relation,
+                where=conditions,
+                use_default_attribution=aggregation.use_default_attribution,
+            ),
+            _RATE_MISSING,
+        )
+
+
+def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], currency: str) -> MeasureFunction:
+    """How to compute a measure; an atom without a slot is 0, as no row meets its conditions.
+
+    Sums over money in a foreign currency are unavailable without a rate, never partial (semantics 10.7).
+    """
+    if isinstance(measure, Difference):
+        return _compile_binary(sub, measure.minuend, measure.subtrahend, positions, currency)
+    if isinstance(measure, Ratio):
+        return _compile_binary(
+            _make_division(measure), measure.numerator, measure.denominator, positions, currency
+        )
+    slot = positions.get(measure)
+    if slot is None:
+        nothing = Measured(None if isinstance(measure, DailyMean) else 0)
+        return lambda _: nothing
+    if isinstance(measure, DailyMean):
+        return lambda values: Measured(values[slot])
+    return _compile_aggregation(measure, slot, positions, currency)
+
+
+def _compile_aggregation(
+    aggregation: Aggregation, slot: int, slots: Mapping[BaseMeasure, int], currency: str
+) -> MeasureFunction:
+    flawed = [(slots[rows], unknown) for rows, unknown in list_incompleteness_counts(aggregation, currency)]
+    scale = _MILLION if is_in_millionths(aggregation) else 1
+
+    def read(values: RowValues) -> Measurement:
+        for rows, unknown in flawed:
+            if values[rows]:
+                return unknown
+        found = values[slot]
+        return Measured(found if scale == 1 else Fraction(found or 0) / scale)
+
+    return read
+
+
+def _compile_binary(
+    operator: Callable[[Number, Number], Number | None],
+    left: Measure,
+    right: Measure,
+    slots: Mapping[BaseMeasure, int],
+    currency: str,
+) -> MeasureFunction:
+    first, second = compile_measure(left, slots, currency), compile_measure(right, slots, currency)
+    return lambda values: combine_measurements(operator, first(values), second(values))
+
+
+def _make_division(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
+    def divide(numerator: Number, denominator: Number) -> Number | None:
+        if denominator == 0:
+            return None
+        value = Fraction(numerator) / Fraction(denominator)
+        return 1 - value if ratio.complement else value * ratio.scale
+
+    return divide
+
+
+def round_for_unit(reading: Measurement, metric: Metric, currency: str) -> float | None:
+    """The JSON number of a reading, rounded half-even once; None for what is not known."""
+    if isinstance(reading, Unavailable) or reading.value is None:
+        return None
+    value = reading.value
+    if metric.unit is MetricUnit.COUNT and isinstance(value, int):
+        return value
+    if metric.unit in (MetricUnit.CURRENCY, MetricUnit.CURRENCY_PER_UNIT):
+        return float(to_major(round(value), currency))
+    if metric.unit is MetricUnit.COUNT and Fraction(value).denominator == 1:
+        return int(value)
+    return float(round_decimal(value, _DECIMALS.get(metric.unit, _DEFAULT_DECIMALS)))

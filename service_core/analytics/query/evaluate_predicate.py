@@ -1,0 +1,92 @@
+"""What a predicate means: when a value meets an operation (contract 2.10).
+
+An operand that is a number compares as numbers, with the number a text spells too; any other
+operand compares as text, by code point. Values that are neither (lists, objects, a text that is no
+number) are absent to the comparison.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from service_core.analytics.measures import FilterOperator, Scalar
+
+_NUMBER_PATTERN: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NEGATED_OPERATORS: Final = {
+    FilterOperator.NEQ: FilterOperator.EQ,
+    FilterOperator.NOT_IN: FilterOperator.IN,
+    FilterOperator.NOT_CONTAINS: FilterOperator.CONTAINS,
+    FilterOperator.IS_NOT_SET: FilterOperator.IS_SET,
+}
+_TEXT_OPERATORS: Final[Mapping[FilterOperator, Callable[[str, str], bool]]] = {
+    FilterOperator.CONTAINS: lambda value, part: part in value,
+    FilterOperator.STARTS_WITH: str.startswith,
+    FilterOperator.ENDS_WITH: str.endswith,
+}
+_ORDER_OPERATORS: Final[Mapping[FilterOperator, Callable[[Any, Any], bool]]] = {
+    FilterOperator.EQ: lambda value, other: bool(value == other),
+    FilterOperator.GT: lambda value, other: bool(value > other),
+    FilterOperator.GTE: lambda value, other: bool(value >= other),
+    FilterOperator.LT: lambda value, other: bool(value < other),
+    FilterOperator.LTE: lambda value, other: bool(value <= other),
+}
+
+
+def value_matches(value: Any, op: FilterOperator, operand: Any = None) -> bool:
+    """Whether a column's value meets an operation.
+
+    A comparison with an absent value is false, except the negated ones, which are true.
+    """
+    if op in _NEGATED_OPERATORS:
+        return not value_matches(value, _NEGATED_OPERATORS[op], operand)
+    if op is FilterOperator.IN:
+        return any(_equals_listed_value(value, one) for one in operand)
+    if value is None or op is FilterOperator.IS_SET:
+        return op is FilterOperator.IS_SET and value is not None
+    if op is FilterOperator.BETWEEN:
+        return value_matches(value, FilterOperator.GTE, operand[0]) and value_matches(
+            value, FilterOperator.LTE, operand[1]
+        )
+    if op in _TEXT_OPERATORS:
+        text = scalar_as_text(value)
+        return text is not None and _TEXT_OPERATORS[op](
+            lower_per_letter(text), lower_per_letter(str(scalar_as_text(operand)))
+        )
+    alike = _make_comparable(value, operand)
+    return alike is not None and _ORDER_OPERATORS[op](*alike)
+
+
+def lower_per_letter(text: str) -> str:
+    """Text as it is when case does not matter: each letter by itself in lower case, whatever stands beside it.
+
+    Letter by letter, a part of a text stays a part of it: as a word, ``ΟΔΟΣ`` would end in another letter
+    than ``ΟΔΟΣΤΡΩΜΑ`` has there, and ``İ`` would become two.
+    """
+    return text.lower() if text.isascii() else "".join([letter.lower()[:1] for letter in text])
+
+
+def _equals_listed_value(value: Any, listed: Scalar | None) -> bool:
+    """None in a list stands for an absent value."""
+    return value is None if listed is None else value_matches(value, FilterOperator.EQ, listed)
+
+
+def scalar_as_text(value: Scalar | Any) -> str | None:
+    """A scalar as text, as JSON writes it; None for a list or an object."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | str):
+        return str(value)
+    return None
+
+
+def _make_comparable(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
+    """Both sides as numbers or both as text; None when they cannot be compared."""
+    if isinstance(operand, bool) or not isinstance(operand, int | float):
+        text = scalar_as_text(value)
+        return None if text is None else (text, scalar_as_text(operand))
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and _NUMBER_PATTERN.fullmatch(value):
+        return float(value), operand
+    return (value, operand) if isinstance(value, int | float | Fraction) else None

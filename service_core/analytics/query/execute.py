@@ -1,0 +1,245 @@
+"""Answering a question: ask the sources, join on the dimensions, compute, order and cut.
+
+One source that has all leaves orders and cuts inside its engine. Otherwise whole parts are joined
+here. Either way a value is the same: it is computed from the same leaves.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from service_core.access.models import Caller
+from service_core.analytics.measures import Aggregation, Relation
+from service_core.analytics.ports import AggregateQuery, AggregateResult, ColumnSort, StoreUnavailable
+from service_core.analytics.query.catalog import Catalog, Metric
+from service_core.analytics.query.combine import RowAccumulator
+from service_core.analytics.query.compute import BaseMeasure, MeasureFunction, compile_measure
+from service_core.analytics.query.models import BUCKET, MetricQuery, QueryResult, ResultRow
+from service_core.analytics.query.ordering import sort_rows
+from service_core.analytics.query.plan import (
+    QueryPlan,
+    SourceQuery,
+    aggregate_query_for,
+    plan_query,
+    to_source_measure,
+)
+from service_core.analytics.query.sources import Source, SourceUnavailable
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.availability import Number, Unavailable, UnavailableReason
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import Buckets, BucketUnit, TimeRange
+
+
+@dataclass
+class QueryExecution:
+    """One question on its way to its table.
+
+    Attributes:
+        sources: what answers for each relation.
+        reasons: the metrics that are not measured.
+    """
+
+    catalog: Catalog
+    sources: Mapping[Relation, Source]
+    who: Caller
+    query: MetricQuery
+    unavailable_reasons: Mapping[str, UnavailableReason]
+
+    @property
+    def _metrics(self) -> list[Metric]:
+        return [self.catalog.metrics[id_] for id_ in self.query.metrics]
+
+    @property
+    def _measured_metrics(self) -> list[Metric]:
+        return [metric for metric in self._metrics if metric.id not in self.unavailable_reasons]
+
+    async def execute(self) -> QueryResult:
+        """Ask, join, compute, order and cut."""
+        parts = plan_query(
+            self.query,
+            self._measured_metrics,
+            self.catalog,
+            self.sources,
+            self.who.workspace,
+        )
+        return (
+            await self._execute_in_store(parts.source_queries[0])
+            if self._runs_in_one_store_query(parts)
+            else await self._combine_sources(parts)
+        )
+
+    def _runs_in_one_store_query(self, plan: QueryPlan) -> bool:
+        labelled = any(self.catalog.dimensions[d].labels for d in self.query.dimensions)
+        filled = self.query.buckets is not None and not self.query.dimensions
+        given = (self.query.credit_rule, self.query.default_credit_rule)
+        fitted = any(credit is not None and credit.data_driven_model_id is not None for credit in given)
+        return plan.is_single_query and not (labelled or filled or fitted)
+
+    async def _execute_in_store(self, source_query: SourceQuery) -> QueryResult:
+        question = self.query
+        plan = aggregate_query_for(source_query, question, self.catalog, self.who)
+        composed = tuple(
+            to_source_measure(metric.measure, source_query.aggregation_by_base)
+            for metric in self._measured_metrics
+        )
+        rest = tuple(leaf for leaf in plan.measures if leaf not in composed)
+        grid = await _aggregate_from_source(
+            source_query,
+            replace(
+                plan,
+                measures=(*composed, *rest),
+                order=self._build_column_sorts(source_query),
+                limit=question.limit,
+                offset=question.offset,
+            ),
+        )
+        tally = RowAccumulator([source_query])
+        self._accumulate(tally, source_query, grid)
+        sums = dict(zip(grid.aggregations, grid.totals, strict=True))
+        added = {atom: sums[leaf] for atom, leaf in source_query.aggregation_by_base.items()}
+        return QueryResult(tuple(self._rows(tally)), grid.total_rows, self._sum_metrics(added))
+
+    def _build_column_sorts(self, source_query: SourceQuery) -> tuple[ColumnSort, ...]:
+        dimensions = [self.query.dimensions[position] for position in source_query.dimension_positions]
+        names = {BUCKET: BUCKET}
+        names |= {metric.id: f"m{i}" for i, metric in enumerate(self._measured_metrics)}
+        names |= {id_: f"d{i}" for i, id_ in enumerate(dimensions)}
+        absent = {id_: self.catalog.dimensions[id_].null_label for id_ in dimensions}
+        return tuple(
+            ColumnSort(names[key.field], key.descending, absent.get(key.field))
+            for key in self.query.order
+            if key.field in names
+        )
+
+    async def _combine_sources(self, plan: QueryPlan) -> QueryResult:
+        tally = RowAccumulator(plan.source_queries)
+        await gather_or_cancel(
+            *(self._aggregate_source(part, tally) for part in plan.source_queries if not part.is_daily_mean)
+        )
+        self._add_empty_buckets(tally)
+        await gather_or_cancel(
+            *(self._aggregate_daily_means(part, tally) for part in plan.source_queries if part.is_daily_mean)
+        )
+        rows = sort_rows(self._rows(tally), self.query)
+        end = None if self.query.limit is None else self.query.offset + self.query.limit
+        return QueryResult(
+            tuple(rows[self.query.offset : end]), len(rows), self._sum_metrics(tally.column_totals())
+        )
+
+    def _add_empty_buckets(self, accumulator: RowAccumulator) -> None:
+        """Without dimensions nothing is left out: every bucket is there, and the total is."""
+        if self.query.dimensions:
+            return
+        for start in self.query.buckets.starts if self.query.buckets else (None,):
+            accumulator.ensure_row((start, ()))
+
+    async def _aggregate_source(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
+        self._accumulate(
+            accumulator,
+            source_query,
+            await _aggregate_from_source(
+                source_query, aggregate_query_for(source_query, self.query, self.catalog, self.who)
+            ),
+        )
+
+    async def _aggregate_daily_means(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
+        """Means over the full local days of the range, or of each bucket (stickiness)."""
+        days = _list_full_days(self.query)
+        if not days.starts:
+            return
+        span = TimeRange(days.starts[0], days.end)
+        daily = replace(self.query, range=replace(self.query.range, span=span), buckets=days)
+        by_day = RowAccumulator([source_query])
+        self._accumulate(
+            by_day,
+            source_query,
+            await _aggregate_from_source(
+                source_query, aggregate_query_for(source_query, daily, self.catalog, self.who)
+            ),
+            bucketed=True,
+        )
+        slots = [accumulator.positions[atom] for atom in source_query.aggregation_by_base]
+        days_of = Counter(_find_bucket_start(start, self.query.buckets) for start in days.starts)
+        for (day, labels), values in by_day.rows.items():
+            bucket = _find_bucket_start(day or span.start, self.query.buckets)
+            accumulator.add(
+                (bucket, labels), slots, [Fraction(value or 0, days_of[bucket]) for value in values]
+            )
+        for (bucket, _), row in accumulator.rows.items():
+            for slot in slots:
+                row[slot] = row[slot] or (0 if days_of[bucket] else None)
+
+    def _accumulate(
+        self,
+        accumulator: RowAccumulator,
+        source_query: SourceQuery,
+        result: AggregateResult,
+        *,
+        bucketed: bool | None = None,
+    ) -> None:
+        lead = (self.query.buckets is not None) if bucketed is None else bucketed
+        width = lead + len(source_query.dimension_positions)
+        slots = [accumulator.positions[atom] for atom in source_query.aggregation_by_base]
+        places = {leaf: width + place for place, leaf in enumerate(result.aggregations)}
+        columns = [places[leaf] for leaf in source_query.aggregation_by_base.values()]
+        for row in result.rows:
+            key = (row[0] if lead else None, self._labels(source_query, row[lead:width]))
+            accumulator.add(key, slots, [row[column] for column in columns])
+
+    def _labels(self, source_query: SourceQuery, values: Sequence[Any]) -> tuple[str, ...]:
+        by_position = dict(zip(source_query.dimension_positions, values, strict=True))
+        dimensions = (self.catalog.dimensions[id_] for id_ in self.query.dimensions)
+        return tuple(d.label_of(by_position.get(i)) for i, d in enumerate(dimensions))
+
+    def _rows(self, accumulator: RowAccumulator) -> Iterator[ResultRow]:
+        readers = [self._compile_metric(metric, accumulator) for metric in self._metrics]
+        for (bucket, labels), values in accumulator.rows.items():
+            yield ResultRow(bucket, labels, tuple([read(values) for read in readers]))
+
+    def _compile_metric(self, metric: Metric, accumulator: RowAccumulator) -> MeasureFunction:
+        if metric.id in self.unavailable_reasons:
+            unavailable = Unavailable(self.unavailable_reasons[metric.id])
+            return lambda _: unavailable
+        return compile_measure(metric.measure, accumulator.positions, self.who.workspace.currency)
+
+    def _sum_metrics(self, added: Mapping[BaseMeasure, float | Fraction]) -> tuple[Number | None, ...]:
+        return tuple(
+            _to_exact_number(added.get(metric.measure, 0))
+            if isinstance(metric.measure, Aggregation)
+            else None
+            for metric in self._metrics
+        )
+
+
+async def _aggregate_from_source(source_query: SourceQuery, plan: AggregateQuery) -> AggregateResult:
+    """What a source says to a plan.
+
+    Raises:
+        SourceUnavailable: it cannot be read.
+    """
+    try:
+        return await source_query.source.aggregate(plan)
+    except StoreUnavailable as fault:
+        raise SourceUnavailable(source_query.source.relations) from fault
+
+
+def _to_exact_number(value: float | Fraction) -> Number:
+    return Fraction(value) if isinstance(value, float) else value
+
+
+def _list_full_days(query: MetricQuery) -> Buckets:
+    """The local days that lie in the range as a whole and are over."""
+    asked = query.range
+    days = buckets_covering(asked.span, BucketUnit.DAY, asked.zone)
+    last = min(asked.span.end, asked.now)
+    full = [(s, e) for s, e in pairwise((*days.starts, days.end)) if s >= asked.span.start and e <= last]
+    return Buckets(BucketUnit.DAY, tuple(start for start, _ in full), full[-1][1] if full else days.end)
+
+
+def _find_bucket_start(start: datetime, buckets: Buckets | None) -> datetime | None:
+    return buckets.starts[bisect_right(buckets.starts, start) - 1] if buckets else None

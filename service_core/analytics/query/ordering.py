@@ -1,0 +1,51 @@
+"""Total order of rows: names by code point, labels included; what is unknown last (contract 2.9)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from service_core.analytics.query.models import BUCKET, MetricQuery, ResultRow, SortKey
+from service_core.kernel.availability import Measured
+
+
+def default_order(
+    metrics: tuple[str, ...], dimensions: tuple[str, ...], *, bucketed: bool
+) -> tuple[SortKey, ...]:
+    """By time when bucketed, then the first metric down."""
+    first = SortKey(metrics[0])
+    return complete_order(
+        (SortKey(BUCKET, descending=False), first) if bucketed else (first,), dimensions, bucketed=bucketed
+    )
+
+
+def complete_order(
+    order: tuple[SortKey, ...], dimensions: tuple[str, ...], *, bucketed: bool
+) -> tuple[SortKey, ...]:
+    """The order with what it lacks to be total: bucket, then names, ascending."""
+    named = {key.field for key in order}
+    rest = (*((BUCKET,) if bucketed else ()), *dimensions)
+    return (*order, *(SortKey(field, descending=False) for field in rest if field not in named))
+
+
+def sort_rows(rows: Iterable[ResultRow], query: MetricQuery) -> list[ResultRow]:
+    """The rows in the order of the question."""
+    found = list(rows)
+    for key in reversed(query.order):
+        value = _sort_value_getter(key.field, query)
+        if value is None:
+            continue
+        known = [row for row in found if value(row) is not None]
+        unknown = [row for row in found if value(row) is None]
+        found = sorted(known, key=value, reverse=key.descending) + unknown
+    return found
+
+
+def _sort_value_getter(field: str, query: MetricQuery) -> Callable[[ResultRow], Any] | None:
+    if field == BUCKET:
+        return lambda row: row.bucket
+    if field in query.dimensions:
+        position = query.dimensions.index(field)
+        return lambda row: row.labels[position]
+    if field in query.metrics:
+        position = query.metrics.index(field)
+        return lambda row: reading.value if isinstance(reading := row.values[position], Measured) else None
+    return None

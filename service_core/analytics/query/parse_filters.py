@@ -1,0 +1,78 @@
+"""Filters as they are sent, checked (contract 2.10): in bodies, `property_filters` and plain parameters."""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, Final
+
+from service_core.analytics.measures import NOT_SET, FilterOperator, Operand, Predicate
+from service_core.kernel.errors import BadRequest
+
+MAX_FILTERS: Final = 10
+_MAX_VALUES: Final = 100
+_OPERATORS_WITHOUT_VALUE: Final = frozenset({FilterOperator.IS_SET, FilterOperator.IS_NOT_SET})
+_LIST_OPERATORS: Final = frozenset({FilterOperator.IN, FilterOperator.NOT_IN})
+_BETWEEN_LENGTH: Final = 2
+_INTEGER_LIMIT: Final = 2**63
+
+
+def equals_or_not_set(column: str, label: str) -> Predicate:
+    """The condition of a parameter that takes a value as answers show it."""
+    return (
+        Predicate(column, FilterOperator.IS_NOT_SET) if label == NOT_SET else Predicate(column, value=label)
+    )
+
+
+def parse_operator(name: str, code: str, field: str) -> FilterOperator:
+    """The op with this name.
+
+    Raises:
+        BadRequest: there is none.
+    """
+    try:
+        return FilterOperator(name)
+    except ValueError:
+        raise BadRequest(f"Unknown filter op {name!r}", code, field=field) from None
+
+
+def parse_operand(op: FilterOperator, value: Any, code: str, field: str) -> Operand:
+    """The value of a filter, checked against its op.
+
+    Raises:
+        BadRequest: a list where a scalar belongs, or the other way round, or too many values.
+    """
+    if op in _OPERATORS_WITHOUT_VALUE:
+        if value is not None:
+            raise BadRequest(f"{op.value} takes no value", code, field=field)
+        return None
+    if op in _LIST_OPERATORS:
+        return _parse_value_list(
+            value, range(1, _MAX_VALUES + 1), f"{op.value} takes 1 to {_MAX_VALUES} values", code, field
+        )
+    if op is FilterOperator.BETWEEN:
+        return _parse_value_list(
+            value, range(_BETWEEN_LENGTH, _BETWEEN_LENGTH + 1), "between takes [low, high]", code, field
+        )
+    if not _is_scalar(value):
+        raise BadRequest(f"{op.value} takes a string or a number", code, field=field)
+    return value  # type: ignore[no-any-return]
+
+
+def _parse_value_list(
+    value: Any, allowed_lengths: Sequence[int], message: str, code: str, field: str
+) -> Operand:
+    if (
+        not isinstance(value, list | tuple)
+        or len(value) not in allowed_lengths
+        or not all(map(_is_scalar, value))
+    ):
+        raise BadRequest(message, code, field=field)
+    return tuple(value)
+
+
+def _is_scalar(value: Any) -> bool:
+    """A text or a number every store can take: no lone surrogates, nothing infinite, nothing over 64 bits."""
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, int):
+        return abs(value) < _INTEGER_LIMIT
+    return isinstance(value, float) and isfinite(value)

@@ -1,0 +1,201 @@
+"""Splitting a question by source: which leaves go where, under which conditions and columns."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from service_core.access.models import Caller, Workspace
+from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
+from service_core.analytics.measures import (
+    Aggregation,
+    DailyMean,
+    Difference,
+    Measure,
+    Predicate,
+    Ratio,
+    Relation,
+)
+from service_core.analytics.ports import AggregateQuery, QueryScope
+from service_core.analytics.query.catalog import Catalog, Metric
+from service_core.analytics.query.compile_filters import MATCHES_NOTHING, compile_filters
+from service_core.analytics.query.compute import (
+    aggregation_of,
+    list_base_measures,
+    list_incompleteness_counts,
+)
+from service_core.analytics.query.models import MetricQuery
+from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX
+from service_core.analytics.query.sources import UNCONNECTED_REASONS, Source
+from service_core.analytics.scope import conversion_set_for, scope_for_caller
+from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
+from service_core.kernel.bucket_series import buckets_overlapping
+
+
+@dataclass(slots=True)
+class SourceQuery:
+    """What one source is asked in one plan.
+
+    Attributes:
+        sent: atom of the question -> the leaf the source is asked, conditions included.
+        present: positions of the question's dimensions that the relations of this part have; in
+            the others all of its rows are absent.
+        by_default: whether its credits follow the workspace's default attribution.
+        use_builtin_conversions: whether its conversions are those of the house and not the workspace's own.
+        filters: conditions all of its leaves share.
+    """
+
+    source: Source
+    dimension_positions: tuple[int, ...]
+    is_daily_mean: bool
+    use_default_attribution: bool
+    use_builtin_conversions: bool
+    aggregation_by_base: dict[Aggregation | DailyMean, Aggregation] = field(default_factory=dict)
+    filters: tuple[Predicate, ...] = ()
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """Those it is asked for."""
+        return frozenset(leaf.relation for leaf in self.aggregation_by_base.values())
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A question in parts; atoms that stand in no part are 0, as no row can meet their conditions.
+
+    Attributes:
+        is_whole: one part is all of it, and the event store can order and cut it.
+    """
+
+    source_queries: tuple[SourceQuery, ...]
+    is_single_query: bool
+
+
+def plan_query(
+    query: MetricQuery,
+    metrics: Sequence[Metric],
+    catalog: Catalog,
+    by_relation: Mapping[Relation, Source],
+    workspace: Workspace,
+) -> QueryPlan:
+    """Group the atoms of the metrics by source, and by the dimensions their relation has."""
+    differs = (
+        not conversion_set_for(workspace.rules, workspace.triggers).names >= DEFAULT_CONVERSION_SET.names
+    )
+    conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
+    parts: dict[tuple[int, tuple[int, ...], bool, bool, bool], SourceQuery] = {}
+    never = False
+    for atom in _all_base_measures(metrics, workspace.currency):
+        leaf = aggregation_of(atom)
+        relation = leaf.relation
+        if relation not in conditions:
+            conditions[relation] = compile_filters(query.filters, catalog.dimensions, relation)
+        if conditions[relation] is MATCHES_NOTHING:
+            never = True
+            continue
+        source = by_relation[relation]
+        present = _find_dimension_positions(query, catalog, relation)
+        kind = (
+            isinstance(atom, DailyMean),
+            leaf.use_default_attribution,
+            leaf.use_builtin_conversions and differs,
+        )
+        part = parts.setdefault((id(source), present, *kind), SourceQuery(source, present, *kind))
+        part.aggregation_by_base[atom] = _to_source_aggregation(atom)
+    for part in parts.values():
+        _assign_filters(part, conditions)
+    cut = all(_can_sort_in_store(part, query, catalog) for part in parts.values())
+    return QueryPlan(tuple(parts.values()), is_single_query=len(parts) == 1 and cut and not never)
+
+
+def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: Catalog) -> bool:
+    """Whether the event store holds all that its rows are ordered and cut by."""
+    asked = (*query.dimensions, *(condition.dimension for condition in query.filters))
+    columns = (catalog.dimensions[id_].columns.get(of, "") for id_ in asked for of in source_query.relations)
+    of_events = UNCONNECTED_REASONS.keys().isdisjoint(source_query.relations)
+    return (
+        of_events
+        and not source_query.is_daily_mean
+        and not any(column.startswith(AD_COLUMN_PREFIX) for column in columns)
+    )
+
+
+def _all_base_measures(metrics: Iterable[Metric], currency: str) -> Iterable[Aggregation | DailyMean]:
+    for metric in metrics:
+        for atom in list_base_measures(metric.measure):
+            yield atom
+            yield from (rows for rows, _ in list_incompleteness_counts(aggregation_of(atom), currency))
+
+
+def _to_source_aggregation(base_measure: Aggregation | DailyMean) -> Aggregation:
+    """What a source is asked: day by day, the days need not be widened; of gaps it is asked by a leaf of their own."""
+    return (
+        replace(base_measure.aggregation, trailing_days=None)
+        if isinstance(base_measure, DailyMean)
+        else replace(base_measure, unknown_if=())
+    )
+
+
+def _find_dimension_positions(query: MetricQuery, catalog: Catalog, relation: Relation) -> tuple[int, ...]:
+    return tuple(
+        position
+        for position, id_ in enumerate(query.dimensions)
+        if relation in catalog.dimensions[id_].columns
+    )
+
+
+def _assign_filters(
+    source_query: SourceQuery, conditions: Mapping[Relation, tuple[Predicate, ...] | None]
+) -> None:
+    """Once for the whole scan where all leaves share them, else with each leaf."""
+    used = {conditions[leaf.relation] for leaf in source_query.aggregation_by_base.values()}
+    if len(used) == 1:
+        source_query.filters = used.pop() or ()
+        return
+    source_query.aggregation_by_base = {
+        atom: leaf.with_conditions(*conditions[leaf.relation] or ())
+        for atom, leaf in source_query.aggregation_by_base.items()
+    }
+
+
+def aggregate_query_for(
+    source_query: SourceQuery, query: MetricQuery, catalog: Catalog, caller: Caller
+) -> AggregateQuery:
+    """The part as a plan for its source, without order and limit, and without buckets no event can be in."""
+    columns = [
+        catalog.dimensions[query.dimensions[position]].columns
+        for position in source_query.dimension_positions
+    ]
+    return AggregateQuery(
+        scope=_build_query_scope(source_query, query, caller),
+        measures=tuple(dict.fromkeys(source_query.aggregation_by_base.values())),
+        dimensions=tuple(
+            {str(relation): named[relation] for relation in source_query.relations} for named in columns
+        ),
+        buckets=query.buckets and buckets_overlapping(query.buckets, EARLIEST_EVENT_TIME, caller.now),
+        credit=query.default_credit_rule if source_query.use_default_attribution else query.credit_rule,
+    )
+
+
+def _build_query_scope(source_query: SourceQuery, query: MetricQuery, caller: Caller) -> QueryScope:
+    scan = scope_for_caller(
+        caller,
+        query.range.span,
+        filters=source_query.filters,
+        include_bots=query.include_bots,
+        order_refunds=query.book_refunds_at_order,
+    )
+    return replace(scan, conversions=DEFAULT_CONVERSION_SET) if source_query.use_builtin_conversions else scan
+
+
+def to_source_measure(measure: Measure, sent: Mapping[Aggregation | DailyMean, Aggregation]) -> Measure:
+    """A measure made of the leaves the source is asked, for ordering there."""
+    if isinstance(measure, Ratio):
+        return replace(
+            measure,
+            numerator=to_source_measure(measure.numerator, sent),
+            denominator=to_source_measure(measure.denominator, sent),
+        )
+    if isinstance(measure, Difference):
+        return Difference(
+            to_source_measure(measure.minuend, sent), to_source_measure(measure.subtrahend, sent)
+        )
+    return sent[measure]

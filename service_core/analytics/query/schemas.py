@@ -1,0 +1,202 @@
+"""Checking what a request asks for, and turning it into the parts of a question (contract 4.1, 4.3)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import Field, model_validator
+
+from service_core.access.models import Workspace
+from service_core.analytics.attribution.models import (
+    AttributionModels,
+    AttributionRequest,
+    AttributionSettings,
+)
+from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.measures import Aggregation, FilterOperator, Relation
+from service_core.analytics.ports import CreditRule
+from service_core.analytics.query.catalog import Catalog, Metric
+from service_core.analytics.query.compute import aggregation_of, list_base_measures
+from service_core.analytics.query.models import DimensionFilter
+from service_core.analytics.query.parse_filters import MAX_FILTERS, parse_operand, parse_operator
+from service_core.kernel.date_range import DateRange
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.schemas import BodyModel
+
+RefundBasis = Literal["refund", "order"]
+Compare = Literal["previous_period", "previous_year", "match_weekday"] | bool | DateRange | None
+MAX_DIMENSIONS: Final = 3
+_MAX_COMPARED_LENGTH: Final = 64
+"""Letters of an unknown name that are compared with the known ones: looking takes time with their number."""
+
+
+class FilterBody(BodyModel):
+    """A condition on a dimension (contract 2.10)."""
+
+    dimension: str
+    op: str = Field(default="eq", description=", ".join(f"`{op}`" for op in FilterOperator))
+    value: Any = Field(
+        default=None,
+        description="1 to 100 values for `in` and `not_in`, two for `between`, none for `is_set` and `is_not_set`, "
+        "else a string or number.",
+    )
+
+
+class MetricsRequestBase(BodyModel):
+    """What every question about metrics may say."""
+
+    max_filters: ClassVar[int] = MAX_FILTERS
+
+    metrics: list[str] = Field(description="Ids of the catalog.")
+    filters: list[FilterBody] = Field(default=[], description="Joined by AND, at most 10.")
+    attribution: AttributionRequest | None = Field(
+        default=None, description="Used by `attributed_*`; the workspace's default when omitted."
+    )
+    refund_basis: RefundBasis = "refund"
+    include_bots: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_workspace(cls, sent: Any) -> Any:
+        """The workspace comes from the key, never from the request."""
+        if isinstance(sent, Mapping) and "workspace_id" in sent:
+            raise BadRequest("workspace_id is not allowed", "workspace_id_not_allowed", field="workspace_id")
+        return sent
+
+    def metric_ids(self, catalog: Catalog, max_metrics: int) -> tuple[str, ...]:
+        """The metrics asked for, each once.
+
+        Raises:
+            BadRequest: ``missing_field``, ``too_many_metrics`` or ``unknown_metric``.
+        """
+        if not self.metrics:
+            raise BadRequest("metrics names no metric", "missing_field", field="metrics")
+        if len(self.metrics) > max_metrics:
+            raise BadRequest(f"metrics takes at most {max_metrics} ids", "too_many_metrics", field="metrics")
+        for position, id_ in enumerate(self.metrics):
+            if id_ not in catalog.metrics:
+                raise BadRequest(
+                    f"Unknown metric {id_!r}",
+                    "unknown_metric",
+                    field=f"metrics[{position}]",
+                    hint=suggest_name(id_, catalog.metrics),
+                )
+        return tuple(dict.fromkeys(self.metrics))
+
+    def validate_filters(self, catalog: Catalog, metrics: Sequence[str]) -> tuple[DimensionFilter, ...]:
+        """The filters, each on a dimension that every metric accepts.
+
+        Raises:
+            BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
+                ``incompatible_dimension``.
+        """
+        return validate_filters(catalog, metrics, self.filters, most=self.max_filters)
+
+    def credit_rules(
+        self, catalog: Catalog, models: AttributionModels, metrics: Iterable[str], workspace: Workspace
+    ) -> "CreditRules":
+        """How credits are given, by the request and by the workspace's default.
+
+        Raises:
+            BadRequest: ``invalid_attribution``.
+        """
+        asked, usual = (
+            (self.attribution or AttributionRequest()).resolve_for(workspace),
+            AttributionSettings.workspace_default(workspace),
+        )
+        models.require(asked.model, "attribution.model")
+        by_default = {
+            leaf.use_default_attribution
+            for id_ in metrics
+            for leaf in _credit_aggregations(catalog.metrics[id_])
+        }
+        return CreditRules(
+            attribution=asked if False in by_default else usual if by_default else None,
+            requested=credit_rule_for(models, asked) if False in by_default else None,
+            workspace_default=credit_rule_for(models, usual) if True in by_default else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CreditRules:
+    """How credits are given, None where no metric needs them.
+
+    Attributes:
+        attribution: what an answer states.
+        asked: the rule for metrics that take an attribution.
+        usual: that for metrics that always follow the workspace's default.
+    """
+
+    attribution: AttributionSettings | None
+    requested: CreditRule | None
+    workspace_default: CreditRule | None
+
+
+def _credit_aggregations(metric: Metric) -> Iterable[Aggregation]:
+    return (
+        leaf
+        for atom in list_base_measures(metric.measure)
+        if (leaf := aggregation_of(atom)).relation is Relation.CREDITS
+    )
+
+
+def unknown_dimension(name: str, catalog: Catalog, field: str) -> BadRequest:
+    """The refusal of a dimension that the catalog does not know."""
+    hint = suggest_name(name, catalog.dimensions)
+    return BadRequest(f"Unknown dimension {name!r}", "unknown_dimension", field=field, hint=hint)
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """What to send instead of a name that the catalog does not know."""
+    near = get_close_matches(name[:_MAX_COMPARED_LENGTH], list(known), n=1)
+    return f"{f'Did you mean {near[0]}? ' if near else ''}GET /metrics/catalog lists them all."
+
+
+def validate_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[str], field: str) -> None:
+    """Every metric must accept every dimension.
+
+    Raises:
+        BadRequest: ``unknown_dimension`` or ``incompatible_dimension``.
+    """
+    for position, name in enumerate(names):
+        where = f"{field}[{position}]"
+        if name not in catalog.dimensions:
+            raise unknown_dimension(name, catalog, where)
+        for id_ in metrics:
+            if name not in catalog.metrics[id_].dimensions:
+                raise BadRequest(
+                    f"{id_} does not accept the dimension {name}",
+                    "incompatible_dimension",
+                    field=where,
+                    hint="GET /metrics/catalog lists the dimensions of each metric.",
+                )
+
+
+def validate_filters(
+    catalog: Catalog,
+    metrics: Sequence[str],
+    filters: Sequence[FilterBody],
+    field: str = "filters",
+    most: int = MAX_FILTERS,
+) -> tuple[DimensionFilter, ...]:
+    """Conditions as a request says them, each on a dimension that every metric accepts.
+
+    Raises:
+        BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
+            ``incompatible_dimension``.
+    """
+    if len(filters) > most:
+        raise BadRequest(f"At most {most} filters", "too_many_filters", field=field)
+    validate_dimensions(catalog, metrics, [condition.dimension for condition in filters], field)
+    return tuple(_parse_filter(condition, f"{field}[{i}]") for i, condition in enumerate(filters))
+
+
+def _parse_filter(condition: FilterBody, field: str) -> DimensionFilter:
+    op = parse_operator(condition.op, "invalid_filter", f"{field}.op")
+    value = parse_operand(op, condition.value, "invalid_filter", f"{field}.value")
+    if any(isinstance(part, bool) for part in (value if isinstance(value, tuple) else (value,))):
+        raise BadRequest(
+            "Values of dimensions are strings or numbers", "invalid_filter", field=f"{field}.value"
+        )
+    return DimensionFilter(condition.dimension, op, value)

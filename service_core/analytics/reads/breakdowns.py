@@ -1,0 +1,209 @@
+"""`GET /traffic`, `/devices`, `/locations`: one metric by one grouping (contract 3.2)."""
+
+from fractions import Fraction
+from typing import Annotated, Final, Generic, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field
+
+from service_core.access.models import Caller
+from service_core.analytics.query.models import MetricQuery, QueryResult, SortKey
+from service_core.analytics.query.result_values import as_counts
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.countries import COUNTRIES
+from service_core.analytics.rounding import round_decimal
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange
+
+_DIMENSIONS: Final = {
+    "referrer": ("referrer_host",),
+    "campaign": ("utm_campaign",),
+    "page": ("page_path",),
+    "browser": ("browser",),
+    "os": ("os",),
+    "device": ("device_type",),
+    "country": ("country",),
+    "region": ("region", "country"),
+    "city": ("city", "country"),
+}
+_PERCENT_DECIMALS: Final = 2
+
+CountedMetric = Literal["visitors", "sessions", "pageviews"]
+DeviceGrouping = Annotated[
+    Literal["browser", "os", "device"],
+    BeforeValidator(lambda sent: "device" if sent == "device_type" else sent),
+]
+
+
+class BreakdownQuery(RangeQuery):
+    """Parameters all groupings share."""
+
+    type: str
+    metric: CountedMetric | None = Field(
+        default=None, description="What `count` counts; default `visitors`, for pages `pageviews`."
+    )
+    limit: Annotated[int, Clamp(1, 100)] = Field(20, description="Rows; percentages cover all of them.")
+
+    @property
+    def counted_metric(self) -> CountedMetric:
+        """The metric `count` is the value of."""
+        return self.metric or ("pageviews" if self.type == "page" else "visitors")
+
+
+class TrafficQuery(BreakdownQuery):
+    """Parameters of `GET /traffic`."""
+
+    type: Literal["referrer", "campaign", "page"] = Field(default="referrer", description="Grouping.")
+
+
+class DevicesQuery(BreakdownQuery):
+    """Parameters of `GET /devices`."""
+
+    type: DeviceGrouping = Field(default="browser", description="Grouping.")
+
+
+class LocationsQuery(BreakdownQuery):
+    """Parameters of `GET /locations`."""
+
+    type: Literal["country", "region", "city"] = Field(default="country", description="Grouping.")
+
+
+class CountRow(ResponseModel):
+    """One value of the grouping."""
+
+    name: str
+    count: int
+    percentage: float = Field(description="Of all rows, 0 to 100.")
+
+
+class CountryRow(ResponseModel):
+    """One country."""
+
+    name: str
+    code: str | None = Field(description="ISO 3166-1 alpha-2.")
+    count: int
+    percentage: float
+
+
+class RegionOrCityRow(ResponseModel):
+    """One region or city."""
+
+    name: str
+    country_code: str | None = Field(description="ISO 3166-1 alpha-2.")
+    count: int
+    percentage: float
+
+
+RowT = TypeVar("RowT", bound=ResponseModel)
+
+
+class Breakdown(ResponseModel, Generic[RowT]):
+    """Counts by one grouping; ``total`` is the base of the percentages: all rows before ``limit``."""
+
+    data: list[RowT]
+    type: str
+    metric: CountedMetric
+    total: int
+    range: RangeResponse
+    complete: bool
+
+
+@operation("GET /traffic", tag="traffic")
+async def get_traffic(query: TrafficQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
+    """Where visits come from, and what they see: by referrer, campaign or page."""
+    return await _count_breakdown(query, caller, queries)
+
+
+@operation("GET /devices", tag="traffic")
+async def get_devices(query: DevicesQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
+    """What visitors use: by browser, operating system or kind of device."""
+    return await _count_breakdown(query, caller, queries)
+
+
+@operation("GET /locations", tag="traffic")
+async def get_locations(
+    query: LocationsQuery, *, caller: Caller, queries: MetricQueries
+) -> Breakdown[CountryRow | RegionOrCityRow]:
+    """Where visitors are: by country, region or city."""
+    asked = query.resolve_range(caller)
+    table = await _read_breakdown(query, asked, caller, queries)
+    row = _build_country_row if query.type == "country" else _build_region_or_city_row
+    return Breakdown[CountryRow | RegionOrCityRow](
+        data=[row(labels, count, percent) for labels, count, percent in _list_rows_with_percentage(table)],
+        type=query.type,
+        metric=query.counted_metric,
+        total=_compute_percentage_base(table),
+        range=RangeResponse.from_range(asked),
+        complete=await queries.is_complete(caller, asked, (query.counted_metric,)),
+    )
+
+
+async def _count_breakdown(
+    query: BreakdownQuery, caller: Caller, queries: MetricQueries
+) -> Breakdown[CountRow]:
+    asked = query.resolve_range(caller)
+    table = await _read_breakdown(query, asked, caller, queries)
+    return Breakdown[CountRow](
+        data=[
+            CountRow(name=labels[0], count=count, percentage=share)
+            for labels, count, share in _list_rows_with_percentage(table)
+        ],
+        type=query.type,
+        metric=query.counted_metric,
+        total=_compute_percentage_base(table),
+        range=RangeResponse.from_range(asked),
+        complete=await queries.is_complete(caller, asked, (query.counted_metric,)),
+    )
+
+
+async def _read_breakdown(
+    query: BreakdownQuery, date_range: ResolvedRange, caller: Caller, queries: MetricQueries
+) -> QueryResult:
+    dimensions = _DIMENSIONS[query.type]
+    names = tuple(SortKey(dimension, descending=False) for dimension in dimensions)
+    return await queries.execute(
+        caller,
+        MetricQuery(
+            (query.counted_metric,),
+            date_range,
+            dimensions=dimensions,
+            order=(SortKey(query.counted_metric), *names),
+            limit=query.limit,
+            include_bots=query.include_bots,
+        ),
+    )
+
+
+def _compute_percentage_base(table: QueryResult) -> int:
+    return int(table.totals[0] or 0)
+
+
+def _list_rows_with_percentage(table: QueryResult) -> list[tuple[tuple[str, ...], int, float]]:
+    base = _compute_percentage_base(table)
+    rows = [(row.labels, as_counts(row)[0]) for row in table.rows]
+    return [(labels, count, percentage(count, base)) for labels, count in rows]
+
+
+def percentage(count: int, base: int) -> float:
+    """A share of the base, 0 to 100 with 2 decimals."""
+    return float(round_decimal(Fraction(100 * count, base), _PERCENT_DECIMALS)) if base else 0.0
+
+
+def _build_country_row(labels: tuple[str, ...], count: int, share: float) -> CountryRow:
+    code = _country_code_of(labels[0])
+    return CountryRow(name=COUNTRIES.get(labels[0], labels[0]), code=code, count=count, percentage=share)
+
+
+def _build_region_or_city_row(labels: tuple[str, ...], count: int, share: float) -> RegionOrCityRow:
+    return RegionOrCityRow(
+        name=labels[0], country_code=_country_code_of(labels[1]), count=count, percentage=share
+    )
+
+
+def _country_code_of(label: str) -> str | None:
+    return label if label in COUNTRIES else None
+
+
+OPERATIONS = (get_traffic, get_devices, get_locations)

@@ -1,0 +1,52 @@
+"""Close values for a filter that matches nothing (contract 4.3)."""
+
+from difflib import get_close_matches
+from typing import Final
+
+from service_core.access.models import Caller
+from service_core.analytics.measures import FilterOperator
+from service_core.analytics.query.models import MetricQuery
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.dimension_values import list_dimension_values, resolve_last_90_days
+from service_core.kernel.schemas import ResponseModel
+
+_MAX_SUGGESTIONS: Final = 3
+_MIN_SIMILARITY: Final = 0.6
+_MAX_COMPARED_VALUES: Final = 2000
+
+
+class ValueSuggestion(ResponseModel):
+    """A filter value nothing has, and one that is close to it."""
+
+    dimension: str
+    value: str
+    suggestion: str
+
+
+async def suggest_filter_values(
+    caller: Caller, queries: MetricQueries, query: MetricQuery
+) -> list[ValueSuggestion]:
+    """Up to 3 close values for the exact filter values that nothing had in the last 90 days."""
+    found: list[ValueSuggestion] = []
+    for condition in query.filters:
+        if condition.op not in (FilterOperator.EQ, FilterOperator.IN):
+            continue
+        known = await _list_recent_values(caller, queries, condition.dimension)
+        asked = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        for value in map(str, asked):
+            near = (
+                [] if value in known else get_close_matches(value, known, _MAX_SUGGESTIONS, _MIN_SIMILARITY)
+            )
+            found += [
+                ValueSuggestion(dimension=condition.dimension, value=value, suggestion=each) for each in near
+            ]
+    return found[:_MAX_SUGGESTIONS]
+
+
+async def _list_recent_values(caller: Caller, queries: MetricQueries, dimension: str) -> list[str]:
+    """Values of a dimension in the last 90 days, the most frequent first."""
+    known = queries.catalog.dimensions[dimension]
+    found, _ = await list_dimension_values(
+        caller, queries, known, resolve_last_90_days(caller), q=None, limit=_MAX_COMPARED_VALUES
+    )
+    return [value.value for value in found]

@@ -1,0 +1,233 @@
+"""`GET /dimension-values`: what a dimension has been, to filter by (contract 4.4)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.measures import FilterOperator, Relation, count_rows
+from service_core.analytics.ports import AggregateQuery
+from service_core.analytics.query.catalog import Dimension
+from service_core.analytics.query.evaluate_predicate import lower_per_letter
+from service_core.analytics.query.models import DimensionFilter, MetricQuery, ResultRow, SortKey
+from service_core.analytics.query.result_values import as_counts
+from service_core.analytics.query.schemas import unknown_dimension
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.countries import COUNTRIES
+from service_core.analytics.scope import scope_for_caller
+from service_core.kernel.operations import operation
+from service_core.kernel.paging import (
+    OffsetCursor,
+    cursor_scope_digest,
+    decode_offset_cursor,
+    encode_offset_cursor,
+)
+from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
+from service_core.kernel.wall_clock import local_date
+
+_COUNTING_METRICS: Final = {
+    Relation.EVENTS: "visitors",
+    Relation.PAYMENTS: "orders",
+    Relation.SUBSCRIPTIONS: "active_subscriptions",
+}
+"""Metrics a value is counted by: the first whose rows have the dimension."""
+
+_DEFAULT_DAYS: Final = 90
+
+
+class DimensionValuesQuery(RangeQuery):
+    """Parameters of `GET /dimension-values`; without a range, the last 90 days."""
+
+    needed: ClassVar = ("dimension",)
+    dimension: str = Field(default="", description="Id of a dimension.")
+    q: str | None = Field(default=None, description="Substring of value or label, whatever the case.")
+    limit: Annotated[int, Clamp(1, 500)] = 50
+    cursor: str | None = None
+
+    def resolve_range(self, caller: Caller) -> ResolvedRange:
+        """The range, or the last 90 days."""
+        if self.start_date is None and self.end_date is None:
+            return resolve_last_90_days(caller)
+        return super().resolve_range(caller)
+
+    def binding(self, caller: Caller) -> bytes:
+        """What a cursor of this request is bound to."""
+        return cursor_scope_digest(
+            "dimension-values", str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"})
+        )
+
+
+class DimensionValue(ResponseModel):
+    """One value: send ``value`` in a filter, show ``label``."""
+
+    value: str
+    label: str
+    count: int = Field(
+        description="Visitors; orders for dimensions of money, active subscriptions for plans and products, rows of spend for ads."
+    )
+
+
+class DimensionValues(ResponseModel):
+    """Values, most frequent first."""
+
+    dimension: str
+    values: list[DimensionValue]
+    has_more: bool
+    next_cursor: str | None
+
+
+@operation("GET /dimension-values", tag="query")
+async def get_dimension_values(
+    query: DimensionValuesQuery, *, caller: Caller, queries: MetricQueries
+) -> DimensionValues:
+    """The values a dimension has had, as filters take them."""
+    dimension = queries.catalog.dimensions.get(query.dimension)
+    if dimension is None:
+        raise unknown_dimension(query.dimension, queries.catalog, "dimension")
+    cursor = (
+        decode_offset_cursor(query.cursor, query.binding(caller))
+        if query.cursor
+        else OffsetCursor(0, caller.now)
+    )
+    caller = replace(caller, now=cursor.first_requested_at)
+    values, more = await list_dimension_values(
+        caller,
+        queries,
+        dimension,
+        query.resolve_range(caller),
+        q=query.q,
+        limit=query.limit,
+        offset=cursor.offset,
+        include_bots=query.include_bots,
+    )
+    following = OffsetCursor(cursor.offset + len(values), cursor.first_requested_at)
+    return DimensionValues(
+        dimension=dimension.id,
+        values=values,
+        has_more=more,
+        next_cursor=encode_offset_cursor(following, query.binding(caller)) if more else None,
+    )
+
+
+async def list_dimension_values(
+    caller: Caller,
+    queries: MetricQueries,
+    dimension: Dimension,
+    date_range: ResolvedRange,
+    *,
+    q: str | None,
+    limit: int,
+    offset: int = 0,
+    include_bots: bool = False,
+) -> tuple[list[DimensionValue], bool]:
+    """A page of values and whether more follow; none where nothing counts by the dimension."""
+    metric = next((id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns), None)
+    if metric is None:
+        told = (
+            await count_spend_dimension_values(caller, queries, (dimension,), date_range)
+            if _is_ad_dimension(dimension)
+            else []
+        )
+        every = [
+            value
+            for (name,), rows in told
+            if _matches_search(value := _build_dimension_value(name, rows, dimension), q)
+        ]
+        return every[offset : offset + limit], len(every) > offset + limit
+    question = MetricQuery(
+        (metric,),
+        date_range,
+        dimensions=(dimension.id,),
+        order=(SortKey(metric), SortKey(dimension.id, descending=False)),
+        include_bots=include_bots,
+    )
+    if _is_filtered_in_python(dimension):
+        table = await queries.execute(caller, question)
+        every = [
+            value
+            for row in table.rows
+            if _matches_search(value := _build_dimension_value_from_row(row, dimension), q)
+        ]
+        return every[offset : offset + limit], len(every) > offset + limit
+    absent = await _read_null_value(caller, queries, question, dimension, q)
+    lead = 1 if absent and offset else 0
+    page = replace(
+        question,
+        filters=(DimensionFilter(dimension.id, FilterOperator.CONTAINS, q),) if q else (),
+        limit=limit + lead,
+        offset=offset - lead,
+    )
+    table = await queries.execute(caller, page)
+    found = [_build_dimension_value_from_row(row, dimension) for row in table.rows]
+    if (
+        absent
+    ):  # it stands before the page, in it or after: with the value before the page, that is told by sorting
+        found = sorted([*found, absent], key=lambda each: (-each.count, each.value))[lead : lead + limit]
+    return found, table.total_rows + bool(absent) > offset + len(found)
+
+
+async def count_spend_dimension_values(
+    caller: Caller, queries: MetricQueries, dimensions: Sequence[Dimension], date_range: ResolvedRange
+) -> list[tuple[tuple[str, ...], int]]:
+    """What there was spend of: labels of the dimensions and how many rows, most first."""
+    columns = tuple({str(Relation.SPEND): each.columns[Relation.SPEND]} for each in dimensions)
+    plan = AggregateQuery(scope_for_caller(caller, date_range.span), (count_rows(Relation.SPEND),), columns)
+    source = queries.source_for(Relation.SPEND)
+    found = (await source.aggregate(plan)).rows if source else []
+    told: Counter[tuple[str, ...]] = Counter()
+    for *values, rows in found:
+        told[tuple(each.label_of(value) for each, value in zip(dimensions, values, strict=True))] += rows
+    return sorted(told.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _is_ad_dimension(dimension: Dimension) -> bool:
+    return Relation.SPEND in dimension.columns
+
+
+def _build_dimension_value(name: str, counted: int, dimension: Dimension) -> DimensionValue:
+    label = COUNTRIES.get(name, name) if dimension.id == "country" else name
+    return DimensionValue(value=name, label=label, count=counted)
+
+
+async def _read_null_value(
+    caller: Caller, queries: MetricQueries, every: MetricQuery, dimension: Dimension, q: str | None
+) -> DimensionValue | None:
+    """What has no value, when its label holds the text: no store knows that label."""
+    if not q or lower_per_letter(q) not in lower_per_letter(dimension.null_label):
+        return None
+    table = await queries.execute(
+        caller,
+        replace(every, filters=(DimensionFilter(dimension.id, FilterOperator.EQ, dimension.null_label),)),
+    )
+    return _build_dimension_value_from_row(table.rows[0], dimension) if table.rows else None
+
+
+def _is_filtered_in_python(dimension: Dimension) -> bool:
+    """Few values, whose labels the store does not know."""
+    return bool(dimension.labels) or dimension.id == "country"
+
+
+def _build_dimension_value_from_row(row: ResultRow, dimension: Dimension) -> DimensionValue:
+    return _build_dimension_value(row.labels[0], as_counts(row)[0], dimension)
+
+
+def _matches_search(value: DimensionValue, q: str | None) -> bool:
+    return not q or any(lower_per_letter(q) in lower_per_letter(name) for name in (value.value, value.label))
+
+
+def resolve_last_90_days(caller: Caller) -> ResolvedRange:
+    """The last 90 local days, today included."""
+    zone = caller.workspace.zone
+    today = local_date(caller.now, zone)
+    return ResolvedRange(
+        whole_days_range(today - timedelta(days=_DEFAULT_DAYS - 1), today, zone), zone, caller.now
+    )
+
+
+OPERATIONS = (get_dimension_values,)

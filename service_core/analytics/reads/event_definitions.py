@@ -1,0 +1,184 @@
+"""`GET /event-names` and `GET /events/properties`: which events there are, and what they carry (contract 3.6, 3.7)."""
+
+import json
+from datetime import datetime
+from itertools import groupby
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.connections.models import Connection, ConnectionStatus
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.connections.providers import PROVIDERS
+from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.measures import Predicate
+from service_core.analytics.ports import CustomPropertySummary, EventReader
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.date_presets import DATE_PRESETS
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
+from service_core.kernel.wall_clock import local_date
+
+_DEFAULT_PRESET: Final = "last_30_days"
+_SAMPLE_LENGTH: Final = 200
+_SENSITIVE_KEY_PARTS: Final = ("email", "phone", "token", "password", "secret")
+_MASK: Final = "***"
+
+
+class EventNameResponse(ResponseModel):
+    """One event name of the last 30 days."""
+
+    name: str
+    count: int
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+class EventSendingProvider(ResponseModel):
+    """A connected provider that can trigger a rule, and the event names it sends."""
+
+    platform: str
+    status: ConnectionStatus
+    event_names: list[str]
+
+
+class EventNamesResponse(ResponseModel):
+    """Distinct event names, most frequent first."""
+
+    event_names: list[str]
+    events: list[EventNameResponse]
+    integrations: list[EventSendingProvider]
+    complete: bool
+
+
+class PropertiesQuery(RangeQuery):
+    """Parameters of `GET /events/properties`; without a range, the last 30 days."""
+
+    needed: ClassVar = ()
+    event_name: str | None = Field(default=None, description="Exact.")
+    limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Keys per event.")
+
+    def resolve_range(self, caller: Caller) -> ResolvedRange:
+        """The range, or the last 30 days."""
+        if self.start_date is None and self.end_date is None:
+            return resolve_last_30_days(caller)
+        return super().resolve_range(caller)
+
+
+class PropertyResponse(ResponseModel):
+    """One custom key of an event."""
+
+    key: str
+    count: int
+    distinct_count: int
+    sample: Any
+    type: Literal["string", "number", "boolean", "object", "array", "null", "mixed"]
+
+
+class EventProperties(ResponseModel):
+    """The custom keys of one event."""
+
+    event_name: str
+    properties: list[PropertyResponse]
+
+
+class PropertiesResponse(ResponseModel):
+    """Custom keys by event name."""
+
+    events: list[EventProperties]
+    range: RangeResponse
+    complete: bool
+
+
+@operation("GET /event-names", tag="events")
+async def get_event_names(
+    *, caller: Caller, event_reader: EventReader, queue: IngestQueue, connections: Connections
+) -> EventNamesResponse:
+    """Distinct event names of the last 30 days; events of bots are not counted."""
+    asked = resolve_last_30_days(caller)
+    names = await event_reader.list_event_names(scope_for_caller(caller, asked.span))
+    known = await connections.list_connections(caller.workspace.id)
+    return EventNamesResponse(
+        event_names=[name.name for name in names],
+        events=[
+            EventNameResponse(
+                name=name.name,
+                count=name.count,
+                first_seen_at=name.first_seen_at,
+                last_seen_at=name.last_seen_at,
+            )
+            for name in names
+        ],
+        integrations=[each for one in known if (each := _build_provider(one)).event_names],
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+@operation("GET /events/properties", tag="events")
+async def get_event_properties(
+    query: PropertiesQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
+) -> PropertiesResponse:
+    """Custom `event_data` keys per event name: how often, how many values, one of them, and their type."""
+    asked = query.resolve_range(caller)
+    named = (Predicate("event_name", value=query.event_name),) if query.event_name else ()
+    found = await event_reader.list_custom_properties(
+        scope_for_caller(caller, asked.span, filters=named, include_bots=query.include_bots), query.limit
+    )
+    by_name = groupby(
+        sorted(found, key=lambda each: (each.event_name, -each.count, each.key)), key=_event_name
+    )
+    return PropertiesResponse(
+        events=[
+            EventProperties(event_name=name, properties=[_build_property(each) for each in keys])
+            for name, keys in by_name
+        ],
+        range=RangeResponse.from_range(asked),
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+def resolve_last_30_days(caller: Caller) -> ResolvedRange:
+    """The last 30 local days, today included."""
+    zone = caller.workspace.zone
+    days = DATE_PRESETS[_DEFAULT_PRESET](local_date(caller.now, zone))
+    return ResolvedRange(whole_days_range(*days, zone), zone, caller.now)
+
+
+def _build_provider(connection: Connection) -> EventSendingProvider:
+    known = PROVIDERS.get(connection.provider)
+    sent = known.event_names if known else ()
+    return EventSendingProvider(
+        platform=connection.provider, status=connection.status, event_names=list(sent)
+    )
+
+
+def _event_name(found: CustomPropertySummary) -> str:
+    return found.event_name
+
+
+def _build_property(found: CustomPropertySummary) -> PropertyResponse:
+    return PropertyResponse(
+        key=found.key,
+        count=found.count,
+        distinct_count=found.distinct_count,
+        sample=redact_sample(found.key, found.sample),
+        type=found.type,
+    )
+
+
+def redact_sample(key: str, value: Any) -> Any:
+    """What may be shown of a value: nothing behind a secretive key, and 200 characters at most."""
+    if any(word in key.lower() for word in _SENSITIVE_KEY_PARTS):
+        return _MASK
+    if isinstance(value, list | tuple | dict):
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return value if len(text) <= _SAMPLE_LENGTH else text[:_SAMPLE_LENGTH]
+    return value[:_SAMPLE_LENGTH] if isinstance(value, str) else value
+
+
+OPERATIONS = (get_event_names, get_event_properties)

@@ -1,0 +1,165 @@
+"""`GET /events`: raw event rows (contract 3.5)."""
+
+import json
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.ports import EventPageQuery, EventPageResult, EventReader
+from service_core.analytics.query.parse_filters import (
+    MAX_FILTERS,
+    equals_or_not_set,
+    parse_operand,
+    parse_operator,
+)
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.event_row import EventRowList, event_row
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, ResponseModel
+
+_EXACT_MATCH_PARAMS: Final = (
+    "visitor_id", "user_id", "session_id", "source", "attribution_source", "channel", "utm_source",
+    "utm_medium", "utm_campaign", "lyr", "country", "device_type",
+)  # fmt: skip
+_CODE: Final = "invalid_property_filters"
+_FIELD: Final = "property_filters"
+
+
+class EventsQuery(RangeQuery):
+    """Parameters of `GET /events`."""
+
+    limit: Annotated[int, Clamp(1, 1000)] = 100
+    offset: Annotated[int, Clamp(0, 1_000_000_000)] = 0
+    event_name: str | None = Field(default=None, description="Exact; a comma list means any of them.")
+    visitor_id: str | None = Field(default=None, description="Exact.")
+    user_id: str | None = Field(default=None, description="Exact.")
+    session_id: str | None = Field(default=None, description="Exact.")
+    source: str | None = Field(default=None, description="Transport, exact.")
+    attribution_source: str | None = Field(default=None, description="Origin, exact.")
+    channel: str | None = Field(default=None, description="Exact.")
+    utm_source: str | None = Field(default=None, description="Exact.")
+    utm_medium: str | None = Field(default=None, description="Exact.")
+    utm_campaign: str | None = Field(default=None, description="Exact.")
+    lyr: str | None = Field(default=None, description="Link tag, exact.")
+    country: str | None = Field(default=None, description="Exact.")
+    device_type: str | None = Field(default=None, description="Exact.")
+    property_filters: str | None = Field(
+        default=None,
+        description="JSON: an array of 1 to 10 `{key, op, value}` on `event_data`, or an object `{key: value}`.",
+    )
+    include_total: bool = Field(default=False, description="Count exactly, at the cost of a second read.")
+
+    def predicates(self) -> tuple[Predicate, ...]:
+        """Every condition of the request."""
+        exact = [
+            equals_or_not_set(column, value)
+            for column in _EXACT_MATCH_PARAMS
+            if (value := getattr(self, column))
+        ]
+        names = tuple(name.strip() for name in (self.event_name or "").split(",") if name.strip())
+        named = [Predicate("event_name", FilterOperator.IN, names)] if names else []
+        return (*exact, *named, *parse_property_filters(self.property_filters))
+
+    def page_query(self, caller: Caller) -> EventPageQuery:
+        """The plan of the page; counting all matches is left out where a lower bound will do."""
+        return EventPageQuery(
+            scope=scope_for_caller(
+                caller,
+                self.resolve_range(caller).span,
+                filters=self.predicates(),
+                include_bots=self.include_bots,
+            ),
+            limit=self.limit,
+            offset=self.offset,
+            count_total=self.include_total or self.property_filters is None,
+        )
+
+
+class EventListResponse(ResponseModel):
+    """A page of raw event rows, newest first."""
+
+    events: EventRowList
+    total_count: int
+    total_count_is_lower_bound: bool
+    has_more: bool
+    limit: int
+    offset: int
+    range: RangeResponse
+    complete: bool
+
+
+@operation("GET /events", tag="events")
+async def get_events(
+    query: EventsQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
+) -> EventListResponse:
+    """Raw event rows, newest first.
+
+    With `property_filters` and without `include_total`, `total_count` is a lower bound until the last page.
+    """
+    found = await _read_page(event_reader, query.page_query(caller))
+    asked = query.resolve_range(caller)
+    return EventListResponse(
+        events=[event_row(event) for event in found.events],
+        total_count=_total_count(query, found),
+        total_count_is_lower_bound=found.total is None and found.has_more,
+        has_more=found.has_more,
+        limit=query.limit,
+        offset=query.offset,
+        range=RangeResponse.from_range(asked),
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+async def _read_page(event_reader: EventReader, plan: EventPageQuery) -> EventPageResult:
+    """The page; behind the last one nothing tells the number of matches, so it is counted."""
+    found = await event_reader.list_events(plan)
+    is_behind = found.total is None and plan.offset and not found.events
+    return await event_reader.list_events(replace(plan, count_total=True)) if is_behind else found
+
+
+def _total_count(query: EventsQuery, found: EventPageResult) -> int:
+    return query.offset + len(found.events) if found.total is None else found.total
+
+
+def parse_property_filters(sent: str | None) -> tuple[Predicate, ...]:
+    """Conditions on ``event_data``.
+
+    Raises:
+        BadRequest: ``invalid_property_filters``, when they do not parse or are too many.
+    """
+    if sent is None:
+        return ()
+    try:
+        conditions = json.loads(sent)
+    except (ValueError, RecursionError):
+        raise _invalid_filter("property_filters must be JSON") from None
+    if isinstance(conditions, dict):
+        conditions = [{"key": key, "value": value} for key, value in conditions.items()]
+    if not isinstance(conditions, list) or not 1 <= len(conditions) <= MAX_FILTERS:
+        raise _invalid_filter(f"property_filters takes 1 to {MAX_FILTERS} filters")
+    return tuple(_parse_property_filter(condition) for condition in conditions)
+
+
+def _parse_property_filter(condition: Any) -> Predicate:
+    if not isinstance(condition, dict) or not condition.keys() <= {"key", "op", "value"}:
+        raise _invalid_filter("A property filter is {key, op, value}")
+    key, op = condition.get("key"), condition.get("op", "eq")
+    if not isinstance(key, str) or not key or not isinstance(op, str):
+        raise _invalid_filter("A property filter needs a key")
+    known = parse_operator(op, _CODE, _FIELD)
+    return Predicate(f"data:{key}", known, parse_operand(known, condition.get("value"), _CODE, _FIELD))
+
+
+def _invalid_filter(message: str) -> BadRequest:
+    return BadRequest(message, _CODE, field=_FIELD)
+
+
+OPERATIONS = (get_events,)

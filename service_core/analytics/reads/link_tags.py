@@ -1,0 +1,112 @@
+"""`GET /tags`: trackable link tags and who carried them (contract 3.3)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_distinct
+from service_core.analytics.ports import AggregateQuery, AggregateReader, ColumnSort
+from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.reads.breakdowns import percentage
+from service_core.analytics.scope import scope_for_caller
+from service_core.ingestion.ports import IngestQueue, LinkLookup
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import Clamp, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange
+
+_TAGGED_VISITORS = count_distinct("visitor_id", Relation.EVENTS)
+
+
+class LinkTagsQuery(RangeQuery):
+    """Parameters of `GET /tags`."""
+
+    limit: Annotated[int, Clamp(1, 100)] = Field(20, description="Rows; percentages cover all of them.")
+
+
+class LinkTagCount(ResponseModel):
+    """One link tag; ``link_id`` is null when no link of the workspace has it, and stays when one is deleted."""
+
+    tag: str
+    count: int = Field(description="Visitors that carried it in the range.")
+    percentage: float
+    source: str | None = Field(description="The `attribution_source` most of them had.")
+    link_id: UUID | None
+    link_name: str | None
+
+
+class LinkTagsResponse(ResponseModel):
+    """Link tags by visitors; ``total`` is the base of the percentages."""
+
+    data: list[LinkTagCount]
+    total: int
+    range: RangeResponse
+    complete: bool
+
+
+@operation("GET /tags", tag="traffic")
+async def get_tags(
+    query: LinkTagsQuery, *, caller: Caller, events: AggregateReader, queue: IngestQueue, links: LinkLookup
+) -> LinkTagsResponse:
+    """Tags of trackable links, by the visitors that carried them."""
+    asked = query.resolve_range(caller)
+    plan = _build_visitors_by_tag_query(query, caller, asked)
+    grid = await events.aggregate(plan)
+    tags = [row[0] for row in grid.rows]
+    sources = await _read_most_common_sources(events, plan, tags)
+    known = await links.links_by_tag(caller.workspace.id, tags) if tags else {}
+    total = int(grid.totals[0])
+    return LinkTagsResponse(
+        data=[
+            LinkTagCount(
+                tag=tag,
+                count=count,
+                percentage=percentage(count, total),
+                source=sources.get(tag),
+                link_id=known[tag].id if tag in known else None,
+                link_name=known[tag].name if tag in known else None,
+            )
+            for tag, count in grid.rows
+        ],
+        total=total,
+        range=RangeResponse.from_range(asked),
+        complete=await is_range_complete(queue, asked),
+    )
+
+
+def _build_visitors_by_tag_query(
+    query: LinkTagsQuery, caller: Caller, date_range: ResolvedRange
+) -> AggregateQuery:
+    carried = Predicate("lyr", FilterOperator.IS_SET)
+    return AggregateQuery(
+        scope_for_caller(caller, date_range.span, filters=(carried,), include_bots=query.include_bots),
+        (_TAGGED_VISITORS,),
+        dimensions=({Relation.EVENTS: "lyr"},),
+        order=(ColumnSort("m0"), ColumnSort("d0", descending=False)),
+        limit=query.limit,
+    )
+
+
+async def _read_most_common_sources(
+    events: AggregateReader, by_tag: AggregateQuery, tags: Iterable[str]
+) -> dict[str, str | None]:
+    """Tag -> the source most of its visitors had, the first by name among equals."""
+    named = Predicate("lyr", FilterOperator.IN, tuple(tags))
+    if not named.value:
+        return {}
+    plan = replace(
+        by_tag,
+        scope=replace(by_tag.scope, filters=(named,)),
+        dimensions=({Relation.EVENTS: "lyr"}, {Relation.EVENTS: "attribution_source"}),
+        order=(ColumnSort("m0", descending=False), ColumnSort("d1")),
+        limit=None,
+    )
+    return {tag: source for tag, source, _ in (await events.aggregate(plan)).rows}
+
+
+OPERATIONS = (get_tags,)

@@ -1,0 +1,80 @@
+"""`GET /metrics/catalog`: every metric and dimension there is (contract 4.2)."""
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.query.catalog import Additivity, MetricUnit
+from service_core.analytics.query.service import MetricQueries
+from service_core.kernel.availability import UnavailableReason
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import ResponseModel
+
+
+class MetricAvailability(ResponseModel):
+    """Whether a metric is measured for the workspace, and why not."""
+
+    available: bool
+    reason: UnavailableReason | None
+
+
+class MetricEntry(ResponseModel):
+    """One metric: its definition, unit, and what it may be split by."""
+
+    id: str
+    label: str
+    description: str
+    unit: MetricUnit
+    category: str
+    availability: MetricAvailability
+    dimensions: list[str]
+    requires_attribution: bool
+    additivity: Additivity
+    change_unit: str
+
+
+class DimensionEntry(ResponseModel):
+    """One dimension."""
+
+    id: str
+    label: str
+    description: str
+
+
+class MetricCatalog(ResponseModel):
+    """Everything `POST /metrics` and `POST /query` accept."""
+
+    metrics: list[MetricEntry]
+    dimensions: list[DimensionEntry]
+    count: int = Field(description="Number of metrics.")
+
+
+@operation("GET /metrics/catalog", tag="query")
+async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> MetricCatalog:
+    """Every metric with its definition, unit and availability, and every dimension."""
+    catalog = queries.catalog
+    reasons = await queries.unavailable_reasons(caller, tuple(catalog.metrics))
+    metrics = [
+        MetricEntry(
+            id=metric.id,
+            label=metric.label,
+            description=metric.description,
+            unit=metric.unit,
+            category=metric.category,
+            availability=MetricAvailability(
+                available=metric.id not in reasons, reason=reasons.get(metric.id)
+            ),
+            dimensions=list(metric.dimensions),
+            requires_attribution=metric.requires_attribution,
+            additivity=metric.additivity,
+            change_unit=metric.change_unit,
+        )
+        for metric in catalog.metrics.values()
+    ]
+    dimensions = [
+        DimensionEntry(id=each.id, label=each.label, description=each.description)
+        for each in catalog.dimensions.values()
+    ]
+    return MetricCatalog(metrics=metrics, dimensions=dimensions, count=len(metrics))
+
+
+OPERATIONS = (get_metrics_catalog,)

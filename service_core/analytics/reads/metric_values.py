@@ -1,0 +1,203 @@
+"""`POST /metrics`: catalog metrics over one range, compared (contract 4.1)."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
+from service_core.analytics.ports import EventReader
+from service_core.analytics.query.catalog import Metric, MetricUnit
+from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.models import MetricQuery
+from service_core.analytics.query.schemas import Compare, MetricsRequestBase, RefundBasis
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.rounding import round_decimal
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.availability import Measured, Measurement, Unavailable, UnavailableReason
+from service_core.kernel.comparison import ComparisonMode, comparison_range
+from service_core.kernel.date_range import DateRange, RangeResponse, parse_start_end_dates
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange
+
+_MAX_METRICS: Final = 50
+_DECIMALS: Final = 6
+_POINTS: Final = 100
+
+
+class MetricsRequest(MetricsRequestBase):
+    """Body of `POST /metrics`; one range is required."""
+
+    start_date: str | None = None
+    end_date: str | None = None
+    date_range: DateRange | None = None
+    compare: Compare = Field(default=False, description="`true`, a way to compare, or an explicit range.")
+
+    async def asked(self, caller: Caller, event_reader: EventReader) -> ResolvedRange:
+        """The range of either form.
+
+        Raises:
+            BadRequest: no range, both forms, or one that does not parse.
+        """
+        if self.date_range is None:
+            return parse_start_end_dates(self.start_date, self.end_date, caller.workspace.zone, caller.now)
+        if self.start_date or self.end_date:
+            raise BadRequest("Send either start_date and end_date, or date_range", "invalid_date_range")
+        return await resolve_range(self.date_range, caller, event_reader)
+
+
+class UnavailableMetric(ResponseModel):
+    """A metric that was not measured, and why; never zero."""
+
+    metric: str
+    reason: UnavailableReason
+
+
+class MetricValue(ResponseModel):
+    """One metric: its value, and how it changed."""
+
+    id: str
+    value: float | int | None
+    previous_value: float | int | None
+    change: float | None
+    change_unit: str
+    unit: MetricUnit
+    available: bool
+    unavailable_reason: UnavailableReason | None
+
+
+class MetricValues(ResponseModel):
+    """Metrics in the order asked, one for each id, a repeated one too."""
+
+    metrics: list[MetricValue]
+    range: RangeResponse
+    previous_range: RangeResponse | None
+    attribution: AttributionSettings | None
+    refund_basis: RefundBasis
+    currency: str
+    unavailable: list[UnavailableMetric]
+    complete: bool
+
+
+@operation("POST /metrics", tag="query")
+async def post_metrics(
+    body: MetricsRequest,
+    *,
+    caller: Caller,
+    queries: MetricQueries,
+    models: AttributionModels,
+    event_reader: EventReader,
+) -> MetricValues:
+    """Up to 50 metrics over one range, with the change from a compared one.
+
+    A metric that was not measured is null and listed in `unavailable`, never zero.
+    """
+    ids = body.metric_ids(queries.catalog, _MAX_METRICS)
+    asked = await body.asked(caller, event_reader)
+    before = await resolve_comparison_range(body.compare, asked, caller, event_reader)
+    given = body.credit_rules(queries.catalog, models, ids, caller.workspace)
+    question = MetricQuery(
+        ids,
+        asked,
+        filters=body.validate_filters(queries.catalog, ids),
+        credit_rule=given.requested,
+        default_credit_rule=given.workspace_default,
+        book_refunds_at_order=body.refund_basis == "order",
+        include_bots=body.include_bots,
+    )
+    now, then = await gather_or_cancel(
+        _read_metric_values(caller, queries, question),
+        _read_comparison_values(caller, queries, question, before),
+    )
+    values = {
+        metric.id: metric_value(metric, reading, previous, caller.workspace.currency)
+        for metric, reading, previous in zip(queries.metrics_by_id(ids), now, then, strict=True)
+    }
+    return MetricValues(
+        metrics=[values[id_] for id_ in body.metrics],
+        range=RangeResponse.from_range(asked),
+        previous_range=RangeResponse.from_range(before) if before else None,
+        attribution=given.attribution,
+        refund_basis=body.refund_basis,
+        currency=caller.workspace.currency,
+        unavailable=list_unavailable(ids, now),
+        complete=await queries.is_complete(caller, asked, ids, question.fixed_dimensions),
+    )
+
+
+async def resolve_range(
+    sent: DateRange, caller: Caller, event_reader: EventReader, field: str = "date_range"
+) -> ResolvedRange:
+    """A date range in the caller's zone; the store is asked for its first event only for ``all_time``."""
+    bounds = await event_reader.event_time_range(caller.workspace.id) if sent.is_all_time else None
+    return sent.resolve(caller.workspace.zone, caller.now, bounds[0] if bounds else None, field=field)
+
+
+async def resolve_comparison_range(
+    compare: Compare, date_range: ResolvedRange, caller: Caller, event_reader: EventReader
+) -> ResolvedRange | None:
+    """The range to compare with, if any."""
+    if not compare:
+        return None
+    if isinstance(compare, DateRange):
+        return await resolve_range(compare, caller, event_reader, "compare")
+    return comparison_range(
+        date_range, ComparisonMode.PREVIOUS_PERIOD if compare is True else ComparisonMode(compare)
+    )
+
+
+async def _read_metric_values(
+    caller: Caller, queries: MetricQueries, query: MetricQuery
+) -> tuple[Measurement, ...]:
+    return (await queries.execute(caller, query)).rows[0].values
+
+
+async def _read_comparison_values(
+    caller: Caller, queries: MetricQueries, query: MetricQuery, before: ResolvedRange | None
+) -> tuple[Measurement, ...]:
+    if before is None:
+        return tuple(Measured(None) for _ in query.metrics)
+    return await _read_metric_values(caller, queries, replace(query, range=before))
+
+
+def list_unavailable(ids: tuple[str, ...], readings: tuple[Measurement, ...]) -> list[UnavailableMetric]:
+    """The metrics among the readings that were not measured."""
+    return [
+        UnavailableMetric(metric=id_, reason=reading.reason)
+        for id_, reading in zip(ids, readings, strict=True)
+        if isinstance(reading, Unavailable)
+    ]
+
+
+def metric_value(metric: Metric, reading: Measurement, previous: Measurement, currency: str) -> MetricValue:
+    """A metric's value beside the one it is compared with."""
+    reason = reading.reason if isinstance(reading, Unavailable) else None
+    return MetricValue(
+        id=metric.id,
+        value=round_for_unit(reading, metric, currency),
+        previous_value=round_for_unit(previous, metric, currency),
+        change=_compute_change(metric, reading, previous),
+        change_unit=metric.change_unit,
+        unit=metric.unit,
+        available=reason is None,
+        unavailable_reason=reason,
+    )
+
+
+def _compute_change(metric: Metric, reading: Measurement, previous: Measurement) -> float | None:
+    """Relative, or in percentage points for a rate; None without anything to compare with."""
+    if isinstance(reading, Unavailable) or isinstance(previous, Unavailable):
+        return None
+    if reading.value is None or previous.value is None:
+        return None
+    difference = Fraction(reading.value) - previous.value
+    if metric.is_rate:
+        return float(round_decimal(difference * _POINTS, _DECIMALS))
+    return float(round_decimal(difference / previous.value, _DECIMALS)) if previous.value else None
+
+
+OPERATIONS = (post_metrics,)

@@ -1,0 +1,136 @@
+"""`GET /overview`: totals and a time series (contract 3.1)."""
+
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import AliasChoices, Field
+
+from service_core.access.models import Caller
+from service_core.analytics.measures import FilterOperator
+from service_core.analytics.query.models import DimensionFilter, MetricQuery, QueryResult, SortKey
+from service_core.analytics.query.result_values import as_counts
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.range_query import RangeQuery
+from service_core.ingestion.models import PAGE_VIEWS
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.bucket_series import (
+    build_bucket_series,
+    choose_bucket_unit,
+    partial_bucket_flags,
+    started_buckets,
+)
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import ResponseModel
+from service_core.kernel.time_ranges import Buckets, BucketUnit, ResolvedRange
+
+_METRICS: Final = ("visitors", "pageviews", "sessions", "custom_events")
+_NON_ADDITIVE_METRICS: Final = ("visitors", "sessions")
+"""Those whose total is not the sum of the series."""
+
+_SIZES: Final = (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)
+
+
+class OverviewQuery(RangeQuery):
+    """Parameters of `GET /overview`."""
+
+    aggregation: Literal["auto", "hour", "day", "week", "month"] = Field(
+        default="auto",
+        validation_alias=AliasChoices("aggregation", "interval", "granularity"),
+        description="Bucket size; `auto` suits the range.",
+    )
+
+    def buckets(self, date_range: ResolvedRange) -> Buckets:
+        """The series to show."""
+        unit = choose_bucket_unit(date_range) if self.aggregation == "auto" else BucketUnit(self.aggregation)
+        return started_buckets(build_bucket_series(date_range, unit, _SIZES), date_range.now)
+
+
+class OverviewBucket(ResponseModel):
+    """One bucket; distinct counts of buckets need not add up to the totals."""
+
+    timestamp: datetime
+    visitors: int
+    pageviews: int
+    sessions: int
+    custom_events: int
+    partial: bool = Field(description="Cut by the range, or not over yet.")
+
+
+class Overview(ResponseModel):
+    """Totals and a time series for a range."""
+
+    visitors_total: int
+    pageviews_total: int
+    sessions_total: int
+    custom_events_total: int
+    custom_event_counts: dict[str, int]
+    time_series: list[OverviewBucket]
+    complete: bool
+    aggregation_level: Literal["hour", "day", "week", "month"] = Field(
+        description="The size used, never `auto`."
+    )
+    timezone: str
+    range: RangeResponse
+
+
+@operation("GET /overview", tag="traffic")
+async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQueries) -> Overview:
+    """Totals and a time series for a range.
+
+    Counts visitors, page views, sessions and custom events, and each custom event by its name.
+    """
+    asked = query.resolve_range(caller)
+    buckets = query.buckets(asked)
+    distinct, over_time, by_name = await gather_or_cancel(
+        queries.execute(caller, MetricQuery(_NON_ADDITIVE_METRICS, asked, include_bots=query.include_bots)),
+        queries.execute(
+            caller,
+            MetricQuery(_METRICS, asked, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots),
+        ),
+        queries.execute(caller, _build_custom_events_query(asked, include_bots=query.include_bots)),
+    )
+    visitors, sessions = as_counts(distinct.rows[0])
+    series = _build_overview_buckets(over_time, buckets, asked)
+    return Overview(
+        visitors_total=visitors,
+        pageviews_total=sum(bucket.pageviews for bucket in series),
+        sessions_total=sessions,
+        custom_events_total=sum(bucket.custom_events for bucket in series),
+        custom_event_counts={row.labels[0]: as_counts(row)[0] for row in by_name.rows},
+        time_series=series,
+        complete=await queries.is_complete(caller, asked, _METRICS),
+        aggregation_level=buckets.unit.value,
+        timezone=asked.zone.key,
+        range=RangeResponse.from_range(asked),
+    )
+
+
+_BY_TIME: Final = (SortKey("bucket", descending=False),)
+
+
+def _build_custom_events_query(date_range: ResolvedRange, *, include_bots: bool) -> MetricQuery:
+    return MetricQuery(
+        ("custom_events",),
+        date_range,
+        dimensions=("event_name",),
+        filters=(DimensionFilter("event_name", FilterOperator.NOT_IN, tuple(sorted(PAGE_VIEWS))),),
+        order=(SortKey("custom_events"), SortKey("event_name", descending=False)),
+        include_bots=include_bots,
+    )
+
+
+def _build_overview_buckets(
+    table: QueryResult, buckets: Buckets, date_range: ResolvedRange
+) -> list[OverviewBucket]:
+    return [
+        OverviewBucket(
+            timestamp=start, visitors=visitors, pageviews=pageviews, sessions=sessions,
+            custom_events=custom_events, partial=cut,
+        )
+        for row, start, cut in zip(table.rows, buckets.starts, partial_bucket_flags(buckets, date_range), strict=True)
+        for visitors, pageviews, sessions, custom_events in (as_counts(row),)
+    ]  # fmt: skip
+
+
+OPERATIONS = (get_overview,)

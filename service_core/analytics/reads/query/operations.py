@@ -1,0 +1,129 @@
+"""`POST /query`: metrics by dimensions over time (contract 4.3)."""
+
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
+from service_core.analytics.ports import EventReader
+from service_core.analytics.query.models import MetricQuery, QueryResult, ResultRow
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.did_you_mean import suggest_filter_values
+from service_core.analytics.reads.metric_values import (
+    list_unavailable,
+    resolve_comparison_range,
+    resolve_range,
+)
+from service_core.analytics.reads.query.response import (
+    OrderByBody,
+    QueryMeta,
+    QueryResponse,
+    ResolvedQuery,
+    ResponseRenderer,
+    build_comparison,
+    without_breakdown,
+)
+from service_core.analytics.reads.query.schemas import QueryRequest
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.availability import Measured
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.operations import operation
+from service_core.kernel.paging import OffsetCursor, decode_offset_cursor, encode_offset_cursor
+
+
+@operation("POST /query", tag="query")
+async def post_query(
+    body: QueryRequest,
+    *,
+    caller: Caller,
+    queries: MetricQueries,
+    models: AttributionModels,
+    event_reader: EventReader,
+) -> QueryResponse:
+    """Metrics by up to 3 dimensions, filtered, bucketed, ordered and paged.
+
+    `totals` cover the whole range. What was not measured is null and listed in `meta.unavailable`.
+    """
+    started = perf_counter()
+    cursor = (
+        decode_offset_cursor(body.cursor, body.binding(caller))
+        if body.cursor
+        else OffsetCursor(0, caller.now)
+    )
+    caller = replace(caller, now=cursor.first_requested_at)
+    asked = await resolve_range(body.date_range, caller, event_reader)
+    question, attribution = body.metric_query(queries, models, asked, caller.workspace)
+    page, totals = await _read_page_and_totals(caller, queries, replace(question, offset=cursor.offset))
+    form = ResponseRenderer(question, queries.metrics_by_id(question.metrics), caller.workspace.currency)
+    before = await resolve_comparison_range(body.compare, asked, caller, event_reader)
+    return QueryResponse(
+        columns=form.result_columns(),
+        rows=form.rows_as_arrays(page.rows) if body.format == "compact" else form.rows_as_objects(page.rows),
+        totals=form.metric_values(totals),
+        comparison=await build_comparison(before, page, form, caller, queries) if before else None,
+        meta=QueryMeta(
+            resolved=_build_resolved_query(body, question, attribution, caller),
+            unavailable=list_unavailable(question.metrics, totals.values),
+            **_build_next_page(body, caller, cursor, page),
+            row_count=len(page.rows),
+            complete=await queries.is_complete(
+                caller, question.range, question.metrics, question.fixed_dimensions
+            ),
+            data_through=await queries.complete_through(caller, question.metrics, question.fixed_dimensions),
+            did_you_mean=await suggest_filter_values(caller, queries, question)
+            if _is_empty(page, totals)
+            else [],
+            query_ms=round((perf_counter() - started) * 1000),
+        ),
+    )
+
+
+async def _read_page_and_totals(
+    caller: Caller, queries: MetricQueries, query: MetricQuery
+) -> tuple[QueryResult, ResultRow]:
+    """The page and the totals; without dimensions and buckets they are one."""
+    if not query.dimensions and query.buckets is None and query.offset == 0:
+        page = await queries.execute(caller, query)
+        return page, page.rows[0]
+    page, totals = await gather_or_cancel(
+        queries.execute(caller, query), queries.execute(caller, without_breakdown(query))
+    )
+    return page, totals.rows[0]
+
+
+def _is_empty(page: QueryResult, totals: ResultRow) -> bool:
+    """Whether nothing was found: without dimensions the row and every bucket are there all the same."""
+    return not page.total_rows or not any(isinstance(each, Measured) and each.value for each in totals.values)
+
+
+def _build_next_page(
+    body: QueryRequest, caller: Caller, cursor: OffsetCursor, page: QueryResult
+) -> dict[str, Any]:
+    """Whether rows are left, and the cursor that leads to them."""
+    following = OffsetCursor(cursor.offset + len(page.rows), cursor.first_requested_at)
+    is_cut = page.total_rows > following.offset
+    return {
+        "truncated": is_cut,
+        "next_cursor": encode_offset_cursor(following, body.binding(caller)) if is_cut else None,
+    }
+
+
+def _build_resolved_query(
+    body: QueryRequest, query: MetricQuery, attribution: AttributionSettings | None, caller: Caller
+) -> ResolvedQuery:
+    return ResolvedQuery(
+        date_range=RangeResponse.from_range(query.range),
+        timezone=caller.workspace.timezone,
+        interval=query.buckets.unit.value if query.buckets else None,
+        attribution=attribution,
+        refund_basis=body.refund_basis,
+        currency=caller.workspace.currency,
+        order_by=[
+            OrderByBody(field=key.field, direction="desc" if key.descending else "asc") for key in query.order
+        ],
+        limit=body.limit,
+    )
+
+
+OPERATIONS = (post_query,)

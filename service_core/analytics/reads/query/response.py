@@ -1,0 +1,186 @@
+"""The answer of `POST /query`: columns, rows, totals, comparison and meta (contract 4.3)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionSettings
+from service_core.analytics.measures import FilterOperator
+from service_core.analytics.query.catalog import Metric, MetricUnit
+from service_core.analytics.query.models import BUCKET, DimensionFilter, MetricQuery, QueryResult, ResultRow
+from service_core.analytics.query.result_values import to_json_numbers
+from service_core.analytics.query.schemas import RefundBasis
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.did_you_mean import ValueSuggestion
+from service_core.analytics.reads.metric_values import UnavailableMetric
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.schemas import BodyModel, ResponseModel
+from service_core.kernel.time_ranges import ResolvedRange
+
+
+class OrderByBody(BodyModel):
+    """One sort key."""
+
+    field: str = Field(description="A metric, a dimension or `bucket`.")
+    direction: Literal["asc", "desc"] = "desc"
+
+
+class ResultColumn(ResponseModel):
+    """A column of the answer, in order."""
+
+    id: str
+    kind: Literal["bucket", "dimension", "metric"]
+
+
+class MetricColumn(ResultColumn):
+    """A column of values."""
+
+    unit: MetricUnit
+
+
+class ResolvedQuery(ResponseModel):
+    """What ran, defaults filled in."""
+
+    date_range: RangeResponse
+    timezone: str
+    interval: Literal["hour", "day", "week", "month", "quarter"] | None
+    attribution: AttributionSettings | None
+    refund_basis: RefundBasis
+    currency: str
+    order_by: list[OrderByBody]
+    limit: int
+
+
+class QueryMeta(ResponseModel):
+    """About the answer: what ran, what is missing, and where it goes on."""
+
+    resolved: ResolvedQuery
+    unavailable: list[UnavailableMetric]
+    truncated: bool = Field(description="Rows stop at `limit`; go on with `next_cursor`.")
+    next_cursor: str | None
+    row_count: int
+    complete: bool
+    data_through: datetime
+    did_you_mean: list[ValueSuggestion]
+    query_ms: int
+
+
+class QueryComparison(ResponseModel):
+    """The compared range: rows of the dimension keys on this page, and totals."""
+
+    range: RangeResponse
+    rows: list[dict[str, Any]]
+    totals: dict[str, float | int | None]
+
+
+class QueryResponse(ResponseModel):
+    """Rows by the dimensions and buckets asked for, and totals over the whole range."""
+
+    columns: list[MetricColumn | ResultColumn]
+    rows: list[dict[str, Any]] | list[list[Any]]
+    totals: dict[str, float | int | None]
+    comparison: QueryComparison | None
+    meta: QueryMeta
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRenderer:
+    """How the rows of a question are written."""
+
+    query: MetricQuery
+    metrics: tuple[Metric, ...]
+    currency: str
+
+    def result_columns(self) -> list[MetricColumn | ResultColumn]:
+        """The columns in order: bucket, dimensions, metrics."""
+        bucket = [ResultColumn(id=BUCKET, kind="bucket")] if self.query.buckets else []
+        dimensions = [ResultColumn(id=id_, kind="dimension") for id_ in self.query.dimensions]
+        metrics = [MetricColumn(id=metric.id, kind="metric", unit=metric.unit) for metric in self.metrics]
+        return [*bucket, *dimensions, *metrics]
+
+    def rows_as_objects(self, rows: Iterable[ResultRow]) -> list[dict[str, Any]]:
+        """Rows as objects, in the order of the columns."""
+        return [
+            ({BUCKET: row.bucket} if row.bucket else {})
+            | dict(zip(self.query.dimensions, row.labels, strict=True))
+            | self.metric_values(row)
+            for row in rows
+        ]
+
+    def rows_as_arrays(self, rows: Iterable[ResultRow]) -> list[list[Any]]:
+        """Rows as arrays, in the order of the columns."""
+        return [list(record.values()) for record in self.rows_as_objects(rows)]
+
+    def metric_values(self, row: ResultRow) -> dict[str, float | int | None]:
+        """Metric values of a row."""
+        return dict(zip(self.query.metrics, to_json_numbers(row, self.metrics, self.currency), strict=True))
+
+
+def without_breakdown(query: MetricQuery) -> MetricQuery:
+    """The same question over the whole range: totals are asked for, never added up."""
+    return replace(query, dimensions=(), buckets=None, order=(), limit=None, offset=0)
+
+
+async def build_comparison(
+    comparison_range: ResolvedRange,
+    page: QueryResult,
+    form: ResponseRenderer,
+    caller: Caller,
+    queries: MetricQueries,
+) -> QueryComparison:
+    """The page's keys in the compared range; buckets are matched by their position."""
+    question = form.query
+    there = replace(
+        question,
+        range=comparison_range,
+        order=(),
+        limit=None,
+        offset=0,
+        filters=_filters_for_page(question, page),
+    )
+    if question.buckets:
+        there = replace(
+            there,
+            buckets=buckets_covering(comparison_range.span, question.buckets.unit, comparison_range.zone),
+        )
+    rows = {(row.bucket, row.labels): row for row in (await queries.execute(caller, there)).rows}
+    totals = await queries.execute(caller, without_breakdown(replace(question, range=comparison_range)))
+    nothing = await queries.empty_row_values(caller, question)
+    records = []
+    for row in page.rows:
+        bucket = _aligned_bucket(row.bucket, question, there)
+        if row.bucket is not None and bucket is None:
+            continue
+        found = rows.get((bucket, row.labels)) or ResultRow(bucket, row.labels, nothing)
+        record = form.rows_as_objects([found])[0]
+        records.append(
+            record if row.bucket is None else {BUCKET: bucket, "aligned_bucket": row.bucket} | record
+        )
+    return QueryComparison(
+        range=RangeResponse.from_range(comparison_range),
+        rows=records,
+        totals=form.metric_values(totals.rows[0]),
+    )
+
+
+def _filters_for_page(query: MetricQuery, page: QueryResult) -> tuple[DimensionFilter, ...]:
+    """The question's filters, narrowed to the keys of the page."""
+    labels = zip(*(row.labels for row in page.rows), strict=True)
+    keys = (tuple(sorted(set(of_one))) for of_one in labels)
+    narrowed = (
+        DimensionFilter(id_, FilterOperator.IN, values)
+        for id_, values in zip(query.dimensions, keys, strict=False)
+    )
+    return (*query.filters, *narrowed)
+
+
+def _aligned_bucket(bucket: datetime | None, query: MetricQuery, there: MetricQuery) -> datetime | None:
+    if bucket is None or query.buckets is None or there.buckets is None:
+        return None
+    position = query.buckets.starts.index(bucket)
+    return there.buckets.starts[position] if position < len(there.buckets.starts) else None

@@ -1,0 +1,165 @@
+"""A plan of `POST /query` in its two forms: as a request, and as reports and analyses store it (contract 4.3)."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from service_core.access.models import Caller, Workspace
+from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.models import BUCKET, MetricQuery, SortKey
+from service_core.analytics.query.ordering import complete_order, default_order
+from service_core.analytics.query.schemas import (
+    MAX_DIMENSIONS,
+    Compare,
+    FilterBody,
+    MetricsRequestBase,
+    validate_dimensions,
+)
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.query.response import OrderByBody
+from service_core.kernel.bucket_series import (
+    BUCKET_UNITS,
+    build_bucket_series,
+    choose_bucket_unit,
+    started_buckets,
+)
+from service_core.kernel.date_range import DateRange
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.paging import cursor_scope_digest
+from service_core.kernel.schemas import Clamp
+from service_core.kernel.time_ranges import Buckets, BucketUnit, ResolvedRange
+
+_MAX_METRICS: Final = 10
+_MAX_SORT_KEYS: Final = 4
+
+
+class AnalyticsQueryBase(MetricsRequestBase):
+    """What both forms of a plan say."""
+
+    dimensions: list[str] = Field(default=[], description="Up to 3.")
+    interval: str | None = Field(
+        default=None, description=f"Bucket size: `auto`, {', '.join(f'`{size}`' for size in BUCKET_UNITS)}."
+    )
+    order_by: list[OrderByBody] = Field(
+        default=[], description="Up to 4; default the first metric, descending."
+    )
+    limit: Annotated[int, Clamp(1, 1000)] = 100
+
+    def metric_query(
+        self,
+        queries: MetricQueries,
+        models: AttributionModels,
+        date_range: ResolvedRange,
+        workspace: Workspace,
+    ) -> tuple[MetricQuery, AttributionSettings | None]:
+        """The question of the first page, checked.
+
+        Raises:
+            BadRequest: with the code of what does not fit.
+        """
+        catalog = queries.catalog
+        ids = self.metric_ids(catalog, _MAX_METRICS)
+        dimensions = self._dimensions(catalog, ids)
+        given = self.credit_rules(catalog, models, ids, workspace)
+        question = MetricQuery(
+            ids,
+            date_range,
+            dimensions=dimensions,
+            filters=self.validate_filters(catalog, ids),
+            buckets=self._buckets(date_range),
+            order=self._order(ids, dimensions),
+            limit=self.limit,
+            credit_rule=given.requested,
+            default_credit_rule=given.workspace_default,
+            book_refunds_at_order=self.refund_basis == "order",
+            include_bots=self.include_bots,
+        )
+        return question, given.attribution
+
+    def _dimensions(self, catalog: Catalog, ids: tuple[str, ...]) -> tuple[str, ...]:
+        if len(self.dimensions) > MAX_DIMENSIONS:
+            raise BadRequest(
+                f"At most {MAX_DIMENSIONS} dimensions", "too_many_dimensions", field="dimensions"
+            )
+        validate_dimensions(catalog, ids, self.dimensions, "dimensions")
+        return tuple(dict.fromkeys(self.dimensions))
+
+    def _buckets(self, date_range: ResolvedRange) -> Buckets | None:
+        if not self.interval:
+            return None
+        if self.interval not in ("auto", *BUCKET_UNITS):
+            raise BadRequest(
+                f"Unknown interval {self.interval!r}",
+                "invalid_interval",
+                field="interval",
+                hint=f"Intervals: auto, {', '.join(BUCKET_UNITS)}.",
+            )
+        unit = choose_bucket_unit(date_range) if self.interval == "auto" else BucketUnit(self.interval)
+        return started_buckets(build_bucket_series(date_range, unit), date_range.now)
+
+    def _order(self, ids: tuple[str, ...], dimensions: tuple[str, ...]) -> tuple[SortKey, ...]:
+        bucketed = bool(self.interval)
+        if not self.order_by:
+            return default_order(ids, dimensions, bucketed=bucketed)
+        if len(self.order_by) > _MAX_SORT_KEYS:
+            raise BadRequest(f"At most {_MAX_SORT_KEYS} sort keys", "invalid_parameter", field="order_by")
+        known = (*ids, *dimensions, *((BUCKET,) if bucketed else ()))
+        for position, key in enumerate(self.order_by):
+            if key.field not in known:
+                raise BadRequest(
+                    f"{key.field!r} is no metric, dimension or bucket of this query",
+                    "invalid_parameter",
+                    field=f"order_by[{position}].field",
+                )
+        order = tuple(SortKey(key.field, key.direction == "desc") for key in self.order_by)
+        return complete_order(order, dimensions, bucketed=bucketed)
+
+
+class QueryRequest(AnalyticsQueryBase):
+    """An `analytics_query` plan as it is asked."""
+
+    date_range: DateRange
+    compare: Compare = None
+    cursor: str | None = None
+    format: Literal["rows", "compact"] = "rows"
+
+    def binding(self, caller: Caller) -> bytes:
+        """What a cursor of this request is bound to."""
+        return cursor_scope_digest(str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"}))
+
+
+REQUEST_ONLY: Final = tuple(
+    name for name in QueryRequest.model_fields if name not in AnalyticsQueryBase.model_fields
+)
+"""What a stored plan may not say: whoever runs it does."""
+
+
+class SavedQuery(AnalyticsQueryBase):
+    """An `analytics_query` plan as it is kept: without its range, comparison, cursor and format."""
+
+    @model_serializer(mode="wrap")
+    def _as_sent(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def] # noqa: ANN202 - a return type would replace the schema
+        return {name: value for name, value in handler(self).items() if name in self.model_fields_set}
+
+    def to_request(
+        self, date_range: DateRange, *, filters: Sequence[FilterBody] = (), **said: Any
+    ) -> "QueryRequest":
+        """The request that runs it over a range.
+
+        Args:
+            date_range: the range.
+            filters: conditions beside its own.
+            said: further fields of the request, in place of its own.
+        """
+        both = [*self.filters, *filters]
+        return SavedQueryRequest.model_validate(
+            {**dict(self), "date_range": date_range, "filters": both, **said}
+        )
+
+
+class SavedQueryRequest(QueryRequest):
+    """A stored plan as it is run: its own filters and as many of whoever runs it."""
+
+    most_filters: ClassVar[int] = 2 * MetricsRequestBase.max_filters

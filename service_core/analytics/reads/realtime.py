@@ -1,0 +1,163 @@
+"""`GET /realtime`: the last minutes (contract 3.4, semantics 6.7)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from pydantic import Field
+
+from service_core.access.models import Caller
+from service_core.analytics.fx.convert import CurrencyConverter
+from service_core.analytics.ports import ActiveVisitor, EventReader
+from service_core.analytics.query.models import MetricQuery, SortKey
+from service_core.analytics.query.result_values import as_counts, to_json_numbers
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.scope import scope_for_caller
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.money import to_major
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import QueryModel, ResponseModel
+from service_core.kernel.time_ranges import BucketUnit, ResolvedRange, TimeRange
+
+WINDOW_MINUTES: Final = 5
+TIMELINE_MINUTES: Final = 30
+MAX_VISITORS: Final = 50
+_METRICS: Final = ("visitors", "pageviews", "events", "revenue")
+_EVENT_COLUMNS: Final = (
+    "visitor_id", "user_id", "session_id", "page_path", "page_title", "referrer", "attribution_source",
+    "channel", "country", "region", "city", "device_type", "browser", "os",
+)  # fmt: skip
+
+
+class RealtimeQuery(QueryModel):
+    """Parameters of `GET /realtime`."""
+
+    include_bots: bool = Field(default=False, description="Count events of bots, too.")
+
+
+class RealtimeVisitor(ResponseModel):
+    """Somebody who is there: what the latest event says, and totals of the last 5 minutes."""
+
+    visitor_id: str
+    user_id: str | None
+    session_id: str
+    page_path: str | None
+    page_title: str | None
+    referrer: str | None
+    attribution_source: str | None
+    channel: str | None
+    country: str | None
+    region: str | None
+    city: str | None
+    device_type: str | None
+    browser: str | None
+    os: str | None
+    pageviews: int
+    events: int
+    revenue: float | None
+    first_seen: datetime
+    last_seen: datetime
+
+
+class RealtimeBucket(ResponseModel):
+    """One minute."""
+
+    timestamp: datetime
+    visitors: int
+    pageviews: int
+    events: int
+    revenue: float | None
+
+
+class Realtime(ResponseModel):
+    """The last 5 minutes in ``active_visitors`` and ``visitors``, the last 30 in all else."""
+
+    active_visitors: int
+    pageviews: int
+    events: int
+    revenue: float | None
+    visitors: list[RealtimeVisitor]
+    timeline: list[RealtimeBucket]
+    currency: str
+    window_minutes: int
+    timeline_minutes: int
+    complete: bool
+
+
+@operation("GET /realtime", tag="traffic")
+async def get_realtime(
+    query: RealtimeQuery,
+    *,
+    caller: Caller,
+    queries: MetricQueries,
+    event_reader: EventReader,
+    converter: CurrencyConverter,
+) -> Realtime:
+    """Who is there now, and what happened in the last half hour, minute by minute."""
+    now, bots = caller.now, query.include_bots
+    recent = ResolvedRange(
+        TimeRange(now - timedelta(minutes=WINDOW_MINUTES), now + _NOW), caller.workspace.zone, now
+    )
+    half_hour = _resolve_last_half_hour(caller)
+    active, totals, timeline, live = await gather_or_cancel(
+        queries.execute(caller, MetricQuery(("visitors",), recent, include_bots=bots)),
+        queries.execute(caller, MetricQuery(_METRICS, half_hour, include_bots=bots)),
+        queries.execute(caller, _build_per_minute_query(half_hour, include_bots=bots)),
+        converter.run_converted(
+            scope_for_caller(caller, recent.span, include_bots=bots),
+            lambda scan: event_reader.list_active_visitors(scan, recent.span.start, MAX_VISITORS),
+            lambda visitors: any(visitor.revenue is None for visitor in visitors),
+        ),
+    )
+    metrics, currency = queries.metrics_by_id(_METRICS), caller.workspace.currency
+    _, pageviews, events, _ = as_counts(totals.rows[0])
+    return Realtime(
+        active_visitors=as_counts(active.rows[0])[0],
+        pageviews=pageviews,
+        events=events,
+        revenue=to_json_numbers(totals.rows[0], metrics, currency)[-1],
+        visitors=[_build_visitor(visitor, currency) for visitor in live],
+        timeline=[
+            RealtimeBucket(
+                timestamp=row.bucket, visitors=as_counts(row)[0], pageviews=as_counts(row)[1],
+                events=as_counts(row)[2], revenue=to_json_numbers(row, metrics, currency)[-1],
+            )
+            for row in timeline.rows if row.bucket
+        ],
+        currency=currency,
+        window_minutes=WINDOW_MINUTES,
+        timeline_minutes=TIMELINE_MINUTES,
+        complete=await queries.is_complete(caller, half_hour, _METRICS),
+    )  # fmt: skip
+
+
+_NOW: Final = timedelta.resolution
+"""An event of this very instant is there, too."""
+
+
+def _resolve_last_half_hour(caller: Caller) -> ResolvedRange:
+    """The present minute and the 29 before it."""
+    end = caller.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    return ResolvedRange(
+        TimeRange(end - timedelta(minutes=TIMELINE_MINUTES), end), caller.workspace.zone, caller.now
+    )
+
+
+def _build_per_minute_query(date_range: ResolvedRange, *, include_bots: bool) -> MetricQuery:
+    minutes = buckets_covering(date_range.span, BucketUnit.MINUTE, date_range.zone)
+    by_time = SortKey("bucket", descending=False)
+    return MetricQuery(_METRICS, date_range, buckets=minutes, order=(by_time,), include_bots=include_bots)
+
+
+def _build_visitor(live: ActiveVisitor, currency: str) -> RealtimeVisitor:
+    return RealtimeVisitor(
+        **{column: getattr(live.latest_event, column) for column in _EVENT_COLUMNS},
+        pageviews=live.pageviews,
+        events=live.events,
+        revenue=None if live.revenue is None else float(to_major(live.revenue, currency)),
+        first_seen=live.first_seen,
+        last_seen=live.last_seen,
+    )
+
+
+OPERATIONS = (get_realtime,)

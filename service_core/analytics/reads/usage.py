@@ -1,0 +1,130 @@
+"""`GET /workspace` and `GET /usage` (contract 3.16, semantics 21)."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from pydantic import Field
+
+from service_core.access.billing_plans import BILLING_PLANS, UNLIMITED_PLAN
+from service_core.access.models import Caller, Workspace
+from service_core.access.rate_limits import MUTATION_LIMIT, WINDOW_SECONDS
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_rows
+from service_core.analytics.ports import AggregateQuery, AggregateReader
+from service_core.analytics.postbacks.ports import SENT, PostbackReader
+from service_core.analytics.scope import scope_for_workspace
+from service_core.kernel.operations import operation
+from service_core.kernel.schemas import ResponseModel
+from service_core.kernel.time_ranges import TimeRange
+
+_BILLED_EVENTS: Final = count_rows(
+    Relation.EVENTS,
+    Predicate("event_name", FilterOperator.NOT_IN, ("session_end", "session_start")),
+    Predicate("is_test", value=False),
+)
+"""Stored events without session marks, bots and test events (semantics 21.1)."""
+
+
+class ConnectedPlatform(ResponseModel):
+    """A connected provider or ad platform."""
+
+    provider: str
+    status: ConnectionStatus
+
+
+class WorkspaceResponse(ResponseModel):
+    """The workspace of the key."""
+
+    id: str
+    name: str
+    domain: str | None
+    timezone: str
+    connected_platforms: list[ConnectedPlatform]
+    currency: str
+
+
+class RateLimit(ResponseModel):
+    """What the key may spend per window."""
+
+    limit: int
+    window_seconds: int
+    mutations_limit: int
+
+
+class Usage(ResponseModel):
+    """What the plan counts in this period; limits are null when unlimited."""
+
+    events_used: int = Field(description="Above `events_limit` events are taken all the same.")
+    events_limit: int | None
+    postbacks_used: int = Field(description="Postbacks sent; above `postbacks_limit` they go on.")
+    postbacks_limit: int | None
+    period_start: datetime
+    period_end: datetime = Field(description="Exclusive.")
+    plan: str
+    rate_limit: RateLimit
+
+
+@operation("GET /workspace", tag="workspace")
+async def get_workspace(*, caller: Caller, connections: Connections) -> WorkspaceResponse:
+    """The workspace the key belongs to."""
+    workspace = caller.workspace
+    known = await connections.list_connections(workspace.id)
+    return WorkspaceResponse(
+        id=workspace.public_id,
+        name=workspace.name,
+        domain=workspace.domain,
+        timezone=workspace.timezone,
+        connected_platforms=[ConnectedPlatform(provider=one.provider, status=one.status) for one in known],
+        currency=workspace.currency,
+    )
+
+
+@operation("GET /usage", tag="workspace")
+async def get_usage(*, caller: Caller, events: AggregateReader, postbacks: PostbackReader) -> Usage:
+    """Events and postbacks of the billing period, and the limits of plan and key.
+
+    The limits of the plan are soft: above them nothing is refused, and `events_used` shows by how much.
+    """
+    return await read_usage(caller, events, postbacks)
+
+
+async def read_usage(caller: Caller, events: AggregateReader, postbacks: PostbackReader) -> Usage:
+    """The caller's usage in the present UTC calendar month."""
+    period, plan = get_billing_period(caller.now), BILLING_PLANS.get(caller.workspace.plan, UNLIMITED_PLAN)
+    return Usage(
+        events_used=await count_billed_events(events, caller.workspace, period),
+        events_limit=plan.events_limit,
+        postbacks_used=await count_sent_postbacks(postbacks, caller.workspace, period),
+        postbacks_limit=plan.postbacks_limit,
+        period_start=period.start,
+        period_end=period.end,
+        plan=caller.workspace.plan,
+        rate_limit=RateLimit(
+            limit=caller.credential.rate_limit,
+            window_seconds=WINDOW_SECONDS,
+            mutations_limit=MUTATION_LIMIT,
+        ),
+    )
+
+
+async def count_billed_events(events: AggregateReader, workspace: Workspace, period: TimeRange) -> int:
+    """Events of a period that count against the limit of the plan."""
+    grid = await events.aggregate(AggregateQuery(scope_for_workspace(workspace, period), (_BILLED_EVENTS,)))
+    used: int = grid.rows[0][0]
+    return used
+
+
+async def count_sent_postbacks(postbacks: PostbackReader, workspace: Workspace, period: TimeRange) -> int:
+    """Conversions of a period that platforms have taken; tests and failures do not count (semantics 21.1)."""
+    counts = await postbacks.count_postbacks(workspace.id, (period.start, period.end))
+    return sum(one.count for one in counts if one.status == SENT)
+
+
+def get_billing_period(now: datetime) -> TimeRange:
+    """The period the plan counts in: the UTC calendar month."""
+    start = datetime(now.year, now.month, 1, tzinfo=UTC)
+    return TimeRange(start, datetime(now.year + now.month // 12, now.month % 12 + 1, 1, tzinfo=UTC))
+
+
+OPERATIONS = (get_workspace, get_usage)

@@ -1,0 +1,54 @@
+"""What a question of a caller looks at: its own workspace, and nothing that came with the request."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from service_core.access.analytics_settings import AnalyticsSettings
+from service_core.access.models import Caller, Workspace
+from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET, list_event_synonyms
+from service_core.analytics.measures import Predicate
+from service_core.analytics.ports import ConversionSet, QueryScope
+from service_core.kernel.time_ranges import TimeRange
+
+
+@lru_cache(1024)
+def conversion_set_for(rules: AnalyticsSettings, triggers: frozenset[str] = frozenset()) -> ConversionSet:
+    """What converts by a workspace's own rules, else by those of the house; synonyms count as one.
+
+    Args:
+        rules: of the workspace. Names of its own stand in place of all others.
+        triggers: events that are sent to an ad platform; they convert as well.
+    """
+    if rules.conversions is None:
+        names = DEFAULT_CONVERSION_SET.names.union(*map(list_event_synonyms, triggers))
+        return replace(DEFAULT_CONVERSION_SET, names=names, any_revenue=rules.any_revenue)
+    return ConversionSet(frozenset().union(*map(list_event_synonyms, rules.conversions)), rules.any_revenue)
+
+
+def scope_for_caller(
+    caller: Caller,
+    span: TimeRange,
+    *,
+    filters: Sequence[Predicate] = (),
+    include_bots: bool = False,
+    order_refunds: bool = False,
+) -> QueryScope:
+    """The caller's scan of a span, in the zone, currency and conversion set of its workspace."""
+    return replace(
+        scope_for_workspace(caller.workspace, span),
+        filters=tuple(filters),
+        include_bots=include_bots,
+        order_refunds=order_refunds,
+    )
+
+
+def scope_for_workspace(workspace: Workspace, span: TimeRange) -> QueryScope:
+    """Everything of a workspace in a span but bots."""
+    return QueryScope(
+        workspace_id=workspace.id,
+        span=span,
+        currency=workspace.currency,
+        zone=workspace.timezone,
+        conversions=conversion_set_for(workspace.rules, workspace.triggers),
+    )

@@ -1,0 +1,180 @@
+"""The machine-readable description, OpenAPI 3.1, derived from the operations (contract 12)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core import core_schema
+
+from service_core.api.openapi_errors import (
+    IDEMPOTENCY_KEY_PARAMETER,
+    RATE_HEADERS,
+    error_responses,
+    error_statuses,
+)
+from service_core.api.openapi_security import ADDITIONAL_SCHEMES, SCHEMES_BY_REQUIREMENT, SECURITY_SCHEMES
+from service_core.api.routes import V1_PREFIX
+from service_core.kernel.file_response import FILE_MEDIA_TYPES, FileResponse
+from service_core.kernel.operations import Operation, RoutePrefix, Scope
+from service_core.kernel.schemas import describe_aliases
+
+API_VERSION: Final = "1.0.0"
+_COMPONENT_PREFIX: Final = "#/components/schemas/"
+
+
+def build_openapi(operations: Sequence[Operation], *, public_url: str) -> dict[str, Any]:
+    """The OpenAPI document of these operations.
+
+    Args:
+        operations: everything the gateway answers.
+        public_url: root address of the deployment, without a slash at its end.
+    """
+    schemas = _Schemas(operations)
+    paths: dict[str, dict[str, Any]] = {}
+    for op in operations:
+        paths.setdefault(_full_path(op), {})[op.method.lower()] = _describe_operation(op, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Touchpoint",
+            "version": API_VERSION,
+            "summary": "Web analytics, attribution and revenue.",
+        },
+        "servers": [{"url": public_url}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(op.tag for op in operations)],
+        "security": [],
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": schemas.components,
+            "responses": error_responses(),
+            "headers": RATE_HEADERS,
+            "securitySchemes": SECURITY_SCHEMES,
+        },
+    }
+
+
+class ResponseSchemaGenerator(GenerateJsonSchema):
+    """Schemas as the wire has them: decimals are numbers, and names are not repeated as titles."""
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002
+        """A number, whichever way it is computed."""
+        return {"type": "number"}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        """Never: it would say the name once more."""
+        return False
+
+
+class _Schemas:
+    """Schemas of every model, generated together so that shared ones are one component."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        wanted = [entry for op in operations for entry in _operation_models(op)]
+        found, definitions = TypeAdapter.json_schemas(
+            wanted, ref_template=_COMPONENT_PREFIX + "{model}", schema_generator=ResponseSchemaGenerator
+        )
+        self._found = {key: schema for (key, _), schema in found.items()}
+        self.components: dict[str, Any] = dict(definitions.get("$defs", {}))
+        self._parameters = {
+            key: self._resolved(schema) for key, schema in self._found.items() if key[0] in ("query", "path")
+        }
+        for key in self._parameters:
+            self.components.pop(self._found[key].get("$ref", "").removeprefix(_COMPONENT_PREFIX), None)
+
+    def of(self, part: str, op: Operation) -> Any:
+        """The schema of a body or an answer: a reference, or the schema itself."""
+        return self._found[part, op.id]
+
+    def parameters(self, part: str, op: Operation) -> Mapping[str, Any]:
+        """The object schema of an operation's query or path; empty when it has none."""
+        return self._parameters.get((part, op.id), {})
+
+    def _resolved(self, schema: Any) -> Mapping[str, Any]:
+        reference = schema.get("$ref")
+        found: Mapping[str, Any] = (
+            self.components[reference.removeprefix(_COMPONENT_PREFIX)] if reference else schema
+        )
+        return found
+
+
+def _operation_models(op: Operation) -> Iterable[tuple[tuple[str, str], JsonSchemaMode, TypeAdapter[Any]]]:
+    for part, model in (("query", op.query), ("path", op.path_model), ("body", op.body)):
+        if model is not None:
+            yield (part, op.id), "validation", TypeAdapter(model)
+    if op.answer is not FileResponse:
+        yield ("answer", op.id), "serialization", TypeAdapter(op.answer)
+
+
+def _full_path(op: Operation) -> str:
+    return f"/{V1_PREFIX}{op.path}" if op.prefix is RoutePrefix.V1 else op.path
+
+
+def _describe_operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": op.id,
+        "summary": op.summary.rstrip("."),
+        "description": op.description,
+        "tags": [op.tag],
+        "parameters": [
+            *_describe_parameters("path", op.path_model, schemas.parameters("path", op)),
+            *_describe_parameters("query", op.query, schemas.parameters("query", op)),
+            *([IDEMPOTENCY_KEY_PARAMETER] if op.idempotent else []),
+        ],
+        "responses": _describe_responses(op, schemas),
+    }
+    if op.scope is not None:
+        scopes = [op.scope.value] if isinstance(op.scope, Scope) else []
+        beside: dict[str, list[str]] = {scheme: [] for scheme in ADDITIONAL_SCHEMES.get(op.credential, ())}
+        described["security"] = [
+            {scheme: scopes, **beside} for scheme in SCHEMES_BY_REQUIREMENT[op.credential]
+        ]
+    if op.raw:
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
+    if op.body is not None:
+        content = {"application/json": {"schema": schemas.of("body", op)}}
+        described["requestBody"] = {"required": not op.body_optional, "content": content}
+    return {name: value for name, value in described.items() if value not in ("", [])}
+
+
+def _describe_parameters(
+    location: str, model: type[BaseModel] | None, schema: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    required = schema.get("required", ())
+    described = []
+    for name, raw in schema.get("properties", {}).items():
+        facts = dict(raw)
+        also = describe_aliases(model, name) if model else ""
+        text = " ".join(filter(None, [facts.pop("description", None), also]))
+        parameter = {
+            "name": name,
+            "in": location,
+            "required": location == "path" or name in required,
+            "schema": _remove_null_choice(facts),
+        }
+        described.append(parameter | ({"description": text} if text else {}))
+    return described
+
+
+def _remove_null_choice(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is absent rather than null."""
+    rest = {key: value for key, value in schema.items() if (key, value) != ("default", None)}
+    choices = [choice for choice in rest.pop("anyOf", []) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        return {**choices[0], **rest}
+    return rest | ({"anyOf": choices} if choices else {})
+
+
+def _response_content(op: Operation, schemas: _Schemas) -> dict[str, Any]:
+    if op.answer is FileResponse:
+        return {kind: {"schema": {"type": "string"}} for kind in FILE_MEDIA_TYPES}
+    return {"application/json": {"schema": schemas.of("answer", op)}}
+
+
+def _describe_responses(op: Operation, schemas: _Schemas) -> dict[str, Any]:
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in RATE_HEADERS} if op.scope else {}
+    answer = {"description": op.summary, "content": _response_content(op, schemas)}
+    answer |= {"headers": headers} if headers else {}
+    good = {str(status): answer for status in op.statuses}
+    errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in error_statuses(op)}
+    return dict(sorted((errors | good).items()))

@@ -1,0 +1,86 @@
+"""What the service says about itself: health, readiness and its machine-readable description."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Literal
+
+from service_core.api.openapi import build_openapi
+from service_core.api.readiness import ReadinessChecker
+from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, RoutePrefix, operation
+from service_core.kernel.schemas import ResponseModel
+
+HealthStatus = Literal["ok", "degraded"]
+
+
+class HealthResponse(ResponseModel):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadinessResponse(ResponseModel):
+    """Whether the service can do its work."""
+
+    status: HealthStatus
+    checks: dict[str, HealthStatus]
+    queue_age_seconds: float | None
+    newest_event_at: datetime | None
+
+
+class OpenApiDocument:
+    """The OpenAPI document of everything that is composed, made when it is first asked for."""
+
+    def __init__(self, operations: Sequence[Operation], public_url: str) -> None:
+        self._operations = operations
+        self._public_url = public_url
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        """The document, as JSON values."""
+        return build_openapi(self._operations, public_url=self._public_url)
+
+
+@operation("GET /health", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="service")
+async def get_health() -> HealthResponse:
+    """Tell that the process answers. Touches no store."""
+    return HealthResponse()
+
+
+@operation(
+    "GET /ready",
+    scope=None,
+    rate_limit=RateLimitClass.NONE,
+    prefix=RoutePrefix.ROOT,
+    tag="service",
+    statuses=(200, 503),
+)
+async def get_ready(*, readiness: ReadinessChecker) -> HandlerResponse[ReadinessResponse]:
+    """Tell whether stores, queue and limits can be relied on.
+
+    Degraded, with status 503, when one of them does not answer, when an event has waited for more
+    than 5 minutes, or when the ledger does not balance.
+    """
+    reading = await readiness.current_report()
+    answer = ReadinessResponse(
+        status=_status_text(reading.ok),
+        checks={name: _status_text(ok) for name, ok in reading.checks.items()},
+        queue_age_seconds=reading.queue_age_seconds,
+        newest_event_at=reading.newest_event_at,
+    )
+    return HandlerResponse(answer, 200 if reading.ok else 503)
+
+
+@operation(
+    "GET /openapi.json", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="service"
+)
+async def get_description(*, description: OpenApiDocument) -> dict[str, Any]:
+    """Describe every operation, as OpenAPI 3.1."""
+    return dict(description.document)
+
+
+def _status_text(ok: bool) -> HealthStatus:
+    return "ok" if ok else "degraded"
+
+
+OPERATIONS = (get_health, get_ready, get_description)

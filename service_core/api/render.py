@@ -1,0 +1,77 @@
+"""Answers and refusals as responses: headers, timestamps and numbers of the wire (contract 2.4, 2.5, 2.8)."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from service_core.api.http_messages import ApiResponse, JsonCodec
+from service_core.kernel.file_response import FileResponse
+from service_core.kernel.timestamps import format_timestamp
+
+ALLOWED_METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
+
+DEFAULT_HEADERS: Final = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": (
+        "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Mutation-Remaining, X-RateLimit-Degraded, "
+        "Retry-After, Idempotent-Replay, X-Error-Id, Cache-Control, WWW-Authenticate"
+    ),
+    "Cache-Control": "no-store",
+}
+"""Headers of every response."""
+
+PREFLIGHT_RESPONSE: Final = ApiResponse(
+    204,
+    {
+        **DEFAULT_HEADERS,
+        "Access-Control-Allow-Methods": f"{', '.join(ALLOWED_METHODS)}, OPTIONS",
+        "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key",
+        "Access-Control-Max-Age": "86400",
+    },
+)
+"""The answer to ``OPTIONS`` on any path; credentials mode is never allowed."""
+
+
+def render_result(codec: JsonCodec, status: int, answer: Any, headers: Mapping[str, str]) -> ApiResponse:
+    """The response to an answer: a file as it is, anything else as JSON."""
+    if not isinstance(answer, FileResponse):
+        return json_response(codec, status, answer, headers)
+    described = {
+        "Content-Type": answer.media_type,
+        "Content-Length": str(answer.size),
+        "Content-Disposition": f'attachment; filename="{answer.name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return ApiResponse(status, {**described, **DEFAULT_HEADERS, **headers}, open_stream=answer.open_stream)
+
+
+def json_response(codec: JsonCodec, status: int, content: Any, headers: Mapping[str, str]) -> ApiResponse:
+    """A JSON response with the headers every response has; a 503 asks to come back in 5 seconds."""
+    retry = {"Retry-After": "5"} if status == 503 else {}  # noqa: PLR2004
+    return ApiResponse(
+        status,
+        {"Content-Type": "application/json", **DEFAULT_HEADERS, **retry, **headers},
+        codec.dumps(content, json_default),
+    )
+
+
+def json_default(value: Any) -> Any:
+    """Render what JSON lacks: models, timestamps ``2026-07-01T05:00:00.000Z``, dates and exact decimals.
+
+    Raises:
+        TypeError: a value that has no form on the wire.
+    """
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True)
+    if isinstance(value, datetime):
+        return format_timestamp(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

@@ -1,0 +1,97 @@
+"""From method and path to an operation: a dictionary for plain paths, a short list for templates."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote
+
+from service_core.api.bound_operation import BoundOperation
+from service_core.kernel.operations import RoutePrefix
+
+V1_PREFIX: Final = "v1"
+
+_Segments = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMatch:
+    """What stands at a path.
+
+    Attributes:
+        surface: ``/v1`` or the bare root.
+        bound: the operation; None for an unknown path or another method.
+        values: path parameters, decoded.
+        allow: methods of a path that exists; empty for an unknown one.
+    """
+
+    prefix: RoutePrefix
+    operation: BoundOperation | None = None
+    path_values: Mapping[str, str] = field(default_factory=dict)
+    allowed_methods: tuple[str, ...] = ()
+
+
+class Routes:
+    """Finds operations by path. Segments are compared decoded, so ``%6f`` is ``o`` and ``%2F`` no slash."""
+
+    def __init__(self, operations: Iterable[BoundOperation]) -> None:
+        self._plain: dict[_Segments, dict[str, BoundOperation]] = {}
+        templates: dict[_Segments, dict[str, BoundOperation]] = {}
+        for bound in operations:
+            segments = _template_segments(bound)
+            table = templates if any(_parameter_name(segment) for segment in segments) else self._plain
+            table.setdefault(segments, {})[bound.operation.method] = bound
+        self._templates = sorted(templates.items(), key=lambda entry: _template_sort_key(entry[0]))
+
+    def match(self, method: str, path: str) -> RouteMatch:
+        """What stands at ``path``; ``HEAD`` is answered by ``GET``. A trailing slash makes another path."""
+        segments = tuple(unquote(segment) for segment in path.removeprefix("/").split("/"))
+        surface = RoutePrefix.V1 if segments[0] == V1_PREFIX else RoutePrefix.ROOT
+        methods, values = self._match_methods(segments)
+        bound = methods.get("GET" if method == "HEAD" else method)
+        return RouteMatch(surface, bound, values, _allowed_methods(methods))
+
+    def _match_methods(self, segments: _Segments) -> tuple[Mapping[str, BoundOperation], Mapping[str, str]]:
+        plain = self._plain.get(segments)
+        if plain is not None:
+            return plain, {}
+        for template, methods in self._templates:
+            values = _match_template(template, segments)
+            if values is not None:
+                return methods, values
+        return {}, {}
+
+
+def _template_segments(bound: BoundOperation) -> _Segments:
+    path = tuple(bound.operation.path.removeprefix("/").split("/"))
+    return (V1_PREFIX, *path) if bound.operation.prefix is RoutePrefix.V1 else path
+
+
+def _parameter_name(segment: str) -> str | None:
+    """The parameter a segment of a template stands for."""
+    return segment[1:-1] if segment.startswith("{") and segment.endswith("}") else None
+
+
+def _template_sort_key(template: _Segments) -> list[bool]:
+    """Sorts the template with the earlier fixed segment first."""
+    return [_parameter_name(segment) is not None for segment in template]
+
+
+def _match_template(template: _Segments, segments: _Segments) -> dict[str, str] | None:
+    if len(template) != len(segments):
+        return None
+    values: dict[str, str] = {}
+    for expected, segment in zip(template, segments, strict=True):
+        name = _parameter_name(expected)
+        if name is None and expected != segment:
+            return None
+        if name is not None:
+            if not segment:
+                return None
+            values[name] = segment
+    return values
+
+
+def _allowed_methods(methods: Mapping[str, BoundOperation]) -> tuple[str, ...]:
+    if not methods:
+        return ()
+    return (*methods, *(["HEAD"] if "GET" in methods else []), "OPTIONS")

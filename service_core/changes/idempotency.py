@@ -1,0 +1,63 @@
+"""A request performed once: what a retry repeats, and who is still at work on it (contract 2.12)."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final
+
+from service_core.access.models import Caller
+from service_core.kernel.errors import BadRequest, Conflict
+from service_core.kernel.ids import sha256_hex
+
+MAX_IDEMPOTENCY_KEY_LENGTH: Final = 255
+RECORD_LIFETIME: Final = timedelta(hours=24)
+
+
+def idempotency_digest(caller: Caller) -> str | None:
+    """A digest of credential, key, method, path and body; None when the request may be repeated.
+
+    Raises:
+        BadRequest: ``invalid_idempotency_key``.
+    """
+    once = caller.idempotency
+    if once is None:
+        return None
+    if len(once.key) > MAX_IDEMPOTENCY_KEY_LENGTH:
+        raise BadRequest(
+            f"Idempotency-Key has at most {MAX_IDEMPOTENCY_KEY_LENGTH} characters", "invalid_idempotency_key"
+        )
+    parts = (caller.credential.id.hex, once.key, once.method, once.path, once.content)
+    return sha256_hex(json.dumps(parts, sort_keys=True, separators=(",", ":")))
+
+
+def request_in_progress_error() -> Conflict:
+    """What an identical request hears while the first is running."""
+    return Conflict(
+        "An identical request is still running", "idempotency_in_progress", headers={"Retry-After": "1"}
+    )
+
+
+class InFlightRequests:
+    """The tickets this process is at work on; the store knows those of other processes."""
+
+    def __init__(self) -> None:
+        self._digests: set[str] = set()
+
+    @contextmanager
+    def track(self, digest: str | None) -> Iterator[None]:
+        """Work on a ticket.
+
+        Raises:
+            Conflict: ``idempotency_in_progress``, an identical request is still running.
+        """
+        if digest is None:
+            yield
+            return
+        if digest in self._digests:
+            raise request_in_progress_error()
+        self._digests.add(digest)
+        try:
+            yield
+        finally:
+            self._digests.discard(digest)

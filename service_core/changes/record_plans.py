@@ -1,0 +1,50 @@
+"""What the plans of every type of resource have in common."""
+
+from typing import Any
+from uuid import UUID
+
+from service_core.access.models import Caller
+from service_core.changes.actor import build_actor
+from service_core.changes.change_executor import ChangePlanner
+from service_core.changes.models import Action, Change
+from service_core.changes.ports import Transaction
+from service_core.changes.resource import R, RecordReader, Resource
+from service_core.kernel.errors import NotFound
+from service_core.kernel.ids import new_id
+
+
+def new_record_fields(caller: Caller) -> dict[str, Any]:
+    """What a new record tells of itself (`resource.SILENT`): a new id, and who makes it now."""
+    return {
+        "id": new_id(),
+        "workspace_id": caller.workspace.id,
+        "created_at": caller.now,
+        "updated_at": caller.now,
+        "created_via": caller.interface,
+        "created_by": build_actor(caller),
+    }
+
+
+async def get_or_404(records: RecordReader, model: type[R], resource_id: UUID) -> R:
+    """The record with this id.
+
+    Raises:
+        NotFound: there is none, or it was deleted.
+    """
+    record = await records.get(model, resource_id)
+    if record is None:
+        raise NotFound
+    return record
+
+
+def plan_delete(model: type[Resource], resource_id: UUID) -> ChangePlanner:
+    """The plan of a deleted record; what it was stands in the audit entry, and an undo brings it back.
+
+    Raises:
+        NotFound: the workspace has no such record.
+    """
+
+    async def plan(unit: Transaction) -> Change:
+        return Change(Action.DELETE, await get_or_404(unit.resources, model, resource_id), None)
+
+    return plan

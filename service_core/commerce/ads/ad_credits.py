@@ -1,0 +1,158 @@
+"""Credits by the ad a touch came from: the event store tells them by what addresses said, and here that is looked up.
+
+Nothing is written to events: an account that is connected later is joined to touches of before.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from service_core.analytics.measures import Aggregation, Predicate, Relation
+from service_core.analytics.ports import (
+    AggregateQuery,
+    AggregateReader,
+    AggregateResult,
+    TouchPath,
+    TouchPathQuery,
+    TouchPathReader,
+)
+from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX
+from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS, AdMatcher
+from service_core.commerce.ads.models import AdLevel
+from service_core.commerce.ads.ports import AdSpendStore
+from service_core.kernel.async_gather import gather_or_cancel
+
+_TOUCH: Final = "touch."
+_AD_KEY: Final = AD_COLUMN_PREFIX.removeprefix(_TOUCH)
+_UTM_DIMENSIONS: Final = tuple({str(Relation.CREDITS): f"{_TOUCH}{tag}"} for tag in MATCHED_UTM_COLUMNS)
+
+
+class CreditAndPathReader(AggregateReader, TouchPathReader, Protocol):
+    """What is asked of the event store."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdCredits:
+    """Implements `Aggregates` and `Paths` with the columns `columns.JOINED` of credits; asked by those, for whole answers."""
+
+    events: CreditAndPathReader
+    store: AdSpendStore
+
+    async def aggregate(self, query: AggregateQuery) -> AggregateResult:
+        """Evaluate measures; plans without a column of ads are the store's own."""
+        leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
+        grouped = tuple(columns.get(Relation.CREDITS, "") for columns in query.dimensions)
+        compared = (p.column for leaf in leaves for p in (*query.scope.filters, *leaf.where))
+        if not any(map(_is_ad_column, (*grouped, *compared))):
+            return await self.events.aggregate(query)
+        asked = _UtmQuery(query, leaves, grouped)
+        return asked.to_ad_grid(
+            await self.events.aggregate(asked.to_utm_plan()), await self._ad_matcher(query.scope.workspace_id)
+        )
+
+    async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
+        """Every different path of keys; ads of one key in a row are one."""
+        if not any(name.startswith(_AD_KEY) for name in query.key_columns):
+            return await self.events.list_touch_paths(query)
+        kept = tuple(name for name in query.key_columns if not name.startswith(_AD_KEY))
+        ads = await self._ad_matcher(query.scope.workspace_id)
+        converted: Counter[tuple[Any, ...]] = Counter()
+        unconverted: Counter[tuple[Any, ...]] = Counter()
+        for path in await self.events.list_touch_paths(
+            replace(query, key_columns=(*kept, *MATCHED_UTM_COLUMNS))
+        ):
+            named = (_ad_path_key(query.key_columns, kept, key, ads) for key in path.keys)
+            keys = tuple(key for key, _ in groupby(named))
+            converted[keys] += path.converted
+            unconverted[keys] += path.unconverted
+        return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in converted]
+
+    async def _ad_matcher(self, workspace_id: UUID) -> AdMatcher:
+        told = await gather_or_cancel(
+            *(self.store.list_ad_entities(workspace_id, level) for level in AdLevel)
+        )
+        return AdMatcher(entity for of_level in told for entity in of_level)
+
+
+def _is_ad_column(column: str) -> bool:
+    return column.startswith(AD_COLUMN_PREFIX)
+
+
+def _ad_path_key(
+    names: Sequence[str], own_names: Sequence[str], key: Sequence[str | None], ads: AdMatcher
+) -> tuple[Any, ...]:
+    """A key with what its tags lead to."""
+    own = dict(zip(own_names, key, strict=False))
+    place = ads.place(*key[len(own_names) :])
+    return tuple(own[name] if name in own else place.get(name.removeprefix(_AD_KEY)) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class _UtmQuery:
+    """A plan by columns of ads, as one by tags, and back."""
+
+    plan: AggregateQuery
+    leaves: tuple[Aggregation, ...]
+    grouped: tuple[str, ...]
+
+    def to_utm_plan(self) -> AggregateQuery:
+        """The plan as the event store takes it."""
+        plan = self.plan
+        dimensions = zip(self.grouped, plan.dimensions, strict=True)
+        return replace(
+            plan,
+            scope=replace(plan.scope, filters=_without_ad_filters(plan.scope.filters)),
+            measures=tuple(dict.fromkeys(map(_without_ad_columns, self.leaves))),
+            dimensions=(*(of for column, of in dimensions if not _is_ad_column(column)), *_UTM_DIMENSIONS),
+        )
+
+    def to_ad_grid(self, by_utm: AggregateResult, ads: AdMatcher) -> AggregateResult:
+        """What was found by tags, in the cells of the plan."""
+        cells: dict[tuple[Any, ...], dict[Aggregation, Any]] = defaultdict(
+            lambda: dict.fromkeys(self.leaves, 0)
+        )
+        for row in by_utm.rows:
+            width = len(row) - len(by_utm.aggregations)
+            own, tags = row[: width - len(MATCHED_UTM_COLUMNS)], row[width - len(MATCHED_UTM_COLUMNS) : width]
+            place = ads.place(*tags)
+            values = dict(zip(by_utm.aggregations, row[width:], strict=True))
+            for leaf in self._leaves_matching(place):
+                cells[self._group_key(own, place)][leaf] += values[_without_ad_columns(leaf)]
+        if not (cells or self.grouped or self.plan.buckets):
+            cells[()].update({})
+        rows = [(*cell, *values.values()) for cell, values in cells.items()]
+        sums = tuple(sum(values[leaf] for values in cells.values()) for leaf in self.leaves)
+        return AggregateResult(rows, self.leaves, len(rows), sums)
+
+    def _leaves_matching(self, ad_columns: Mapping[str, str | None]) -> Iterator[Aggregation]:
+        """The leaves that count touches of a place."""
+        for leaf in self.leaves:
+            conditions = (p for p in (*self.plan.scope.filters, *leaf.where) if _is_ad_column(p.column))
+            if all(
+                value_matches(ad_columns.get(p.column.removeprefix(AD_COLUMN_PREFIX)), p.op, p.value)
+                for p in conditions
+            ):
+                yield leaf
+
+    def _group_key(self, own: Sequence[Any], ad_columns: Mapping[str, str | None]) -> tuple[Any, ...]:
+        values = iter(own)
+        lead = (next(values),) if self.plan.buckets else ()
+        return (
+            *lead,
+            *(
+                ad_columns.get(c.removeprefix(AD_COLUMN_PREFIX)) if _is_ad_column(c) else next(values)
+                for c in self.grouped
+            ),
+        )
+
+
+def _without_ad_filters(conditions: Sequence[Predicate]) -> tuple[Predicate, ...]:
+    return tuple(p for p in conditions if not _is_ad_column(p.column))
+
+
+def _without_ad_columns(leaf: Aggregation) -> Aggregation:
+    return replace(leaf, where=_without_ad_filters(leaf.where))

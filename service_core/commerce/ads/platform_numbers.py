@@ -1,0 +1,92 @@
+"""Figures as ad platforms write them: money meets no float, and what is missing is no zero."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from service_core.commerce.platform_errors import PlatformUnavailable
+from service_core.kernel.money import to_major, to_minor
+
+JsonNumber = str | int | Decimal | None
+"""A number as JSON has it, read with ``parse_float=Decimal``; most platforms write numbers as text."""
+
+_NOT_REPORTED: Final = frozenset({"", "-", "--", "N/A"})
+
+
+def parse_decimal(reported: JsonNumber) -> Decimal | None:
+    """A number; None when the platform does not say.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    if reported is None or (isinstance(reported, str) and reported.strip() in _NOT_REPORTED):
+        return None
+    try:
+        value = Decimal(reported)
+    except InvalidOperation:
+        raise ValueError(f"{reported!r} is no number") from None
+    if not value.is_finite():
+        raise ValueError(f"{reported!r} is no number")
+    return value
+
+
+def parse_count(reported: JsonNumber) -> int | None:
+    """A whole number; None when the platform does not say.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    value = parse_decimal(reported)
+    return None if value is None else int(value)
+
+
+def parse_float(reported: JsonNumber) -> float | None:
+    """A number that may be a fraction and is no money; None when the platform does not say.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    value = parse_decimal(reported)
+    return None if value is None else float(value)
+
+
+def parse_amount(reported: JsonNumber, currency: str) -> int | None:
+    """An amount in the units of a currency, as in ``"12.34"``, in minor units; None when the platform does not say.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    value = parse_decimal(reported)
+    return None if value is None else to_minor(value, currency)
+
+
+def parse_micros(reported: JsonNumber, currency: str) -> int | None:
+    """An amount in millionths of a currency's unit, in minor units; None when the platform does not say.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    value = parse_decimal(reported)
+    return None if value is None else to_minor(value.scaleb(-6), currency)
+
+
+def to_platform_amount(amount: int | None, currency: str | None) -> float | None:
+    """Minor units as JSON of platforms has them: a number in units of the currency, exact below 9e15.
+
+    None where the amount or its currency is not known.
+    """
+    return None if amount is None or currency is None else float(to_major(amount, currency))
+
+
+@contextmanager
+def raise_if_malformed(platform: str) -> Iterator[None]:
+    """Whatever an answer lacks, or has otherwise than documented, inside the block makes the platform unreadable.
+
+    Raises:
+        PlatformUnavailable: so it is; the text tells the kind of fault and nothing of the answer.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as fault:
+        raise PlatformUnavailable(f"{platform} answers in another shape ({type(fault).__name__}).") from fault

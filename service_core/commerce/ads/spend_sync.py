@@ -1,0 +1,98 @@
+"""Reading what ad platforms report into the store, one workspace at a time."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import ClassVar, Final, TypeAlias
+from uuid import UUID
+
+from service_core.analytics.connections.models import Connection, ProviderKind
+from service_core.commerce.ads.models import AdAccount, AdLevel, SpendRow
+from service_core.commerce.ads.ports import AdPlatform, AdSpendStore
+from service_core.commerce.ads.sync_window import (
+    accounts_to_sync,
+    date_chunks,
+    mark_expired,
+    mark_synced,
+    sync_days,
+)
+from service_core.commerce.platform_errors import CredentialsRejected
+from service_core.commerce.sync.connection_sync import ConnectionKey, ConnectionSync, SyncProgress, SyncRun
+
+SPEND_BATCH_SIZE: Final = 1_000
+"""Rows that are kept by one write."""
+
+_SpendRequest: TypeAlias = tuple[str, AdLevel, date, date]
+"""Account, level, first and last day."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdSpendSync(ConnectionSync):
+    """Reads the ad platforms that workspaces have connected.
+
+    Attributes:
+        platforms: those that are installed, by id.
+        store: where spend is kept.
+        first_days: how many days the first reading of a connection takes.
+    """
+
+    kind: ClassVar[ProviderKind] = ProviderKind.ADS
+    platforms: Mapping[str, AdPlatform]
+    store: AdSpendStore
+    first_days: int
+    _completed: dict[ConnectionKey, set[_SpendRequest]] = field(default_factory=dict)
+    """What was answered of a reading that could not be finished: the next one does not ask it again."""
+
+    @property
+    def supported_providers(self) -> Collection[str]:
+        """Ids of the platforms."""
+        return self.platforms.keys()
+
+    async def last_sync(self, connection: Connection) -> datetime | None:
+        """When it was synced: nothing but reading does that."""
+        return connection.last_synced_at
+
+    async def sync_connection(self, run: SyncRun) -> tuple[Connection, Mapping[str, int]]:
+        """Read every account of a connection.
+
+        Raises:
+            PlatformUnavailable: the platform cannot be read now.
+            CredentialsRejected: its credentials are not good.
+            Overtaken: another process reads it.
+            StoreUnavailable: what was read cannot be kept.
+        """
+        try:
+            accounts, rows = await self._sync_accounts(run)
+        except CredentialsRejected:
+            self._completed.pop(run.connection_key, None)
+            raise
+        self._completed.pop(run.connection_key, None)
+        after = mark_synced(run.connection, accounts, run.started_at)
+        return after, {"accounts": len(accounts), "rows": rows}
+
+    def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
+        """It waits for somebody to connect it again."""
+        return mark_expired(connection, reason)
+
+    async def _sync_accounts(self, run: SyncRun) -> tuple[list[AdAccount], int]:
+        """Read the accounts; returns them and how many rows they reported."""
+        connection, platform = run.connection, self.platforms[run.connection.provider]
+        accounts = accounts_to_sync(connection, await platform.accounts(run.secrets))
+        answered, rows, now = self._completed.setdefault(run.connection_key, set()), 0, self.clock()
+        for account in accounts:
+            first, today = sync_days(account, connection.last_synced_at, now, self.first_days)
+            steps = [(level, *part) for part in date_chunks(first, today) for level in AdLevel]
+            for done, (level, begin, end) in enumerate(steps, start=1):
+                question = account.id, level, begin, end
+                if end == today or question not in answered:
+                    await run.renew_lease()
+                    found = await platform.spend(account, level, begin, end, run.secrets)
+                    await self._store_rows(connection.workspace_id, found)
+                    answered.add(question)
+                    rows += len(found)
+                run.on_progress(SyncProgress(platform.id, account.id, done, len(steps)))
+        return accounts, rows
+
+    async def _store_rows(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
+        for start in range(0, len(rows), SPEND_BATCH_SIZE):
+            await self.store.add_spend(workspace_id, rows[start : start + SPEND_BATCH_SIZE])

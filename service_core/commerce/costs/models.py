@@ -1,0 +1,91 @@
+"""What an item costs, from a day on."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from service_core.kernel.money import currency_decimals
+from service_core.kernel.wall_clock import day_start
+
+MILLION: Final = 1_000_000
+
+
+class ItemIdType(StrEnum):
+    """By which of its ids an item is known."""
+
+    SKU = "sku"
+    VARIANT = "variant_id"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCost:
+    """The cost of one item from the start of a day of the workspace on, until another one begins.
+
+    Attributes:
+        unit_cost, handling_cost: in millionths of a major unit of ``currency``. Handling that is not told
+            is not known; none is 0.
+    """
+
+    known_by: ItemIdType
+    item: str
+    effective_from: date
+    unit_cost: int
+    handling_cost: int | None
+    currency: str
+
+    def cost_of_goods(self, quantity: int) -> Fraction:
+        """What items cost, exactly, in minor units; their quantity is in millionths."""
+        return self._minor_units(self.unit_cost, quantity)
+
+    def cost_of_handling(self, quantity: int) -> Fraction | None:
+        """What handling and shipping them cost, likewise; None where nobody told."""
+        return None if self.handling_cost is None else self._minor_units(self.handling_cost, quantity)
+
+    def _minor_units(self, cost: int, quantity: int) -> Fraction:
+        return Fraction(cost * quantity * 10 ** currency_decimals(self.currency), MILLION**2)
+
+
+class CostTable:
+    """Costs as they count at any time.
+
+    Args:
+        costs: of one workspace.
+        zone: where its days begin.
+        days: days that are to be told apart, too.
+    """
+
+    def __init__(self, costs: Iterable[ItemCost], zone: ZoneInfo, days: Iterable[date] = ()) -> None:
+        by_item: defaultdict[tuple[ItemIdType, str], list[ItemCost]] = defaultdict(list)
+        for cost in costs:
+            by_item[cost.known_by, cost.item].append(cost)
+        self._by_item = {
+            item: sorted(versions, key=lambda each: each.effective_from) for item, versions in by_item.items()
+        }
+        begun = {cost.effective_from for versions in by_item.values() for cost in versions}
+        self._days = sorted(begun.union(days))
+        self.period_starts: tuple[datetime, ...] = tuple(day_start(day, zone) for day in self._days)
+        """Where a cost begins to count; what is sold before the first costs nobody knows what."""
+
+    def period_start_day(self, period: int) -> date:
+        """The day on which a stretch of time begins; there is none before the first edge."""
+        return self._days[period - 1]
+
+    def item_cost(self, sku: str | None, variant_id: str | None, period: int) -> ItemCost | None:
+        """What an item cost in the stretch of time after so many edges; None where nobody told.
+
+        It is looked for by its sku, then by its variant id.
+        """
+        if period == 0:
+            return None
+        day = self.period_start_day(period)
+        for item in ((ItemIdType.SKU, sku), (ItemIdType.VARIANT, variant_id)):
+            versions = self._by_item.get((item[0], item[1] or ""), ())
+            begun = [each for each in versions if each.effective_from <= day]
+            if begun:
+                return begun[-1]
+        return None

@@ -1,0 +1,34 @@
+"""What cost imports answer (contract 12)."""
+
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.commerce.costs.validate_import import RejectReason
+from service_core.kernel.schemas import ResponseModel
+
+
+class RejectedRow(ResponseModel):
+    """A row that is not taken."""
+
+    row: int = Field(description="Its number; the first row is 1, without the header of a file.")
+    reason: RejectReason
+
+
+class CostImportCheck(ResponseModel):
+    """What an import would do."""
+
+    valid: bool = Field(description="Whether every row is accepted.")
+    row_count: int
+    accepted: int
+    rejected: int
+    errors: list[RejectedRow]
+    import_hash: str = Field(description="Send it with the same body to apply it.")
+
+
+class CostImportResult(ResponseModel):
+    """What an import did."""
+
+    applied: bool
+    import_id: UUID = Field(description="The same whenever the same import is applied.")
+    rows_applied: int

@@ -1,0 +1,68 @@
+"""Credentials of connections between the vault that seals them and the store that keeps them."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from service_core.commerce.credentials.ports import (
+    CipherUnavailable,
+    EncryptedSecretStore,
+    SecretCipher,
+)
+
+_log: Final = logging.getLogger("touchpoint.connections")
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedConnectionSecrets:
+    """Implements the port `ConnectionSecrets`: the store never sees what it keeps.
+
+    What is sealed is bound to its connection: bytes that somebody moves to another row open nothing.
+    """
+
+    store: EncryptedSecretStore
+    cipher: SecretCipher
+
+    async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
+        """Those of a connection.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+            CipherUnavailable: as the above, since no key of this deployment opens them; the reason is logged.
+        """
+        sealed = await self.store.encrypted_secrets(workspace_id, provider)
+        if sealed is None:
+            return None
+        try:
+            opened: Mapping[str, str] = json.loads(
+                self.cipher.decrypt(sealed, _associated_data(workspace_id, provider))
+            )
+        except CipherUnavailable as fault:
+            _log.error("credentials of %s of workspace %s: %s", provider, workspace_id, fault.reason)
+            raise
+        return opened
+
+    async def connections_with_secrets(self) -> Sequence[tuple[UUID, str]]:
+        """Workspace and provider of every connection that has some.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        return await self.store.connections_with_encrypted_secrets()
+
+    async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
+        """Replace those of a connection; without any, forget them.
+
+        Raises:
+            CipherUnavailable: this deployment has no key to seal them with; nothing is kept.
+        """
+        plain = json.dumps(dict(secrets)).encode()
+        sealed = self.cipher.encrypt(plain, _associated_data(workspace_id, provider)) if secrets else None
+        await self.store.save_encrypted_secrets(workspace_id, provider, sealed)
+
+
+def _associated_data(workspace_id: UUID, provider: str) -> bytes:
+    return workspace_id.bytes + provider.encode()

@@ -1,0 +1,90 @@
+"""Where credentials of connections are, and what seals them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from service_core.analytics.ports import StoreUnavailable
+
+
+class CipherUnavailable(StoreUnavailable):
+    """What is sealed cannot be opened, or nothing can be sealed: a key is missing, or it is another's.
+
+    Args:
+        reason: what is wrong and what to do, for whoever runs the deployment; no answer tells it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class ConnectionSecrets(Protocol):
+    """Credentials of connections, sealed where they are kept; never in an answer or a log."""
+
+    async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
+        """Those of a connection by name, such as ``webhook_secret``; None when it has none.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+            CipherUnavailable: as the above, since no key of this deployment opens them.
+        """
+
+    async def connections_with_secrets(self) -> Sequence[tuple[UUID, str]]:
+        """Workspace and provider of every connection that has some.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+    async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
+        """Replace those of a connection; without any, forget them. They go when the connection is removed.
+
+        Raises:
+            CipherUnavailable: this deployment has no key to seal them with; nothing is kept.
+        """
+
+
+class SecretCipher(Protocol):
+    """Seals what only this deployment may read, with a key of its own."""
+
+    def encrypt(self, plaintext: bytes, associated_data: bytes) -> bytes:
+        """What nobody reads or changes without the key.
+
+        Args:
+            plain: what to seal.
+            bound_to: whose it is; it is opened with the same words alone.
+
+        Raises:
+            CipherUnavailable: there is no key.
+        """
+
+    def decrypt(self, ciphertext: bytes, associated_data: bytes) -> bytes:
+        """What was sealed, by any key the deployment has.
+
+        Raises:
+            CipherUnavailable: none of them opens it.
+        """
+
+
+class EncryptedSecretStore(Protocol):
+    """Where sealed credentials are kept, one text of bytes per connection."""
+
+    async def encrypted_secrets(self, workspace_id: UUID, provider: str) -> bytes | None:
+        """What is kept of a connection.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+
+    async def connections_with_encrypted_secrets(self) -> Sequence[tuple[UUID, str]]:
+        """Workspace and provider of every connection of which something is kept.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+    async def save_encrypted_secrets(
+        self, workspace_id: UUID, provider: str, ciphertext: bytes | None
+    ) -> None:
+        """Replace it; None forgets it."""

@@ -1,0 +1,20 @@
+"""How a platform fails whoever calls it: for now, or until somebody connects it again."""
+
+
+class PlatformUnavailable(Exception):
+    """The platform cannot be called now; the same request may work later. Its text is for people.
+
+    Args:
+        reason: what is wrong, in a sentence.
+        retry_after: seconds the platform asks to be left alone for, when it says so.
+        http_status: of its answer, when there was one.
+    """
+
+    def __init__(self, reason: str, retry_after: float | None = None, http_status: int | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+        self.http_status = http_status
+
+
+class CredentialsRejected(Exception):
+    """The platform refuses the credentials: somebody has to connect it again. Its text is for people."""

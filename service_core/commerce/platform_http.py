@@ -1,0 +1,161 @@
+"""Calls to platforms: what their clients do alike, over an HTTP client that each plugin opens itself."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.kernel.clock import Clock
+
+
+class HttpResponse(Protocol):
+    """An answer as HTTP clients have it."""
+
+    @property
+    def status_code(self) -> int:
+        """Such as 200."""
+
+    @property
+    def content(self) -> bytes:
+        """The body, unpacked."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name, whatever its case."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonResponse:
+    """What a platform answered.
+
+    Attributes:
+        told: what its JSON says, numbers with a point as `Decimal`; None when it is no JSON.
+        retry_after: seconds of the header ``Retry-After``, when there is one.
+    """
+
+    platform: str
+    status: int
+    payload: Any
+    headers: Mapping[str, str]
+    retry_after: float | None
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status says that all went well."""
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    def require_json(self) -> Any:
+        """What it tells: an object or a list.
+
+        Raises:
+            PlatformUnavailable: it is something else.
+        """
+        if not isinstance(self.payload, dict | list):
+            raise PlatformUnavailable(
+                f"{self.platform} answers something else than JSON, with status {self.status}.",
+                self.retry_after,
+                self.status,
+            )
+        return self.payload
+
+
+@dataclass(frozen=True, slots=True)
+class JsonHttpClient:
+    """An open connection to a platform.
+
+    Attributes:
+        platform: what people call it.
+        request: that of the HTTP client: method, address, and whatever content it takes.
+        faults: what the HTTP client raises when nothing comes of a request.
+    """
+
+    platform: str
+    send_request: Callable[..., Awaitable[HttpResponse]]
+    transport_errors: type[Exception]
+    clock: Clock
+
+    async def request_json(self, method: str, url: str, **content: Any) -> JsonResponse:
+        """One request; nothing is judged but whether there was an answer.
+
+        Raises:
+            PlatformUnavailable: there was none.
+        """
+        try:
+            answer = await self.send_request(method, url, **content)
+        except self.transport_errors as fault:
+            raise PlatformUnavailable(f"{self.platform} does not answer ({type(fault).__name__}).") from None
+        told: Any = None
+        with suppress(ValueError):
+            told = json.loads(answer.content, parse_float=Decimal)
+        wait = parse_retry_after(answer.headers.get("retry-after"), self.clock())
+        return JsonResponse(self.platform, answer.status_code, told, answer.headers, wait)
+
+    async def post_json(self, url: str, body: Any, **content: Any) -> JsonResponse:
+        """One request with a body of JSON; as `ask`."""
+        written = json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        return await self.request_json("POST", url, content=written, headers=headers, **content)
+
+
+def drop_empty(**fields: Any) -> dict[str, Any]:
+    """Fields without those of which nothing is known: a platform takes neither null nor what is empty."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
+def require_credentials(secrets: Mapping[str, str], names: Collection[str]) -> None:
+    """Name the credentials that are missing.
+
+    Raises:
+        CredentialsRejected: there are some.
+    """
+    missing = [name for name in names if not secrets.get(name)]
+    if missing:
+        raise CredentialsRejected(f"The credential {', '.join(missing)} is missing.")
+
+
+@contextmanager
+def require_http_client(platform: str) -> Iterator[None]:
+    """Import the HTTP client inside the block: it weighs 20 MB, which only a call needs.
+
+    Raises:
+        PlatformUnavailable: it is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise PlatformUnavailable(
+            f'Calling {platform} needs an HTTP client. Install "touchpoint[ads]".'
+        ) from None
+
+
+@asynccontextmanager
+async def time_limit(seconds: float, platform: str) -> AsyncIterator[None]:
+    """Give up what is inside the block after some time, however slowly a platform answers.
+
+    Raises:
+        PlatformUnavailable: it took longer.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise PlatformUnavailable(f"{platform} does not answer within {seconds:g} seconds.") from None
+
+
+def parse_retry_after(header: str | None, now: datetime) -> float | None:
+    """What ``Retry-After`` asks for: seconds, some write ``2.0``, or a date; None when it says neither."""
+    text = (header or "").strip()
+    if text.replace(".", "", 1).isdecimal():
+        return float(text)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())

@@ -1,0 +1,210 @@
+"""`GET /commerce-metrics`: revenue, what it cost, and what is left (contract 3.15)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
+from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.connections.models import Connection, ProviderKind
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.measures import Relation
+from service_core.analytics.ports import QueryScope, StoreUnavailable
+from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.models import MetricQuery
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.sources import SourceState, SourceUnavailable
+from service_core.analytics.rounding import round_decimal
+from service_core.analytics.scope import scope_for_caller
+from service_core.commerce.ads.source import is_measured, synced_through
+from service_core.commerce.costs.source import CostSource
+from service_core.commerce.profit.query_schemas import CommerceMetricsQuery
+from service_core.commerce.profit.schemas import (
+    CommerceMetrics,
+    Completeness,
+    CostsCompleteness,
+    PlatformCompleteness,
+    RevenueCompleteness,
+    SpendCompleteness,
+)
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.availability import Measured, Measurement, Unavailable, UnavailableReason
+from service_core.kernel.errors import ApiError, ServiceUnavailable
+from service_core.kernel.operations import operation
+from service_core.kernel.time_ranges import ResolvedRange
+
+_REVENUE: Final = (
+    "gross_revenue", "discounts", "revenue", "refunds", "net_revenue", "shipping", "taxes", "fees", "orders",
+    "aov", "new_customers",
+)  # fmt: skip
+_SPEND: Final = ("ad_spend",)
+_COSTS: Final = ("cogs", "shipping_costs")
+_PARTS: Final = {"revenue": _REVENUE, "spend": _SPEND, "costs": _COSTS}
+"""Part of the answer -> the metrics that are known when it is."""
+
+_METRICS: Final = (*_REVENUE, *_SPEND, *_COSTS, "profit", "margin", "roas", "platform_roas", "mer", "cac")
+_FIELDS: Final = {id_: "spend" if id_ == "ad_spend" else id_ for id_ in _METRICS}
+"""Metric -> the field that has its value."""
+
+SHARE_DECIMALS: Final = 6
+_PART_BY_RELATION: Final = {Relation.SPEND: "spend", Relation.COSTS: "costs"}
+"""What is told by neither is revenue, or follows from it."""
+
+
+class PartUnverified(ServiceUnavailable):
+    """What a part of the answer is made of cannot be read: unknown, never zero."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(f"The {part} of the range cannot be verified at the moment", f"{part}_unverified")
+
+
+def _add_reason(refusal: ApiError) -> ApiError:
+    """Every error says its code as its reason, too."""
+    if refusal.code is not None:
+        refusal.extra = {"reason": refusal.code, **refusal.extra}
+    return refusal
+
+
+@operation("GET /commerce-metrics", tag="marketing", map_error=_add_reason)
+async def get_commerce_metrics(
+    query: CommerceMetricsQuery,
+    *,
+    caller: Caller,
+    questions: MetricQueries,
+    models: AttributionModels,
+    connections: Connections,
+    costs: CostSource,
+) -> CommerceMetrics:
+    """Revenue, ad spend, profit, margin, ROAS and MER over hours of UTC, and how far each part is known.
+
+    Null is what is not known: the part it is of is not complete then. What is connected and cannot be read
+    is refused, never left out of a sum.
+    """
+    asked = query.resolve_range(caller)
+    usual = AttributionSettings.workspace_default(caller.workspace)
+    question = MetricQuery(
+        _METRICS,
+        asked,
+        default_credit_rule=credit_rule_for(models, usual),
+        book_refunds_at_order=query.refund_basis == "order",
+        include_bots=query.include_bots,
+    )
+    try:
+        table, states, known = await gather_or_cancel(
+            questions.execute(caller, question),
+            questions.source_states(caller, _METRICS),
+            connections.list_connections(caller.workspace.id),
+        )
+    except StoreUnavailable as fault:
+        raise PartUnverified(_unreadable_part(fault)) from fault
+    told = _SourceResults(asked, dict(zip(_METRICS, table.rows[0].values, strict=True)), states, known)
+    told.raise_if_unverified()
+    covered = await _cost_coverage(told, costs, scope_for_caller(caller, asked.span))
+    metrics, currency = questions.catalog.metrics, caller.workspace.currency
+    values = {
+        field: round_for_unit(told.readings[id_], metrics[id_], currency) for id_, field in _FIELDS.items()
+    }
+    return CommerceMetrics.model_validate(
+        {
+            "start_date": asked.span.start,
+            "end_date": asked.span.end,
+            "timezone": asked.zone.key,
+            "currency": currency,
+            **values,
+            "attribution": usual,
+            "refund_basis": query.refund_basis,
+            "completeness": told.completeness(covered),
+        }
+    )
+
+
+async def _cost_coverage(told: "_SourceResults", costs: CostSource, scan: QueryScope) -> float | None:
+    """How much of revenue has a cost; it is looked for where not everything has.
+
+    Raises:
+        Unverified: it cannot be read.
+    """
+    cogs, orders = told.readings["cogs"], told.readings["orders"]
+    if isinstance(cogs, Measured):
+        return 1 if isinstance(orders, Measured) and orders.value else None
+    if cogs.reason is UnavailableReason.NO_COST_DATA:
+        return None
+    try:
+        share = await costs.cost_coverage(scan)
+    except StoreUnavailable as fault:
+        raise PartUnverified("costs") from fault
+    return None if share is None else float(round_decimal(share, SHARE_DECIMALS))
+
+
+def _unreadable_part(fault: StoreUnavailable) -> str:
+    """The part of what cannot be read."""
+    lost: Collection[Relation] = fault.relations if isinstance(fault, SourceUnavailable) else ()
+    return next((part for relation, part in _PART_BY_RELATION.items() if relation in lost), "revenue")
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceResults:
+    """What all sources said, and how far each of them knows."""
+
+    asked: ResolvedRange
+    readings: Mapping[str, Measurement]
+    states: Mapping[Relation, SourceState]
+    connections: Sequence[Connection]
+
+    def raise_if_unverified(self) -> None:
+        """Refuse to state a total of what could not be read.
+
+        Raises:
+            Unverified: a source is in error.
+        """
+        if any(one.kind is ProviderKind.REVENUE and one.has_failed for one in self.connections):
+            raise PartUnverified("revenue")
+        for part, ids in _PARTS.items():
+            if Unavailable(UnavailableReason.SOURCE_ERROR) in {self.readings[id_] for id_ in ids}:
+                raise PartUnverified(part)
+
+    def completeness(self, covered: float | None) -> Completeness:
+        """How far each part is known; of costs it is told how much of revenue they cover."""
+        revenue, spend, costs = (
+            self._revenue_completeness(),
+            self._spend_completeness(),
+            self._costs_completeness(covered),
+        )
+        whole = revenue.complete and spend.complete and costs.complete
+        return Completeness(complete=whole, revenue=revenue, spend=spend, costs=costs)
+
+    def _revenue_completeness(self) -> RevenueCompleteness:
+        through = self._clip_to_range(self.states[Relation.PAYMENTS].complete_through(Relation.PAYMENTS))
+        return RevenueCompleteness(complete=self._is_complete("revenue", through), through=through)
+
+    def _spend_completeness(self) -> SpendCompleteness:
+        platforms = sorted(self._platform_completeness(), key=lambda each: each.platform)
+        through = min((each.through for each in platforms), default=None)
+        complete = through is not None and self._is_complete("spend", through)
+        return SpendCompleteness(complete=complete, through=through, platforms=platforms)
+
+    def _costs_completeness(self, covered: float | None) -> CostsCompleteness:
+        complete = self._is_complete("costs", self.asked.span.end)
+        return CostsCompleteness(complete=complete, covered_revenue_share=covered)
+
+    def _platform_completeness(self) -> list[PlatformCompleteness]:
+        read = {
+            one.provider: synced_through(one, self.asked.now) for one in self.connections if is_measured(one)
+        }
+        ends = {name: self._clip_to_range(instant) for name, instant in read.items() if instant is not None}
+        return [
+            PlatformCompleteness(platform=name, complete=end == self.asked.span.end, through=end)
+            for name, end in ends.items()
+        ]
+
+    def _clip_to_range(self, watermark: datetime) -> datetime:
+        return min(watermark, self.asked.span.end)
+
+    def _is_complete(self, part: str, through: datetime) -> bool:
+        is_known = not any(isinstance(self.readings[id_], Unavailable) for id_ in _PARTS[part])
+        return is_known and through == self.asked.span.end
+
+
+OPERATIONS = (get_commerce_metrics,)

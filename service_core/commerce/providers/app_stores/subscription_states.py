@@ -1,0 +1,113 @@
+"""What a message of an app store says of its subscription."""
+
+from dataclasses import replace
+
+from service_core.commerce.providers.app_stores.billing_interval import nearest_billing_interval
+from service_core.commerce.providers.app_stores.models import (
+    BILLING_REASON,
+    PAUSED_REASON,
+    AppStoreNotification,
+    NotificationKind,
+)
+from service_core.commerce.subscriptions.models import SubscriptionState, SubscriptionStatus
+
+
+def subscription_states(
+    message: AppStoreNotification, provider: str, account_id: str
+) -> tuple[SubscriptionState, ...]:
+    """The state it tells, if any.
+
+    A changed product holds from the renewal that pays for it, and a transfer names no subscription.
+    """
+    if message.subscription_id is None or not message.concerns_subscription:
+        return ()
+    state = _state_after(message, _active_state(message, message.subscription_id, provider, account_id))
+    return () if state is None else (state,)
+
+
+def _state_after(message: AppStoreNotification, active: SubscriptionState) -> SubscriptionState | None:
+    state: SubscriptionState | None = None
+    match message.kind:
+        case NotificationKind.INITIAL_PURCHASE | NotificationKind.RENEWAL:
+            state = _with_price(active, message)
+        case NotificationKind.UNCANCELLATION | NotificationKind.SUBSCRIPTION_EXTENDED:
+            state = active
+        case NotificationKind.BILLING_ISSUE:
+            state = replace(active, status=SubscriptionStatus.PAST_DUE)
+        case NotificationKind.CANCELLATION:
+            state = _canceled_state(active, message)
+        case NotificationKind.EXPIRATION:
+            state = _ended_state(active, message)
+        case NotificationKind.SUBSCRIPTION_PAUSED:
+            state = _paused_state(active, message)
+        case NotificationKind.REFUND_REVERSED if not _is_expired(message):
+            state = active
+    return state
+
+
+def _active_state(
+    message: AppStoreNotification, subscription_id: str, provider: str, account_id: str
+) -> SubscriptionState:
+    return SubscriptionState(
+        provider=provider,
+        account_id=account_id,
+        subscription_id=subscription_id,
+        message_id=message.id,
+        at=message.notified_at,
+        status=SubscriptionStatus.TRIALING if message.is_free_trial else SubscriptionStatus.ACTIVE,
+        amount=None,
+        currency=message.currency,
+        interval=None,
+        started_at=None,
+        plan=message.plan,
+        product_id=message.product_id,
+        trial_ends_at=message.expires_at if message.trial else None,
+        current_period_end=message.expires_at,
+        test=message.test,
+    )
+
+
+def _with_price(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
+    """With the price of the period that begins; one that costs nothing does not say it."""
+    begun = message.purchased_at or message.notified_at
+    first = message.kind is NotificationKind.INITIAL_PURCHASE
+    if message.paid_amount is None:
+        return replace(active, started_at=begun if first else None)
+    interval, count = nearest_billing_interval(begun, message.expires_at)
+    return replace(
+        active,
+        amount=message.paid_amount,
+        interval=interval,
+        interval_count=count,
+        started_at=begun if first else None,
+    )
+
+
+def _canceled_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState | None:
+    """Not renewed any more. A failed payment ends nothing yet, and a refund only what is over by it."""
+    if message.reason == BILLING_REASON:
+        return replace(active, status=SubscriptionStatus.PAST_DUE)
+    if message.is_refund:
+        return _ended_state(active, message) if _is_expired(message) else None
+    return replace(
+        active, cancel_at_period_end=True, canceled_at=message.notified_at, ended_at=message.expires_at
+    )
+
+
+def _ended_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
+    paused = message.reason == PAUSED_REASON
+    return replace(
+        active,
+        status=SubscriptionStatus.PAUSED if paused else SubscriptionStatus.EXPIRED,
+        ended_at=None if paused else message.expires_at or message.notified_at,
+    )
+
+
+def _paused_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
+    """A pause begins where the paid period ends."""
+    begins = max(message.notified_at, message.expires_at or message.notified_at)
+    return replace(active, status=SubscriptionStatus.PAUSED, at=begins)
+
+
+def _is_expired(message: AppStoreNotification) -> bool:
+    return message.expires_at is None or message.expires_at <= message.notified_at

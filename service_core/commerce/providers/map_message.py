@@ -1,0 +1,132 @@
+"""A genuine message of a provider becomes an arrival of the queue. Pure."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from service_core.commerce.providers.models import MappedMessage, WebhookDelivery
+from service_core.commerce.providers.ports import RevenueProvider
+from service_core.commerce.providers.visitor_id import find_visitor_id
+from service_core.ingestion.event_ids import is_placeholder_id
+from service_core.ingestion.models import PROVIDER_HEADER, UNPARSED_HEADER, IngestEndpoint, ReceivedEvent
+from service_core.ingestion.sanitize_json import sanitize_text
+from service_core.ingestion.track import Decode
+from service_core.ingestion.validation import read_event_id
+
+IDENTITY_BOUND_EVENT: Final = "$provider_identity_bound"
+"""Event of a message that tells ids alone (semantics 5.6)."""
+
+_PERSON_ID_FIELDS: Final = ("visitor_id", "user_id")
+_MAX_REASON_LENGTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class UnmappedMessage:
+    """A message that becomes no event: the id it is known by, and why."""
+
+    message_id: str
+    reason: str
+
+
+def map_delivery(
+    provider: RevenueProvider,
+    delivery: WebhookDelivery,
+    account_id: str,
+    decode: Decode,
+    visitor_id_field: str | None = None,
+) -> MappedMessage | UnmappedMessage:
+    """What a genuine message says, or why nobody knows.
+
+    Args:
+        provider: whose message it is.
+        delivery: as it came.
+        account_id: whose it is at the provider.
+        decode: reads JSON, strictly.
+        visitor_name: what the visitor's id stands under, besides the provider's own name for it.
+    """
+    try:
+        message = _require_object(decode(delivery.body))
+        mapped = provider.map_message(message, delivery, account_id)
+    except ValueError as fault:
+        digest = hashlib.sha256(delivery.body).hexdigest()
+        return UnmappedMessage(
+            f"sha256:{digest}", sanitize_text(f"{provider.id}: {fault}")[:_MAX_REASON_LENGTH]
+        )
+    if mapped.is_unknown_kind:
+        return UnmappedMessage(mapped.message_id, f"{provider.id}: a kind of message that becomes no event")
+    visitor_id = find_visitor_id(message, visitor_id_field) if visitor_id_field else None
+    return replace(mapped, identity={**mapped.identity, "visitor_id": visitor_id}) if visitor_id else mapped
+
+
+def _require_object(message: object) -> Mapping[str, Any]:
+    if not isinstance(message, dict):
+        raise ValueError("the message is no JSON object")  # noqa: TRY004 - told like all that cannot be read
+    return message
+
+
+def to_arrival(
+    workspace_id: UUID,
+    provider: RevenueProvider,
+    delivery: WebhookDelivery,
+    message: MappedMessage | UnmappedMessage,
+) -> ReceivedEvent:
+    """The arrival: an event as ``/track`` takes it, or the message as it came.
+
+    The ledger counts it under the workspace's id: a webhook has no write key.
+    """
+    headers = {PROVIDER_HEADER: provider.id}
+    if isinstance(message, UnmappedMessage):
+        body = delivery.body
+        headers[UNPARSED_HEADER] = message.reason
+    else:
+        body = json.dumps(_event_body(provider.id, message)).encode()
+    known = read_event_id({"event_id": f"{provider.id}_{message.message_id}"})
+    assert known is not None
+    return ReceivedEvent(
+        workspace_id=workspace_id,
+        key_id=workspace_id,
+        channel=IngestEndpoint.WEBHOOK,
+        event_id=known,
+        claimed=True,
+        received_at=delivery.received_at,
+        body=body,
+        user_agent=None,
+        address=None,
+        headers=headers,
+    )
+
+
+def subscriber_ids(provider_id: str, mapped: MappedMessage) -> tuple[tuple[str, str], ...]:
+    """The ids a subscription's person is known by: those of the event, and the e-mail."""
+    email = mapped.identity.get("email")
+    return tuple(sorted({**_person_ids(provider_id, mapped), **({"email": email} if email else {})}.items()))
+
+
+def _event_body(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
+    properties = dict(mapped.properties)
+    if email := mapped.identity.get("email"):
+        properties["email"] = email
+    if mapped.test:
+        properties["test"] = True
+    return {
+        "event": mapped.event_name or IDENTITY_BOUND_EVENT,
+        **_person_ids(provider_id, mapped),
+        "timestamp": mapped.occurred_at.isoformat(),
+        "properties": properties,
+        "external_ids": dict(mapped.external_ids),
+        "context": {"library": provider_id},
+    }
+
+
+def _person_ids(provider_id: str, mapped: MappedMessage) -> Mapping[str, str]:
+    """Who it is about; without any id of a person, a visitor of its own that nobody else can be.
+
+    It joins a person by what else it carries, at query time (semantics 11.3).
+    """
+    told = {name: mapped.identity.get(name, "").strip() for name in _PERSON_ID_FIELDS}
+    known = {name: id_ for name, id_ in told.items() if id_ and not is_placeholder_id(id_)}
+    own = next(iter(mapped.external_ids.values()), mapped.message_id)
+    return known or {"visitor_id": f"{provider_id}:{mapped.external_ids.get(provider_id, own)}"}

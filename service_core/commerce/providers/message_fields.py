@@ -1,0 +1,110 @@
+"""Fields of a provider's message, read as what they are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from service_core.ingestion.sanitize_json import sanitize_text
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBER_LIMIT: Final = 10**15
+"""A number as large as this is none that a provider sends, and more than stores keep of minor units."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFields:
+    """The fields of an object within a message; one that is of another kind than asked for is not there.
+
+    Args:
+        values: as they were read from JSON.
+    """
+
+    values: Mapping[str, Any]
+
+    def text(self, name: str) -> str | None:
+        """A text that says something; a whole number is one, too."""
+        value = self.values.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        return (sanitize_text(value).strip() or None) if isinstance(value, str) else None
+
+    def required_text(self, name: str) -> str:
+        """A text that has to be there.
+
+        Raises:
+            ValueError: it is not; the text names it.
+        """
+        found = self.text(name)
+        if found is None:
+            raise ValueError(f"{name} is missing")
+        return found
+
+    def query_txt(self, name: str) -> list[str]:
+        """The texts of a list; an empty one when there is none."""
+        value = self.values.get(name)
+        listed = value if isinstance(value, list) else []
+        return [sanitize_text(item) for item in listed if isinstance(item, str) and item]
+
+    def object(self, name: str) -> "MessageFields":
+        """An object within; one without fields when there is none."""
+        value = self.values.get(name)
+        return MessageFields(value if isinstance(value, dict) else {})
+
+    def objects(self, name: str) -> "list[MessageFields]":
+        """The objects of a list; an empty one when there is none."""
+        value = self.values.get(name)
+        return [
+            MessageFields(item)
+            for item in (value if isinstance(value, list) else [])
+            if isinstance(item, dict)
+        ]
+
+    def number(self, name: str) -> Decimal | None:
+        """A number as it was written.
+
+        JSON may have been read into binary fractions: the shortest text that reads as the same one
+        is what was written, for every number of up to 15 digits.
+        """
+        value = self.values.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+            return None
+        try:
+            read = Decimal(str(value))
+        except InvalidOperation:
+            return None
+        return read if read.is_finite() and abs(read) < _NUMBER_LIMIT else None
+
+    def epoch_milliseconds(self, name: str) -> datetime | None:
+        """Epoch milliseconds as aware UTC."""
+        stamp = self.number(name)
+        try:
+            return None if stamp is None else _EPOCH + timedelta(milliseconds=int(stamp))
+        except OverflowError:
+            return None
+
+    def epoch_seconds(self, name: str) -> datetime | None:
+        """Epoch seconds as aware UTC."""
+        stamp = self.number(name)
+        try:
+            return None if stamp is None else _EPOCH + timedelta(seconds=int(stamp))
+        except OverflowError:
+            return None
+
+    def iso_datetime(self, name: str) -> datetime | None:
+        """A time in ISO 8601 with its offset, as aware UTC."""
+        try:
+            read = datetime.fromisoformat(self.text(name) or "")
+            return None if read.tzinfo is None else read.astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
+
+    def is_true(self, name: str) -> bool:
+        """Whether it is there and true."""
+        return self.values.get(name) is True
+
+    def currency(self, name: str) -> str | None:
+        """A currency by its three letters."""
+        code = (self.text(name) or "").upper()
+        return code if len(code) == 3 and code.isascii() and code.isalpha() else None  # noqa: PLR2004 - ISO 4217

@@ -1,0 +1,59 @@
+"""A message of a revenue provider, and what it says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from service_core.commerce.subscriptions.models import SubscriptionPayment, SubscriptionState
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookDelivery:
+    """A webhook as it came: header names in lower case, the body byte for byte."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PolledMessage:
+    """A message that a provider gave when it was asked: as its webhook would have sent it, unsigned."""
+
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MappedMessage:
+    """What a message says: an event, and what it tells of subscriptions.
+
+    Attributes:
+        message_id: the provider's id of the message; the event's is ``<provider>_<message_id>``.
+        event_name: by the map of the provider (semantics 11.1); None for identity only, and for a
+            kind of message nobody knows, which says nothing else either.
+        at: when it happened.
+        identity: what a person is found by, in the fields of ``/track``: ``visitor_id``, ``user_id``;
+            and ``email`` (semantics 11.3).
+        properties: of the event, as ``/track`` takes them: ``revenue`` as a decimal text, ``currency``,
+            ``order_id``, and what else is worth keeping; `intake.amounts.CHARGE_COMPONENTS` that are known, as decimal texts, too.
+        external_ids: ids of other systems, by namespace, such as the customer of the provider under
+            the provider's id. Persons that carry the same one are one (semantics 5.6).
+    """
+
+    message_id: str
+    event_name: str | None
+    occurred_at: datetime
+    identity: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    external_ids: Mapping[str, str] = field(default_factory=dict)
+    states: tuple[SubscriptionState, ...] = ()
+    payments: tuple[SubscriptionPayment, ...] = ()
+    test: bool = False
+
+    @property
+    def is_unknown_kind(self) -> bool:
+        """Whether it is of a kind that nobody knows."""
+        told = self.identity or self.external_ids or self.states or self.payments
+        return self.event_name is None and not told

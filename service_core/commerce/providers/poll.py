@@ -1,0 +1,119 @@
+"""Asking revenue providers what happened, besides what they send."""
+
+from collections.abc import Collection, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar, Final
+
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.providers.message_store import MessageStore
+from service_core.commerce.providers.models import WebhookDelivery
+from service_core.commerce.providers.ports import PollableProvider, PollRequest
+from service_core.commerce.sync.connection_sync import SYNC_INTERVAL, ConnectionSync, SyncProgress, SyncRun
+from service_core.commerce.sync.freshness import PollState, PollStates
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult
+
+POLL_OVERLAP: Final = SYNC_INTERVAL
+"""How far a reading goes back behind the one before: what a provider lists late is found, and doubles nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSync(ConnectionSync):
+    """Reads the revenue providers that workspaces have connected with a credential to ask them.
+
+    Attributes:
+        providers: those that can be asked, by id.
+        workspaces: whose; nothing is read for one that is not active.
+        reads: how far each was read.
+        keeping: what becomes of a message.
+        left_out: kinds of messages that nobody wants, by provider.
+    """
+
+    kind: ClassVar[ProviderKind] = ProviderKind.REVENUE
+    providers: Mapping[str, PollableProvider]
+    workspaces: WorkspaceCache
+    poll_states: PollStates
+    message_store: MessageStore
+    excluded_kinds: Mapping[str, Collection[str]]
+
+    @property
+    def supported_providers(self) -> Collection[str]:
+        """Ids of the providers."""
+        return self.providers.keys()
+
+    async def last_sync(self, connection: Connection) -> datetime | None:
+        """When it was asked: webhooks move when it was synced, and tell nothing of those that did not come."""
+        return (await self._poll_state(connection)).read_at
+
+    async def sync_connection(self, run: SyncRun) -> tuple[Connection, Mapping[str, int]] | None:
+        """Read what happened since the last time; None of a connection that only takes webhooks.
+
+        Raises:
+            PlatformUnavailable: the provider cannot be read now.
+            CredentialsRejected: its credentials are not good.
+            Overtaken: another process reads it.
+            StoreUnavailable: what was read cannot be kept.
+        """
+        connection, provider = run.connection, self.providers[run.connection.provider]
+        workspace = await self.workspaces.find_by_id(connection.workspace_id)
+        before = await self._poll_state(connection)
+        if not provider.can_poll(run.secrets):
+            if before.read_at is not None:
+                await self._save_poll_state(connection, PollState(since=before.read_at))
+            return None
+        if workspace is None or not workspace.active:
+            return None
+        try:
+            found = await self._poll_messages(run, provider, before)
+        except EnqueueFailed as fault:
+            raise StoreUnavailable from fault
+        await self._save_poll_state(connection, replace(before, read_at=run.started_at))
+        after = replace(
+            connection, status=ConnectionStatus.CONNECTED, error=None, last_synced_at=run.started_at
+        )
+        return after, found
+
+    def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
+        """It is in error, and still takes webhooks; it is tried again each hour."""
+        return replace(connection, status=ConnectionStatus.ERROR, error=reason)
+
+    async def _poll_messages(
+        self, run: SyncRun, provider: PollableProvider, state: PollState
+    ) -> Mapping[str, int]:
+        """Keep every message there is; returns how many, and how many of them were not kept before."""
+        connection, since = run.connection, state.read_at or state.since
+
+        async def kept(ids: Collection[str]) -> Collection[str]:
+            return await self.message_store.processed_messages.processed_messages(
+                connection.workspace_id, provider.id, ids
+            )
+
+        poll = PollRequest(
+            secrets=run.secrets,
+            accounts=tuple(account.id for account in connection.accounts),
+            since=None if since is None else since - POLL_OVERLAP,
+            excluded_kinds=self.excluded_kinds.get(provider.id, ()),
+            processed_ids=kept,
+        )
+        read = new = 0
+        async with aclosing(provider.poll_messages(poll)) as pages:
+            async for page in pages:
+                await run.renew_lease()
+                now = self.clock()
+                deliveries = [WebhookDelivery(message.headers, message.body, now) for message in page]
+                offers = await self.message_store.store_messages(
+                    connection.workspace_id, provider, deliveries
+                )
+                read, new = read + len(page), new + offers.count(EnqueueResult.QUEUED)
+                run.on_progress(SyncProgress(provider.id, "messages", read, None))
+        return {"messages": read, "new": new}
+
+    async def _poll_state(self, connection: Connection) -> PollState:
+        known = await self.poll_states.poll_states(connection.workspace_id)
+        return known.get(connection.provider, PollState())
+
+    async def _save_poll_state(self, connection: Connection, read: PollState) -> None:
+        await self.poll_states.save_poll_state(connection.workspace_id, connection.provider, read)

@@ -1,0 +1,143 @@
+"""`POST /webhooks/{provider}/{workspace_public_id}` without its transport (contract 11.4).
+
+Whatever fails on the way to what is kept (`keeping`) is answered 503, and the provider tries again.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from service_core.access.models import Workspace
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.connections.models import Connection, ConnectionStatus
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.credentials.ports import ConnectionSecrets
+from service_core.commerce.providers.message_store import MessageStore
+from service_core.commerce.providers.models import WebhookDelivery
+from service_core.commerce.providers.ports import RevenueProvider
+from service_core.ingestion.models import IngestEndpoint, RejectionReason
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
+from service_core.ingestion.track import UNKNOWN_PATH, IngestResponse
+from service_core.ingestion.validation import REJECTION_MESSAGES
+from service_core.kernel.clock import Clock
+
+MAX_WEBHOOK_BYTES: Final = 1_000_000
+"""Bytes of a message; an order of a shop may have hundreds of lines."""
+
+SYNC_MARK_INTERVAL: Final = timedelta(minutes=1)
+"""How often a message moves ``last_synced_at`` of its connection, at most."""
+
+_TOO_LARGE: Final = IngestResponse(413, {"error": "Payload too large. Maximum size is 1MB."})
+_INVALID_SIGNATURE: Final = IngestResponse(
+    401, {"error": REJECTION_MESSAGES[RejectionReason.INVALID_SIGNATURE]}
+)
+_STORE_UNAVAILABLE: Final = IngestResponse(
+    503, {"error": "The message cannot be kept at the moment"}, {"retry-after": "5"}
+)
+
+_log: Final = logging.getLogger("touchpoint.webhooks")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookHandler:
+    """Takes the messages of the installed revenue providers.
+
+    Args:
+        providers: by id.
+        keeping: what becomes of a genuine message.
+    """
+
+    providers: Mapping[str, RevenueProvider]
+    workspaces: WorkspaceCache
+    connections: Connections
+    secrets: ConnectionSecrets
+    message_store: MessageStore
+    queue: IngestQueue
+    clock: Clock
+
+    async def handle(
+        self, provider_id: str, public_id: str, headers: Mapping[str, str], body: bytes | None
+    ) -> IngestResponse:
+        """Check a message, keep what it says, and answer its provider.
+
+        Args:
+            provider_id: as the path names it.
+            public_id: of the workspace, as the path names it.
+            headers: names in lower case.
+            body: byte for byte; None when it was over `MAX_BODY`.
+        """
+        try:
+            return await self._handle(provider_id, public_id, headers, body)
+        except StoreUnavailable:
+            return _STORE_UNAVAILABLE
+        except EnqueueFailed as failure:
+            _log.error("a message of %s is not kept: %s", provider_id, failure.detail, exc_info=failure)
+            return _STORE_UNAVAILABLE
+
+    async def _handle(
+        self, provider_id: str, public_id: str, headers: Mapping[str, str], body: bytes | None
+    ) -> IngestResponse:
+        provider = self.providers.get(provider_id)
+        workspace = await self.workspaces.find_by_public_id(public_id) if provider else None
+        if provider is None or workspace is None or not workspace.active:
+            return UNKNOWN_PATH
+        connection = await self._connection(workspace.id, provider_id)
+        if connection is None:
+            return UNKNOWN_PATH
+        if body is None:
+            return await self._reject(workspace, RejectionReason.TOO_LARGE, _TOO_LARGE)
+        delivery = WebhookDelivery(headers, body, self.clock())
+        if not provider.verify_signature(delivery, await self._secrets(connection)):
+            return await self._reject(workspace, RejectionReason.INVALID_SIGNATURE, _INVALID_SIGNATURE)
+        offer = await self._store_delivery(workspace, provider, delivery)
+        await self._mark_synced(connection, delivery)
+        return IngestResponse(200, {"received": True, "duplicate": offer is not EnqueueResult.QUEUED})
+
+    async def _connection(self, workspace_id: UUID, provider_id: str) -> Connection | None:
+        known = await self.connections.list_connections(workspace_id)
+        live = (one for one in known if one.status is not ConnectionStatus.DISCONNECTED)
+        return next((one for one in live if one.provider == provider_id), None)
+
+    async def _secrets(self, connection: Connection) -> Mapping[str, str]:
+        return await self.secrets.secrets(connection.workspace_id, connection.provider) or {}
+
+    async def _store_delivery(
+        self, workspace: Workspace, provider: RevenueProvider, delivery: WebhookDelivery
+    ) -> EnqueueResult | None:
+        try:
+            (offer,) = await self.message_store.store_messages(workspace.id, provider, [delivery])
+        except EnqueueFailed:
+            await self._count_rejection(workspace, RejectionReason.ENQUEUE_FAILED)
+            raise
+        if offer is None:
+            await self.queue.count_duplicate(
+                workspace.id, workspace.id, IngestEndpoint.WEBHOOK, delivery.received_at
+            )
+        return offer
+
+    async def _reject(
+        self, workspace: Workspace, reason: RejectionReason, answer: IngestResponse
+    ) -> IngestResponse:
+        await self._count_rejection(workspace, reason)
+        return answer
+
+    async def _count_rejection(self, workspace: Workspace, reason: RejectionReason) -> None:
+        await self.queue.count_rejected(
+            workspace.id, workspace.id, IngestEndpoint.WEBHOOK, reason, self.clock()
+        )
+
+    async def _mark_synced(self, connection: Connection, delivery: WebhookDelivery) -> None:
+        """Move ``last_synced_at``; the message is kept already, whatever becomes of this."""
+        before = connection.last_synced_at
+        if before is not None and delivery.received_at - before < SYNC_MARK_INTERVAL:
+            return
+        try:
+            await self.connections.mark_synced(
+                connection.workspace_id, connection.provider, delivery.received_at
+            )
+        except StoreUnavailable:
+            _log.warning("the connection to %s does not know of its last message", connection.provider)

@@ -1,0 +1,45 @@
+"""What `GET /revenue` answers (contract 3.14)."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.analytics.query.schemas import RefundBasis
+from service_core.analytics.reads.metric_values import UnavailableMetric
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.schemas import ResponseModel
+
+
+class RevenueMetrics(ResponseModel):
+    """Money in major units of the workspace's currency; null is what is not known."""
+
+    revenue: float | None
+    orders: int | None
+    aov: float | None
+    subscriptions: int | None = Field(description="New ones in the range.")
+    refunds: float | None = Field(description="A positive amount.")
+    refund_count: int | None
+    net_revenue: float | None
+
+
+class RevenueRow(RevenueMetrics):
+    """What one provider told, without what another one knows better."""
+
+    platform: str = Field(description="Id of the provider; `tracked` is what events alone told.")
+    currency: str
+    status: ConnectionStatus
+    last_synced_at: datetime | None
+
+
+class RevenueResponse(ResponseModel):
+    """Revenue by provider, most first, and of all together: an order that several report counts once."""
+
+    platforms: list[RevenueRow]
+    combined: RevenueMetrics = Field(description="Values of the metrics of these names.")
+    refund_basis: RefundBasis
+    currency: str
+    timezone: str
+    unavailable: list[UnavailableMetric]
+    range: RangeResponse
+    complete: bool

@@ -1,0 +1,60 @@
+"""What subscriptions of other currencies are worth in that of a scan, when they moved and where a bucket ends."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import datetime
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from service_core.analytics.ports import QueryScope
+from service_core.commerce.subscriptions.ports import MovementSum
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.exchange_rates import ExchangeRates
+from service_core.kernel.time_ranges import BucketUnit, TimeRange
+from service_core.kernel.wall_clock import local_date
+
+
+class FxBuckets:
+    """Buckets, cut into days where rates make the days differ.
+
+    Args:
+        scan: whose money in which currency; with ``rates`` where there may be others.
+        edges: where the buckets begin, and where the last one ends.
+
+    Attributes:
+        buckets: how many there are.
+        steps: where the stretches begin that are asked for, and where the last one ends.
+    """
+
+    def __init__(self, scan: QueryScope, edges: Sequence[datetime]) -> None:
+        self.bucket_count = len(edges) - 1
+        self._rates = scan.rates or ExchangeRates(scan.currency)
+        self._zone, self._edges = ZoneInfo(scan.zone), tuple(edges)
+        days = (
+            buckets_covering(TimeRange(edges[0], edges[-1]), BucketUnit.DAY, self._zone).starts
+            if scan.rates
+            else ()
+        )
+        self.interval_starts = tuple(sorted((*edges, *(day for day in days if edges[0] < day < edges[-1]))))
+
+    def bucket_of(self, movement: MovementSum) -> int:
+        """The bucket of a stretch; -1 for all that lies before the first."""
+        return (
+            -1
+            if movement.bucket < 0
+            else bisect_right(self._edges, self.interval_starts[movement.bucket]) - 1
+        )
+
+    def rate_at_movement(self, movement: MovementSum) -> Fraction | None:
+        """The rate of the day something moved; None when none is known."""
+        return self._rate_at(self.interval_starts[max(movement.bucket, 0)], movement.currency)
+
+    def rate_at_bucket_end(self, bucket: int, currency: str | None) -> Fraction | None:
+        """The rate of the day a bucket ends with; None when none is known."""
+        return self._rate_at(self._edges[bucket + 1] - datetime.resolution, currency)
+
+    def _rate_at(self, instant: datetime, currency: str | None) -> Fraction | None:
+        """Money nobody named a currency of is none."""
+        if currency is None:
+            return Fraction(1)
+        return self._rates.rate_on(local_date(instant, self._zone), currency)

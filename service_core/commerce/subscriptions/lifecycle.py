@@ -1,0 +1,167 @@
+"""How a subscription stood, and what it was worth a month, from each instant on (semantics 16.6)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from fractions import Fraction
+from itertools import zip_longest
+from typing import Final
+
+from service_core.commerce.subscriptions.merge_states import accumulate_states
+from service_core.commerce.subscriptions.models import Interval, SubscriptionState, SubscriptionStatus
+
+_INTERVALS_PER_YEAR: Final = {
+    Interval.DAY: 365,
+    Interval.WEEK: 52,
+    Interval.MONTH: 12,
+    Interval.QUARTER: 4,
+    Interval.YEAR: 1,
+}
+_MONTHS_PER_YEAR: Final = 12
+_MRR_LIMIT: Final = 10**13
+_MAX_INTERVAL_COUNT: Final = 1100
+"""More minor units a month, or more intervals at a time, is nothing that is sold; Stripe sells 1,095 days."""
+
+
+class LifecycleStatus(StrEnum):
+    """What a subscription counts as.
+
+    A canceled one counts as before until the end of its last paid period, and as active when nothing
+    was known before. One nobody named a price of is no paid one yet: what it is worth is not known.
+    ``idle`` is paused, unpaid or incomplete.
+    """
+
+    TRIALING = "trialing"
+    ACTIVE = "active"
+    PAST_DUE = "past_due"
+    IDLE = "idle"
+    ENDED = "ended"
+
+
+PAID: Final = frozenset({LifecycleStatus.ACTIVE, LifecycleStatus.PAST_DUE})
+"""What has a worth."""
+
+_LIFECYCLE_STATUS: Final = {
+    SubscriptionStatus.TRIALING: LifecycleStatus.TRIALING,
+    SubscriptionStatus.ACTIVE: LifecycleStatus.ACTIVE,
+    SubscriptionStatus.PAST_DUE: LifecycleStatus.PAST_DUE,
+    SubscriptionStatus.CANCELED: LifecycleStatus.ACTIVE,
+    SubscriptionStatus.EXPIRED: LifecycleStatus.ENDED,
+}
+_ENDING_STATUSES: Final = frozenset({SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED})
+
+
+def normalize_to_month(state: SubscriptionState) -> Fraction | None:
+    """What a price comes to in a month, in minor units, exactly; None while it is not known."""
+    if state.amount is None or state.currency is None or state.interval is None:
+        return None
+    if not 1 <= state.interval_count <= _MAX_INTERVAL_COUNT:
+        return None
+    a_year = state.amount * state.quantity * _INTERVALS_PER_YEAR[state.interval]
+    month = Fraction(a_year, _MONTHS_PER_YEAR * state.interval_count)
+    return month if abs(month) <= _MRR_LIMIT else None
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleState:
+    """A subscription from an instant on, until the next stance; ``state`` is what was known of it."""
+
+    since: datetime
+    lifecycle_status: LifecycleStatus
+    state: SubscriptionState
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether it counts in recurring revenue."""
+        return self.lifecycle_status in PAID
+
+    @property
+    def mrr(self) -> Fraction:
+        """What it adds to recurring revenue in a month."""
+        return (normalize_to_month(self.state) if self.is_paid else None) or Fraction(0)
+
+    @property
+    def status(self) -> SubscriptionStatus:
+        """As the provider said; expired, when it only said when that would be."""
+        said = self.state.status
+        return (
+            SubscriptionStatus.EXPIRED
+            if self.lifecycle_status is LifecycleStatus.ENDED and said not in _ENDING_STATUSES
+            else said
+        )
+
+
+def lifecycle_states(states: Iterable[SubscriptionState]) -> Iterator[LifecycleState]:
+    """How one subscription stood, oldest first; what another state replaced at once is left out.
+
+    Args:
+        states: of one subscription, each once, in any order.
+    """
+    known = list(accumulate_states(sorted(states, key=lambda state: (state.at, state.message_id))))
+    standing: LifecycleStatus | None = None
+    for state, following in zip_longest(known, known[1:]):
+        if following is not None and following.at == state.at:
+            continue
+        standing, end = _lifecycle_status(state, standing), state.ended_at
+        yield LifecycleState(state.at, standing, state)
+        is_over_by_then = following is None or (end is not None and end < following.at)
+        if standing is not LifecycleStatus.ENDED and end is not None and is_over_by_then:
+            standing = LifecycleStatus.ENDED
+            yield LifecycleState(end, standing, state)
+
+
+def _lifecycle_status(state: SubscriptionState, previous: LifecycleStatus | None) -> LifecycleStatus:
+    end = state.ended_at
+    is_canceled = state.status is SubscriptionStatus.CANCELED
+    if (is_canceled and end is None) or (end is not None and end <= state.at):
+        return LifecycleStatus.ENDED
+    if is_canceled and previous is not None:
+        return previous
+    standing = _LIFECYCLE_STATUS.get(state.status, LifecycleStatus.IDLE)
+    return LifecycleStatus.IDLE if standing in PAID and normalize_to_month(state) is None else standing
+
+
+@dataclass(frozen=True, slots=True)
+class StatusPeriod:
+    """A run of stances of one status and start.
+
+    Attributes:
+        until: when the next one begins; None for the last.
+        dead_since: since when it is over, if it is.
+        started_at: when the subscription did.
+    """
+
+    since: datetime
+    until: datetime | None
+    status: SubscriptionStatus
+    standing: LifecycleStatus
+    dead_since: datetime | None
+    started_at: datetime
+
+
+def status_periods(states: Iterable[LifecycleState]) -> Iterator[StatusPeriod]:
+    """A subscription's stances by status, from when it was first known to be alive."""
+    runs = list(_period_starts(states))
+    dead: datetime | None = None
+    for run, following in zip_longest(runs, runs[1:]):
+        dead = (dead or run.since) if run.lifecycle_status is LifecycleStatus.ENDED else None
+        until = following.since if following else None
+        started = run.state.started_at or runs[0].since
+        yield StatusPeriod(run.since, until, run.status, run.lifecycle_status, dead, started)
+
+
+def _period_starts(states: Iterable[LifecycleState]) -> Iterator[LifecycleState]:
+    """The first stance of each run."""
+    last: LifecycleState | None = None
+    for stance in states:
+        if last is None and stance.lifecycle_status is LifecycleStatus.ENDED:
+            continue
+        if last is None or _period_key(last) != _period_key(stance):
+            yield stance
+        last = stance
+
+
+def _period_key(stance: LifecycleState) -> tuple[object, ...]:
+    """What a phase is known by."""
+    return stance.status, stance.lifecycle_status, stance.state.started_at

@@ -1,0 +1,27 @@
+"""Amounts that are rounded and still add up: the movements between two rounded amounts (semantics 16.7)."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
+
+
+def round_to_total(start: Fraction, moves: Sequence[Fraction], end: Fraction) -> list[int]:
+    """Moves in whole units that lead from the rounded start to the rounded end.
+
+    Each is rounded to one of its neighbours, by largest remainder; one that is nothing stays nothing.
+
+    Args:
+        start: before the moves.
+        moves: what lies between.
+        end: ``start`` and all moves, exactly.
+    """
+    whole = [floor(move) for move in moves]
+    left = round(end) - round(start) - sum(whole)
+    order = sorted(
+        (place for place, move in enumerate(moves) if move),
+        key=lambda place: whole[place] - moves[place],
+        reverse=left < 0,
+    )
+    for place in order[: abs(left)]:
+        whole[place] += 1 if left > 0 else -1
+    return whole

@@ -1,0 +1,332 @@
+"""Reading what workspaces have connected, round after round: each connection on its time, one process at a time."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from traceback import format_tb
+from typing import ClassVar, Final, TypeAlias
+from uuid import UUID, uuid4
+
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.credentials.ports import CipherUnavailable, ConnectionSecrets
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.commerce.sync.ports import SyncLeases
+from service_core.kernel.clock import Clock
+
+SYNC_INTERVAL: Final = timedelta(hours=1)
+"""How often a connection is read."""
+FRESH_FOR: Final = 2 * SYNC_INTERVAL
+"""What was read longer ago than this reaches to then, and not to the present (semantics 19.1)."""
+ERROR_AFTER: Final = timedelta(days=1)
+"""How long a platform may be away before its connection says so."""
+LEASE_DURATION: Final = timedelta(minutes=15)
+"""How long a turn lasts without a sign of life; each question to a platform is one."""
+
+_FIRST_BACKOFF: Final = timedelta(minutes=1)
+_MAX_BACKOFF: Final = timedelta(hours=1)
+_MAX_REASON_LENGTH: Final = 500
+_SYNCED_STATUSES: Final = frozenset(
+    {ConnectionStatus.CONNECTED, ConnectionStatus.PENDING, ConnectionStatus.ERROR}
+)
+
+_log: Final = logging.getLogger("touchpoint.rounds")
+
+
+@dataclass(frozen=True, slots=True)
+class SyncProgress:
+    """How far the reading of a connection has come.
+
+    Attributes:
+        part: which account, or what else is read of it by itself.
+        done, total: of the questions there will be; None when nobody knows how many.
+    """
+
+    provider: str
+    part: str
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOutcome:
+    """What became of a connection.
+
+    Attributes:
+        found: how much of what was read, by its name.
+        problem: for people; None when all is well.
+    """
+
+    provider: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    problem: str | None = None
+
+
+ProgressCallback = Callable[[SyncProgress], None]
+ConnectionKey: TypeAlias = tuple[UUID, str]
+"""Workspace and provider of a connection."""
+
+
+class LeaseLost(Exception):
+    """Another process has the turn."""
+
+
+@dataclass(slots=True)
+class _Backoff:
+    """A connection that could not be read: how often in a row, and when it is tried again.
+
+    Attributes:
+        of: the connection as it was left; one that somebody changed since is tried at once.
+    """
+
+    connection: Connection
+    failures: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRun:
+    """One connection that is being read.
+
+    Attributes:
+        hold: says that the reading lives; to be awaited before each question. It raises `Overtaken`.
+        telling: told of each step.
+        began_at: when it began.
+    """
+
+    connection: Connection
+    secrets: Mapping[str, str]
+    renew_lease: Callable[[], Awaitable[None]]
+    on_progress: ProgressCallback
+    started_at: datetime
+
+    @property
+    def connection_key(self) -> ConnectionKey:
+        """Whose connection with whom."""
+        return self.connection.workspace_id, self.connection.provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSync(ABC):
+    """Reads connections of one kind.
+
+    Attributes:
+        connections, secrets: what is connected, and with which credentials; without any a connection is
+            a note of somebody, and nothing is read.
+        turns: who reads a workspace.
+        clock: the present.
+    """
+
+    kind: ClassVar[ProviderKind]
+    connections: Connections
+    secrets: ConnectionSecrets
+    leases: SyncLeases
+    clock: Clock
+    _backoffs: dict[ConnectionKey, _Backoff] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def supported_providers(self) -> Collection[str]:
+        """Ids of the providers that can be read."""
+
+    @abstractmethod
+    async def last_sync(self, connection: Connection) -> datetime | None:
+        """When a connection was read with success; None for never."""
+
+    @abstractmethod
+    async def sync_connection(self, run: SyncRun) -> tuple[Connection, Mapping[str, int]] | None:
+        """Read one connection: how it stands afterwards, and what was found; None when nothing can be read of it.
+
+        Raises:
+            PlatformUnavailable: it cannot be read now.
+            CredentialsRejected: its credentials are not good.
+            Overtaken: another process reads it.
+            StoreUnavailable: something cannot be kept or read here.
+        """
+
+    @abstractmethod
+    def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
+        """A connection whose credentials are not good any more."""
+
+    async def due_workspaces(self) -> list[UUID]:
+        """The workspaces with a connection whose time has come.
+
+        Raises:
+            StoreUnavailable: connections cannot be read.
+        """
+        connected = set(await self.secrets.connections_with_secrets())
+        found = []
+        for id_ in sorted({id_ for id_, provider in connected if provider in self.supported_providers}):
+            for one in await self._syncable_connections(id_):
+                if (id_, one.provider) in connected and await self._is_due(one):
+                    found.append(id_)
+                    break
+        return found
+
+    async def sync_workspace(
+        self,
+        workspace_id: UUID,
+        *,
+        ignore_schedule: bool = False,
+        on_progress: ProgressCallback = lambda _: None,
+    ) -> list[SyncOutcome] | None:
+        """Read what is due, each connection whatever becomes of the others; None while another process does.
+
+        Args:
+            workspace_id: whose connections.
+            at_once: read what is not due, too.
+            telling: told of each step.
+
+        Raises:
+            StoreUnavailable: something cannot be kept or read here; nobody connected is to blame.
+        """
+        holder = uuid4()
+        if not await self._acquire_lease(workspace_id, holder):
+            return None
+        try:
+            return [
+                outcome
+                for connection in await self._syncable_connections(workspace_id)
+                if ignore_schedule or await self._is_due(connection)
+                if (outcome := await self._sync_and_save(connection, holder, on_progress)) is not None
+            ]
+        except LeaseLost:
+            return None
+        finally:
+            await self.leases.release_lease(workspace_id, self.kind, holder)
+
+    async def _syncable_connections(self, workspace_id: UUID) -> list[Connection]:
+        """Connections that can be read, unless they wait for somebody to connect them again."""
+        known = await self.connections.list_connections(workspace_id)
+        return [
+            one
+            for one in known
+            if one.kind is self.kind
+            and one.provider in self.supported_providers
+            and one.status in _SYNCED_STATUSES
+        ]
+
+    async def _is_due(self, connection: Connection) -> bool:
+        now, waits = self.clock(), self._current_backoff(connection)
+        if waits is not None and waits.until > now:
+            return False
+        last = await self.last_sync(connection)
+        return last is None or now - last >= SYNC_INTERVAL
+
+    def _current_backoff(self, connection: Connection) -> _Backoff | None:
+        waits = self._backoffs.get((connection.workspace_id, connection.provider))
+        return waits if waits is not None and _is_unchanged(waits.connection, connection) else None
+
+    async def _acquire_lease(self, workspace_id: UUID, holder: UUID) -> bool:
+        now = self.clock()
+        return await self.leases.acquire_lease(workspace_id, self.kind, holder, now, now + LEASE_DURATION)
+
+    async def _sync_and_save(
+        self, connection: Connection, holder: UUID, on_progress: ProgressCallback
+    ) -> SyncOutcome | None:
+        """Read one connection and write down how it stands; None for one of which nothing can be read."""
+        place = connection.workspace_id, connection.provider
+
+        async def hold() -> None:
+            if not await self._acquire_lease(connection.workspace_id, holder):
+                raise LeaseLost
+
+        try:
+            secrets = await self.secrets.secrets(*place)
+        except CipherUnavailable:
+            return await self._back_off(connection, "Its credentials cannot be opened.", None)
+        if secrets is None:
+            return None
+        visit = SyncRun(connection, secrets, hold, on_progress, self.clock())
+        try:
+            read = await self.sync_connection(visit)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except Exception as fault:  # noqa: BLE001 - a plugin's mistake stays with its connection
+            return await self._record_failure(visit, fault)
+        self._backoffs.pop(place, None)
+        if read is None:
+            self._backoffs[place] = _Backoff(connection, 0, self.clock() + SYNC_INTERVAL)
+            return None
+        after, found = read
+        await self._save_if_unchanged(connection, after)
+        return SyncOutcome(connection.provider, found)
+
+    async def _record_failure(self, run: SyncRun, error: Exception) -> SyncOutcome:
+        """Write down why a connection could not be read."""
+        connection, secrets = run.connection, run.secrets
+        if isinstance(error, CredentialsRejected):
+            reason = redact_secrets(str(error), secrets)
+            return await self._save_backoff(
+                connection, self.mark_credentials_rejected(connection, reason), reason, SYNC_INTERVAL
+            )
+        if isinstance(error, PlatformUnavailable):
+            return await self._back_off(connection, redact_secrets(str(error), secrets), error.retry_after)
+        # Its text may repeat what was sent, so its kind and its place alone are told.
+        frames = "".join(format_tb(error.__traceback__))
+        _log.error("the plugin of %s failed: %s\n%s", connection.provider, type(error).__name__, frames)
+        return await self._back_off(connection, "Its answer could not be read.", None)
+
+    async def _back_off(self, connection: Connection, reason: str, retry_after: float | None) -> SyncOutcome:
+        """Leave a platform alone for a while."""
+        before = self._current_backoff(connection)
+        failures = before.failures + 1 if before else 1
+        after = mark_unreachable(connection, reason, await self.last_sync(connection), self.clock())
+        return await self._save_backoff(
+            connection, after, reason, backoff_delay(failures, retry_after), failures
+        )
+
+    async def _save_backoff(
+        self, before: Connection, after: Connection, reason: str, delay: timedelta, failures: int = 1
+    ) -> SyncOutcome:
+        place = before.workspace_id, before.provider
+        self._backoffs[place] = _Backoff(after, failures, self.clock() + delay)
+        _log.warning("%s of workspace %s cannot be read: %s", before.provider, before.workspace_id, reason)
+        await self._save_if_unchanged(before, after)
+        return SyncOutcome(before.provider, problem=reason)
+
+    async def _save_if_unchanged(self, before: Connection, after: Connection) -> None:
+        """Write down how a connection stands, unless somebody connected or removed it meanwhile."""
+        known = await self.connections.list_connections(before.workspace_id)
+        now = next((one for one in known if _is_unchanged(one, before)), None)
+        if now is None or after == before:
+            return
+        times = [one.last_synced_at for one in (now, after) if one.last_synced_at is not None]
+        await self.connections.save_connection(replace(after, last_synced_at=max(times, default=None)))
+
+
+def complete_through(last_sync: datetime, now: datetime) -> datetime:
+    """Up to when what was read by then is believed present (semantics 19.1)."""
+    return now if now - last_sync < FRESH_FOR else last_sync
+
+
+def mark_unreachable(
+    connection: Connection, reason: str, last_sync: datetime | None, now: datetime
+) -> Connection:
+    """A connection that could not be read now: it says so at once when it never was, else after a day."""
+    if last_sync is None:
+        return replace(connection, error=reason)
+    if now - last_sync < ERROR_AFTER:
+        return connection
+    return replace(connection, status=ConnectionStatus.ERROR, error=reason)
+
+
+def backoff_delay(failures: int, retry_after: float | None) -> timedelta:
+    """How long to leave a platform alone after so many failures in a row, and for as long as it asks."""
+    doubled = min(_MAX_BACKOFF, _FIRST_BACKOFF * (1 << min(failures - 1, 10)))
+    return max(doubled, timedelta(seconds=retry_after or 0))
+
+
+def redact_secrets(reason: str, secrets: Mapping[str, str]) -> str:
+    """A reason as people may read it: short, and without a credential the platform repeats."""
+    for value in secrets.values():
+        reason = reason.replace(value, "***")
+    return reason[:_MAX_REASON_LENGTH]
+
+
+def _is_unchanged(connection: Connection, other: Connection) -> bool:
+    """Whether nobody changed a connection: messages move when it was synced last, whoever reads it."""
+    return replace(connection, last_synced_at=None) == replace(other, last_synced_at=None)

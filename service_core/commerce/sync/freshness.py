@@ -1,0 +1,81 @@
+"""How far what revenue providers are asked for is believed present (semantics 19.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+from uuid import UUID
+
+from service_core.access.models import Workspace
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.sync.connection_sync import complete_through
+
+_CACHED_FOR: Final = timedelta(minutes=1)
+"""How long it is known for a workspace: every question asks."""
+_MAX_CACHED_WORKSPACES: Final = 10_000
+"""Workspaces that are known at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PollState:
+    """How far a provider was read.
+
+    Attributes:
+        since: what came before was told by webhooks, and is not read again; None when there is no such time.
+        read_at: when the last reading with success began; None as long as there was none.
+    """
+
+    since: datetime | None = None
+    read_at: datetime | None = None
+
+
+class PollStates(Protocol):
+    """How far the providers of workspaces were read."""
+
+    async def poll_states(self, workspace_id: UUID) -> Mapping[str, PollState]:
+        """By provider; one that was never read may be missing.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+    async def save_poll_state(self, workspace_id: UUID, provider: str, state: PollState) -> None:
+        """Replace how far a provider was read. It is forgotten with the connection."""
+
+
+def polled_through(state: PollState | None, now: datetime) -> datetime:
+    """Up to when what a provider tells is present; one that was never asked sends it when it happens."""
+    return now if state is None or state.read_at is None else complete_through(state.read_at, now)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderFreshness:
+    """Implements the port `Reach` for the money of connected providers."""
+
+    connections: Connections
+    poll_states: PollStates
+    _oldest_polls: dict[UUID, tuple[datetime, datetime | None]] = field(default_factory=dict)
+
+    async def complete_through(self, workspace: Workspace, now: datetime) -> datetime:
+        """Up to when their money is present; where that cannot be looked up, nothing is known to be."""
+        asked_at, last = self._oldest_polls.get(workspace.id, (None, None))
+        if asked_at is None or not timedelta() <= now - asked_at < _CACHED_FOR:
+            try:
+                last = await self._oldest_poll(workspace.id)
+            except StoreUnavailable:
+                return workspace.created_at
+            if len(self._oldest_polls) >= _MAX_CACHED_WORKSPACES:
+                self._oldest_polls.clear()
+            self._oldest_polls[workspace.id] = now, last
+        return now if last is None else complete_through(last, now)
+
+    async def _oldest_poll(self, workspace_id: UUID) -> datetime | None:
+        """When the one of them that was not asked for longest was; None when none is asked at all."""
+        reads = await self.poll_states.poll_states(workspace_id)
+        asked = {provider: read.read_at for provider, read in reads.items() if read.read_at is not None}
+        if not asked:
+            return None
+        known = await self.connections.list_connections(workspace_id)
+        standing = {one.provider for one in known if one.is_connected or one.has_failed}
+        return min((at for provider, at in asked.items() if provider in standing), default=None)

@@ -1,0 +1,139 @@
+"""What each type of export holds: the rows of its read endpoint, column for column (contract 6)."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType, UnionType
+from typing import Any, Final, Union, get_args, get_origin
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
+from service_core.analytics.fx.convert import CurrencyConverter
+from service_core.analytics.people.ports import PeoplePageQuery, Person
+from service_core.analytics.people.schemas import UserRow, build_user_row
+from service_core.analytics.ports import AggregateReader, TouchPathReader
+from service_core.analytics.reads.event_list import EventsQuery
+from service_core.analytics.reads.export_streams import RowBatch, RowStreams
+from service_core.delivery.exports.filters import Query
+from service_core.delivery.exports.models import ExportType
+from service_core.delivery.exports.table import CellFormat, ExportColumn, ExportTable
+from service_core.ingestion.models import COLUMNS, WIRE_COLUMNS
+from service_core.ingestion.ports import IngestQueue
+
+UNATTRIBUTED: Final = "unattributed"
+
+_CELL_FORMATS: Final[Mapping[Any, CellFormat]] = {
+    str: CellFormat.TEXT,
+    int: CellFormat.INTEGER,
+    bool: CellFormat.FLAG,
+    datetime: CellFormat.INSTANT,
+    Decimal: CellFormat.DECIMAL,
+}
+
+
+def _cell_format(annotation: Any) -> CellFormat:
+    """The form of a field by its type; whatever is no scalar is JSON."""
+    choices = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
+    (kind,) = (choice for choice in choices if choice is not type(None))
+    return _CELL_FORMATS.get(kind, CellFormat.JSON)
+
+
+EVENT_COLUMNS: Final = tuple(
+    ExportColumn(f.name, CellFormat.MONEY if f.name == "revenue" else _cell_format(f.type))
+    for f in COLUMNS[: len(WIRE_COLUMNS)]
+)
+USER_COLUMNS: Final = tuple(
+    ExportColumn(name, _cell_format(f.annotation)) for name, f in UserRow.model_fields.items()
+)
+CHANNEL_COLUMNS: Final = (
+    ExportColumn("channel", CellFormat.TEXT),
+    ExportColumn("visitors", CellFormat.INTEGER),
+    ExportColumn("sessions", CellFormat.INTEGER),
+    *(
+        ExportColumn(name, CellFormat.DECIMAL)
+        for name in ("conversions", "revenue", "net_revenue", "conversion_rate", "revenue_per_visitor")
+    ),
+)
+
+MAX_ROWS: Final[Mapping[ExportType, int]] = MappingProxyType(
+    {ExportType.EVENTS: 1_000_000, ExportType.USERS: 100_000, ExportType.ATTRIBUTION: 1_000_000}
+)
+"""Rows a file may hold (contract 14)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRows:
+    """Opens the rows of an export.
+
+    Attributes:
+        streams: the event store, for rows too many for a page.
+        aggregates, paths, models, queue: what the report of attribution asks.
+        most_rows: rows a file may hold, by type.
+    """
+
+    streams: RowStreams
+    aggregates: AggregateReader
+    rated: CurrencyConverter
+    paths: TouchPathReader
+    models: AttributionModels
+    queue: IngestQueue
+    max_rows: Mapping[ExportType, int] = field(default_factory=lambda: MAX_ROWS)
+
+    def open_table(self, query: Query, caller: Caller) -> ExportTable:
+        """The table a question means; nothing is read before its batches are asked for."""
+        if isinstance(query, EventsQuery):
+            most = self.max_rows[ExportType.EVENTS]
+            return ExportTable(
+                EVENT_COLUMNS, self.streams.stream_events(query.page_query(caller).scope, most + 1), most
+            )
+        if isinstance(query, AttributionQuery):
+            most = self.max_rows[ExportType.ATTRIBUTION]
+            return ExportTable(CHANNEL_COLUMNS, self._channel_batches(query, caller), most)
+        most = self.max_rows[ExportType.USERS]
+        persons = self._person_batches(query.people_query(caller, limit=most + 1))
+        return ExportTable(USER_COLUMNS, _user_batches(persons, caller.workspace.currency), most)
+
+    async def _person_batches(self, page: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
+        rated = replace(page, scope=await self.rated.with_rates(page.scope))
+        async with aclosing(self.streams.stream_persons(rated)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _channel_batches(
+        self, query: AttributionQuery, caller: Caller
+    ) -> AsyncGenerator[RowBatch, None]:
+        report = await get_attribution(
+            query,
+            who=caller,
+            aggregates=self.aggregates,
+            paths=self.paths,
+            models=self.models,
+            queue=self.queue,
+        )
+        nobody = dict.fromkeys(column.name for column in CHANNEL_COLUMNS)
+        rest = {**nobody, **dict(report.unattributed), "channel": UNATTRIBUTED}
+        yield _batch_from_rows([*map(dict, report.channels), rest], CHANNEL_COLUMNS)
+
+
+async def _user_batches(
+    persons: AsyncGenerator[Sequence[Person], None], currency: str
+) -> AsyncGenerator[RowBatch, None]:
+    async for some in persons:
+        yield _batch_from_rows([build_user_row(person, currency) for person in some], USER_COLUMNS)
+
+
+def _batch_from_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[ExportColumn]) -> RowBatch:
+    return {c.name: [_format_cell(c.format, row[c.name]) for row in rows] for c in columns}
+
+
+def _format_cell(cell: CellFormat, value: Any) -> Any:
+    """A value of an answer as a batch holds it."""
+    if value is None:
+        return None
+    if cell is CellFormat.JSON:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return format(value, "f") if cell is CellFormat.DECIMAL else value

@@ -1,0 +1,179 @@
+"""Doing exports: take a free job, write its file, say how it ended; and what time alone brings about.
+
+A worker holds a job by a lease that it renews while it writes. When it dies the lease ends and another
+worker takes the job; when it only slept, it finds its lease gone and its file is thrown away.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from service_core.delivery.exports.export_writer import ExportWriter
+from service_core.delivery.exports.models import (
+    INTERNAL_ERROR,
+    LEASE,
+    SOURCE_UNAVAILABLE,
+    TIMED_OUT,
+    Export,
+    ExportStatus,
+)
+from service_core.delivery.exports.ports import ExportJobs, ExportStorage, JobQueue, JobQueueUnavailable
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import ServiceUnavailable, Unprocessable
+
+RENEW_SECONDS: Final = LEASE.total_seconds() / 3
+_MAX_WOKEN: Final = 20
+
+_log: Final = logging.getLogger("touchpoint.exports")
+
+
+class _LeaseLost(Exception):
+    """Another worker has the job, or its time was over."""
+
+
+@dataclass(slots=True)
+class _ClaimedJob:
+    """A job in the hands of this worker: how its row stands."""
+
+    export: Export
+
+
+class ExportWorker:
+    """Does exports, one at a time; several may work side by side, in any number of processes.
+
+    Args:
+        work: the rows of the jobs.
+        sink: where the files go.
+        writer: writes them.
+        clock: gives the present.
+        renew_seconds: how often the lease is renewed.
+    """
+
+    def __init__(
+        self,
+        jobs: ExportJobs,
+        storage: ExportStorage,
+        writer: ExportWriter,
+        clock: Clock,
+        *,
+        renew_seconds: float = RENEW_SECONDS,
+    ) -> None:
+        self._work = jobs
+        self._sink = storage
+        self._writer = writer
+        self._clock = clock
+        self._renew_seconds = renew_seconds
+
+    async def run_next(self) -> bool:
+        """Take the oldest free job and bring it to an end; False when there is none."""
+        export = await self._claim_next()
+        if export is None:
+            return False
+        if export.status is ExportStatus.RUNNING:
+            await self._run_claimed(_ClaimedJob(export))
+        else:
+            await self._delete_files(export.file_names)
+        return True
+
+    async def expire_due(self) -> None:
+        """End what time ends: files after their life, jobs that nobody did, jobs that never came to an end."""
+        for export in await self._work.list_due_exports(self._clock()):
+            ended = export.end()
+            if ended.status is ExportStatus.EXPIRED:
+                await self._delete_files(
+                    export.file_names
+                )  # before the row says so: a crash between repeats it
+            if (
+                await self._work.replace_export_if_unchanged(export, ended)
+                and ended.status is ExportStatus.FAILED
+            ):
+                await self._delete_files(export.file_names)
+
+    async def wake_workers(self, queue: JobQueue) -> None:
+        """Wake workers for every free job, in case a queue forgot."""
+        for export in await self._work.list_available_exports(self._clock(), _MAX_WOKEN):
+            with suppress(JobQueueUnavailable):
+                await queue.wake_worker(export.id)
+
+    async def _claim_next(self) -> Export | None:
+        """A job that is now ours, or that just failed for having failed too often."""
+        while found := await self._work.list_available_exports(self._clock(), 1):
+            taken = found[0].claim(self._clock())
+            if await self._work.replace_export_if_unchanged(found[0], taken):
+                return taken
+        return None
+
+    async def _run_claimed(self, job: _ClaimedJob) -> None:
+        file = job.export.file_name
+        try:
+            ended = await self._write_with_lease(job)
+        except _LeaseLost:
+            await self._delete_files((file,))
+            return
+        except asyncio.CancelledError:
+            await self._work.replace_export_if_unchanged(job.export, job.export.release(self._clock()))
+            raise
+        saved = await self._work.replace_export_if_unchanged(job.export, ended)
+        kept = {file} if saved and ended.status is ExportStatus.COMPLETED else set()
+        await self._delete_files(tuple(name for name in job.export.file_names if name not in kept))
+
+    async def _write_with_lease(self, job: _ClaimedJob) -> Export:
+        """Write, and renew the lease meanwhile.
+
+        Raises:
+            _LeaseLost: the job is somebody else's now.
+        """
+        writing = asyncio.create_task(self._write_file(job))
+        holding = asyncio.create_task(self._renew_lease_until_lost(job))
+        try:
+            await asyncio.wait({writing, holding}, return_when=asyncio.FIRST_COMPLETED)
+            if holding.done() and not writing.done():
+                raise _LeaseLost
+            return await writing
+        finally:
+            for task in (writing, holding):
+                task.cancel()
+            await asyncio.wait({writing, holding})
+
+    async def _renew_lease_until_lost(self, job: _ClaimedJob) -> None:
+        """Renew the lease until it is lost; a store that is away is asked again while the lease lasts."""
+        while True:
+            await asyncio.sleep(self._renew_seconds)
+            renewed = job.export.renew_lease(self._clock())
+            try:
+                if not await self._work.replace_export_if_unchanged(job.export, renewed):
+                    return
+            except Exception as fault:  # noqa: BLE001 - whatever the store raised, the next try may succeed
+                _log.warning("lease of export %s not renewed: %s", job.export.id, type(fault).__name__)
+            else:
+                job.export = renewed
+
+    async def _write_file(self, job: _ClaimedJob) -> Export:
+        """The job's last state: completed, or failed with one of the texts of the contract."""
+        export = job.export
+        left = (export.due_at or self._clock()) - self._clock()
+        try:
+            async with asyncio.timeout(left.total_seconds()):
+                rows, truncated = await self._writer.write_file(export)
+        except TimeoutError:
+            failed, fault = TIMED_OUT, "-"
+        except ServiceUnavailable as away:
+            failed, fault = SOURCE_UNAVAILABLE, type(away).__name__
+        except Unprocessable as refusal:
+            failed, fault = refusal.message, "-"
+        except Exception as other:  # noqa: BLE001 - whatever it is, the job fails and the worker goes on
+            failed, fault = INTERNAL_ERROR, type(other).__name__
+        else:
+            return job.export.complete(self._clock(), rows, truncated=truncated)
+        # A message may hold a person's data: only the kind of a fault is kept.
+        _log.error("export %s failed: %s (%s)", export.id, failed, fault)
+        return job.export.fail(self._clock(), failed)
+
+    async def _delete_files(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            try:
+                await self._sink.delete(name)
+            except Exception as fault:  # noqa: BLE001 - a file that stays is no reason to stop working
+                _log.warning("file %s not deleted: %s", name, type(fault).__name__)

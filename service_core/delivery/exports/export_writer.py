@@ -1,0 +1,84 @@
+"""Writing the file of one export: its question, its rows, its bytes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from service_core.access.reader import read_only_caller
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.reads.export_streams import RowBatch
+from service_core.delivery.exports.export_rows import ExportRows
+from service_core.delivery.exports.filters import build_query
+from service_core.delivery.exports.models import Export
+from service_core.delivery.exports.ports import ExportStorage
+from service_core.delivery.exports.table import ExportTable, RendererFactory
+
+
+class ExportWriter:
+    """Writes files.
+
+    Args:
+        sink: where they go.
+        workspaces: whose data it is.
+        contents: what goes into them.
+        render: writes the formats.
+    """
+
+    def __init__(
+        self,
+        storage: ExportStorage,
+        workspaces: WorkspaceCache,
+        export_rows: ExportRows,
+        render: RendererFactory,
+    ) -> None:
+        self._sink = storage
+        self._workspaces = workspaces
+        self._contents = export_rows
+        self._render = render
+
+    async def write_file(self, export: Export) -> tuple[int, bool]:
+        """Write the file of a job; the number of its rows, and whether there were more.
+
+        Raises:
+            Exception: whatever the store or the sink raised; then there is no file.
+        """
+        workspace = await self._workspaces.find_by_id(export.workspace_id)
+        if workspace is None:
+            raise LookupError("the workspace of an export is gone")
+        query = build_query(export.subject, export.start_date, export.end_date, export.filters)
+        who = read_only_caller(workspace, export.created_at, "Export", credential_id=export.credential_id)
+        table = self._contents.open_table(query, who)
+        async with self._sink.open_for_write(export.file_name, export.download_name(workspace.zone)) as file:
+            found = await self._write_rows(export, table, file.write)
+        return min(found, table.max_rows), found > table.max_rows
+
+    async def _write_rows(self, export: Export, table: ExportTable, write: Callable[[bytes], object]) -> int:
+        """Render batch by batch, off the event loop; the number of rows found."""
+        renderer = self._render(export.format, table.columns)
+        write(renderer.render_header())
+        found = 0
+        async with aclosing(_prefetch(table.batches)) as batches:
+            async for batch in batches:
+                data, rows = await asyncio.to_thread(
+                    renderer.render_rows, batch, max(table.max_rows - found, 0)
+                )
+                await asyncio.to_thread(write, data)
+                found += rows
+        return found
+
+
+async def _prefetch(batches: AsyncGenerator[RowBatch, None]) -> AsyncGenerator[RowBatch, None]:
+    """The same batches, one read ahead: the store works on the next while one is formatted."""
+    following = asyncio.create_task(_next_batch(batches))
+    try:
+        while (batch := await following) is not None:
+            following = asyncio.create_task(_next_batch(batches))
+            yield batch
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        await batches.aclose()
+
+
+async def _next_batch(batches: AsyncGenerator[RowBatch, None]) -> RowBatch | None:
+    return await anext(batches, None)

@@ -1,0 +1,138 @@
+"""One call to a platform: whether it may be made, and what it makes of each conversion in it."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from traceback import format_tb
+from typing import Final, NamedTuple
+
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.delivery.postbacks.build_conversion import redact_conversion
+from service_core.delivery.postbacks.circuit_breaker import (
+    AccountHealth,
+    record_auth_failure,
+    record_call,
+    record_failure,
+    record_success,
+)
+from service_core.delivery.postbacks.models import (
+    Accepted,
+    Conversion,
+    Deferred,
+    Destination,
+    Rejected,
+    SendOutcome,
+)
+from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender, Throttle
+from service_core.delivery.postbacks.postback import Postback, mark_failed, mark_sent, schedule_retry
+from service_core.kernel.clock import Clock
+
+CALL_SECONDS: Final = 60.0
+"""A sender ends its request by itself in half of that."""
+
+_SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_log: Final = logging.getLogger("touchpoint.postbacks")
+
+
+class PreparedPostback(NamedTuple):
+    """A postback with what a sender gets of it."""
+
+    postback: Postback
+    conversion: Conversion
+
+
+@dataclass(slots=True)
+class AccountSender:
+    """The line to one account; it remembers how the account stands.
+
+    Attributes:
+        throttle: that of the sender, or of the settings.
+        refusal: why the credentials were refused, once they were.
+    """
+
+    sender: ConversionSender
+    throttle: Throttle
+    secrets: Mapping[str, str]
+    health: AccountHealth
+    clock: Clock
+    auth_error: str | None = None
+
+    def allows_call(self) -> bool:
+        """Whether a call may be made."""
+        return self.auth_error is None and self.health.allows_call(self.clock())
+
+    async def send_batch(self, destination: Destination, batch: Sequence[PreparedPostback]) -> list[Postback]:
+        """Send some conversions by one call; returns each as it stands then, none when the credentials were refused.
+
+        Raises:
+            BatchRejected: none of several was taken, because of some.
+        """
+        self.health = record_call(self.health, self.throttle, self.clock())
+        batch = [
+            each._replace(postback=replace(each.postback, request_masked=redact_conversion(each.conversion)))
+            for each in batch
+        ]
+        try:
+            outcomes = await self._call_sender(destination, [each.conversion for each in batch])
+        except CredentialsRejected as fault:
+            self.health, self.auth_error = record_auth_failure(self.health), str(fault)
+            return []
+        except BatchRejected as fault:
+            self.health = record_success(self.health)
+            if len(batch) > 1:
+                raise
+            outcomes = [Rejected(fault.code, fault.http_status)]
+        except PlatformUnavailable as fault:
+            return self._schedule_retries(batch, fault)
+        except Exception as fault:  # noqa: BLE001 - a plugin's mistake stays with its account
+            # Its text may repeat what was sent, so its kind and its place alone are told.
+            frames = "".join(format_tb(fault.__traceback__))
+            _log.error("the sender of %s failed: %s\n%s", self.sender.id, type(fault).__name__, frames)
+            return self._schedule_retries(batch, PlatformUnavailable("It failed."), "sender_failed")
+        self.health = record_success(self.health)
+        return [
+            self._apply_outcome(one.postback, outcome) for one, outcome in zip(batch, outcomes, strict=True)
+        ]
+
+    async def _call_sender(
+        self, destination: Destination, conversions: Sequence[Conversion]
+    ) -> Sequence[SendOutcome]:
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                outcomes = await self.sender.send(destination, conversions, self.secrets)
+        except TimeoutError:
+            raise PlatformUnavailable("It did not answer in time.") from None
+        if len(outcomes) != len(conversions):
+            raise ValueError("a sender answers for each conversion")
+        return outcomes
+
+    def _schedule_retries(
+        self, batch: Sequence[PreparedPostback], error: PlatformUnavailable, code: str = "unavailable"
+    ) -> list[Postback]:
+        self.health = record_failure(self.health, self.clock(), error.retry_after)
+        outcome = Deferred(code, error.http_status, error.retry_after)
+        return [self._apply_outcome(each.postback, outcome) for each in batch]
+
+    def _apply_outcome(self, postback: Postback, outcome: SendOutcome) -> Postback:
+        now = self.clock()
+        match outcome:
+            case Accepted(http_status):
+                return mark_sent(postback, http_status, now)
+            case Rejected(code, http_status):
+                return mark_failed(postback, _safe_error_code(code), http_status, now)
+            case Deferred(code, http_status, retry_after):
+                return schedule_retry(
+                    postback,
+                    _safe_error_code(code),
+                    now,
+                    self.sender.limits.age_limit,
+                    http_status=http_status,
+                    retry_after=retry_after,
+                )
+
+
+def _safe_error_code(code: str) -> str:
+    """A code as it is kept: a message, which may repeat what was sent, is none."""
+    return code if _SAFE_CODE.fullmatch(code) else "unreadable"

@@ -1,0 +1,91 @@
+"""From a postback and its event to what a sender gets, and to what of that is kept."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from service_core.analytics.line_items.line_item_lists import (
+    PRICE_KEYS,
+    QUANTITY_KEYS,
+    SKU_KEYS,
+    get_raw_line_items,
+)
+from service_core.delivery.postbacks.models import ActionSource, Conversion, Customer, LineItem
+from service_core.delivery.postbacks.postback import Postback
+from service_core.ingestion.amounts import parse_revenue
+from service_core.ingestion.event_source import API, BROWSER, MOBILE_APP, WEB
+from service_core.ingestion.models import Event
+from service_core.ingestion.validation import to_text
+from service_core.kernel.money import to_major
+from service_core.kernel.timestamps import format_timestamp
+
+_MAX_QUANTITY_DIGITS: Final = 9
+_MAX_LINE_ITEMS: Final = 100
+_CONSENT_GRANTED: Final = "granted"
+
+
+def build_conversion(postback: Postback, event: Event, customer: Customer) -> Conversion:
+    """What a sender gets."""
+    return Conversion(
+        id=postback.id,
+        event=postback.platform_event,
+        event_id=postback.platform_event_id,
+        occurred_at=event.timestamp,
+        action_source=_action_source(event),
+        customer=customer,
+        is_custom=postback.is_custom,
+        source_url=event.page_url,
+        value=postback.value,
+        currency=postback.currency,
+        order_id=event.order_id,
+        line_items=tuple(_line_items(event, postback.currency)),
+        consent_granted=event.event_data.get("consent") == _CONSENT_GRANTED,
+    )
+
+
+def redact_conversion(conversion: Conversion) -> dict[str, Any]:
+    """What was sent, as it is kept: of the person only which fields there were (contract 13.1)."""
+    told = [field.name for field in fields(Customer) if getattr(conversion.customer, field.name) is not None]
+    value = conversion.value
+    return {
+        "event": conversion.event,
+        "event_id": conversion.event_id,
+        "occurred_at": format_timestamp(conversion.occurred_at),
+        "action_source": conversion.action_source.value,
+        "value": None if value is None else str(to_major(value, conversion.currency or "")),
+        "currency": conversion.currency,
+        "contents": len(conversion.line_items),
+        "customer": told,
+    }
+
+
+def _action_source(event: Event) -> ActionSource:
+    if event.source in {WEB, BROWSER} or (event.source == API and event.page_url):
+        return ActionSource.WEBSITE
+    return ActionSource.APP if event.source == MOBILE_APP else ActionSource.SYSTEM
+
+
+def _line_items(event: Event, currency: str | None) -> Iterator[LineItem]:
+    """The lines the event lists; one without an id is none."""
+    for line in get_raw_line_items(event.event_data)[:_MAX_LINE_ITEMS]:
+        told = line if isinstance(line, Mapping) else {}
+        id_ = to_text(_first_value(told, SKU_KEYS))
+        if id_ is not None:
+            price = (
+                parse_revenue({"value": _first_value(told, PRICE_KEYS)}, currency)[0] if currency else None
+            )
+            yield LineItem(
+                id_, _parse_quantity(_first_value(told, QUANTITY_KEYS)), price, to_text(told.get("name"))
+            )
+
+
+def _first_value(item: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((item[name] for name in names if item.get(name) is not None), None)
+
+
+def _parse_quantity(value: Any) -> int:
+    """A whole number of pieces, one unless it is told."""
+    text = to_text(value) or ""
+    return (
+        max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) <= _MAX_QUANTITY_DIGITS else 1
+    )

@@ -1,0 +1,52 @@
+"""What a conversion is worth, by its rule."""
+
+from typing import Any, Final, NamedTuple
+
+from service_core.delivery.postbacks.event_properties import get_path
+from service_core.ingestion.amounts import parse_revenue
+from service_core.ingestion.models import Event
+from service_core.kernel.money import to_major
+from service_core.workspace.rules.models import ConversionRule
+
+_CURRENCY_LENGTH: Final = 3
+_PLACEHOLDER_CURRENCY: Final = "USD"
+"""Stands in for a currency that is not told, to see whether there is an amount at all."""
+
+
+class ConversionValue(NamedTuple):
+    """Minor units and their currency, either None where it is not told."""
+
+    value: int | None
+    currency: str | None
+
+
+def conversion_value(rule: ConversionRule, event: Event) -> ConversionValue:
+    """What the rule says it is worth; what is below zero is a refund, which has no value to send (semantics 13.5)."""
+    if rule.value_type == "none":
+        return ConversionValue(None, None)
+    if rule.value_type == "static":
+        return ConversionValue(_to_minor_units(rule.static_value, rule.currency), rule.currency)
+    currency = _conversion_currency(rule, event)
+    value = _to_minor_units(_major_amount(rule, event), currency)
+    return ConversionValue(value if value is None or value >= 0 else None, currency)
+
+
+def _major_amount(rule: ConversionRule, event: Event) -> Any:
+    if rule.value_path is not None:
+        return get_path(event.event_data, rule.value_path)
+    if event.revenue is None or event.currency is None:
+        return None
+    return str(to_major(event.revenue, event.currency))
+
+
+def _to_minor_units(amount: Any, currency: str | None) -> int | None:
+    """An amount in major units, as `/track` reads one."""
+    return parse_revenue({"value": amount}, currency or _PLACEHOLDER_CURRENCY)[0]
+
+
+def _conversion_currency(rule: ConversionRule, event: Event) -> str | None:
+    if rule.currency_path is None:
+        return event.currency or rule.currency
+    told = get_path(event.event_data, rule.currency_path)
+    code = told.strip().upper() if isinstance(told, str) else ""
+    return code if len(code) == _CURRENCY_LENGTH and code.isascii() and code.isalpha() else None

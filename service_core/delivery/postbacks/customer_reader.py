@@ -1,0 +1,185 @@
+"""Who converted: what the event tells, and what is known of its person besides.
+
+It is read when a conversion is sent, so that the outbox holds none of it, and only of events that rules send.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from service_core.access.models import Workspace
+from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.people.ports import PersonReader
+from service_core.analytics.people.traits import IDENTIFY_EVENT, merge_traits
+from service_core.analytics.scope import scope_for_workspace
+from service_core.delivery.postbacks.models import ClickId, Customer
+from service_core.delivery.postbacks.ports import ConversionSender
+from service_core.ingestion.consent import is_consent_denied
+from service_core.ingestion.event_ids import is_placeholder_id
+from service_core.ingestion.models import COLUMNS, Event
+from service_core.ingestion.validation import to_text
+from service_core.kernel.time_ranges import TimeRange
+
+_ALL_TIME_START: Final = datetime(2020, 1, 1, tzinfo=UTC)
+_COOKIE_FIELDS: Final = ("fbc", "fbp", "ttp")
+_CLICK_COLUMNS: Final = frozenset(column.name for column in COLUMNS)
+_FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "email": ("email",),
+    "phone": ("phone", "phone_number"),
+    "first_name": ("first_name", "firstName"),
+    "last_name": ("last_name", "lastName"),
+    "gender": ("gender",),
+    "birth_date": ("birth_date", "birthDate", "date_of_birth", "birthday"),
+    "city": ("city",),
+    "region": ("region", "state", "province"),
+    "postal_code": ("postal_code", "postalCode", "zip", "zip_code"),
+    "country": ("country", "country_code"),
+}
+"""Field of a customer -> what traits and addresses call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerReader:
+    """Reads the persons of conversions."""
+
+    people: PersonReader
+
+    async def load_customer(
+        self, workspace: Workspace, event: Event, user_agent: str | None, sender: ConversionSender
+    ) -> Customer:
+        """Who an event is about, with the click and the cookies the sender's platform knows them by.
+
+        Raises:
+            StoreUnavailable: persons cannot be read.
+        """
+        told = _customer_from_event(event, user_agent)
+        person = await self.people.find_person(workspace.id, event.strong_id or event.visitor_id)
+        clicked = [event]
+        if person is not None:
+            said = await self._earlier_events(
+                workspace, person, _ALL_TIME_START, event, Predicate("event_name", value=IDENTIFY_EVENT)
+            )
+            told = _fill_missing_fields(told, _customer_fields(_person_traits(said)))
+            told = await self._add_earlier_cookies(workspace, person, event, sender, told)
+            since = event.timestamp - sender.limits.click_window
+            clicked[:0] = await self._earlier_events(
+                workspace, person, since, event, _click_predicate(sender)
+            )
+        return replace(
+            told, click=_latest_click(clicked, event, sender), country=told.country or event.country
+        )
+
+    async def _add_earlier_cookies(
+        self, workspace: Workspace, person_id: str, event: Event, sender: ConversionSender, customer: Customer
+    ) -> Customer:
+        """The customer with cookies of an earlier visit, where the event has none, as one of a server."""
+        wanted = [name for name in _COOKIE_FIELDS if name in sender.limits.match_keys]
+        if not wanted or any(getattr(event, name) for name in wanted):
+            return customer
+        is_set = Predicate("|".join(wanted), FilterOperator.IS_SET)
+        seen = await self._earlier_events(
+            workspace, person_id, event.timestamp - sender.limits.click_window, event, is_set, limit=1
+        )
+        return replace(customer, **{name: getattr(one, name) for one in seen for name in wanted})
+
+    async def _earlier_events(
+        self,
+        workspace: Workspace,
+        person_id: str,
+        since: datetime,
+        event: Event,
+        condition: Predicate,
+        **limit: int,
+    ) -> list[Event]:
+        span = TimeRange(since, event.timestamp + datetime.resolution)
+        scan = replace(scope_for_workspace(workspace, span), filters=(condition,))
+        return await self.people.list_person_events(scan, person_id, **limit)
+
+
+def has_match_key(customer: Customer, sender: ConversionSender) -> bool:
+    """Whether a platform can find the person by what is known."""
+    told = {field.name for field in fields(customer) if getattr(customer, field.name) is not None}
+    clicks = {customer.click.type} if customer.click else set()
+    return not sender.limits.match_keys.isdisjoint(told | clicks)
+
+
+def _customer_from_event(event: Event, user_agent: str | None) -> Customer:
+    """What the event itself tells."""
+    told = Customer(
+        ip=event.ip,
+        user_agent=user_agent,
+        fbc=event.fbc,
+        fbp=event.fbp,
+        ttp=event.ttp,
+        os=event.os,
+        os_version=event.os_version,
+        user_id=_without_placeholder(event.user_id),
+        visitor_id=_without_placeholder(event.visitor_id),
+        anonymous_id=_without_placeholder(event.anonymous_id),
+    )
+    return _fill_missing_fields(told, _customer_fields(event.event_data))
+
+
+def _person_traits(events: Iterable[Event]) -> Mapping[str, Any]:
+    """What somebody said of themselves, and did not forbid to tell."""
+    return merge_traits(one.event_data for one in events if not is_consent_denied(one.event_data))
+
+
+def _without_placeholder(id_: str | None) -> str | None:
+    return None if id_ is None or is_placeholder_id(id_) else id_
+
+
+def _customer_fields(data: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that data of a person tells, flat, in its traits or in its address."""
+    return {
+        name: text
+        for name, spellings in _FIELD_NAMES.items()
+        for text in [next(_text_values(data, spellings), None)]
+        if text is not None
+    }
+
+
+def _text_values(data: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
+    nested = data.get("traits")
+    inner = nested if isinstance(nested, Mapping) else {}
+    for place in (data, inner, data.get("address"), inner.get("address")):
+        for spelling in names:
+            if isinstance(place, Mapping) and (text := to_text(place.get(spelling))):
+                yield text
+
+
+def _fill_missing_fields(customer: Customer, fields: Mapping[str, str]) -> Customer:
+    """The customer with what was said before, where the event says nothing."""
+    missing: dict[str, Any] = {name: text for name, text in fields.items() if getattr(customer, name) is None}
+    return replace(customer, **missing)
+
+
+def _click_predicate(sender: ConversionSender) -> Predicate:
+    if _CLICK_COLUMNS.issuperset(sender.limits.click_types):
+        return Predicate("|".join(sender.limits.click_types), FilterOperator.IS_SET)
+    return Predicate("click_id_type", FilterOperator.IN, sender.limits.click_types)
+
+
+def _latest_click(history: list[Event], event: Event, sender: ConversionSender) -> ClickId | None:
+    """The latest click of the conversion's session, else of the person; its instant is that of its first event."""
+    clicks = [(one, found) for one in history for found in [_click_id_of_event(one, sender)] if found]
+    if not clicks:
+        return None
+    own = [
+        found
+        for one, found in clicks
+        if (one.visitor_id, one.session_id) == (event.visitor_id, event.session_id)
+    ]
+    type_, value = (own or [found for _, found in clicks])[-1]
+    return ClickId(type_, value, min(one.timestamp for one, found in clicks if found == (type_, value)))
+
+
+def _click_id_of_event(event: Event, sender: ConversionSender) -> tuple[str, str] | None:
+    for type_ in sender.limits.click_types:
+        value = getattr(event, type_) if type_ in _CLICK_COLUMNS else None
+        if value is None and event.click_id_type == type_:
+            value = event.click_id
+        if value is not None:
+            return type_, value
+    return None

@@ -1,0 +1,233 @@
+"""Sending what waits: a queue at a time by one process, whatever becomes of the others (semantics 13.6)."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Final
+from uuid import UUID, uuid4
+
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.connections.models import Connection, ConnectionStatus
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.people.ports import PersonReader
+from service_core.analytics.ports import EventReader
+from service_core.changes.ports import Transactions
+from service_core.commerce.credentials.ports import CipherUnavailable, ConnectionSecrets
+from service_core.commerce.sync.connection_sync import redact_secrets
+from service_core.delivery.postbacks.account_sender import AccountSender, PreparedPostback
+from service_core.delivery.postbacks.circuit_breaker import AccountHealth
+from service_core.delivery.postbacks.customer_reader import CustomerReader
+from service_core.delivery.postbacks.models import Destination
+from service_core.delivery.postbacks.outbox import PostbackOutbox
+from service_core.delivery.postbacks.payloads import PayloadBuilder, expired_postbacks
+from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender
+from service_core.delivery.postbacks.postback import Postback, PostbackQueue, SkipReason, mark_skipped
+from service_core.kernel.clock import Clock
+
+QUEUE_LEASE: Final = timedelta(minutes=5)
+"""How long a queue is held without a sign of life; each call is one."""
+RETRY_DELAY: Final = timedelta(minutes=1)
+"""How soon a queue is looked at again that could not be sent."""
+MAX_POSTBACKS: Final = 250
+"""Conversions that are read, and sent by one call, at most."""
+MAX_BATCHES: Final = 20
+"""Such readings of one turn; then others have theirs."""
+
+_SENDABLE: Final = frozenset({ConnectionStatus.CONNECTED, ConnectionStatus.PENDING})
+_log: Final = logging.getLogger("touchpoint.postbacks")
+
+ShouldStop = Callable[[], bool]
+"""Asked before each call; the one that is under way ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryWorker:
+    """Sends what rules have put into the outbox.
+
+    Attributes:
+        senders: those that are installed, by platform.
+        calls: how many calls the throttle of a platform allows, where not as many as its sender says.
+        outbox: where conversions wait.
+        connections, secrets: what is connected, and with which credentials.
+        units: where rules are kept.
+        workspaces: whose conversions they are.
+        events, people: what is told of each, read when it is sent.
+        clock: the present.
+    """
+
+    senders: Mapping[str, ConversionSender]
+    call_limits: Mapping[str, int]
+    outbox: PostbackOutbox
+    connections: Connections
+    secrets: ConnectionSecrets
+    units: Transactions
+    workspaces: WorkspaceCache
+    events: EventReader
+    people: PersonReader
+    clock: Clock
+
+    async def due_queues(self) -> Sequence[PostbackQueue]:
+        """Queues that have something to send, the longest due first.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        return await self.outbox.list_due_queues(self.clock())
+
+    async def deliver_queue(
+        self, queue: PostbackQueue, should_stop: ShouldStop = lambda: False
+    ) -> int | None:
+        """Send what is due of a queue, for a while; how many were settled. None while another process does.
+
+        Raises:
+            StoreUnavailable: something cannot be read or kept here; what was not settled is sent again.
+        """
+        turn = _QueueLease(self, queue)
+        state = await turn.acquire()
+        if state is None:
+            return None
+        turn.health = state
+        try:
+            await turn.deliver(should_stop)
+        except BaseException:
+            turn.not_before = self.clock() + RETRY_DELAY
+            raise
+        finally:
+            await self.outbox.release_queue(queue, turn.holder, turn.health, turn.not_before)
+        return turn.finished
+
+    async def find_connection(self, queue: PostbackQueue) -> Connection | None:
+        """What is connected of the platform of a queue."""
+        known = await self.connections.list_connections(queue.workspace_id)
+        return next((one for one in known if one.provider == queue.platform), None)
+
+    def account_sender(
+        self, sender: ConversionSender, secrets: Mapping[str, str], health: AccountHealth
+    ) -> AccountSender:
+        """The line to an account."""
+        throttle = sender.limits.throttle
+        throttle = replace(throttle, calls=self.call_limits.get(sender.id, throttle.calls))
+        return AccountSender(sender, throttle, secrets, health, self.clock)
+
+
+@dataclass(slots=True)
+class _QueueLease:
+    """One process at one queue."""
+
+    worker: DeliveryWorker
+    queue: PostbackQueue
+    holder: UUID = field(default_factory=uuid4)
+    health: AccountHealth = field(default_factory=AccountHealth)
+    not_before: datetime | None = None
+    finished: int = 0
+
+    async def acquire(self) -> AccountHealth | None:
+        """Have the queue, or have it for longer; how its account stood when somebody left it."""
+        now = self.worker.clock()
+        return await self.worker.outbox.claim_queue(self.queue, self.holder, now, now + QUEUE_LEASE)
+
+    async def deliver(self, should_stop: ShouldStop) -> None:
+        """Send for a while, or say why nothing is sent."""
+        sender = self.worker.senders.get(self.queue.platform)
+        connection = await self.worker.find_connection(self.queue)
+        try:
+            secrets = await self.worker.secrets.secrets(self.queue.workspace_id, self.queue.platform)
+        except CipherUnavailable:
+            _log.error("the credentials of %s of workspace %s cannot be opened", *self.queue[1::-1])
+            secrets = {}
+        is_there = connection is not None and connection.status is not ConnectionStatus.DISCONNECTED
+        if sender is None or connection is None or secrets is None or not is_there:
+            await self._skip_all()
+        elif not secrets or (self.health.refused and connection.status not in _SENDABLE):
+            await self._postpone(sender)
+        else:
+            await self._send_batches(
+                self.worker.account_sender(sender, secrets, self.health), connection, should_stop
+            )
+
+    async def _skip_all(self) -> None:
+        """Nothing is connected: what waits is never sent."""
+        now = self.worker.clock()
+        while due := await self._due_postbacks(MAX_POSTBACKS):
+            await self._save_results([mark_skipped(one, SkipReason.NOT_CONNECTED, now) for one in due])
+
+    async def _postpone(self, sender: ConversionSender) -> None:
+        """Look again in a while; what has become too old meanwhile does not wait any longer."""
+        now = self.worker.clock()
+        self.not_before = now + RETRY_DELAY
+        await self._save_results(
+            list(expired_postbacks(sender, await self._due_postbacks(MAX_POSTBACKS), now))
+        )
+
+    async def _send_batches(
+        self, account: AccountSender, connection: Connection, should_stop: ShouldStop
+    ) -> None:
+        for _ in range(MAX_BATCHES):
+            due = await self._due_postbacks(min(MAX_POSTBACKS, account.sender.limits.batch_size))
+            if not due or not await self._send_due(account, connection, due, should_stop):
+                break
+        if account.auth_error is not None:
+            self.not_before = self.worker.clock() + RETRY_DELAY
+            await self._mark_connection_refused(
+                connection, redact_secrets(account.auth_error, account.secrets)
+            )
+
+    async def _send_due(
+        self, account: AccountSender, connection: Connection, due: Sequence[Postback], should_stop: ShouldStop
+    ) -> bool:
+        """Send what can be sent of what is due; False when there is nothing more to do in this turn."""
+        workspace = await self.worker.workspaces.find_by_id(self.queue.workspace_id)
+        if workspace is None:
+            return False
+        reading = PayloadBuilder(self.worker.units, self.worker.events, CustomerReader(self.worker.people))
+        prepared = await reading.build(workspace, account.sender, due, self.worker.clock())
+        await self._save_results(prepared.finished)
+        calls = list(_batches_by_destination(prepared.sendable, connection))
+        while calls:
+            if should_stop() or not account.allows_call() or await self.acquire() is None:
+                return False
+            destination, some = calls.pop()
+            try:
+                sent = await account.send_batch(destination, some)
+            except BatchRejected:
+                half = len(some) // 2
+                calls += [(destination, some[half:]), (destination, some[:half])]
+                sent = []
+            self.health = account.health
+            await self._save_results(sent)
+        return account.allows_call()
+
+    async def _due_postbacks(self, limit: int) -> Sequence[Postback]:
+        return await self.worker.outbox.list_due_postbacks(self.queue, self.worker.clock(), limit)
+
+    async def _save_results(self, postbacks: Sequence[Postback]) -> None:
+        if postbacks:
+            await self.worker.outbox.save_results(postbacks)
+            self.finished += len(postbacks)
+
+    async def _mark_connection_refused(self, connection: Connection, reason: str) -> None:
+        """Say of a connection that its credentials were refused, unless somebody changed it meanwhile."""
+        _log.warning("%s of workspace %s refuses conversions: %s", *self.queue[1::-1], reason)
+        if await self.worker.find_connection(self.queue) == connection:
+            broken = replace(connection, status=ConnectionStatus.ERROR, error=reason)
+            await self.worker.connections.save_connection(broken)
+
+
+def _batches_by_destination(
+    prepared: Iterable[PreparedPostback], connection: Connection
+) -> Iterator[tuple[Destination, list[PreparedPostback]]]:
+    """What goes to one place by one call; the last is sent first."""
+    names = {
+        (account.id, asset.id): asset.name for account in connection.accounts for asset in account.assets
+    }
+    for place, some in groupby(sorted(prepared, key=_destination_key), _destination_key):
+        account_id, asset_id, is_test, code = place
+        name = names.get((account_id, asset_id))
+        yield Destination(account_id, asset_id, name, is_test, code or None), list(some)
+
+
+def _destination_key(prepared: PreparedPostback) -> tuple[str, str, bool, str]:
+    one = prepared.postback
+    return one.account_id, one.asset_id, one.is_test, one.test_code or ""

@@ -1,0 +1,28 @@
+"""Single values of an event row, as rules name them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from service_core.ingestion.models import WIRE_COLUMNS, Event
+from service_core.kernel.money import to_major
+from service_core.kernel.timestamps import format_timestamp
+
+_COLUMNS: Final = frozenset(WIRE_COLUMNS) - {"event_data"}
+
+
+def get_path(data: Any, path: str) -> Any:
+    """The value at a dot path; None where there is nothing."""
+    for key in path.split("."):
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
+def event_property(event: Event, name: str) -> Any:
+    """A column as answers show it, or a value inside ``event_data``; an instant is text, money in major units."""
+    if name not in _COLUMNS:
+        return get_path(event.event_data, name)
+    value = getattr(event, name)
+    if name == "revenue" and value is not None and event.currency is not None:
+        return float(to_major(value, event.currency))
+    return format_timestamp(value) if isinstance(value, datetime) else value

@@ -1,0 +1,74 @@
+"""A sender made of what its platform is, on which terms it takes conversions, and a function that calls it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from service_core.commerce import platform_http
+from service_core.delivery.postbacks.models import Conversion, Destination, Rejected, SendOutcome
+from service_core.delivery.postbacks.ports import SendLimits
+from service_core.kernel.clock import Clock, system_clock
+from service_core.workspace.rules.postback_platforms import PostbackPlatform
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SendCall:
+    """A call to make; its repr shows neither credentials nor persons.
+
+    Attributes:
+        api: address of the API with its version.
+        destination: where all the conversions go.
+        secrets: credentials of the connection, by name.
+        clock: the present.
+    """
+
+    base_url: str
+    destination: Destination
+    conversions: Sequence[Conversion]
+    secrets: Mapping[str, str]
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSender:
+    """Implements `RelocatableSender`.
+
+    Attributes:
+        api: address of the API with its version.
+        call: makes one, and raises what `ConversionSender.send` may raise.
+        requires_test_code: whether a test is told by its code alone; without one it would count, and is not sent.
+        seconds: how long a call may take.
+    """
+
+    platform: PostbackPlatform
+    limits: SendLimits
+    base_url: str
+    send_batch: Callable[[SendCall], Awaitable[Sequence[SendOutcome]]]
+    requires_test_code: bool = False
+    timeout_seconds: float = 25.0
+    clock: Clock = system_clock
+
+    @property
+    def id(self) -> str:
+        """That of the platform."""
+        return self.platform.id
+
+    def at(self, address: str) -> "FunctionSender":
+        """The same, of another version or behind a proxy."""
+        return replace(self, base_url=address)
+
+    async def send(
+        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
+    ) -> Sequence[SendOutcome]:
+        """Call the platform, in time.
+
+        Raises:
+            PlatformUnavailable: it takes none now, or does not answer in time.
+            CredentialsRejected: the credentials are not good.
+            BatchRejected: it takes none, because of some.
+        """
+        if self.requires_test_code and destination.test and not destination.test_code:
+            return [Rejected("no_test_event_code")] * len(conversions)
+        async with platform_http.time_limit(self.timeout_seconds, self.platform.label):
+            return await self.send_batch(
+                SendCall(self.base_url, destination, conversions, secrets, self.clock)
+            )

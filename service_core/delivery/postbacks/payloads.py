@@ -1,0 +1,101 @@
+"""From what is due to what a sender gets: what has to be known for it is read here, and nowhere kept."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from service_core.access.models import Workspace
+from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.ports import EventPageQuery, EventReader
+from service_core.analytics.scope import scope_for_workspace
+from service_core.changes.ports import Transactions
+from service_core.delivery.postbacks.account_sender import PreparedPostback
+from service_core.delivery.postbacks.build_conversion import build_conversion
+from service_core.delivery.postbacks.customer_reader import CustomerReader, has_match_key
+from service_core.delivery.postbacks.ports import ConversionSender
+from service_core.delivery.postbacks.postback import (
+    Postback,
+    SkipReason,
+    mark_expired,
+    mark_skipped,
+    schedule_retry,
+)
+from service_core.ingestion.models import Event
+from service_core.kernel.time_ranges import TimeRange
+from service_core.workspace.rules.models import ConversionRule
+
+EVENT_NOT_FOUND: Final = "event_not_found"
+"""The code of an attempt whose event the store does not show: it comes late, or was erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedBatch:
+    """What can be sent, and what became of the others."""
+
+    sendable: list[PreparedPostback]
+    finished: list[Postback]
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadBuilder:
+    """Reads rules, events and persons of what is due."""
+
+    units: Transactions
+    events: EventReader
+    customers: CustomerReader
+
+    async def build(
+        self, workspace: Workspace, sender: ConversionSender, due: Sequence[Postback], now: datetime
+    ) -> PreparedBatch:
+        """Make conversions of what is due.
+
+        Raises:
+            StoreUnavailable: something cannot be read.
+        """
+        rules = await self._active_rule_ids(workspace.id, {one.rule_id for one in due})
+        found = PreparedBatch([], [])
+        live: list[Postback] = []
+        for one in due:
+            if one.rule_id not in rules:
+                found.finished.append(mark_skipped(one, SkipReason.RULE_INACTIVE, now))
+            elif one.event_at + sender.limits.age_limit < now:
+                found.finished.append(mark_expired(one, now))
+            else:
+                live.append(one)
+        events = await self._load_events(workspace, live) if live else {}
+        for one in live:
+            event = events.get((one.event_id, one.event_at))
+            if event is None:
+                found.finished.append(schedule_retry(one, EVENT_NOT_FOUND, now, sender.limits.age_limit))
+                continue
+            customer = await self.customers.load_customer(workspace, event, one.user_agent, sender)
+            if has_match_key(customer, sender):
+                found.sendable.append(PreparedPostback(one, build_conversion(one, event, customer)))
+            else:
+                found.finished.append(mark_skipped(one, SkipReason.NO_MATCH_KEY, now))
+        return found
+
+    async def _active_rule_ids(self, workspace_id: UUID, ids: set[UUID]) -> frozenset[UUID]:
+        async with self.units.read(workspace_id) as unit:
+            known = await unit.resources.get_many(ConversionRule, ids)
+        return frozenset(rule.id for rule in known.values() if rule.active)
+
+    async def _load_events(
+        self, workspace: Workspace, postbacks: Sequence[Postback]
+    ) -> Mapping[tuple[str, datetime], Event]:
+        """The events of postbacks, by id and time: an id may come again after the time it is unique for."""
+        times = [one.event_at for one in postbacks]
+        ids = tuple(sorted({one.event_id for one in postbacks}))
+        scan = replace(
+            scope_for_workspace(workspace, TimeRange(min(times), max(times) + datetime.resolution)),
+            filters=(Predicate("event_id", FilterOperator.IN, ids),),
+        )
+        page = await self.events.list_events(EventPageQuery(scan, 2 * len(ids), count_total=False))
+        return {(event.event_id, event.timestamp): event for event in page.events}
+
+
+def expired_postbacks(sender: ConversionSender, due: Sequence[Postback], now: datetime) -> Iterator[Postback]:
+    """What is too old by now, whatever else keeps it from being sent."""
+    return (mark_expired(one, now) for one in due if one.event_at + sender.limits.age_limit < now)

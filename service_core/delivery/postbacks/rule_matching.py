@@ -1,0 +1,93 @@
+"""When a rule fires, and what it then puts into the outbox (semantics 13.1). Pure: what it needs is given."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from service_core.analytics.connections.models import Connection, ConnectionStatus
+from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.parse_filters import parse_operand
+from service_core.delivery.postbacks.conversion_value import conversion_value
+from service_core.delivery.postbacks.event_properties import event_property
+from service_core.delivery.postbacks.ports import ConversionSender
+from service_core.delivery.postbacks.postback import Postback, SkipReason, mark_skipped
+from service_core.ingestion.consent import is_consent_denied
+from service_core.ingestion.models import Event
+from service_core.ingestion.pipeline import RuleCandidate
+from service_core.kernel.ids import new_id
+from service_core.workspace.rules.models import ConversionRule, RuleCondition
+from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT
+from service_core.workspace.rules.schemas import ANY_SOURCE
+
+_CODE: Final = "invalid_filter"
+
+
+def rule_matches(rule: ConversionRule, event: Event) -> bool:
+    """Whether an event is one the rule sends: system events by their exact name alone, as any other."""
+    return (
+        rule.active
+        and event.event_name == rule.trigger_event
+        and rule.trigger_event_source in {ANY_SOURCE, event.source}
+        and not event.is_bot
+        and not event.is_test
+        and all(_condition_matches(condition, event) for condition in rule.conditions)
+    )
+
+
+def build_postback(
+    rule: ConversionRule,
+    candidate: RuleCandidate,
+    sender: ConversionSender,
+    connections: Sequence[Connection],
+    now: datetime,
+) -> Postback:
+    """What a rule makes of an event that matches: something to send, or a reason not to."""
+    event = candidate.event
+    value, currency = conversion_value(rule, event)
+    postback = Postback(
+        id=new_id(),
+        workspace_id=rule.workspace_id,
+        rule_id=rule.id,
+        event_id=event.event_id,
+        event_at=event.timestamp,
+        platform=rule.platform,
+        account_id=rule.ad_account_id,
+        asset_id=rule.asset_id,
+        platform_event=_platform_event_name(rule),
+        platform_event_id=event.order_id or event.event_id,
+        created_at=now,
+        next_attempt_at=now,
+        is_custom=rule.platform_event == CUSTOM_EVENT,
+        is_test=rule.test_mode,
+        test_code=rule.test_event_code if rule.test_mode else None,
+        value=value if currency else None,
+        currency=None if value is None else currency,
+        user_agent=candidate.user_agent,
+    )
+    if is_consent_denied(event.event_data):
+        return mark_skipped(postback, SkipReason.CONSENT_DENIED, now)
+    if not is_connected(connections, rule.platform):
+        return mark_skipped(postback, SkipReason.NOT_CONNECTED, now)
+    if event.timestamp + sender.limits.age_limit < now:
+        return mark_skipped(postback, SkipReason.TOO_OLD, now)
+    if value is None and rule.platform_event in sender.limits.value_required:
+        return mark_skipped(postback, SkipReason.MISSING_VALUE, now)
+    if value is not None and currency is None:
+        return mark_skipped(postback, SkipReason.MISSING_CURRENCY, now)
+    return postback
+
+
+def is_connected(connections: Sequence[Connection], platform: str) -> bool:
+    """Whether a platform is connected; one in error is, and its queue waits for it."""
+    return any(
+        one.provider == platform and one.status is not ConnectionStatus.DISCONNECTED for one in connections
+    )
+
+
+def _platform_event_name(rule: ConversionRule) -> str:
+    return (rule.custom_event_name if rule.platform_event == CUSTOM_EVENT else None) or rule.platform_event
+
+
+def _condition_matches(condition: RuleCondition, event: Event) -> bool:
+    value = event_property(event, condition.property)
+    return value_matches(value, condition.op, parse_operand(condition.op, condition.value, _CODE, "value"))

@@ -1,0 +1,82 @@
+"""From events that are stored to the outbox: the rules of their workspace, asked for those they wait for alone."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from traceback import format_tb
+from typing import Final
+from uuid import UUID
+
+from service_core.analytics.connections.models import Connection
+from service_core.analytics.connections.ports import Connections
+from service_core.changes.ports import Transactions
+from service_core.delivery.postbacks.outbox import PostbackOutbox
+from service_core.delivery.postbacks.ports import ConversionSender
+from service_core.delivery.postbacks.postback import Postback
+from service_core.delivery.postbacks.rule_matching import build_postback, rule_matches
+from service_core.ingestion.pipeline import RuleCandidate
+from service_core.kernel.clock import Clock
+from service_core.workspace.rules.models import ConversionRule
+
+_log: Final = logging.getLogger("touchpoint.postbacks")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTrigger:
+    """Puts what rules send into the outbox.
+
+    Attributes:
+        senders: those that are installed, by platform; a rule of another platform sends nothing.
+        units: where rules are kept.
+        connections: what is connected.
+        outbox: where conversions wait.
+        clock: the present.
+    """
+
+    senders: Mapping[str, ConversionSender]
+    units: Transactions
+    connections: Connections
+    outbox: PostbackOutbox
+    clock: Clock
+
+    async def enqueue_postbacks(self, candidates: Iterable[RuleCandidate]) -> None:
+        """Match stored events that some rule of their workspace may wait for; twice is as good as once.
+
+        Raises:
+            StoreUnavailable: rules cannot be read or nothing can be kept; the same events come again.
+        """
+        by_workspace: dict[UUID, list[RuleCandidate]] = defaultdict(list)
+        for each in candidates:
+            by_workspace[each.event.workspace_id].append(each)
+        for workspace_id, found in by_workspace.items():
+            async with self.units.read(workspace_id) as unit:
+                rules = [
+                    one
+                    for one in await unit.resources.list_all(ConversionRule)
+                    if one.platform in self.senders
+                ]
+            postbacks = list(
+                self._build_postbacks(rules, found, await self.connections.list_connections(workspace_id))
+            )
+            if postbacks:
+                windows = {rule.id: timedelta(hours=rule.dedup_window_hours) for rule in rules}
+                await self.outbox.add_postbacks(postbacks, windows)
+
+    def _build_postbacks(
+        self,
+        rules: Sequence[ConversionRule],
+        candidates: Sequence[RuleCandidate],
+        connections: Sequence[Connection],
+    ) -> Iterator[Postback]:
+        """What becomes of events; one a rule cannot read holds up nothing."""
+        now = self.clock()
+        for triggered in candidates:
+            for rule in rules:
+                try:
+                    if rule_matches(rule, triggered.event):
+                        yield build_postback(rule, triggered, self.senders[rule.platform], connections, now)
+                except Exception as fault:  # noqa: BLE001 - all other events wait behind this one
+                    frames = "".join(format_tb(fault.__traceback__))  # its text may repeat the event
+                    _log.error("rule %s failed: %s\n%s", rule.id, type(fault).__name__, frames)

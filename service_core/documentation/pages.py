@@ -1,0 +1,131 @@
+"""Pages of the documentation and the sections they are made of, as plain Markdown."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+BUNDLED_DOCS: Final = Path(__file__).parent / "shelf"
+"""Where an installation keeps the pages."""
+
+SOURCE_DOCS: Final = Path(__file__).parents[2] / "docs"
+"""Where they stand in a checkout."""
+
+INDEX: Final = "index"
+_EXCLUDED_FOLDERS: Final = ("changelog.d",)
+"""Folders that hold no pages."""
+
+_HEADING: Final = re.compile(r"(#{1,3}) +(.+?)(?: +#+)?")
+_FENCE: Final = re.compile(r" {0,3}(```|~~~)")
+_PROSE: Final = re.compile(r"[\w`*\[]")
+_COMMENT: Final = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with what stands below it, up to the next one.
+
+    Attributes:
+        anchor: the id of the heading in the page.
+        text: Markdown, without the heading.
+    """
+
+    title: str
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page.
+
+    Attributes:
+        path: below the address of the documentation, without a suffix: ``consumers/keys``.
+        text: Markdown.
+    """
+
+    path: str
+    text: str
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        return self.sections[0].title if self.sections else self.path
+
+    @property
+    def folder(self) -> str:
+        """The part of the documentation it belongs to; empty for the pages above all."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def summary(self) -> str:
+        """Its first sentence; nothing where it begins with a table, a list or code."""
+        opening = self.sections[0].text.split("\n\n", 1)[0] if self.sections else ""
+        if not opening or not _PROSE.match(opening):
+            return ""
+        return re.split(r"(?<=[.:]) (?=[A-Z])", strip_markdown(opening), maxsplit=1)[0].rstrip(":")
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """Its sections in order, those of the third level included."""
+        parts = list(_split_sections(self.text))
+        anchors = heading_anchors(title for title, _ in parts)
+        return tuple(
+            Section(strip_markdown(title), anchor, text)
+            for (title, text), anchor in zip(parts, anchors, strict=True)
+        )
+
+
+def load_pages(folder: Path | None = None) -> tuple[Page, ...]:
+    """Every page, the index first, then by path.
+
+    Args:
+        folder: where they are; None for those of this installation.
+    """
+    root = folder or (BUNDLED_DOCS if BUNDLED_DOCS.is_dir() else SOURCE_DOCS)
+    files = (file for file in root.rglob("*.md") if file.relative_to(root).parts[0] not in _EXCLUDED_FOLDERS)
+    pages = (
+        Page(file.relative_to(root).with_suffix("").as_posix(), _COMMENT.sub("", file.read_text("utf-8")))
+        for file in files
+    )
+    return tuple(sorted(pages, key=lambda page: (page.path != INDEX, page.path)))
+
+
+def heading_anchors(titles: Iterable[str]) -> list[str]:
+    """Ids of the headings of one page, as they are usual for Markdown: words joined by hyphens."""
+    seen: dict[str, int] = {}
+    anchors = []
+    for title in titles:
+        words = re.sub(r"[^\w\- ]", "", strip_markdown(title).lower()).strip().replace(" ", "-")
+        before = seen.get(words, 0)
+        seen[words] = before + 1
+        anchors.append(f"{words}-{before}" if before else words)
+    return anchors
+
+
+def strip_markdown(text: str) -> str:
+    """Markdown as a line of plain text."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"(?m)^\|[-|: ]+\|$|^ {0,3}(?:```|~~~).*$", "", text)
+    text = re.sub(r"(?m)^(?:[>\-*]|\d+\.|#{1,6}) +", "", text)
+    text = re.sub(r"`|\*\*", "", re.sub(r"(?<!\\)\|", " ", text))
+    return " ".join(text.split())
+
+
+def _split_sections(text: str) -> Iterator[tuple[str, str]]:
+    """Headings with what follows them; signs of headings in code are none."""
+    title, lines = "", list[str]()
+    fenced = False
+    for line in text.splitlines():
+        fenced ^= bool(_FENCE.match(line))
+        heading = None if fenced else _HEADING.fullmatch(line)
+        if heading is None:
+            lines.append(line)
+            continue
+        if title:
+            yield title, "\n".join(lines).strip()
+        title, lines = heading[2], []
+    if title:
+        yield title, "\n".join(lines).strip()

@@ -1,0 +1,77 @@
+"""Finding sections: full text with stems, headings before bodies."""
+
+import re
+import sqlite3
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from service_core.documentation.pages import Page, Section, strip_markdown
+
+_MAX_WORDS: Final = 24
+_SEARCH_SQL: Final = """
+    SELECT rowid, snippet(sections, 2, '', '', '…', 30), bm25(sections, 4.0, 10.0, 1.0) AS cost
+    FROM sections WHERE sections MATCH ? ORDER BY cost, rowid LIMIT ?
+"""
+"""A word counts four times in the title of the page, and ten times in the heading of the section."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_STOP_WORDS: Final = frozenset(
+    ["a", "an", "and", "are", "can", "do", "does", "for", "from", "get", "how", "i", "in", "is", "it", "my", "of", "on", "or", "that", "the", "this", "to", "what", "when", "where", "which", "why", "with"]
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SectionMatch:
+    """A section that answers a search; a higher score is a better one."""
+
+    page: Page
+    section: Section
+    excerpt: str
+    score: float
+
+
+class SearchIndex:
+    """The sections of pages in a full-text index of SQLite's, in memory.
+
+    Args:
+        pages: what to look through.
+    """
+
+    def __init__(self, pages: Iterable[Page]) -> None:
+        self._sections = [(page, section) for page in pages for section in page.sections if section.text]
+        self._index = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        weakref.finalize(self, self._index.close)
+        self._index.execute(
+            "CREATE VIRTUAL TABLE sections USING fts5(page, heading, body, tokenize = 'porter unicode61')"
+        )
+        self._index.executemany(
+            "INSERT INTO sections (rowid, page, heading, body) VALUES (?, ?, ?, ?)",
+            (
+                (place, page.title, section.title, strip_markdown(section.text))
+                for place, (page, section) in enumerate(self._sections)
+            ),
+        )
+
+    def search(self, text: str, limit: int) -> list[SectionMatch]:
+        """The best sections that hold all words of a text; where none does, those that hold some."""
+        words = _query_words(text)
+        return self._run_query(" ".join(words), limit) or self._run_query(" OR ".join(words), limit)
+
+    def _run_query(self, expression: str, limit: int) -> list[SectionMatch]:
+        if not expression:
+            return []
+        rows = self._index.execute(_SEARCH_SQL, (expression, limit))
+        return [self._build_match(place, excerpt, -cost) for place, excerpt, cost in rows]
+
+    def _build_match(self, place: int, excerpt: str, score: float) -> SectionMatch:
+        page, section = self._sections[place]
+        return SectionMatch(page, section, excerpt, round(score, 4))
+
+
+def _query_words(text: str) -> list[str]:
+    """The words to look for, quoted; common ones only where there are no others."""
+    words = _WORD.findall(text.lower())[:_MAX_WORDS]
+    telling = [word for word in words if word not in _STOP_WORDS]
+    return [f'"{word}"' for word in telling or words]

@@ -1,0 +1,148 @@
+"""A web server's access log as page views (combined log format).
+
+One line becomes the body ``/track`` would have received and the facts of its arrival, or a reason
+why it is no page view. Crawlers are kept: the verdict on them is made by enrichment.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from enum import StrEnum
+from typing import Any, Final
+
+from service_core.ingestion.campaign import URL_CAMPAIGN_PARAMETERS
+from service_core.ingestion.lru_cache import LruCache
+from service_core.ingestion.page_urls import parse_query_string, split_url
+
+BROWSER_USER_AGENT: Final = "Mozilla/5.0 (access log)"
+"""Header of every arrival: who reads pages is a browser; who it says it is stands in the context."""
+
+_QUOTED: Final = r'"((?:[^"\\]|\\.)*)"'
+_LINE: Final = re.compile(
+    rf"(\S+) \S+ .*?\[([^\]]{{20,30}})\] {_QUOTED} (\d{{3}}) \S+(?: {_QUOTED} {_QUOTED})?"
+)
+_TIME: Final = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_PAGE_SUFFIXES: Final = frozenset({"html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi", "md"})
+_SUFFIX: Final = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,5})$")
+_FEED: Final = re.compile(r"/(?:rss|atom|feeds?|sitemap[^/]*|[^/]+\.(?:rss|atom|rdf|xml))/?$", re.IGNORECASE)
+_MIN_ERROR_STATUS: Final = 400
+_MAX_REMEMBERED_LINES: Final = 10_000
+
+
+class LineSkipReason(StrEnum):
+    """Why a line is no page view.
+
+    A request for a page counts also when a redirect answered it: the answer may be in another log.
+    """
+
+    MALFORMED = "malformed"
+    METHOD = "method"
+    ERROR = "error"
+    FEED = "feed"
+    ASSET = "asset"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedPageView:
+    """A page view of a log.
+
+    Attributes:
+        body: the JSON object of the event.
+        event_id: the same for the same line, so that reading a log twice adds nothing.
+        user_agent, address: header and connection of the arrival.
+    """
+
+    body: Mapping[str, Any]
+    event_id: str
+    user_agent: str
+    client_ip: str
+
+
+class AccessLogParser:
+    """Reads the lines of one log, in order.
+
+    Args:
+        site: scheme and host of the site, e.g. ``https://example.com``; logs do not name it.
+    """
+
+    def __init__(self, site: str) -> None:
+        self._site = site.rstrip("/")
+        self._line_counts: LruCache[str, int] = LruCache(_MAX_REMEMBERED_LINES)
+
+    def parse_line(self, line: str) -> LoggedPageView | LineSkipReason:
+        """The page view of a line, or why it is none."""
+        found = _LINE.match(line)
+        timestamp = _parse_timestamp(found[2]) if found else None
+        if found is None or timestamp is None:
+            return LineSkipReason.MALFORMED
+        address, _, request, status, referrer, agent = found.groups()
+        method, _, target = request.partition(" ")
+        target = target.rpartition(" HTTP/")[0] or target
+        if skipped := _line_skip_reason(method, target, int(status)):
+            return skipped
+        event_id = self._line_event_id(line.strip())
+        agent = agent if agent and agent != "-" else None
+        body = {
+            "event": "pageview",
+            "event_id": event_id,
+            "anonymous_id": "log_" + _sha256_hex(f"{address}|{agent}")[:16],
+            "timestamp": timestamp.isoformat(),
+            "properties": self._page_properties(target, referrer),
+            "context": {"library": "access_log", "version": "1"} | ({"userAgent": agent} if agent else {}),
+        }
+        return LoggedPageView(body, event_id, BROWSER_USER_AGENT, address)
+
+    def _page_properties(self, target: str, referrer: str | None) -> dict[str, str]:
+        url = target if "://" in target else self._site + target
+        properties = {
+            name: value
+            for name, value in parse_query_string(split_url(url).query).items()
+            if name in URL_CAMPAIGN_PARAMETERS
+        }
+        properties["url"] = url
+        if referrer and referrer != "-":
+            properties["referrer"] = referrer
+        return properties
+
+    def _line_event_id(self, line: str) -> str:
+        """Digest of the line; lines that are alike are counted, as they are different requests."""
+        digest = _sha256_hex(line)[:32]
+        before = self._line_counts.get(digest) or 0
+        self._line_counts.put(digest, before + 1)
+        return f"log_{digest}_{before + 1}" if before else f"log_{digest}"
+
+
+def _line_skip_reason(method: str, target: str, status: int) -> LineSkipReason | None:
+    if not target:
+        return LineSkipReason.MALFORMED
+    path = split_url(target).path
+    suffix = _SUFFIX.search(path)
+    reasons = {
+        LineSkipReason.METHOD: method != "GET",
+        LineSkipReason.ERROR: status >= _MIN_ERROR_STATUS,
+        LineSkipReason.FEED: _FEED.search(path) is not None,
+        LineSkipReason.ASSET: suffix is not None and suffix[1].lower() not in _PAGE_SUFFIXES,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def _parse_timestamp(text: str) -> datetime | None:
+    found = _TIME.fullmatch(text)
+    if found is None or found[2] not in _MONTHS:
+        return None
+    day, year, hour, minute, second = (int(found[i]) for i in (1, 3, 4, 5, 6))
+    offset = timedelta(hours=int(found[8]), minutes=int(found[9]))
+    try:
+        zone = timezone(-offset if found[7] == "-" else offset)
+        return datetime(year, _MONTHS.index(found[2]) + 1, day, hour, minute, second, tzinfo=zone).astimezone(
+            UTC
+        )
+    except (ValueError, OverflowError):
+        return None
+
+
+def _sha256_hex(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()

@@ -1,0 +1,59 @@
+"""Money of an event: ``value``, ``revenue`` or ``amount`` in major units (contract 10.2), and its parts."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from service_core.kernel.money import to_minor
+
+AMOUNT_FIELDS: Final = ("value", "revenue", "amount")
+
+CHARGE_COMPONENTS: Final = ("discount", "tax", "shipping", "fee")
+"""Properties of a provider's charge that are parts of its money, in its currency, never below zero (semantics 10.2).
+
+``revenue`` beside them is after the discount, without tax and shipping, and before the fee.
+"""
+
+MAX_MINOR_UNITS: Final = 2**53
+"""A larger amount is no amount of money; sums of stored ones stay far inside 128 bits."""
+
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
+_CURRENCY: Final = re.compile(r"[A-Za-z]{3}")
+_MAX_DIGITS: Final = 64
+
+
+def parse_revenue(properties: Mapping[str, Any], default_currency: str) -> tuple[int | None, str | None]:
+    """Amount in minor units and its currency.
+
+    Args:
+        own_currency: the workspace's, for amounts sent without one.
+
+    Returns:
+        The first field that holds a finite number or a numeric text, negative for a refund, and the
+        currency sent, else ``own_currency``. Without an amount only a currency that was sent.
+    """
+    sent = properties.get("currency")
+    sent = sent.strip() if isinstance(sent, str) else ""
+    named = sent.upper() if _CURRENCY.fullmatch(sent) else None
+    for field in AMOUNT_FIELDS:
+        if field in properties and (amount := _parse_decimal(properties[field])) is not None:
+            currency = named or default_currency
+            minor = to_minor(amount, currency)
+            if abs(minor) <= MAX_MINOR_UNITS:
+                return minor, currency
+    return None, named
+
+
+def charge_components(properties: Mapping[str, Any], currency: str) -> dict[str, int]:
+    """Those of `CHARGE_COMPONENTS` that are told, in minor units of the currency of the charge; none below zero."""
+    told = {name: _parse_decimal(properties[name]) for name in CHARGE_COMPONENTS if name in properties}
+    minor = {name: to_minor(amount, currency) for name, amount in told.items() if amount is not None}
+    return {name: amount for name, amount in minor.items() if 0 <= amount <= MAX_MINOR_UNITS}
+
+
+def _parse_decimal(value: object) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = value.strip() if isinstance(value, str) else repr(value)
+    return Decimal(text) if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text) else None

@@ -1,0 +1,200 @@
+"""`POST /batch` without its transport: many events of one page, sent without a secret (contract 11.2).
+
+The workspace is named by its public id, which stands in every page; what pages may use it is the rule of
+`origins`. The ledger counts each event apart, under the workspace's own id in the place of a key's.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from service_core.access.models import Workspace
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.ingestion import cors
+from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
+from service_core.ingestion.ports import EnqueueFailed, EnqueueResult, IngestQueue
+from service_core.ingestion.sanitize_json import sanitize
+from service_core.ingestion.track import INVALID_KEY, IngestResponse, TrackHeaders, enqueue_failed_response
+from service_core.ingestion.validation import REJECTION_MESSAGES, read_event_id, to_text, validate_event
+from service_core.kernel.clock import Clock
+from service_core.kernel.ids import new_id
+
+MAX_EVENTS: Final = 500
+
+ORIGIN_NOT_ALLOWED: Final = IngestResponse(403, {"error": "Origin not allowed"})
+_EVENTS_REQUIRED: Final = IngestResponse(400, {"error": "An events array is required"})
+_TOO_MANY_EVENTS: Final = IngestResponse(
+    413, {"error": f"Too many events. Maximum is {MAX_EVENTS} per batch."}
+)
+_RATE_LIMITED: Final = IngestResponse(
+    429, {"error": "Rate limit exceeded. Maximum 1000 events per second."}, {"retry-after": "1"}
+)
+
+Encode = Callable[[object], bytes]
+"""Value -> JSON bytes; raises TypeError for what is nested too deeply."""
+
+ConsumeBatchRateLimit = Callable[[UUID, datetime, int], bool]
+"""Counts so many events of a workspace; False when the second has no room for them."""
+
+
+class BatchRequest(NamedTuple):
+    """A batch as it came.
+
+    Attributes:
+        document: the decoded body.
+        sent: what the headers say.
+        origin: of the page.
+        address: of the client.
+    """
+
+    document: Mapping[str, Any]
+    headers: TrackHeaders
+    origin: str | None
+    client_ip: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEndpoint:
+    """Takes the batches of browsers.
+
+    Attributes:
+        spend: counts events by workspace.
+        encode: writes an event of a body as a body of its own.
+        tell: hears of events the queue did not take.
+    """
+
+    workspaces: WorkspaceCache
+    queue: IngestQueue
+    consume_rate_limit: ConsumeBatchRateLimit
+    clock: Clock
+    encode: Encode
+    on_failure: Callable[[EnqueueFailed], None]
+
+    async def handle(self, request: BatchRequest) -> IngestResponse:
+        """Offer the events of a batch to the queue, all in one step, and say what became of each."""
+        workspace = await find_public_workspace(self.workspaces, request.document)
+        if workspace is None:
+            return INVALID_KEY.response
+        if not cors.is_origin_allowed(request.origin, workspace):
+            return ORIGIN_NOT_ALLOWED
+        now = self.clock()
+        books = _Rejections(self.queue, workspace.id, now)
+        events = request.document.get("events")
+        if not isinstance(events, list):
+            await books.reject(RejectionReason.INVALID_JSON, 1)
+            return _EVENTS_REQUIRED
+        if len(events) > MAX_EVENTS:
+            await books.reject(RejectionReason.TOO_LARGE, len(events))
+            return _TOO_MANY_EVENTS
+        if events and not self.consume_rate_limit(workspace.id, now, len(events)):
+            await books.reject(RejectionReason.RATE_LIMITED, len(events))
+            return _RATE_LIMITED
+        return await self._enqueue_events(events, request, books)
+
+    async def _enqueue_events(
+        self, events: list[Any], request: BatchRequest, rejections: "_Rejections"
+    ) -> IngestResponse:
+        arrivals: list[ReceivedEvent] = []
+        places: list[int] = []
+        for place, event in enumerate(events):
+            found = validate_event(event)
+            if isinstance(found, RejectionReason):
+                rejections.add(place, event, found)
+            else:
+                places.append(place)
+                arrivals.append(self._received_event(event, found.event_id, request, rejections))
+        outcomes = await self._enqueue(arrivals)
+        failures = [each for each in outcomes if isinstance(each, EnqueueFailed)]
+        for place, outcome in zip(places, outcomes, strict=True):
+            if isinstance(outcome, EnqueueFailed):
+                self.on_failure(outcome)
+                rejections.add(place, events[place], RejectionReason.ENQUEUE_FAILED)
+        await rejections.count_in_ledger()
+        if failures and len(failures) == len(arrivals):
+            return enqueue_failed_response(failures[0].detail).response
+        counts = outcomes.count(EnqueueResult.QUEUED), outcomes.count(EnqueueResult.DUPLICATE)
+        return _batch_response(len(events), *counts, rejections.errors)
+
+    async def _enqueue(self, arrivals: list[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
+        if not arrivals:
+            return []
+        try:
+            return await self.queue.offer_all(arrivals)
+        except EnqueueFailed as failure:
+            return [failure] * len(arrivals)
+
+    def _received_event(
+        self, event: object, event_id: str | None, request: BatchRequest, rejections: "_Rejections"
+    ) -> ReceivedEvent:
+        return ReceivedEvent(  # by place: by name it takes three times as long
+            rejections.workspace_id,
+            rejections.workspace_id,
+            IngestEndpoint.BATCH,
+            event_id or str(new_id()),
+            event_id is not None,
+            rejections.at,
+            self._encode_event(event),
+            request.headers.user_agent,
+            request.client_ip,
+            request.headers.stored_headers,
+        )
+
+    def _encode_event(self, event: object) -> bytes:
+        """The event as a body of its own; what is nested without end is cut off, as it would be later anyway."""
+        try:
+            return self.encode(event)
+        except TypeError:
+            return self.encode(sanitize(event))
+
+
+def _batch_response(
+    received: int, accepted: int, duplicates: int, errors: list[dict[str, Any]]
+) -> IngestResponse:
+    body = {
+        "success": True,
+        "received": received,
+        "accepted": accepted,
+        "duplicates": duplicates,
+        "rejected": sorted(errors, key=lambda each: each["index"]),
+    }
+    return IngestResponse(200, body)
+
+
+async def find_public_workspace(workspaces: WorkspaceCache, document: Mapping[str, Any]) -> Workspace | None:
+    """The active workspace a body of a browser names; None when it names none.
+
+    While the directory is away, what it said last is believed: a page that is left asks no second time.
+    """
+    named = to_text(document.get("workspace_id")) or to_text(document.get("workspaceId"))
+    workspace = await workspaces.find_by_public_id(named, allow_stale=True) if named else None
+    return workspace if workspace is not None and workspace.active else None
+
+
+@dataclass(slots=True)
+class _Rejections:
+    """What is not taken of one batch: for its answer, and for the ledger."""
+
+    queue: IngestQueue
+    workspace_id: UUID
+    at: datetime
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    reasons: dict[RejectionReason, int] = field(default_factory=dict)
+
+    def add(self, index: int, event: object, reason: RejectionReason) -> None:
+        """Note an event that is not taken."""
+        own = read_event_id(event) if isinstance(event, dict) else None
+        self.errors.append({"index": index, "event_id": own, "error": REJECTION_MESSAGES[reason]})
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+    async def count_in_ledger(self) -> None:
+        """Let the ledger know of all of them."""
+        for reason, events in self.reasons.items():
+            await self.reject(reason, events)
+
+    async def reject(self, reason: RejectionReason, events: int) -> None:
+        """Let the ledger know of events."""
+        await self.queue.count_rejected(
+            self.workspace_id, self.workspace_id, IngestEndpoint.BATCH, reason, self.at, events=events
+        )

@@ -1,0 +1,49 @@
+"""The verdict on an event: a bot or not, and why (semantics 4). Bots are stored, never refused."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from service_core.ingestion.ports import Device
+
+KNOWN_AGENT: Final = "known_agent"
+HEADLESS: Final = "headless"
+PREFETCH: Final = "prefetch"
+REFERRER_SPAM: Final = "referrer_spam"
+RATE: Final = "rate"
+
+_INFORMATIONAL_REASONS: Final = frozenset({RATE, "datacenter_ip"})
+
+_PURPOSE_HEADERS: Final = ("sec-purpose", "purpose", "x-purpose", "x-moz")
+_PREFETCH_PURPOSES: Final = ("prefetch", "prerender", "preview")
+
+
+def classify_bot(
+    device: Device | None,
+    headers: Mapping[str, str],
+    *,
+    spam_referrer: bool = False,
+    high_rate: bool = False,
+    self_declared: bool = False,
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether an event is a bot's, and the sorted reasons.
+
+    Args:
+        agent: what the judged user agent says; None when none may be judged.
+        headers: request headers in lower case; empty when they are not a browser's.
+        spam: whether the referrer is known for forgery.
+        busy: whether the visitor sends more events a minute than a person could; noted only.
+        declared: whether the sender said so itself (``properties.bot``).
+    """
+    found = {
+        KNOWN_AGENT: device is not None and device.crawler,
+        HEADLESS: device is not None and device.headless,
+        PREFETCH: any(_is_prefetch(headers.get(name, "")) for name in _PURPOSE_HEADERS),
+        REFERRER_SPAM: spam_referrer,
+        RATE: high_rate,
+    }
+    reasons = tuple(sorted(reason for reason, holds in found.items() if holds))
+    return self_declared or any(reason not in _INFORMATIONAL_REASONS for reason in reasons), reasons
+
+
+def _is_prefetch(value: str) -> bool:
+    return bool(value) and any(word in value.lower() for word in _PREFETCH_PURPOSES)

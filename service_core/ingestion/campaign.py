@@ -1,0 +1,139 @@
+"""Campaign values of an event: UTM tags, click ids and the link tag (contract 10.2, semantics 7.1)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import unquote_plus
+
+from service_core.ingestion.page_urls import MAX_URL_LENGTH, parse_query_string
+from service_core.ingestion.validation import to_text
+
+UTM_FIELDS: Final = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id")
+
+CLICK_IDS: Final = (
+    "fbclid", "gclid", "gbraid", "wbraid", "ttclid", "oppref", "msclkid", "twclid", "li_fat_id",
+    "sclid", "dclid", "epik", "rdt_cid", "obclid", "irclid", "irclickid", "ko_click_id",
+)  # fmt: skip
+"""Types of click ids in order of precedence."""
+
+_CLICK_ID_ALIASES: Final = MappingProxyType({"ScCid": "sclid", "sccid": "sclid"})
+_CLICK_ID_NAMES: Final = MappingProxyType({name: name for name in CLICK_IDS} | dict(_CLICK_ID_ALIASES))
+
+COOKIE_IDS: Final = ("fbp", "fbc", "ttp")
+
+CONSENT_REQUIRED_FIELDS: Final = frozenset(
+    {*_CLICK_ID_NAMES, *COOKIE_IDS, "clickId", "clickIdType", "tp_click_id", "tp_click_id_type"}
+)
+"""Properties and query parameters that identify a click or a browser: none is kept without consent."""
+
+URL_CAMPAIGN_PARAMETERS: Final = frozenset({*UTM_FIELDS, *_CLICK_ID_NAMES, "lyr"})
+"""Properties that page addresses carry as query parameters of the same name."""
+
+NOT_SET: Final = "(not set)"
+"""What answers call a value that is absent; whoever sends it says no more than that (contract 2.8)."""
+
+_UTM_NAMES: Final = frozenset(UTM_FIELDS)
+_MAX_VALUE_LENGTH: Final = 1024
+
+
+@dataclass(slots=True)
+class Campaign:
+    """What an event says about the campaign that brought it.
+
+    Attributes:
+        utm: the UTM values present, by name.
+        clicks: the click ids present, by type, in order of precedence.
+        lyr: tag of a tracking link.
+        lent: whether the UTM values are those of the tracking link and were not sent.
+    """
+
+    utm: dict[str, str] = field(default_factory=dict)
+    click_ids: dict[str, str] = field(default_factory=dict)
+    lyr: str | None = None
+    utm_from_link: bool = False
+
+    @property
+    def first_click_id(self) -> tuple[str | None, str | None]:
+        """The first click id by precedence and its type; two None without any."""
+        for kind, value in self.click_ids.items():
+            return value, kind
+        return None, None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the event carries no campaign value, click id or link tag."""
+        return not (self.utm or self.click_ids or self.lyr)
+
+    def fill_utm_from_link(self, utm_by_tag: Mapping[str, Mapping[str, str]]) -> None:
+        """Take the UTM values of its tracking link for sent where it has none (semantics 7.1).
+
+        Args:
+            links: UTM values by link tag.
+        """
+        if utm_by_tag and self.lyr and not self.utm and (utm := utm_by_tag.get(self.lyr)):
+            self.utm, self.utm_from_link = dict(utm), True
+
+    def values(self) -> Iterator[str]:
+        """Every value that was sent."""
+        if not self.utm_from_link:
+            yield from self.utm.values()
+        yield from self.click_ids.values()
+        if self.lyr:
+            yield self.lyr
+
+
+def parse_campaign(properties: Mapping[str, Any]) -> Campaign:
+    """Read the campaign values of an event's properties; the install referrer fills what is absent."""
+    found = Campaign()
+    clicks: dict[str, str] = {}
+    _collect_campaign_values(properties, found, clicks, "clickId", "clickIdType")
+    installed = properties.get("install_referrer_url")
+    if isinstance(installed, str):
+        for level in _install_referrer_parameters(installed[:MAX_URL_LENGTH]):
+            _collect_campaign_values(level, found, clicks, "tp_click_id", "tp_click_id_type")
+    if clicks:
+        found.click_ids = {kind: clicks[kind] for kind in CLICK_IDS if kind in clicks}
+    return found
+
+
+def link_tag_without_utm(properties: Mapping[str, Any]) -> str | None:
+    """The link tag of an event without UTM values of its own: its link's count as sent (semantics 7.1)."""
+    if "lyr" not in properties and "install_referrer_url" not in properties:
+        return None
+    found = parse_campaign(properties)
+    return None if found.utm else found.lyr
+
+
+def _collect_campaign_values(
+    source: Mapping[str, Any], campaign: Campaign, click_ids: dict[str, str], id_name: str, type_name: str
+) -> None:
+    for name, sent in source.items():
+        if name not in URL_CAMPAIGN_PARAMETERS or (value := campaign_text(sent)) is None:
+            continue
+        if name in _UTM_NAMES:
+            campaign.utm.setdefault(name, value)
+        elif name == "lyr":
+            campaign.lyr = campaign.lyr or value
+        else:
+            click_ids.setdefault(_CLICK_ID_NAMES[name], value)
+    kind = source.get(type_name)
+    if isinstance(kind, str) and kind in _CLICK_ID_NAMES and (value := campaign_text(source.get(id_name))):
+        click_ids.setdefault(_CLICK_ID_NAMES[kind], value)
+
+
+def _install_referrer_parameters(url: str) -> Iterator[dict[str, str]]:
+    """The parameters of an install referrer, then those inside its ``referrer`` parameter."""
+    query = url.partition("?")[2] or url
+    if "=" not in query:
+        query = unquote_plus(query)
+    outer = parse_query_string(query)
+    yield outer
+    if inner := outer.get("referrer"):
+        yield parse_query_string(inner)
+
+
+def campaign_text(value: object) -> str | None:
+    """A campaign value: text or a number, trimmed and cut; None when empty, unknown or of another type."""
+    found = to_text(value)
+    return found[:_MAX_VALUE_LENGTH] if found and found != NOT_SET else None

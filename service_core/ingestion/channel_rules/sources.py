@@ -1,0 +1,111 @@
+"""Where visits come from: source lists, aliases, click-id sources (semantics 7.1, 7.3).
+
+An entry without a dot stands for every host whose registrable name it is, one with a dot for that
+host and its subdomains.
+"""
+
+from types import MappingProxyType
+from typing import Final
+
+SEARCH: Final = "search"
+SOCIAL: Final = "social"
+VIDEO: Final = "video"
+SHOPPING: Final = "shopping"
+ASSISTANTS: Final = "assistants"
+
+SOURCES_BY_CATEGORY: Final = MappingProxyType(
+    {
+        SEARCH: (
+            "google", "bing", "yahoo", "duckduckgo", "baidu", "yandex", "ecosia", "qwant", "naver",
+            "startpage", "search.brave.com",
+        ),
+        SOCIAL: (
+            "facebook", "instagram", "threads", "twitter", "linkedin", "tiktok", "reddit", "pinterest",
+            "snapchat", "quora", "vk", "tumblr", "mastodon", "bsky.app", "whatsapp", "telegram",
+        ),
+        VIDEO: ("youtube", "vimeo", "twitch", "dailymotion", "wistia"),
+        SHOPPING: (
+            "amazon", "ebay", "etsy", "walmart", "aliexpress", "shopping.google.com", "shop.app", "idealo",
+        ),
+        ASSISTANTS: (
+            "chatgpt.com", "chat.openai.com", "openai", "perplexity.ai", "gemini.google.com", "claude.ai",
+            "copilot.microsoft.com", "grok", "meta.ai", "chat.deepseek.com", "chat.mistral.ai", "you.com",
+        ),
+    }
+)  # fmt: skip
+
+SOURCE_CATEGORY: Final = MappingProxyType(
+    {entry: name for name, entries in SOURCES_BY_CATEGORY.items() for entry in entries}
+)
+"""Entry -> the list it stands in."""
+
+SOURCE_ALIASES: Final = MappingProxyType(
+    {
+        "fb": "facebook",
+        "fb.me": "facebook",
+        "m.me": "facebook",
+        "ig": "instagram",
+        "yt": "youtube",
+        "youtu.be": "youtube",
+        "x": "twitter",
+        "x.com": "twitter",
+        "t.co": "twitter",
+        "li": "linkedin",
+        "lnkd.in": "linkedin",
+        "tt": "tiktok",
+        "wa.me": "whatsapp",
+        "t.me": "telegram",
+        "adwords": "google",
+    }
+)
+"""Other names of entries; they serve matching, the value sent is kept."""
+
+DEFAULT_MEDIUM: Final = MappingProxyType(
+    {SEARCH: "organic", SOCIAL: "social", VIDEO: "video", SHOPPING: "referral", ASSISTANTS: "referral"}
+)
+"""List -> the medium of a visit from it when none is sent."""
+
+CLICK_ID_SOURCES: Final = MappingProxyType(
+    {
+        "gclid": ("google", "cpc"),
+        "gbraid": ("google", "cpc"),
+        "wbraid": ("google", "cpc"),
+        "msclkid": ("bing", "cpc"),
+        "dclid": ("doubleclick", "display"),
+        "ttclid": ("tiktok", "cpc"),
+        "twclid": ("twitter", "cpc"),
+        "li_fat_id": ("linkedin", "cpc"),
+        "rdt_cid": ("reddit", "cpc"),
+        "sclid": ("snapchat", "cpc"),
+        "epik": ("pinterest", "cpc"),
+        "fbclid": ("facebook", "social"),
+        "obclid": ("outbrain", "cpc"),
+        "irclid": ("impact", "affiliate"),
+        "irclickid": ("impact", "affiliate"),
+        "oppref": ("openai", None),
+        "ko_click_id": (None, None),
+    }
+)
+"""Type of a click id -> its source, and the medium it implies when none is sent."""
+
+EXCLUDED_REFERRERS: Final = frozenset(
+    {
+        "stripe.com", "paypal.com", "paypalobjects.com", "shop.pay", "pay.shopify.com", "checkout.shopify.com",
+        "klarna.com", "afterpay.com", "clearpay.co.uk", "affirm.com", "adyen.com", "pay.google.com",
+        "accounts.google.com", "appleid.apple.com", "idmsa.apple.com", "login.live.com",
+        "login.microsoftonline.com", "login.microsoft.com",
+    }
+)  # fmt: skip
+"""Payment and login hosts a visitor passes through: they and their subdomains bring nobody."""
+
+SPAM_REFERRERS: Final = frozenset(
+    {
+        "semalt.com", "buttons-for-website.com", "darodar.com", "ilovevitaly.com", "priceg.com",
+        "best-seo-offer.com", "best-seo-solution.com", "free-share-buttons.com", "free-social-buttons.com",
+        "get-free-traffic-now.com", "buy-cheap-online.info", "event-tracking.com", "trafficmonetize.org",
+        "traffic2money.com", "webmonetizer.net", "success-seo.com", "hulfingtonpost.com", "4webmasters.org",
+        "econom.co", "blackhatworth.com", "makemoneyonline.com", "savetubevideo.com", "kambasoft.com",
+        "7makemoneyonline.com", "seoanalyses.com", "rankings-analytics.com", "site-auditor.online",
+    }
+)  # fmt: skip
+"""Registrable domains known for forged referrers."""

@@ -1,0 +1,64 @@
+"""Which pages may ask in a browser's name without a secret (contract 11.2, 11.3): one rule for every such route."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from service_core.access.models import Workspace
+from service_core.kernel.errors import Unprocessable
+
+MAX_ORIGINS: Final = 50
+_ORIGIN: Final = re.compile(r"https?://([a-z0-9-]+\.)*[a-z0-9-]+(:\d{1,5})?")
+
+ALLOWED_HEADERS: Final = "Content-Type, X-Batch-Size, X-Container-Version"
+
+
+def parse_origins(text: str) -> tuple[str, ...]:
+    """The origins of a text, one on a line.
+
+    Raises:
+        Unprocessable: ``invalid_field``, one that no browser sends, or too many.
+    """
+    origins = tuple(dict.fromkeys(map(_normalize_origin, text.split())))
+    wrong = next((one for one in origins if not _ORIGIN.fullmatch(one)), None)
+    if wrong is not None:
+        raise Unprocessable(
+            f"{wrong} is no origin; write it as https://shop.example", "invalid_field", field="origins"
+        )
+    if len(origins) > MAX_ORIGINS:
+        raise Unprocessable(f"There may be {MAX_ORIGINS} origins", "invalid_field", field="origins")
+    return origins
+
+
+def is_origin_allowed(origin: str | None, workspace: Workspace) -> bool:
+    """Whether a page of this origin may ask for the workspace; any may where none is listed."""
+    if not workspace.allowed_origins:
+        return True
+    return origin is not None and _normalize_origin(origin) in map(
+        _normalize_origin, workspace.allowed_origins
+    )
+
+
+def cors_headers(origin: str | None) -> Mapping[str, str]:
+    """Headers that let the page read the answer, its cookies included."""
+    if origin is None:
+        return {"access-control-allow-origin": "*"}
+    return {
+        "access-control-allow-origin": origin,
+        "access-control-allow-credentials": "true",
+        "vary": "Origin",
+    }
+
+
+def preflight_headers(origin: str | None) -> Mapping[str, str]:
+    """Headers of the answer to ``OPTIONS``."""
+    return {
+        **cors_headers(origin),
+        "access-control-allow-methods": "POST, OPTIONS",
+        "access-control-allow-headers": ALLOWED_HEADERS,
+        "access-control-max-age": "86400",
+    }
+
+
+def _normalize_origin(origin: str) -> str:
+    return origin.strip().rstrip("/").lower()

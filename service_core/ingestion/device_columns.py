@@ -1,0 +1,85 @@
+"""Device columns of an event (semantics 2.1): what the user agent says, completed by what an SDK sends."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from service_core.ingestion.campaign import campaign_text
+from service_core.ingestion.ports import Device
+
+_USER_AGENT_COLUMNS: Final = ("device_type", "browser", "browser_version", "os", "os_version")
+_SDK_FIELDS: Final = MappingProxyType(
+    {
+        "device_type": ("device", "type"),
+        "browser": ("browser", "name"),
+        "browser_version": ("browser", "version"),
+        "os": ("os", "name"),
+        "os_version": ("os", "version"),
+        "app_name": ("app", "name"),
+        "app_version": ("app", "version"),
+        "language": ("locale", None),
+        "screen_width": ("screen", "width"),
+        "screen_height": ("screen", "height"),
+    }
+)
+"""Column -> its place in ``context`` (group, leaf); a value of the column's own name beats it."""
+
+_DEVICE_TYPES: Final = MappingProxyType(
+    {name: name for name in ("desktop", "mobile", "tablet", "tv", "other")}
+    | {"phone": "mobile", "smartphone": "mobile", "handset": "mobile"}
+)
+_OS_NAMES: Final = MappingProxyType(
+    {
+        "ios": "iOS",
+        "ipados": "iOS",
+        "android": "Android",
+        "windows": "Windows",
+        "macos": "macOS",
+        "mac os": "macOS",
+        "mac os x": "macOS",
+        "linux": "Linux",
+    }
+)
+_MAX_PIXEL_DIGITS: Final = 5
+_MAX_LANGUAGE_LENGTH: Final = 35
+
+
+def user_agent_columns(device: Device | None) -> dict[str, Any]:
+    """The columns a user agent gives."""
+    if device is None:
+        return {}
+    return {name: value for name in _USER_AGENT_COLUMNS if (value := getattr(device, name)) is not None}
+
+
+def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns an SDK gives, in the spellings of the contract."""
+    found = {}
+    for column, place in _SDK_FIELDS.items():
+        for sent in (properties.get(column), context.get(column), _context_value(context, *place)):
+            if sent is not None and (value := _normalize_value(column, sent)) is not None:
+                found[column] = value
+                break
+    return found
+
+
+def first_accepted_language(header: str | None) -> str | None:
+    """The first language of an ``Accept-Language`` header."""
+    first = campaign_text((header or "").partition(",")[0].partition(";")[0])
+    return first[:_MAX_LANGUAGE_LENGTH] if first and first != "*" else None
+
+
+def _context_value(context: Mapping[str, Any], group: str, leaf: str | None) -> object:
+    value = context.get(group)
+    return value.get(leaf) if leaf and isinstance(value, dict) else value
+
+
+def _normalize_value(column: str, value: object) -> str | int | None:
+    if column.startswith("screen_"):
+        number = campaign_text(value) or ""
+        return int(number) if number.isdecimal() and len(number) <= _MAX_PIXEL_DIGITS else None
+    value = campaign_text(value)
+    if value is None:
+        return None
+    if column == "device_type":
+        return _DEVICE_TYPES.get(value.lower())
+    return _OS_NAMES.get(value.lower(), value) if column == "os" else value

@@ -1,0 +1,238 @@
+"""Enrichment: an accepted body becomes an event row. Pure, and versioned by `RULES_VERSION`.
+
+The same arrival, workspace and session state give the same row on every machine, so history can be
+enriched again when the rules change.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from service_core.access.models import Workspace
+from service_core.ingestion.amounts import charge_components, parse_revenue
+from service_core.ingestion.bot_detection import classify_bot
+from service_core.ingestion.campaign import campaign_text, parse_campaign
+from service_core.ingestion.channel_rules import RULES_VERSION
+from service_core.ingestion.consent import is_consent_denied, strip_identifiers, strip_identifiers_from_url
+from service_core.ingestion.device_columns import first_accepted_language, sdk_columns, user_agent_columns
+from service_core.ingestion.event_source import (
+    API,
+    BROWSER,
+    MOBILE_APP,
+    WEB,
+    SdkUserAgents,
+    client_ip,
+    webhook_provider,
+)
+from service_core.ingestion.models import PAGE_VIEWS, Event, QueuedEvent, ReceivedEvent
+from service_core.ingestion.page_context import PageContext, parse_page_context
+from service_core.ingestion.parse_event import ParsedEvent
+from service_core.ingestion.ports import GeoLocator, SessionState, UserAgentParser
+from service_core.ingestion.reported_touches import reported_touch_columns
+from service_core.ingestion.traffic_classification import TrafficClassifier
+from service_core.ingestion.traffic_source_columns import campaign_columns, traffic_source_columns
+from service_core.ingestion.validation import to_text
+
+_TOUCH_EVENTS: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
+_BROWSER_SOURCES: Final = frozenset({BROWSER, WEB})
+_LOCATED_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
+_ORDER_FIELDS: Final = ("order_id", "orderId", "transaction_id")
+_PAYMENT_FIELDS: Final = ("payment_id", "paymentId")
+_MAX_ID_LENGTH: Final = 255
+_NO_LINKS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+
+
+class Enricher:
+    """Everything enrichment looks things up in.
+
+    Args:
+        devices: user agent -> device.
+        geo: address -> place; None where no database is configured.
+        classifier: source lists and channel rules.
+        agents: what the project's own clients call themselves.
+    """
+
+    def __init__(
+        self,
+        devices: UserAgentParser,
+        geo: GeoLocator | None,
+        classifier: TrafficClassifier,
+        sdk_user_agents: SdkUserAgents | None = None,
+    ) -> None:
+        self._devices = devices
+        self._geo = geo
+        self._classifier = classifier
+        self._agents = sdk_user_agents or SdkUserAgents()
+
+    def enrich(
+        self,
+        queued: QueuedEvent,
+        parsed: ParsedEvent,
+        *,
+        workspace: Workspace,
+        session: SessionState | None,
+        high_rate: bool = False,
+        utm_by_tag: Mapping[str, Mapping[str, str]] = _NO_LINKS,
+    ) -> Event:
+        """The row of an event whose fields are read.
+
+        Args:
+            queued: the arrival and its sequence.
+            fields: what `fields.read` made of its body.
+            workspace: its currency, own domains and own channels count.
+            session: what is known of the event's session, None at its first event.
+            busy: whether the visitor sends more events a minute than a person could.
+            lent: UTM values of links by their tags, for what carries a tag and no UTM value itself.
+        """
+        arrival, sent = queued.arrival, parsed.properties
+        denied = is_consent_denied(sent)
+        source = webhook_provider(arrival) or self._agents.classify(arrival.channel, arrival.user_agent)
+        page = parse_page_context(sent, workspace, self._classifier)
+        brought = parse_campaign(sent)
+        brought.fill_utm_from_link(utm_by_tag)
+        address = client_ip(parsed.ip, arrival.address, source)
+        is_bot, reasons = self._classify_bot(parsed, arrival, source, page, high_rate=high_rate)
+        amount, currency = parse_revenue(sent, workspace.currency)
+        return Event(
+            workspace_id=arrival.workspace_id,
+            seq=queued.seq,
+            event_id=arrival.event_id,
+            received_at=arrival.received_at,
+            source=source,
+            **_event_columns(parsed),
+            **traffic_source_columns(brought, page, session, self._classifier, workspace.rules.channels),
+            **campaign_columns(brought, sent, consent_denied=denied),
+            **_page_columns(page, session, consent_denied=denied),
+            revenue=amount,
+            currency=currency,
+            order_id=_first_id_text(sent, _ORDER_FIELDS),
+            **self._device_columns(parsed, arrival, source),
+            **self._location_columns(address, source),
+            is_bot=is_bot,
+            bot_reasons=reasons,
+            is_test=sent.get("test") is True,
+            event_data=_event_data_column(parsed, consent_denied=denied),
+            ip=None if denied else address,
+            told=reported_touch_columns(
+                sent, parsed.timestamp, workspace, self._classifier, utm_by_tag, consent_denied=denied
+            ),
+            **_payment_columns(arrival, sent, amount, currency),
+            touchable=not is_bot and (parsed.name in _TOUCH_EVENTS or not brought.is_empty),
+            interactive=sent.get("interactive") is not False and not _is_system_event(parsed.name),
+            rules_version=RULES_VERSION,
+        )
+
+    def _classify_bot(
+        self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str, page: PageContext, *, high_rate: bool
+    ) -> tuple[bool, tuple[str, ...]]:
+        if webhook_provider(arrival):
+            return False, ()
+        by_browser = source in _BROWSER_SOURCES
+        agent = _reported_user_agent(parsed.context) or (to_text(arrival.user_agent) if by_browser else None)
+        return classify_bot(
+            self._devices.parse(agent) if agent else None,
+            arrival.headers if by_browser else {},
+            spam_referrer=page.is_spam_referrer,
+            high_rate=high_rate,
+            self_declared=parsed.properties.get("bot") is True,
+        )
+
+    def _device_columns(self, parsed: ParsedEvent, arrival: ReceivedEvent, source: str) -> dict[str, Any]:
+        if webhook_provider(arrival):
+            return {}
+        own = _reported_user_agent(parsed.context)
+        if source == API:
+            return user_agent_columns(self._devices.parse(own)) if own else {}
+        agent = own or to_text(arrival.user_agent)
+        columns = sdk_columns(parsed.properties, parsed.context)
+        columns.setdefault("language", first_accepted_language(arrival.headers.get("accept-language")))
+        return columns | user_agent_columns(self._devices.parse(agent) if agent else None)
+
+    def _location_columns(self, ip: str | None, source: str) -> dict[str, Any]:
+        if ip is None or self._geo is None or source not in _LOCATED_SOURCES:
+            return {}
+        place = self._geo.locate(ip)
+        if place is None:
+            return {}
+        return {
+            "country": place.country,
+            "region": place.region,
+            "city": place.city,
+            "timezone": place.timezone,
+        }
+
+
+def _event_columns(parsed: ParsedEvent) -> dict[str, Any]:
+    """The columns of name, time, ids, session and SDK."""
+    library, version = parsed.context.get("library"), parsed.context.get("version")
+    if isinstance(library, dict):
+        version = version or library.get("version")
+        library = library.get("name")
+    return {
+        "event_name": parsed.name,
+        "timestamp": parsed.timestamp,
+        "time_adjusted": parsed.time_adjusted,
+        "visitor_id": parsed.ids.visitor_id,
+        "anonymous_id": parsed.ids.anonymous_id,
+        "distinct_id": parsed.ids.distinct_id,
+        "user_id": parsed.ids.user_id,
+        "strong_id": parsed.ids.strong_id,
+        "sent_visitor_id": parsed.ids.sent_visitor_id,
+        "session_id": parsed.session_id,
+        "session_origin": parsed.session_origin,
+        "external_ids": parsed.external_ids,
+        "sdk_name": campaign_text(library) or "http",
+        "sdk_version": campaign_text(version) or "0",
+    }
+
+
+def _page_columns(page: PageContext, session: SessionState | None, *, consent_denied: bool) -> dict[str, Any]:
+    url, referrer = (
+        strip_identifiers_from_url(address) if consent_denied and address else address
+        for address in (page.url, page.referrer)
+    )
+    return {
+        "page_url": url,
+        "page_path": page.path,
+        "page_title": page.title,
+        "referrer": referrer,
+        "referrer_host": page.external_referrer_host,  # the site itself brings nobody; `referrer` keeps what was sent
+        "landing_page": (session.landing_page if session else None) or page.path,
+    }
+
+
+def _event_data_column(parsed: ParsedEvent, *, consent_denied: bool) -> Mapping[str, Any]:
+    """The payload column: properties as sent, plus what `$alias` joins."""
+    data = strip_identifiers(parsed.properties) if consent_denied else parsed.properties
+    return {**data, "previous_id": parsed.ids.aliased_id} if parsed.ids.aliased_id else data
+
+
+def _reported_user_agent(context: Mapping[str, Any]) -> str | None:
+    return to_text(context.get("userAgent")) or to_text(context.get("user_agent"))
+
+
+def _payment_columns(
+    arrival: ReceivedEvent, properties: Mapping[str, Any], amount: int | None, currency: str | None
+) -> dict[str, Any]:
+    """The columns by which an order is known to who was paid, and of what a provider says its money consists."""
+    provider, payment = webhook_provider(arrival), _first_id_text(properties, _PAYMENT_FIELDS)
+    if provider is None:
+        chosen = arrival.event_id if arrival.claimed and amount is not None else None
+        return {"payment_id": payment or chosen}
+    known = {"payment_id": payment, "message_id": arrival.event_id.removeprefix(f"{provider}_")}
+    return (
+        known
+        if amount is None or amount < 0 or currency is None
+        else known | charge_components(properties, currency)
+    )
+
+
+def _first_id_text(properties: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    for name in names:
+        if found := to_text(properties.get(name)):
+            return found[:_MAX_ID_LENGTH]
+    return None
+
+
+def _is_system_event(name: str) -> bool:
+    return name.startswith("$") and name not in PAGE_VIEWS

@@ -1,0 +1,120 @@
+"""Ids of an event: who it is about, and which of them is strong (semantics 5)."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from service_core.ingestion.validation import IDENTITY_FIELDS, normalize_identifier
+
+_PLACEHOLDERS: Final = frozenset(
+    {
+        "null", "none", "nil", "undefined", "n/a", "na", "anon", "anonymous", "guest", "unknown", "test",
+        "true", "false",
+    }
+)  # fmt: skip
+_ZEROS: Final = re.compile(r"[0-]+")
+
+_USER_ID_FIELDS: Final = ("user_id", "userId")
+_NEW_USER_ID_FIELDS: Final = (*_USER_ID_FIELDS, "new_user_id", "newUserId")
+_ANONYMOUS_ID_FIELDS: Final = ("anonymous_id", "anonymousId")
+_PREVIOUS_ID_FIELDS: Final = ("previous_id", "previousId")
+
+
+@dataclass(frozen=True, slots=True)
+class EventIds:
+    """The ids of an event after trimming, placeholders gone.
+
+    Attributes:
+        visitor: the device key (semantics 5.1).
+        strong: the strong id, None when the event has none.
+        previous: the strong id that `$alias` joins to ``strong``.
+        second: the visitor id sent, where an anonymous id is the device key.
+    """
+
+    visitor_id: str
+    anonymous_id: str | None
+    distinct_id: str | None
+    user_id: str | None
+    strong_id: str | None
+    aliased_id: str | None = None
+    sent_visitor_id: str | None = None
+
+
+def is_placeholder_id(value: str) -> bool:
+    """Whether an id says that there is none (semantics 5.8)."""
+    return value.lower() in _PLACEHOLDERS or _ZEROS.fullmatch(value) is not None
+
+
+def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str, Any]) -> EventIds:
+    """The ids of an accepted event.
+
+    Args:
+        name: the event's name; `$identify` and `$alias` may send ids in their properties.
+        body: the event; at least one of its identity fields holds an id.
+        properties: its properties.
+    """
+    distinct, user, anonymous, visitor = (_first_identifier(body, names) for names in IDENTITY_FIELDS)
+    previous = None
+    if name == "$identify":
+        user = user or _first_identifier(properties, _USER_ID_FIELDS)
+        anonymous = (
+            anonymous
+            or _first_identifier(properties, _ANONYMOUS_ID_FIELDS)
+            or _first_identifier(properties, _PREVIOUS_ID_FIELDS)
+        )
+    elif name == "$alias":
+        previous = _first_identifier(body, _PREVIOUS_ID_FIELDS) or _first_identifier(
+            properties, _PREVIOUS_ID_FIELDS
+        )
+        user = _alias_target_id(body, properties, previous) or user
+    sent = (distinct, user, anonymous, visitor)
+    if any(value and not is_placeholder_id(value) for value in sent):
+        distinct, user, anonymous, visitor = (
+            None if value and is_placeholder_id(value) else value for value in sent
+        )
+    device = anonymous or visitor or distinct or user
+    if device is None:
+        raise ValueError("an accepted event has an identity")
+    strong = _select_strong_id(user, distinct, (anonymous, visitor))
+    joined = None if previous is None or previous == strong or is_placeholder_id(previous) else previous
+    second = visitor if visitor != device else None
+    return EventIds(device, anonymous, distinct, user, strong, joined, second)
+
+
+def _select_strong_id(
+    user_id: str | None, distinct_id: str | None, weak_ids: tuple[str | None, ...]
+) -> str | None:
+    if user_id is None and any(other and other != distinct_id for other in weak_ids):
+        user_id = distinct_id
+    return None if user_id is None or is_placeholder_id(user_id) else user_id
+
+
+def _alias_target_id(
+    body: Mapping[str, Any], properties: Mapping[str, Any], previous: str | None
+) -> str | None:
+    found = (
+        normalize_identifier(source.get(name))
+        for name in _NEW_USER_ID_FIELDS
+        for source in (body, properties)
+    )
+    return next((value for value in found if value and value != previous), None)
+
+
+def _first_identifier(source: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    for name in names:
+        if name in source and (value := normalize_identifier(source[name])):
+            return value
+    return None
+
+
+def generate_session_id(secret: bytes, visitor_id: str, timestamp: datetime) -> str:
+    """The session id of an event sent without one: it rolls each UTC hour (semantics 6.1).
+
+    Deterministic, so retries and late events agree.
+    """
+    message = f"{visitor_id}|{timestamp:%Y%m%d%H}".encode()
+    return "sess_" + hmac.digest(secret, message, hashlib.sha256).hex()[:16]

@@ -1,0 +1,62 @@
+"""How an event came: kind of sender and end user's address (specification, ingest; contract 10.2)."""
+
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from service_core.ingestion.models import PROVIDER_HEADER, IngestEndpoint, ReceivedEvent
+
+API: Final = "api"
+BROWSER: Final = "browser"
+MOBILE_APP: Final = "mobile_app"
+WEB: Final = "web"
+
+_BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")
+
+
+@dataclass(frozen=True, slots=True)
+class SdkUserAgents:
+    """Parts of a ``User-Agent`` that name the project's own clients; case does not count."""
+
+    mobile: tuple[str, ...] = ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native")
+    server: tuple[str, ...] = ("touchpoint-python", "touchpoint-node")
+
+    def classify(self, channel: IngestEndpoint, user_agent: str | None) -> str:
+        """The transport column: `MOBILE_APP`, `API`, `BROWSER`, or `WEB` for the browser batch."""
+        if channel is IngestEndpoint.BATCH:
+            return WEB
+        agent = (user_agent or "").lower()
+        if any(token.lower() in agent for token in self.mobile):
+            return MOBILE_APP
+        if any(token.lower() in agent for token in self.server):
+            return API
+        return BROWSER if any(token in agent for token in _BROWSERS) else API
+
+
+def webhook_provider(arrival: ReceivedEvent) -> str | None:
+    """The revenue provider whose webhook it was; None for any other event."""
+    return arrival.headers.get(PROVIDER_HEADER) if arrival.channel is IngestEndpoint.WEBHOOK else None
+
+
+def client_ip(reported_ip: object, connection_ip: str | None, source: str) -> str | None:
+    """The end user's IP address.
+
+    Args:
+        sent: the ``ip`` of the body; ``0`` records none, an invalid one is ignored.
+        connection: address of the connection; it stands in, except for `API` events.
+        source: the transport column.
+    """
+    if reported_ip is not None and not isinstance(reported_ip, bool) and str(reported_ip).strip() == "0":
+        return None
+    own = _parse_ip(reported_ip) if isinstance(reported_ip, str) else None
+    return own or (_parse_ip(connection_ip) if connection_ip and source != API else None)
+
+
+def _parse_ip(text: str) -> str | None:
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    return str(address).partition("%")[0]

@@ -1,0 +1,56 @@
+"""When an event happened (semantics 3): what was sent, within reason, else when it was received."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+NONE: Final = "none"
+CLAMPED: Final = "clamped"
+REPLACED: Final = "replaced"
+
+EARLIEST_EVENT_TIME: Final = datetime(2020, 1, 1, tzinfo=UTC)
+"""No event is older (semantics 3)."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECONDS_FROM: Final = 1e11
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
+
+
+def resolve_event_time(sent: object, received_at: datetime) -> tuple[datetime, str]:
+    """The event's time in UTC, and what was done to the one sent: `NONE`, `CLAMPED` or `REPLACED`.
+
+    Args:
+        sent: ISO 8601 text, epoch seconds or milliseconds; an instant without offset is UTC.
+        received_at: aware UTC; it stands for absent, unreadable and too old times.
+    """
+    if sent is None or sent == "":
+        return received_at, NONE
+    instant = parse_client_time(sent)
+    if instant is None or instant < EARLIEST_EVENT_TIME:
+        return received_at, REPLACED
+    if instant > received_at:
+        return received_at, CLAMPED
+    return instant, NONE
+
+
+def parse_client_time(sent: object) -> datetime | None:
+    """The instant a client wrote, in UTC; None when it cannot be read."""
+    try:
+        if isinstance(sent, str):
+            text = sent.strip()
+            return _from_epoch(float(text)) if _NUMBER.fullmatch(text) else _from_iso(text)
+        if isinstance(sent, int | float) and not isinstance(sent, bool):
+            return _from_epoch(sent)
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def _from_epoch(number: float) -> datetime:
+    unit = "milliseconds" if number >= _MILLISECONDS_FROM else "seconds"
+    return _EPOCH + timedelta(**{unit: number})
+
+
+def _from_iso(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)

@@ -1,0 +1,308 @@
+"""An event on its way in, and the row it becomes.
+
+`Event` is the one declaration of the event row (semantics 2.1, contract 3.5): stores derive their
+columns from its fields, `/events` and the export derive theirs from `WIRE_COLUMNS`, in this order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
+from uuid import UUID
+
+
+class IngestEndpoint(StrEnum):
+    """The door an event came through; the ledger counts each apart (contract 11.5)."""
+
+    TRACK = "track"
+    BATCH = "batch"
+    WEBHOOK = "webhook"
+
+
+class RejectionReason(StrEnum):
+    """Why an event was rejected (semantics 20.2)."""
+
+    TOO_LARGE = "too_large"
+    RATE_LIMITED = "rate_limited"
+    NO_BODY = "no_body"
+    INVALID_JSON = "invalid_json"
+    NO_EVENT_NAME = "no_event_name"
+    NO_IDENTITY = "no_identity"
+    ENQUEUE_FAILED = "enqueue_failed"
+    INVALID_SIGNATURE = "invalid_signature"
+
+
+PROVIDER_HEADER: Final = "provider"
+"""Header of an arrival by webhook: id of the provider, which is the event's ``source``."""
+
+UNPARSED_HEADER: Final = "unread"
+"""Header of an arrival by webhook whose body is a message as it came: why it is no event."""
+
+
+class ReceivedEvent(NamedTuple):
+    """An accepted event as the queue keeps it: what was sent, and how it came.
+
+    A tuple, because one is made for every request.
+
+    Attributes:
+        body: the JSON object as bytes, exactly as sent.
+        event_id: the client's idempotency key, or a generated uuid (``claimed`` tells which).
+        claimed: True when the client sent the id, so repeats within 7 days are duplicates.
+        user_agent, address: header and connection of the request.
+        headers: further request headers the enrichment reads (``accept-language``, purpose headers);
+            of a webhook, the `PROVIDER` it is of, and what is `UNREAD` about it.
+    """
+
+    workspace_id: UUID
+    key_id: UUID
+    channel: IngestEndpoint
+    event_id: str
+    claimed: bool
+    received_at: datetime
+    body: bytes
+    user_agent: str | None
+    address: str | None
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedEvent:
+    """An arrival taken from the queue; ``seq`` is its ingest sequence, assigned once."""
+
+    seq: int
+    arrival: ReceivedEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event row. Times are aware UTC, money is in minor units of ``currency``.
+
+    The fields up to ``event_data`` are those of the wire, in its order; those after it are kept for
+    the questions and never shown. What stands beside a type is told to whoever reads rows.
+    """
+
+    event_id: Annotated[str, "Sent by the client, or generated; a repeat within 7 days is a duplicate."]
+    event_name: Annotated[str, "Name as sent."]
+    timestamp: Annotated[datetime, "When it happened: as sent, within reason, or else `received_at`."]
+    received_at: Annotated[datetime, "When it was received."]
+    time_adjusted: Annotated[
+        str,
+        "What was done to the time sent: `none`, `clamped` (it lay ahead) or `replaced` (unreadable, or before 2020).",
+    ] = "none"
+    visitor_id: Annotated[
+        str, "The device: the first sent of `anonymous_id`, `visitor_id`, `distinct_id` and `user_id`."
+    ]
+    anonymous_id: Annotated[str | None, "As sent."] = None
+    distinct_id: Annotated[str | None, "As sent."] = None
+    user_id: Annotated[str | None, "As sent."] = None
+    session_id: Annotated[str, "As sent, or generated for each visitor and UTC hour."]
+    session_origin: Annotated[str, "Who made `session_id`: `client` or `generated`."] = "client"
+    external_ids: Annotated[Mapping[str, str] | None, "Ids of other systems, by namespace."] = None
+    source: Annotated[
+        str, "Transport: `browser`, `mobile_app`, `api`, `web`, or the provider whose webhook it was."
+    ] = "api"
+    sdk_name: Annotated[str, "Library that sent it."] = "http"
+    sdk_version: Annotated[str, "Version of that library."] = "0"
+    attribution_source: Annotated[
+        str | None, "Where the visit came from: the event's own origin, or that of its session."
+    ] = None
+    attribution_medium: Annotated[str | None, "Medium of that origin."] = None
+    channel: Annotated[str | None, "Channel of that origin."] = None
+    attribution_carried: Annotated[
+        bool,
+        "Whether the campaign values repeat the session's earlier ones, and so are no visit of their own.",
+    ] = False
+    utm_source: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_medium: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_campaign: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_term: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_content: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_id: Annotated[str | None, "As sent."] = None
+    click_id: Annotated[str | None, "Click id that counts, when several were sent."] = None
+    click_id_type: Annotated[str | None, "Type of `click_id`, such as `gclid`."] = None
+    gclid: Annotated[str | None, "Google click id."] = None
+    gbraid: Annotated[str | None, "Google click id of a click on iOS that leads to an app."] = None
+    wbraid: Annotated[str | None, "Google click id of a click on iOS that leads to the web."] = None
+    fbclid: Annotated[str | None, "Meta click id."] = None
+    ttclid: Annotated[str | None, "TikTok click id."] = None
+    oppref: Annotated[str | None, "OpenAI click id."] = None
+    msclkid: Annotated[str | None, "Microsoft click id."] = None
+    fbp: Annotated[str | None, "Meta browser id."] = None
+    fbc: Annotated[str | None, "Meta click id, as its cookie holds it."] = None
+    ttp: Annotated[str | None, "TikTok browser id."] = None
+    lyr: Annotated[str | None, "Tag of the trackable link."] = None
+    page_url: Annotated[
+        str | None, "Address of the page; values of its query that are named like secrets read `redacted`."
+    ] = None
+    page_path: Annotated[str | None, "Path of the page, without its query."] = None
+    page_title: Annotated[str | None, "Title of the page."] = None
+    referrer: Annotated[str | None, "Address that led to the page, as sent; secrets as in `page_url`."] = None
+    referrer_host: Annotated[
+        str | None, "Host of `referrer` in lower case without `www.`; null for the site's own."
+    ] = None
+    landing_page: Annotated[str | None, "Path of the first page of the session."] = None
+    revenue: Annotated[int | None, "Amount in `currency`, negative for a refund."] = None
+    currency: Annotated[str | None, "ISO 4217 code, as sent, or the workspace's."] = None
+    order_id: Annotated[str | None, "Id of the order."] = None
+    device_type: Annotated[str | None, "`desktop`, `mobile`, `tablet`, `tv` or `other`."] = None
+    browser: Annotated[str | None, "Name of the browser."] = None
+    browser_version: Annotated[str | None, "Version of the browser."] = None
+    os: Annotated[str | None, "Name of the operating system."] = None
+    os_version: Annotated[str | None, "Version of the operating system."] = None
+    language: Annotated[str | None, "Language of the browser or application."] = None
+    screen_width: Annotated[int | None, "Width of the screen in pixels."] = None
+    screen_height: Annotated[int | None, "Height of the screen in pixels."] = None
+    app_name: Annotated[str | None, "Name of the application."] = None
+    app_version: Annotated[str | None, "Version of the application."] = None
+    country: Annotated[str | None, "ISO 3166-1 alpha-2 code."] = None
+    region: Annotated[str | None, "Name of the region."] = None
+    city: Annotated[str | None, "Name of the city."] = None
+    timezone: Annotated[str | None, "IANA name of the time zone."] = None
+    is_bot: Annotated[bool, "Whether a bot did it; reports leave bots out unless asked."] = False
+    bot_reasons: Annotated[
+        tuple[str, ...],
+        "Signs of a bot, sorted: `known_agent`, `headless`, `prefetch`, `referrer_spam`, `datacenter_ip`, `rate`.",
+    ] = ()
+    is_test: Annotated[bool, "Whether it is marked as a test."] = False
+    event_data: Annotated[
+        Mapping[str, Any], "`properties` as sent; secrets in addresses as in `page_url`."
+    ] = field(default_factory=dict)
+
+    workspace_id: Annotated[UUID, "Whose event it is."]
+    seq: Annotated[int, "Ingest sequence, assigned once."]
+    ip: Annotated[str | None, "Address it came from; cut after 7 days."] = None
+    strong_id: Annotated[
+        str | None,
+        "Strong id sent with the event (semantics 5.2), after the id places of `$identify` and `$alias`. The event "
+        "joins it to every weak id it carries. For `$alias` it is the new id, and `previous_id` in `event_data` is the "
+        "strong id that is joined to it.",
+    ] = None
+    sent_visitor_id: Annotated[
+        str | None, "The `visitor_id` sent beside an `anonymous_id`, which is the device then."
+    ] = None
+    told: Annotated[
+        Mapping[str, str] | None,
+        "First and last touch as the client told them: columns of the touch as text, each name behind `first_` or "
+        "`last_`; two equal ones are told as the first.",
+    ] = None
+    discount: Annotated[
+        int | None,
+        "Of a charge a provider told: what was taken off before `revenue`, in minor units; null unless told.",
+    ] = None
+    tax: Annotated[int | None, "Likewise the tax on top of `revenue`."] = None
+    shipping: Annotated[int | None, "Likewise what the customer paid for shipping, on top of `revenue`."] = (
+        None
+    )
+    fee: Annotated[int | None, "Likewise what the payment or the platform cost, of `revenue`."] = None
+    payment_id: Annotated[
+        str | None,
+        "What a provider of payments may know the order by: the `payment_id` sent, else of tracked money the event id "
+        "its client chose (semantics 10.3).",
+    ] = None
+    message_id: Annotated[
+        str | None,
+        "Of what a provider told: its own id of the message, which an event of the same order may have.",
+    ] = None
+    touchable: Annotated[bool, "Whether it may make a touch (semantics 8.1)."] = False
+    own_source: Annotated[
+        str | None,
+        "Source by everything the event itself carries: campaign values, click ids, link tag, external referrer; "
+        "null when it carries none of them.",
+    ] = None
+    own_medium: Annotated[str | None, "Medium by the same."] = None
+    own_channel: Annotated[str | None, "Channel by the same."] = None
+    referral_source: Annotated[str | None, "Source by its external referrer alone; null without one."] = None
+    referral_medium: Annotated[str | None, "Medium by the same."] = None
+    referral_channel: Annotated[str | None, "Channel by the same."] = None
+    campaign_in_url: Annotated[bool, "Whether `page_url` has the campaign values (semantics 8.2)."] = False
+    interactive: Annotated[bool, "False when it does not undo a bounce (semantics 6.5)."] = True
+    rules_version: Annotated[int, "Version of the rules it was enriched by."] = 1
+
+    @property
+    def weak_ids(self) -> tuple[str, ...]:
+        """The weak ids that the strong id is joined to, the device key first; none without a strong id."""
+        if self.strong_id is None:
+            return ()
+        sent = (self.visitor_id, self.sent_visitor_id, self.distinct_id)
+        return tuple(dict.fromkeys(one for one in sent if one and one != self.strong_id))
+
+
+class EventColumn(NamedTuple):
+    """A column of the event row: its name, its Python type, and what it holds."""
+
+    name: str
+    type: Any
+    description: str
+
+
+COLUMNS: Final = tuple(
+    EventColumn(name, *get_args(hint)) for name, hint in get_type_hints(Event, include_extras=True).items()
+)
+"""Every column of the event row, in order."""
+
+WIRE_COLUMNS: Final = tuple(f.name for f in COLUMNS[: [f.name for f in COLUMNS].index("event_data") + 1])
+"""The columns an answer shows, in the order of the contract."""
+
+CAMPAIGN_COLUMNS: Final = (
+    "utm_source",
+    "utm_medium",
+    "utm_campaign",
+    "utm_term",
+    "utm_content",
+    "utm_id",
+    "click_id",
+    "click_id_type",
+    "lyr",
+)
+"""The values that make an event a campaign visit; all equal to the latest ones = carried (semantics 8.2)."""
+
+TOUCH_POSITIONS: Final = ("first", "last")
+"""The touches that a client may tell of, in order (semantics 8.7)."""
+
+REPORTED_TOUCH_COLUMNS: Final = (
+    *("own_source", "own_medium", "own_channel"),
+    *CAMPAIGN_COLUMNS,
+    *("referrer", "referrer_host", "landing_page"),
+)
+"""What is known of a touch that was told, beside its ``timestamp``."""
+
+PAGE_VIEWS: Final = frozenset({"pageview", "page_view", "$pageview"})
+"""One event everywhere; rows keep the name sent (semantics 2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedEvent:
+    """An accepted event that cannot be stored: kept raw, with the reason, replayable (semantics 20.2)."""
+
+    queued: QueuedEvent
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """What happened to the events of one key, channel and UTC hour of receipt (semantics 20.1)."""
+
+    hour: datetime
+    key_id: UUID
+    channel: IngestEndpoint
+    received: int
+    stored: int
+    duplicate: int
+    quarantined: int
+    in_flight: int
+    late: int
+    bots: int
+    rejected_by_reason: Mapping[str, int]
+
+    @property
+    def rejected(self) -> int:
+        """Rejected events, all reasons together."""
+        return sum(self.rejected_by_reason.values())
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether every received event is accounted for."""
+        return (
+            self.received == self.stored + self.duplicate + self.rejected + self.quarantined + self.in_flight
+        )

@@ -1,0 +1,84 @@
+"""Page addresses: their parts, and the query values that never enter a store.
+
+Addresses come from browsers, apps and log files, so nothing here refuses one: what cannot be read
+has no host.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
+
+MAX_URL_LENGTH: Final = 4096
+REDACTED_VALUE: Final = "redacted"
+
+_SECRET_WORDS: Final = frozenset({"token", "password", "secret", "code", "key", "email"})
+_SECRET_PATTERN: Final = re.compile(r"token|password|secret|code|key|email", re.IGNORECASE)
+_CAMEL_CASE_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_BARE_HOST: Final = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}(?=[:/?#]|$)")
+_QUERY_PARAMETER: Final = re.compile(r"([?&#;])([^=&#;?]*)=([^&#;]*)")
+
+
+class SplitUrl(NamedTuple):
+    """Parts of an address: host in lower case without port and ``www.``, path, query without ``?``."""
+
+    host: str | None
+    path: str
+    query: str
+
+
+def split_url(url: str) -> SplitUrl:
+    """The parts of an absolute address or of a bare path."""
+    rest, _, _ = url.partition("#")
+    rest, _, query = rest.partition("?")
+    scheme, found, after = rest.partition("://")
+    if not found:
+        return SplitUrl(None, rest if rest.startswith("/") else "/" + rest, query)
+    authority, slash, path = after.partition("/")
+    host = _normalize_host(authority) if scheme.lower() in {"http", "https"} else None
+    return SplitUrl(host, slash + path or "/", query)
+
+
+def parse_referrer_host(referrer: str) -> str | None:
+    """Host of a referrer, which some clients send without a scheme; None when it names no host."""
+    if "://" in referrer:
+        return split_url(referrer).host
+    bare = _BARE_HOST.match(referrer.removeprefix("//"))
+    return _normalize_host(bare[0]) if bare else None
+
+
+def _normalize_host(authority: str) -> str | None:
+    host = authority.rpartition("@")[2].lower()
+    host = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    return host.rstrip(".").removeprefix("www.") or None
+
+
+def parse_query_string(query: str) -> dict[str, str]:
+    """Query parameters, decoded once; the first value of a name wins."""
+    found: dict[str, str] = {}
+    for name, value in parse_qsl(query, errors="replace", max_num_fields=None):
+        found.setdefault(name, value)
+    return found
+
+
+def redact_secrets(url: str) -> str:
+    """The address with the values of parameters named like secrets replaced (semantics 2.1)."""
+    if not _SECRET_PATTERN.search(url):
+        return url
+    return _QUERY_PARAMETER.sub(_redact_secret_parameter, url)
+
+
+def _redact_secret_parameter(pair: re.Match[str]) -> str:
+    mark, name, _ = pair.groups()
+    words = {word.lower() for word in _CAMEL_CASE_WORD.findall(name)}
+    return f"{mark}{name}={REDACTED_VALUE}" if words & _SECRET_WORDS else pair[0]
+
+
+def remove_parameters(url: str, names: Collection[str]) -> str:
+    """The address without the parameters of these names."""
+    start, mark, rest = url.partition("?")
+    if not mark:
+        return url
+    query, hash_, fragment = rest.partition("#")
+    kept = "&".join(pair for pair in query.split("&") if pair.partition("=")[0] not in names)
+    return start + ("?" + kept if kept else "") + hash_ + fragment

@@ -1,0 +1,125 @@
+"""The fields of an event, read by the rules of contract 10.2. Reading never fails on an accepted body."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from service_core.access.models import Workspace
+from service_core.ingestion.event_ids import EventIds, generate_session_id, is_placeholder_id, parse_event_ids
+from service_core.ingestion.event_time import resolve_event_time
+from service_core.ingestion.models import TOUCH_POSITIONS, IngestEndpoint, ReceivedEvent
+from service_core.ingestion.page_urls import MAX_URL_LENGTH, redact_secrets
+from service_core.ingestion.ports import SessionKey
+from service_core.ingestion.sanitize_json import sanitize
+from service_core.ingestion.validation import normalize_identifier, read_event_name, to_text
+
+_URL_PROPERTIES: Final = (
+    "url",
+    "referrer",
+    *(f"{side}_touch_{name}" for side in TOUCH_POSITIONS for name in ("url", "referrer", "landing_page")),
+)
+
+_PROVIDER_ID_EVENTS: Final = {
+    "$stripe_checkout_session": (
+        "stripe_checkout_session",
+        ("session_id", "sessionId", "checkout_session_id"),
+    ),
+}
+"""Events that tell under which id a provider will speak of what their visitor did (semantics 11.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedEvent:
+    """What an accepted event says, before anything is looked up.
+
+    Attributes:
+        ids: who it is about.
+        time_adjusted: ``none``, ``clamped`` or ``replaced``.
+        session_origin: ``client`` or ``generated``.
+        properties: as sent and harmless, secrets in page addresses redacted.
+        context: as sent and harmless.
+        external_ids: by namespace, placeholders gone.
+        ip: as sent.
+    """
+
+    workspace_id: UUID
+    name: str
+    ids: EventIds
+    timestamp: datetime
+    time_adjusted: str
+    session_id: str
+    session_origin: str
+    properties: Mapping[str, Any]
+    context: Mapping[str, Any]
+    external_ids: Mapping[str, str] | None
+    ip: object
+
+    @property
+    def session_key(self) -> SessionKey:
+        """Workspace, visitor and session: what a session is known by (semantics 6.2)."""
+        return self.workspace_id, self.ids.visitor_id, self.session_id
+
+
+def parse_event(arrival: ReceivedEvent, body: Mapping[str, Any], workspace: Workspace) -> ParsedEvent:
+    """Read the body of an arrival.
+
+    Args:
+        arrival: how it came; only the browser batch may use flat forms (contract 11.2).
+        body: the decoded body, as `accept` accepted it.
+        workspace: whose secret keys a generated session id.
+
+    Raises:
+        ValueError: the body is none that `accept` accepts.
+    """
+    flat = arrival.channel is IngestEndpoint.BATCH
+    properties = _sanitized_object(body, "properties") or (
+        _sanitized_object(body, "event_data") if flat else {}
+    )
+    context = _sanitized_object(body, "context")
+    name = read_event_name(body)
+    if name is None:
+        raise ValueError("an accepted event has a name")
+    ids = parse_event_ids(name, body, properties)
+    timestamp, adjusted = resolve_event_time(body.get("timestamp"), arrival.received_at)
+    sent = normalize_identifier(context.get("session_id")) or (
+        normalize_identifier(body.get("session_id")) if flat else None
+    )
+    for field in _URL_PROPERTIES:
+        if isinstance(address := properties.get(field), str):
+            properties[field] = redact_secrets(address[:MAX_URL_LENGTH])
+    return ParsedEvent(
+        workspace_id=arrival.workspace_id,
+        name=name,
+        ids=ids,
+        timestamp=timestamp,
+        time_adjusted=adjusted,
+        session_id=sent or generate_session_id(workspace.secret, ids.visitor_id, timestamp),
+        session_origin="client" if sent else "generated",
+        properties=properties,
+        context=context,
+        external_ids=_normalize_external_ids(
+            _sanitized_object(body, "external_ids") | _provider_id(name, properties)
+        ),
+        ip=body.get("ip"),
+    )
+
+
+def _sanitized_object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """An object of the body, made harmless; empty when the field holds anything else."""
+    value = body.get(field)
+    return sanitize(value) if isinstance(value, dict) else {}
+
+
+def _provider_id(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The id of another system that an event of this name tells, by its namespace."""
+    if name not in _PROVIDER_ID_EVENTS:
+        return {}
+    namespace, keys = _PROVIDER_ID_EVENTS[name]
+    return next(({namespace: told} for key in keys if (told := to_text(properties.get(key)))), {})
+
+
+def _normalize_external_ids(sent: Mapping[str, Any]) -> dict[str, str] | None:
+    texts = {key.strip(): value for key, raw in sent.items() if (value := to_text(raw)) and key.strip()}
+    return {key: value for key, value in texts.items() if not is_placeholder_id(value)} or None

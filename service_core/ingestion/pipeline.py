@@ -1,0 +1,237 @@
+"""From the queue into the event store: take, decode, enrich, append, settle.
+
+A batch is settled only when it is durable in the store, so a failure anywhere leaves it in the
+queue; it is enriched and appended again, which the store takes without doubling an event.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
+
+from service_core.access.models import Workspace
+from service_core.ingestion.campaign import link_tag_without_utm
+from service_core.ingestion.enrichment import Enricher
+from service_core.ingestion.event_source import BROWSER, MOBILE_APP, WEB
+from service_core.ingestion.lru_cache import LruCache
+from service_core.ingestion.models import (
+    UNPARSED_HEADER,
+    Event,
+    IngestEndpoint,
+    QuarantinedEvent,
+    QueuedEvent,
+)
+from service_core.ingestion.parse_event import ParsedEvent, parse_event
+from service_core.ingestion.ports import EventStore, IngestQueue, LinkLookup, SessionKey, SessionState
+from service_core.ingestion.reported_touches import reported_link_tags
+from service_core.ingestion.traffic_source_columns import advance_session_state
+from service_core.ingestion.validation import to_text
+
+BATCH_SIZE: Final = 2_000
+"""Events of one append: four times 500 costs the store a third per event, and no longer a pause of the loop."""
+HIGH_RATE_THRESHOLD: Final = 200
+"""More events than this a minute by one visitor are noted (semantics 4)."""
+
+_END_USER_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
+"""Sources whose requests come from the end user's own browser or application."""
+_SESSION_CACHE_SIZE: Final = 20_000
+_YIELD_EVERY: Final = 50
+_MAX_REASON_LENGTH: Final = 500
+
+_T = TypeVar("_T")
+
+_UtmByWorkspace = dict[UUID, dict[str, Mapping[str, str]]]
+"""Workspace and tag -> the UTM values of the link."""
+
+FindWorkspace = Callable[[UUID], Awaitable[Workspace | None]]
+"""Workspace by id; None when it is gone."""
+
+
+class RuleCandidate(NamedTuple):
+    """A stored event that a conversion rule of its workspace may wait for.
+
+    Attributes:
+        user_agent: of the end user, which no row has; None when only a server is known.
+    """
+
+    event: Event
+    user_agent: str | None
+
+
+OnStored = Callable[[Sequence[RuleCandidate]], Awaitable[None]]
+"""Told of stored events before they leave the queue; told again of those whose batch comes again."""
+
+
+class _ParsedArrival(NamedTuple):
+    queued: QueuedEvent
+    workspace: Workspace
+    parsed: ParsedEvent
+
+
+class IngestPipeline:
+    """The consumer's core; one at a time per queue.
+
+    Args:
+        queue: where accepted events wait.
+        store: where they go.
+        workspaces: looked up once per batch.
+        enricher: makes rows.
+        decode: JSON bytes -> value; may raise on anything it does not read.
+        batch: most events of one step.
+        links: whose UTM values count as sent where only the tag was; None knows no link.
+        triggered: told of events that conversion rules wait for; None where nobody sends any.
+    """
+
+    def __init__(
+        self,
+        queue: IngestQueue,
+        store: EventStore,
+        find_workspace: FindWorkspace,
+        enricher: Enricher,
+        decode: Callable[[bytes], object],
+        *,
+        batch_size: int = BATCH_SIZE,
+        links: LinkLookup | None = None,
+        on_stored: OnStored | None = None,
+    ) -> None:
+        self._queue = queue
+        self._store = store
+        self._workspaces = find_workspace
+        self._enricher = enricher
+        self._decode = decode
+        self._batch = batch_size
+        self._links = links
+        self._triggered = on_stored
+        self._sessions: LruCache[SessionKey, SessionState] = LruCache(
+            max(_SESSION_CACHE_SIZE, 2 * batch_size)
+        )
+        self._minutes: LruCache[tuple[UUID, str, datetime], int] = LruCache(
+            max(_SESSION_CACHE_SIZE, 2 * batch_size)
+        )
+
+    async def process_batch(self) -> int:
+        """Move the next batch; returns how many events left the queue, 0 when none waits.
+
+        An event that cannot become a row is set aside with its reason and does not hold up the rest.
+
+        Raises:
+            Exception: whatever queue or store raised; nothing is settled, the same batch comes again.
+        """
+        taken = await self._queue.take(self._batch)
+        if not taken:
+            return 0
+        try:
+            events, triggered, quarantined = await self._enrich_batch(taken)
+            if events:
+                await self._store.append(events)
+            if triggered and self._triggered is not None:
+                await self._triggered(triggered)
+            await self._queue.acknowledge(events, quarantined)
+        except BaseException:
+            self._sessions.clear()
+            self._minutes.clear()
+            raise
+        return len(taken)
+
+    async def _enrich_batch(
+        self, batch: Sequence[QueuedEvent]
+    ) -> tuple[list[Event], list[RuleCandidate], list[QuarantinedEvent]]:
+        ids = {queued.arrival.workspace_id for queued in batch}
+        workspaces = {workspace_id: await self._workspaces(workspace_id) for workspace_id in ids}
+        ready: list[_ParsedArrival] = []
+        events: list[Event] = []
+        triggered: list[RuleCandidate] = []
+        quarantined: list[QuarantinedEvent] = []
+        async for queued in _yielding_to_loop(batch):
+            try:
+                ready.append(self._parse_queued(queued, workspaces[queued.arrival.workspace_id]))
+            except Exception as fault:  # noqa: BLE001 - one event never holds up the others
+                quarantined.append(_quarantine(queued, fault))
+        await self._load_sessions(ready)
+        lent = await self._load_link_utm(ready)
+        async for step in _yielding_to_loop(ready):
+            try:
+                events.append(self._enrich_arrival(step, lent))
+            except Exception as fault:  # noqa: BLE001 - one event never holds up the others
+                quarantined.append(_quarantine(step.queued, fault))
+            else:
+                if step.parsed.name in step.workspace.triggers:
+                    triggered.append(RuleCandidate(events[-1], _end_user_agent(step, events[-1].source)))
+        return events, triggered, quarantined
+
+    def _parse_queued(self, queued: QueuedEvent, workspace: Workspace | None) -> _ParsedArrival:
+        if workspace is None:
+            raise LookupError("the workspace is gone")
+        if queued.arrival.channel is IngestEndpoint.WEBHOOK and UNPARSED_HEADER in queued.arrival.headers:
+            raise ValueError(queued.arrival.headers[UNPARSED_HEADER])
+        body = self._decode(queued.arrival.body)
+        if not isinstance(body, dict):
+            raise TypeError("the body is not a JSON object")
+        return _ParsedArrival(queued, workspace, parse_event(queued.arrival, body, workspace))
+
+    async def _load_sessions(self, arrivals: Iterable[_ParsedArrival]) -> None:
+        """Ask the store for the sessions of a batch that are not remembered."""
+        keys = {step.parsed.session_key: None for step in arrivals}
+        unknown = [key for key in keys if key not in self._sessions]
+        if unknown:
+            for key, state in (await self._store.session_states(unknown)).items():
+                self._sessions.put(key, state)
+
+    async def _load_link_utm(self, arrivals: Iterable[_ParsedArrival]) -> _UtmByWorkspace:
+        """UTM values by workspace and tag, for the tags of a batch that came without any."""
+        tags: dict[UUID, set[str]] = {}
+        for step in arrivals:
+            sent = step.parsed.properties
+            if self._links and (
+                alone := {link_tag_without_utm(sent) or "", *reported_link_tags(sent)} - {""}
+            ):
+                tags.setdefault(step.workspace.id, set()).update(alone)
+        lent: _UtmByWorkspace = {}
+        for workspace_id, asked in tags.items():
+            assert self._links is not None
+            found = await self._links.links_by_tag(workspace_id, asked)
+            lent[workspace_id] = {tag: link.utm for tag, link in found.items()}
+        return lent
+
+    def _enrich_arrival(self, arrival: _ParsedArrival, utm_by_workspace: _UtmByWorkspace) -> Event:
+        key = arrival.parsed.session_key
+        known = self._sessions.get(key)
+        # What is later than an event is nothing to it: come in whatever order, the first of a session is the same row.
+        session = known if known and known.first_at <= arrival.parsed.timestamp else None
+        event = self._enricher.enrich(
+            arrival.queued,
+            arrival.parsed,
+            workspace=arrival.workspace,
+            session=session,
+            high_rate=self._has_high_rate(arrival.parsed),
+            utm_by_tag=utm_by_workspace.get(arrival.workspace.id, {}),
+        )
+        if not event.is_bot:
+            self._sessions.put(key, advance_session_state(event, known))
+        return event
+
+    def _has_high_rate(self, parsed: ParsedEvent) -> bool:
+        minute = parsed.workspace_id, parsed.ids.visitor_id, parsed.timestamp.replace(second=0, microsecond=0)
+        seen = (self._minutes.get(minute) or 0) + 1
+        self._minutes.put(minute, seen)
+        return seen > HIGH_RATE_THRESHOLD
+
+
+def _end_user_agent(arrival: _ParsedArrival, source: str) -> str | None:
+    """What the end user's browser or application calls itself; the client of a server does not tell."""
+    context = arrival.parsed.context
+    told = to_text(context.get("userAgent")) or to_text(context.get("user_agent"))
+    return told or (to_text(arrival.queued.arrival.user_agent) if source in _END_USER_SOURCES else None)
+
+
+def _quarantine(queued: QueuedEvent, error: Exception) -> QuarantinedEvent:
+    return QuarantinedEvent(queued, f"{type(error).__name__}: {error}"[:_MAX_REASON_LENGTH])
+
+
+async def _yielding_to_loop(values: Iterable[_T]) -> AsyncIterator[_T]:
+    """The values, with a moment for other tasks of the loop now and then."""
+    for position, value in enumerate(values):
+        if position % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
+        yield value

@@ -1,0 +1,129 @@
+"""The first and the last touch as a client tells them, beside an event (semantics 2.3, 8.7).
+
+A client that keeps where its visitor came from sends it as properties. They begin with
+``first_touch_`` and ``last_touch_`` and go on like
+
+- the properties of an event that bring somebody: UTM values, click ids, ``clickId`` with
+  ``clickIdType``, ``lyr``, ``referrer``, ``url``;
+- or the fields of a touch as answers show it: ``source``, ``medium``, ``campaign``, ``term``,
+  ``content``, ``click_id``, ``click_id_type``, ``landing_page``.
+
+``first_touch_timestamp`` and ``last_touch_timestamp`` say when, as event times are written. A touch
+without a time, or with one before 2020 or after its event, is not told; nor is one that says nothing
+but when. It is classified by what it carries, like any visit. Two equal ones are one touch.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from service_core.access.models import Workspace
+from service_core.ingestion.campaign import Campaign, parse_campaign
+from service_core.ingestion.consent import strip_identifiers_from_url
+from service_core.ingestion.event_time import EARLIEST_EVENT_TIME, parse_client_time
+from service_core.ingestion.models import CAMPAIGN_COLUMNS, TOUCH_POSITIONS
+from service_core.ingestion.page_context import PageContext, parse_page_context
+from service_core.ingestion.traffic_classification import TrafficClassifier
+from service_core.ingestion.traffic_source_columns import campaign_columns
+
+_TIMESTAMP_FIELDS: Final = tuple(f"{side}_touch_timestamp" for side in TOUCH_POSITIONS)
+_UTM_ALIASES: Final = MappingProxyType(
+    {name: f"utm_{name}" for name in ("source", "medium", "campaign", "term", "content")}
+    | {"click_id": "clickId", "click_id_type": "clickIdType", "landing_page": "url"}
+)
+
+
+class _ReportedTouch(NamedTuple):
+    """A touch that was told: when, by what, from where."""
+
+    at: datetime
+    campaign: Campaign
+    page: PageContext
+
+
+def reported_link_tags(properties: Mapping[str, Any]) -> list[str]:
+    """Link tags of touches that are told without UTM values: those of their links count (semantics 7.1)."""
+    if not any(name in properties for name in _TIMESTAMP_FIELDS):
+        return []
+    touches = [parse_campaign(_touch_properties(properties, side)) for side in TOUCH_POSITIONS]
+    return [touch.lyr for touch in touches if touch.lyr and not touch.utm]
+
+
+def reported_touch_columns(
+    properties: Mapping[str, Any],
+    event_time: datetime,
+    workspace: Workspace,
+    classifier: TrafficClassifier,
+    utm_by_tag: Mapping[str, Mapping[str, str]],
+    *,
+    consent_denied: bool,
+) -> Mapping[str, str] | None:
+    """What an event tells about the touches before it (`Event.told`); None when it tells nothing.
+
+    Args:
+        sent: its properties, secrets in page addresses redacted.
+        happened: its time.
+        workspace: its own domains and channels count.
+        classifier: source lists and channel rules.
+        lent: UTM values by link tag.
+        denied: whether consent was denied; no id of a click is kept then.
+    """
+    if not any(name in properties for name in _TIMESTAMP_FIELDS):
+        return None
+    columns: dict[str, str] = {}
+    before: Mapping[str, str] = {}
+    for side in TOUCH_POSITIONS:
+        touch = _parse_touch(properties, side, event_time, workspace, classifier)
+        if touch:
+            touch.campaign.fill_utm_from_link(utm_by_tag)
+        own = _touch_columns(touch, workspace, classifier, consent_denied=consent_denied) if touch else {}
+        if own and own != before:
+            columns |= {f"{side}_{name}": value for name, value in own.items()}
+        before = own
+    return columns or None
+
+
+def _parse_touch(
+    properties: Mapping[str, Any],
+    position: str,
+    event_time: datetime,
+    workspace: Workspace,
+    classifier: TrafficClassifier,
+) -> _ReportedTouch | None:
+    at = parse_client_time(properties.get(f"{position}_touch_timestamp"))
+    if at is None or not EARLIEST_EVENT_TIME <= at <= event_time:
+        return None
+    properties = _touch_properties(properties, position)
+    touch = _ReportedTouch(
+        at, parse_campaign(properties), parse_page_context(properties, workspace, classifier)
+    )
+    return None if touch.campaign.is_empty and touch.page.external_referrer_host is None else touch
+
+
+def _touch_properties(properties: Mapping[str, Any], position: str) -> Mapping[str, Any]:
+    """The properties of a touch, by their names on an event."""
+    prefix = f"{position}_touch_"
+    said = {name.removeprefix(prefix): value for name, value in properties.items() if name.startswith(prefix)}
+    return {**{_UTM_ALIASES.get(name, name): value for name, value in said.items()}, **said}
+
+
+def _touch_columns(
+    touch: _ReportedTouch, workspace: Workspace, classifier: TrafficClassifier, *, consent_denied: bool
+) -> Mapping[str, str]:
+    """The columns of the touch that are set, as text; its time is UTC without saying so."""
+    brought, page = touch.campaign, touch.page
+    found = classifier.classify(brought, page.external_referrer_host, workspace.rules.channels)
+    carried = campaign_columns(brought, {}, consent_denied=consent_denied)
+    address = page.referrer
+    columns = {
+        "timestamp": touch.at.replace(tzinfo=None).isoformat(" ", "microseconds"),
+        "own_source": found.source,
+        "own_medium": found.medium,
+        "own_channel": found.channel,
+        **{name: carried.get(name) for name in CAMPAIGN_COLUMNS},
+        "referrer": strip_identifiers_from_url(address) if address and consent_denied else address,
+        "referrer_host": page.external_referrer_host,
+        "landing_page": page.path,
+    }
+    return {name: value for name, value in columns.items() if value is not None}

@@ -1,0 +1,62 @@
+"""Values that JSON allows and stores refuse, made harmless once, so no adapter ever meets them.
+
+NUL and lone surrogates in text, integers beyond 64 bits, numbers that are not finite, nesting
+without end: one of these in one event would otherwise fail the whole batch it is stored with.
+"""
+
+import re
+from math import isfinite
+from typing import Any, Final
+
+MAX_DEPTH: Final = 32
+"""Containers nested deeper than this are dropped (their place is null)."""
+
+_REPLACEMENT: Final = "\ufffd"
+_INT64: Final = 2**63
+_ESCAPED_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+"""An escape that is not itself behind a backslash that is escaped."""
+
+
+def sanitize_text(value: str) -> str:
+    """The text with NUL and lone surrogates replaced by U+FFFD; never shorter than before."""
+    if "\0" in value:
+        value = value.replace("\0", _REPLACEMENT)
+    if value.isascii():
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "".join(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char for char in value)
+    return value
+
+
+def sanitize_json_bytes(text: bytes) -> bytes:
+    """JSON text with every NUL in it replaced by U+FFFD; a parser that is strict refuses lone surrogates itself."""
+    return _ESCAPED_NUL.sub(rb"\1\\ufffd", text) if b"\\u0000" in text else text
+
+
+def sanitize_number(value: float) -> int | float | None:
+    """The number as a 64-bit integer or a finite float; None when it is neither."""
+    if isinstance(value, int):
+        if -_INT64 <= value < _INT64:
+            return value
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return value if isfinite(value) else None
+
+
+def sanitize(value: Any, depth: int = 0) -> Any:
+    """A JSON value with everything poisonous replaced; never fails, whatever was sent."""
+    if isinstance(value, str):
+        return sanitize_text(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return sanitize_number(value)
+    if depth >= MAX_DEPTH:
+        return None
+    if isinstance(value, dict):
+        return {sanitize_text(key): sanitize(item, depth + 1) for key, item in value.items()}
+    return [sanitize(item, depth + 1) for item in value]

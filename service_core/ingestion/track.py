@@ -1,0 +1,239 @@
+"""`POST /track` without its transport: what was sent, and who sent it -> the answer (contract 10.1).
+
+A host reads bytes, looks the write key up and calls these in order: `door` before the body is
+read, `judge` on the body, and the answer by what the queue said. The order of checks lives here alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from service_core.access.api_keys import INGEST_RATE_LIMIT
+from service_core.access.key_authentication import parse_bearer_token
+from service_core.access.models import AuthContext
+from service_core.ingestion.models import IngestEndpoint, ReceivedEvent, RejectionReason
+from service_core.ingestion.validation import REJECTION_MESSAGES, ValidatedEvent, validate_event
+from service_core.kernel.ids import new_id
+
+MAX_BODY_BYTES: Final = 256_000
+ALLOW_ANY_ORIGIN: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
+"""On every answer of the ingest host (specification)."""
+
+STORED_HEADERS: Final = frozenset({b"accept-language", b"purpose", b"sec-purpose", b"x-purpose", b"x-moz"})
+"""Request headers the enrichment reads, besides the user agent."""
+
+_DIGITS: Final = 16
+"""A longer length is none that a body has."""
+
+Decode = Callable[[bytes], Any]
+"""JSON bytes -> value; raises ValueError for anything that is not strict JSON in UTF-8."""
+
+ConsumeRateLimit = Callable[[UUID, datetime], bool]
+"""Counts a request of a write key; False when the second is used up."""
+
+
+class IngestResponse(NamedTuple):
+    """What goes back: ``body`` is the JSON object, None for an empty answer."""
+
+    status: int
+    body: Mapping[str, object] | None
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedRequest:
+    """The request does not become an event; ``reason`` is counted when the key resolved."""
+
+    response: IngestResponse
+    reason: RejectionReason | None = None
+
+
+class AcceptedRequest(NamedTuple):
+    """An event for the queue, and what its answer says: the event's name and the workspace's public id."""
+
+    arrival: ReceivedEvent
+    name: str
+    workspace_public_id: str
+
+
+class TrackHeaders(NamedTuple):
+    """The parts of a request's headers that matter here; ``length`` is what they say of the body's, in bytes."""
+
+    key: str | None
+    user_agent: str | None
+    stored_headers: Mapping[str, str]
+    content_length: int | None
+
+
+def _rejection(
+    status: int, reason: RejectionReason, headers: Mapping[str, str] | None = None
+) -> RejectedRequest:
+    return RejectedRequest(
+        IngestResponse(status, {"error": REJECTION_MESSAGES[reason]}, headers or {}), reason
+    )
+
+
+PREFLIGHT: Final = IngestResponse(
+    204,
+    None,
+    {
+        "access-control-allow-methods": "POST, OPTIONS",
+        "access-control-allow-headers": "Content-Type, X-API-Key, Authorization",
+    },
+)
+WRONG_METHOD: Final = IngestResponse(405, {"error": "Method not allowed"}, {"allow": "POST, OPTIONS"})
+UNKNOWN_PATH: Final = IngestResponse(404, {"error": "Not found"})
+MISSING_KEY: Final = RejectedRequest(
+    IngestResponse(
+        401,
+        {"error": "Missing API key. Please provide X-API-Key header or Authorization Bearer token."},
+    )
+)
+INVALID_KEY: Final = RejectedRequest(IngestResponse(401, {"error": "Invalid API key"}))
+REJECTION_RESPONSES: Final[Mapping[RejectionReason, RejectedRequest]] = {
+    RejectionReason.TOO_LARGE: _rejection(413, RejectionReason.TOO_LARGE),
+    RejectionReason.RATE_LIMITED: _rejection(429, RejectionReason.RATE_LIMITED, {"retry-after": "1"}),
+    RejectionReason.NO_BODY: _rejection(400, RejectionReason.NO_BODY),
+    RejectionReason.INVALID_JSON: _rejection(400, RejectionReason.INVALID_JSON),
+    RejectionReason.NO_EVENT_NAME: _rejection(400, RejectionReason.NO_EVENT_NAME),
+    RejectionReason.NO_IDENTITY: _rejection(400, RejectionReason.NO_IDENTITY),
+}
+
+
+def check_method(method: str) -> IngestResponse | None:
+    """The answer to a method that is not `POST`; None lets the request in (checks 1 and 2)."""
+    if method == "POST":
+        return None
+    return PREFLIGHT if method == "OPTIONS" else WRONG_METHOD
+
+
+def parse_headers(raw: Iterable[tuple[bytes, bytes]]) -> TrackHeaders:
+    """What the headers say; names are lower case, as ASGI gives them.
+
+    ``X-API-Key`` wins over ``Authorization``, unless it is empty.
+    """
+    key = authorization = user_agent = length = None
+    kept: dict[str, str] = {}
+    for name, value in raw:
+        if name == b"user-agent":
+            user_agent = value.decode("latin-1")
+        elif name == b"x-api-key":
+            key = value.decode("latin-1").strip()
+        elif name == b"authorization":
+            authorization = value.decode("latin-1")
+        elif name == b"content-length" and value.isdigit() and len(value) < _DIGITS:
+            length = int(value)
+        elif name in STORED_HEADERS:
+            kept[name.decode("ascii")] = value.decode("latin-1")
+    return TrackHeaders(key or parse_bearer_token(authorization), user_agent, kept, length)
+
+
+def validate_request(
+    body: bytes | None,
+    headers: TrackHeaders,
+    identity: AuthContext | None,
+    *,
+    client_ip: str | None,
+    received_at: datetime,
+    consume_rate_limit: ConsumeRateLimit,
+    decode: Decode,
+) -> AcceptedRequest | RejectedRequest:
+    """Checks 3 to 10, in their order.
+
+    Args:
+        body: as received; None when it was over `MAX_BODY`.
+        sent: what the headers say.
+        identity: what the key resolves to; also looked up for a body that is too large, so that
+            the ledger counts it.
+        address: of the client.
+        received_at: the present, aware UTC.
+        spend: counts the request once it got as far as the rate limit.
+        decode: parses the body.
+    """
+    if body is None:
+        return REJECTION_RESPONSES[RejectionReason.TOO_LARGE]
+    if identity is None:
+        return MISSING_KEY if headers.key is None else INVALID_KEY
+    if not consume_rate_limit(identity.credential.id, received_at):
+        return REJECTION_RESPONSES[RejectionReason.RATE_LIMITED]
+    verdict = _decode_event(body, decode)
+    if isinstance(verdict, RejectionReason):
+        return REJECTION_RESPONSES[verdict]
+    name, event_id = verdict
+    workspace = identity.workspace
+    arrival = ReceivedEvent(  # by place: by name it takes three times as long
+        workspace.id,
+        identity.credential.id,
+        IngestEndpoint.TRACK,
+        event_id or str(new_id()),
+        event_id is not None,
+        received_at,
+        body,
+        headers.user_agent,
+        client_ip,
+        headers.stored_headers,
+    )
+    return AcceptedRequest(arrival, name, workspace.public_id)
+
+
+def _decode_event(body: bytes, decode: Decode) -> ValidatedEvent | RejectionReason:
+    """What the body holds (checks 7 to 10)."""
+    if not body or body.isspace():
+        return RejectionReason.NO_BODY
+    try:
+        document = decode(body)
+    except ValueError:
+        return RejectionReason.INVALID_JSON
+    return validate_event(document)
+
+
+def queued_response(name: str, workspace: str) -> IngestResponse:
+    """The answer to an event that is durable: its name and the workspace's public id (check 14)."""
+    return IngestResponse(200, {"success": True, "event": name, "workspace": workspace})
+
+
+def duplicate_response(request: AcceptedRequest) -> IngestResponse:
+    """The answer to an event whose id was claimed in the last seven days (check 11)."""
+    event_id = request.arrival.event_id
+    return IngestResponse(200, {"success": False, "error": "Duplicate event detected", "event_id": event_id})
+
+
+def enqueue_failed_response(detail: str) -> RejectedRequest:
+    """The queue kept nothing; a retry with the same event id is welcome (check 12)."""
+    body = {"error": REJECTION_MESSAGES[RejectionReason.ENQUEUE_FAILED], "details": detail}
+    return RejectedRequest(IngestResponse(500, body), RejectionReason.ENQUEUE_FAILED)
+
+
+def server_error_response(error_id: UUID) -> IngestResponse:
+    """The handler itself failed; the id leads to its log line (check 13)."""
+    return IngestResponse(
+        500, {"error": "Internal server error", "error_id": str(error_id)}, {"x-error-id": str(error_id)}
+    )
+
+
+class SenderRateLimit:
+    """What each sender sends in fixed windows of one second, counted in memory.
+
+    A sender is a write key (check 6) or a workspace whose browsers send without one (contract 11.2).
+
+    It is no `RateLimiter`: it is asked for every event, and ingest never fails because a limit
+    store is away.
+    """
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._spent: dict[UUID, int] = {}
+
+    def consume(self, sender: UUID, at: datetime, events: int = 1) -> bool:
+        """Count so many at once; refused ones do not count on."""
+        second = int(at.timestamp())
+        if second != self._second:
+            self._second, self._spent = second, {}
+        spent = self._spent.get(sender, 0) + events
+        if spent > INGEST_RATE_LIMIT:
+            return False
+        self._spent[sender] = spent
+        return True

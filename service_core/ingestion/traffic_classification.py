@@ -1,0 +1,178 @@
+"""Source, medium and channel of an event (semantics 7)."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from service_core.access.analytics_settings import CustomChannel
+from service_core.ingestion.campaign import Campaign
+from service_core.ingestion.channel_rules.channels import ChannelCondition, VisitFact, with_custom_channels
+from service_core.ingestion.channel_rules.sources import (
+    CLICK_ID_SOURCES,
+    DEFAULT_MEDIUM,
+    EXCLUDED_REFERRERS,
+    SOURCE_ALIASES,
+    SOURCE_CATEGORY,
+    SPAM_REFERRERS,
+)
+from service_core.ingestion.ports import PublicSuffixList
+
+DIRECT: Final = "(direct)"
+NO_MEDIUM: Final = "(none)"
+
+_CACHE_SIZE: Final = 8192
+_MAX_CACHED_WORKSPACES: Final = 128
+"""Sets of rules kept ready."""
+
+
+class TrafficSource(NamedTuple):
+    """The classification of a visit."""
+
+    source: str
+    medium: str
+    channel: str
+
+
+DIRECT_VISIT: Final = TrafficSource(DIRECT, NO_MEDIUM, "direct")
+
+
+class _RuleInput(NamedTuple):
+    """What the channel rules look at."""
+
+    source: str
+    medium: str
+    campaign: str
+    source_category: str | None
+    facts: frozenset[VisitFact]
+
+
+class TrafficClassifier:
+    """Applies source lists and channel rules. Pure; answers are remembered, within bounds.
+
+    Args:
+        domains: knows the registrable part of a host name.
+    """
+
+    def __init__(self, domains: PublicSuffixList) -> None:
+        self._rule = lru_cache(_MAX_CACHED_WORKSPACES)(_compile_channel_rules)
+        self._registrable = lru_cache(_CACHE_SIZE)(domains.registrable_domain)
+        self._entry = lru_cache(_CACHE_SIZE)(self._find_listed_source)
+        self._sites = lru_cache(_CACHE_SIZE)(self._registrable_domains)
+
+    def is_external(self, host: str, own_hosts: Sequence[str]) -> bool:
+        """Whether a referring host is somebody else's, and no payment or login host on the way.
+
+        Args:
+            host: host of the referrer, lower case, without ``www.``.
+            own: hosts of the workspace and of the page itself.
+        """
+        if self.registrable_domain(host) in self._sites(tuple(own_hosts)):
+            return False
+        return not any(suffix in EXCLUDED_REFERRERS for suffix in _parent_domains(host))
+
+    def registrable_domain(self, host: str) -> str:
+        """The registrable domain of a host, or the host itself where there is none."""
+        return self._registrable(host) or host
+
+    def is_spam(self, host: str) -> bool:
+        """Whether a host is known for forged referrers."""
+        return self.registrable_domain(host) in SPAM_REFERRERS
+
+    def classify(
+        self, campaign: Campaign, referrer: str | None, custom_channels: tuple[CustomChannel, ...] = ()
+    ) -> TrafficSource:
+        """The classification by what an event carries.
+
+        Args:
+            sent: its campaign values.
+            referrer: host of its external referrer, None without one.
+            own: the workspace's own channels, tested first.
+        """
+        click_source, click_medium = self._click_source(campaign)
+        named = campaign.utm.get("utm_source", "").lower() or click_source
+        source = named or self._referral_source(referrer) or DIRECT
+        within = SOURCE_CATEGORY.get(self._entry(source) or "")
+        medium = campaign.utm.get("utm_medium") or click_medium
+        if not medium:
+            medium = DEFAULT_MEDIUM[within] if within else NO_MEDIUM if named or not referrer else "referral"
+        campaign_name = campaign.utm.get("utm_campaign", "")
+        facts = _visit_facts(campaign, referrer, medium)
+        channel = self._rule(custom_channels)(_RuleInput(source, medium, campaign_name, within, facts))
+        return TrafficSource(source, medium, channel)
+
+    def _click_source(self, campaign: Campaign) -> tuple[str | None, str | None]:
+        for kind in campaign.click_ids:
+            return CLICK_ID_SOURCES[kind]
+        return None, None
+
+    def _referral_source(self, host: str | None) -> str | None:
+        return (self._entry(host) or self.registrable_domain(host)) if host else None
+
+    def _find_listed_source(self, source: str) -> str | None:
+        """The list entry a source or host stands for; the longer entry wins."""
+        if "." not in source:
+            entry = SOURCE_ALIASES.get(source, source)
+            return entry if entry in SOURCE_CATEGORY else None
+        for suffix in _parent_domains(source):
+            entry = SOURCE_ALIASES.get(suffix, suffix)
+            if entry in SOURCE_CATEGORY:
+                return entry
+        name = self.registrable_domain(source).partition(".")[0]
+        return name if name in SOURCE_CATEGORY else None
+
+    def _registrable_domains(self, hosts: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(map(self.registrable_domain, hosts))
+
+
+def _visit_facts(campaign: Campaign, referrer: str | None, medium: str) -> frozenset[VisitFact]:
+    said_direct = campaign.utm.get("utm_source", "").lower() == DIRECT and medium in {NO_MEDIUM, "(not set)"}
+    if said_direct or (campaign.is_empty and not referrer):
+        return _DIRECT_FACTS
+    if referrer:
+        return _EXTERNAL_FACTS
+    return _LINK_ONLY_FACTS if not campaign.utm and not campaign.click_ids else _NO_FACTS
+
+
+_DIRECT_FACTS: Final = frozenset({VisitFact.DIRECT})
+_EXTERNAL_FACTS: Final = frozenset({VisitFact.EXTERNAL})
+_LINK_ONLY_FACTS: Final = frozenset({VisitFact.LINK_ONLY})
+_NO_FACTS: Final[frozenset[VisitFact]] = frozenset()
+
+
+def _parent_domains(host: str) -> list[str]:
+    """The host and every parent of it with a dot, longest first."""
+    labels = host.split(".")
+    return [".".join(labels[i:]) for i in range(len(labels) - 1)]
+
+
+def _compile_channel_rules(custom_channels: tuple[CustomChannel, ...]) -> Callable[[_RuleInput], str]:
+    tests = [
+        (rule.id, [_compile_condition(when) for when in rule.any_of])
+        for rule in with_custom_channels(custom_channels)
+    ]
+
+    @lru_cache(_CACHE_SIZE)
+    def channel(words: _RuleInput) -> str:
+        return next(name for name, conditions in tests if any(holds(words) for holds in conditions))
+
+    return channel
+
+
+def _compile_condition(condition: ChannelCondition) -> Callable[[_RuleInput], bool]:
+    source, medium, campaign = map(_compile_pattern, (condition.source, condition.medium, condition.campaign))
+
+    def holds(words: _RuleInput) -> bool:
+        return (
+            (condition.source_category is None or condition.source_category == words.source_category)
+            and (condition.fact is None or condition.fact in words.facts)
+            and (source is None or source.fullmatch(words.source) is not None)
+            and (medium is None or medium.fullmatch(words.medium) is not None)
+            and (campaign is None or campaign.fullmatch(words.campaign) is not None)
+        )
+
+    return holds
+
+
+def _compile_pattern(expression: str | None) -> re.Pattern[str] | None:
+    return re.compile(expression, re.IGNORECASE | re.DOTALL) if expression is not None else None

@@ -1,0 +1,120 @@
+"""Attribution columns of an event row, and what a touch is later made of (semantics 7, 8.2, 22)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from service_core.access.analytics_settings import CustomChannel
+from service_core.ingestion.campaign import COOKIE_IDS, UTM_FIELDS, Campaign, campaign_text
+from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
+from service_core.ingestion.page_context import PageContext
+from service_core.ingestion.page_urls import parse_query_string
+from service_core.ingestion.ports import SessionState
+from service_core.ingestion.traffic_classification import DIRECT_VISIT, TrafficClassifier, TrafficSource
+
+_CLICK_ID_COLUMNS: Final = ("gclid", "gbraid", "wbraid", "fbclid", "ttclid", "oppref", "msclkid")
+_NO_CAMPAIGN: Final = Campaign()
+
+
+def traffic_source_columns(
+    campaign: Campaign,
+    page: PageContext,
+    session: SessionState | None,
+    classifier: TrafficClassifier,
+    custom_channels: tuple[CustomChannel, ...] = (),
+) -> dict[str, Any]:
+    """The classification: the row's own, or else inherited from its session; and that of a touch.
+
+    Args:
+        brought: the campaign values of the event.
+        page: its page and referrer.
+        session: what is known of its session, None at the first event.
+        classifier: source lists and channel rules.
+        channels: the workspace's own channels.
+    """
+    referral = (
+        classifier.classify(_NO_CAMPAIGN, page.external_referrer_host, custom_channels)
+        if page.external_referrer_host
+        else None
+    )
+    own = (
+        referral
+        if campaign.is_empty
+        else classifier.classify(campaign, page.external_referrer_host, custom_channels)
+    )
+    in_url = not campaign.is_empty and _query_contains_campaign(page.query, campaign)
+    carried = not in_url and _repeats_last_campaign(campaign, session)
+    source, medium, channel = (referral if carried else own) or _session_traffic_source(session)
+    return {
+        "attribution_source": source,
+        "attribution_medium": medium,
+        "channel": channel,
+        "attribution_carried": carried,
+        "campaign_in_url": in_url,
+        **_prefixed_columns("own", own),
+        **_prefixed_columns("referral", referral),
+    }
+
+
+def campaign_columns(
+    campaign: Campaign, properties: Mapping[str, Any], *, consent_denied: bool
+) -> dict[str, Any]:
+    """The columns of campaign values; without consent no id of a click or of a browser."""
+    columns: dict[str, Any] = {**campaign.utm, "lyr": campaign.lyr}
+    if not consent_denied:
+        columns["click_id"], columns["click_id_type"] = campaign.first_click_id
+        columns |= {
+            kind: campaign.click_ids[kind] for kind in _CLICK_ID_COLUMNS if kind in campaign.click_ids
+        }
+        columns |= {name: campaign_text(properties[name]) for name in COOKIE_IDS if name in properties}
+    return columns
+
+
+def advance_session_state(event: Event, session: SessionState | None) -> SessionState:
+    """What is known of a session after one more of its events.
+
+    One that comes late, from before all that are known, is where the session was entered and tells
+    nothing of what came after it.
+    """
+    if session and event.timestamp < session.first_at:
+        page = event.landing_page or session.landing_page
+        return replace(session, first_at=event.timestamp, landing_page=page)
+    values = tuple(getattr(event, column) for column in CAMPAIGN_COLUMNS)
+    return SessionState(
+        first_at=session.first_at if session else event.timestamp,
+        landing_page=event.landing_page,
+        attribution_source=event.attribution_source,
+        attribution_medium=event.attribution_medium,
+        channel=event.channel,
+        last_campaign=values if any(values) else session.last_campaign if session else None,
+    )
+
+
+def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
+    """Whether the query of the page holds every campaign value."""
+    there = {value.strip() for value in parse_query_string(query).values()} if query else set()
+    return there.issuperset(campaign.values())
+
+
+def _repeats_last_campaign(campaign: Campaign, session: SessionState | None) -> bool:
+    """Whether the values are those the session had last, so a client may just have kept them."""
+    if session is None or session.last_campaign is None or campaign.is_empty:
+        return False
+    utm = tuple(campaign.utm.get(name) for name in UTM_FIELDS)
+    return session.last_campaign == (*utm, *campaign.first_click_id, campaign.lyr)
+
+
+def _session_traffic_source(session: SessionState | None) -> TrafficSource:
+    if session and session.attribution_source and session.channel:
+        return TrafficSource(session.attribution_source, session.attribution_medium or "", session.channel)
+    return DIRECT_VISIT
+
+
+def _prefixed_columns(prefix: str, traffic_source: TrafficSource | None) -> dict[str, str]:
+    if traffic_source is None:
+        return {}
+    return {
+        f"{prefix}_source": traffic_source.source,
+        f"{prefix}_medium": traffic_source.medium,
+        f"{prefix}_channel": traffic_source.channel,
+    }

@@ -1,0 +1,223 @@
+"""A store and the oracle give the same answer to every question about generated worlds."""
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import fields
+from random import Random
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from service_core.analytics.cohorts.ports import CohortResult
+from service_core.analytics.funnels.ports import FunnelResult, FunnelStep
+from service_core.analytics.ports import AggregateResult, TouchPath
+from service_core.analytics.query.relation_columns import EVENT_STORE_COLUMNS
+from service_core.testing import random_queries
+from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.random_datasets import RandomDataset, random_datasets
+
+EXAMPLES = int(os.environ.get("TOUCHPOINT_EXAMPLES", "5"))
+"""Worlds per test; a nightly run asks for more."""
+
+QUERIES_PER_DATASET = 4
+"""Questions asked about each world."""
+
+on_random_datasets = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    # Tests keep to workspaces of their own, so examples may share a store, and classes a test.
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.differing_executors,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
+)
+
+
+async def load_dataset(dataset: RandomDataset, random: Random, *stores: Store) -> None:
+    """Store a world, in batches of their own for each store."""
+    events = dataset.story.events
+    for store in stores:
+        cut = random.randint(0, len(events))
+        for batch in (events[:cut], events[cut:]):
+            await store.append(batch)
+
+
+async def assert_same_answer(
+    store: Store,
+    oracle: Store,
+    method: str,
+    *plan: Any,
+    normalize: Callable[[Any], Any] = lambda answer: answer,
+) -> None:
+    """Ask both the same; the plan and both answers are told when they differ.
+
+    Args:
+        store: the store under test.
+        oracle: the reference.
+        method: name of the port's method.
+        plan: its arguments.
+        shown: what of an answer is compared, where the order is free.
+    """
+    answer, expected = (
+        normalize(await getattr(store, method)(*plan)),
+        normalize(await getattr(oracle, method)(*plan)),
+    )
+    assert approximately_equal(answer, expected), (
+        f"{method} {plan}\n\nanswers  {answer}\n\nexpected {expected}"
+    )
+
+
+def approximately_equal(answer: Any, expected: Any) -> bool:
+    """Whether two answers are equal; floats by value within their last digits."""
+    if isinstance(expected, float) and isinstance(answer, int | float):
+        return math.isclose(answer, expected, rel_tol=1e-9, abs_tol=1e-6)
+    if isinstance(expected, list | tuple) and isinstance(answer, list | tuple):
+        return len(answer) == len(expected) and all(map(approximately_equal, answer, expected))
+    if isinstance(expected, AggregateResult | FunnelResult | FunnelStep) and type(answer) is type(expected):
+        return all(
+            approximately_equal(getattr(answer, f.name), getattr(expected, f.name)) for f in fields(expected)
+        )
+    return bool(answer == expected)
+
+
+def non_empty_cells(table: CohortResult) -> object:
+    """A cohort table without its empty cells."""
+    met = [cell for cell in table.cells if cell.active or cell.revenue or cell.foreign_money]
+    return dict(table.sizes), sorted(met, key=lambda cell: (cell.cohort, cell.bucket))
+
+
+def counts_by_path(found: list[TouchPath]) -> object:
+    """Paths in no order."""
+    return {path.keys: (path.converted, path.unconverted) for path in found}
+
+
+class Differential(Kit):
+    """Differential runs against the oracle."""
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_aggregates_agree(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        for _ in range(3 * QUERIES_PER_DATASET):
+            await assert_same_answer(
+                store, oracle, "aggregate", random_queries.random_aggregate(random, world)
+            )
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_every_column_a_metric_may_name_agrees(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        for relation in EVENT_STORE_COLUMNS:
+            await assert_same_answer(
+                store, oracle, "aggregate", random_queries.count_set_columns(random, world, relation)
+            )
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_credits_by_all_that_tells_of_an_ad_agree(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        await assert_same_answer(
+            store, oracle, "aggregate", random_queries.credits_by_ad_columns(random, world)
+        )
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_pages_and_names_agree(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        for _ in range(QUERIES_PER_DATASET):
+            await assert_same_answer(store, oracle, "page", random_queries.random_event_page(random, world))
+            scan = random_queries.random_scan(random, world)
+            await assert_same_answer(store, oracle, "names", scan)
+            await assert_same_answer(store, oracle, "properties", scan, 2)
+            await assert_same_answer(store, oracle, "live", scan, scan.span.start, 3)
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_persons_agree(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        await self.compare_persons(store, oracle, world, random)
+        for event in random.sample(world.story.events, min(2, len(world.story.events))):
+            for asked in (store, oracle):
+                await asked.revoke_identity_link(world.story.workspace_id, event.event_id)
+        await self.compare_persons(store, oracle, world, random)
+
+    async def compare_persons(
+        self, store: Store, oracle: Store, world: RandomDataset, random: Random
+    ) -> None:
+        """Pages of persons, and everything about each of them."""
+        workspace = world.story.workspace_id
+        for _ in range(QUERIES_PER_DATASET):
+            await assert_same_answer(
+                store, oracle, "people", random_queries.random_people_page(random, world)
+            )
+        await assert_same_answer(store, oracle, "contested", workspace, random.choice((1, 9)))
+        scan, ids = random_queries.random_scan(random, world), ("A1", "A4", "U1", "U2", "nobody")
+        await assert_same_answer(store, oracle, "origins", workspace, ids)
+        for any_id in ids:
+            await assert_same_answer(store, oracle, "resolve", workspace, any_id)
+            person = await oracle.find_person(workspace, any_id)
+            if person:
+                await assert_same_answer(store, oracle, "history", scan, person)
+                await assert_same_answer(store, oracle, "touches", scan, person)
+                await assert_same_answer(store, oracle, "history", scan, person, 2)
+                await assert_same_answer(store, oracle, "touches", scan, person, 2)
+                await assert_same_answer(
+                    store, oracle, "journey", random_queries.random_journey(random, world, person)
+                )
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_cohorts_agree(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        for _ in range(QUERIES_PER_DATASET):
+            await assert_same_answer(
+                store,
+                oracle,
+                "cohorts",
+                random_queries.random_cohorts(random, world),
+                normalize=non_empty_cells,
+            )
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_funnels_agree(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        for _ in range(2 * QUERIES_PER_DATASET):
+            await assert_same_answer(store, oracle, "funnel", random_queries.random_funnel(random, world))
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_paths_agree(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        world, random = drawn
+        await load_dataset(world, random, store, oracle)
+        for _ in range(QUERIES_PER_DATASET):
+            await assert_same_answer(
+                store, oracle, "paths", random_queries.random_paths(random, world), normalize=counts_by_path
+            )

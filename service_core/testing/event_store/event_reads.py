@@ -1,0 +1,108 @@
+"""Event rows, names, property keys and the last minutes (contract 3.4 to 3.7)."""
+
+from datetime import timedelta
+
+from service_core.analytics.measures import Predicate
+from service_core.analytics.ports import EventPageQuery
+from service_core.kernel.time_ranges import TimeRange
+from service_core.testing.event_builder import EventBuilder, utc_instant, whole_utc_days
+from service_core.testing.event_store.kit import Kit, Store
+
+SPAN = whole_utc_days("2026-03-02", "2026-03-03")
+
+
+class EventReads(Kit):
+    """The `EventReader` port."""
+
+    async def test_pages_are_newest_first_and_lie_end_to_end(self, store: Store, story: EventBuilder) -> None:
+        for hour in (3, 1, 1, 2, 3, 0):
+            story.add_event("x", at=f"2026-03-02T{hour:02}:00", visitor="A1")
+        story.add_event("x", at="2026-03-02T01:00", visitor="A1", is_bot=True)
+        story.add_event("x", at="2026-03-04", visitor="A1")
+        await store.append(story.events)
+        expected = sorted(story.events[:6], key=lambda e: (e.timestamp, e.seq), reverse=True)
+        scan = story.scan(SPAN)
+        walked = []
+        for offset in (0, 4):
+            page = await store.list_events(EventPageQuery(scan, 4, offset))
+            assert (page.total, page.has_more) == (6, offset == 0)
+            walked += page.events
+        assert walked == expected
+        after = (expected[2].timestamp, expected[2].seq)
+        rest = await store.list_events(EventPageQuery(scan, 10, count_total=False, after=after))
+        assert (rest.events, rest.total, rest.has_more) == (expected[3:], None, False)
+
+    async def test_a_page_keeps_to_its_filters(self, store: Store, story: EventBuilder) -> None:
+        for price in (5, "7", None, "text"):
+            story.add_event("x", at="2026-03-02", visitor="A1", event_data={"price": price})
+        await store.append(story.events)
+        page = await store.list_events(
+            EventPageQuery(story.scan(SPAN, filters=(Predicate("event_name", value="x"),)), 2)
+        )
+        assert (len(page.events), page.total, page.has_more) == (2, 4, True)
+
+    async def test_names_are_counted_most_frequent_first(self, store: Store, story: EventBuilder) -> None:
+        for name, at in (("b", "2026-03-02"), ("a", "2026-03-03"), ("c", "2026-03-02"), ("c", "2026-03-03")):
+            story.add_event(name, at=at, visitor="A1")
+        await store.append(story.events)
+        found = await store.list_event_names(story.scan(SPAN))
+        assert [(n.name, n.count) for n in found] == [("c", 2), ("a", 1), ("b", 1)]
+        assert (found[0].first_seen_at, found[0].last_seen_at) == (
+            utc_instant("2026-03-02"),
+            utc_instant("2026-03-03"),
+        )
+
+    async def test_custom_keys_are_described_by_event(self, store: Store, story: EventBuilder) -> None:
+        for data in (
+            {
+                "plan": "pro",
+                "n": 1,
+                "utm_source": "x",
+                "url": "/",
+                "session_x": 1,
+                "tags": ["a"],
+                "none": None,
+            },
+            {"plan": "free", "n": "1", "ok": True, "none": None},
+            {"plan": "free", "n": 2, "deep": {"a": 1}},
+        ):
+            story.add_event("x", at="2026-03-02", visitor="A1", event_data=data)
+        story.add_event("a", at="2026-03-02", visitor="A1", event_data={"plan": "pro"})
+        await store.append(story.events)
+        found = await store.list_custom_properties(story.scan(SPAN), 10)
+        rows = [(p.event_name, p.key, p.count, p.distinct_count, p.sample, p.type) for p in found]
+        assert rows == [
+            ("a", "plan", 1, 1, "pro", "string"),
+            ("x", "n", 3, 3, 2, "mixed"),
+            ("x", "plan", 3, 2, "free", "string"),
+            ("x", "none", 2, 0, None, "null"),
+            ("x", "deep", 1, 1, {"a": 1}, "object"),
+            ("x", "ok", 1, 1, True, "boolean"),
+            ("x", "tags", 1, 1, ["a"], "array"),
+        ]
+        assert [(p.event_name, p.key) for p in await store.list_custom_properties(story.scan(SPAN), 1)] == [
+            ("a", "plan"), ("x", "n"),
+        ]  # fmt: skip
+
+    async def test_the_last_minutes_are_events_timed_and_received_in_them(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        now = utc_instant("2026-03-02T12:00")
+        for seconds, visitor, name, columns in (
+            (240, "A1", "page_view", {}),
+            (60, "A1", "purchase", {"revenue": 500}),
+            (60, "A2", "page_view", {}),
+            (20, "A4", "purchase", {"revenue": 900, "currency": "JPY"}),
+            (30, "A3", "page_view", {}),
+            (30, "late", "page_view", {"received_at": now - timedelta(minutes=9)}),
+            (400, "gone", "page_view", {}),
+        ):
+            story.add_event(name, at=now - timedelta(seconds=seconds), visitor=visitor, **columns)
+        await store.append(story.events)
+        since = now - timedelta(minutes=5)
+        scan = story.scan(TimeRange(since, now))
+        found = await store.list_active_visitors(scan, since, 10)
+        rows = [(v.latest_event.visitor_id, v.pageviews, v.events, v.revenue) for v in found]
+        assert rows == [("A4", 0, 1, None), ("A3", 1, 1, 0), ("A1", 1, 2, 500), ("A2", 1, 1, 0)]
+        assert found[2].last_seen - found[2].first_seen == timedelta(minutes=3)
+        assert [v.latest_event.visitor_id for v in await store.list_active_visitors(scan, since, 1)] == ["A4"]

@@ -1,0 +1,254 @@
+"""What was sold and what came back, as events list it (semantics 17)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+
+from service_core.analytics.line_items.line_item_lists import MILLION
+from service_core.analytics.line_items.ports import LineItemQuery, LineItemReader, LineItemSum
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import BucketUnit
+from service_core.testing.event_builder import EventBuilder, utc_instant, whole_utc_days
+from service_core.testing.event_store.differential import assert_same_answer, on_random_datasets
+from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.random_datasets import RandomDataset, random_datasets
+
+MARCH: Final = whole_utc_days("2026-03-01", "2026-03-31")
+SHIRT: Final = {"sku": "SHIRT", "variant_id": 11, "quantity": 2, "price": "19.99"}
+CAP: Final = {"sku": "CAP", "quantity": 1, "price": 5}
+
+
+def event_with_items(*lines: Any, name: str = "items") -> dict[str, Any]:
+    """The properties of an event that lists items."""
+    return {"event_data": {name: list(lines)}}
+
+
+async def item_quantities(store: LineItemReader, plan: LineItemQuery, *keys: str) -> dict[Any, float]:
+    """How many items there are, by sku or by attributes of the sums."""
+    found: dict[Any, float] = {}
+    for each in await store.sum_line_items(plan):
+        named = tuple(getattr(each, name) for name in keys or ("sku",))
+        key = named if len(named) > 1 else named[0]
+        found[key] = found.get(key, 0) + each.quantity / MILLION
+    return found
+
+
+def sorted_sums(sums: Sequence[LineItemSum]) -> list[LineItemSum]:
+    """Sums as a list that compares."""
+    return sorted(sums, key=repr)
+
+
+def _add_random_sale_or_refund(story: EventBuilder, random: Random) -> None:
+    """A sale or a refund by anybody, at any time of the month, that lists something or nothing."""
+    lines = [SHIRT, CAP, {"sku": "SHIRT", "quantity": "1.5"}, {"variant_id": 7}, {"quantity": "?"}, None, {}]
+    at = datetime(2026, 3, random.randint(1, 30), random.choice((0, 12)), tzinfo=UTC)
+    data = random.choice(
+        ({}, {"product_id": "pro"}, event_with_items(*random.choices(lines, k=3))["event_data"])
+    )
+    story.add_event(
+        random.choice(("purchase", "order_paid", "refund", "signup")),
+        at=at,
+        visitor="A1",
+        source=random.choice(("web", "stripe", "shopify", "superwall")),
+        revenue=random.choice((None, 0, 100, 2_000, -500)),
+        order_id=random.choice(("O1", "O2", "O3", None)),
+        payment_id=random.choice(("O1", "P1", None, None)),
+        is_test=random.random() < 0.1,
+        event_data=data,
+    )
+
+
+class LineItems(Kit):
+    """Semantics 10.3 and 17, of items."""
+
+    @pytest.mark.parametrize(
+        ("line", "known"),
+        [
+            ({"sku": "A", "item_id": "B", "quantity": 3, "price": "1.25"}, ("A", None, 3.0, 3.75)),
+            ({"sku": "", "item_id": "B", "quantity": "3"}, ("B", None, 3.0, None)),
+            ({"id": 7, "quantity": 1, "item_price": 0.1}, ("7", None, 1.0, 0.1)),
+            ({"content_id": "C", "variant_id": 9_007_199_254_740_993}, ("C", "9007199254740993", 1.0, None)),
+            ({"product_id": "P", "qty": 0.25, "price": 3}, ("P", None, 0.25, 0.75)),
+            ({"sku": "A", "quantity": -2, "price": "-4.5"}, ("A", None, 2.0, 9.0)),
+            ({"sku": "A", "quantity": "two", "price": 4}, (None, None, 1.0, 4.0)),
+            ({"sku": ["A"], "price": None, "quantity": None}, (None, None, 1.0, None)),
+            ("A", (None, None, 1.0, None)),
+            (None, (None, None, 1.0, None)),
+        ],
+    )
+    async def test_a_line_is_read_by_the_names_shops_and_their_tools_use(
+        self, store: Store, story: EventBuilder, line: Any, known: tuple[Any, ...]
+    ) -> None:
+        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, **event_with_items(line))
+        await store.append(story.events)
+        (found,) = await store.sum_line_items(LineItemQuery(story.scan(MARCH)))
+        worth = None if found.lines_without_price else found.amount / MILLION
+        assert (found.sku, found.variant_id, found.quantity / MILLION, worth) == known
+
+    @pytest.mark.parametrize("name", ["items", "line_items", "contents", "products"])
+    async def test_lists_have_several_names_and_an_empty_one_is_none(
+        self, store: Store, story: EventBuilder, name: str
+    ) -> None:
+        data = {"items": [], "line_items": "none", "contents": {}, "products": 1, name: [SHIRT, CAP]}
+        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, event_data=data)
+        await store.append(story.events)
+        assert await item_quantities(store, LineItemQuery(story.scan(MARCH))) == {"SHIRT": 2, "CAP": 1}
+
+    async def test_without_a_list_the_properties_of_a_charge_are_its_one_item(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        pro: Mapping[str, Any] = {"product_id": "pro", "price": 3}
+        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, event_data=pro)
+        story.add_event("purchase", at="2026-03-03", visitor="A1", revenue=500)
+        story.add_event("refund", at="2026-03-04", visitor="A1", revenue=-900, event_data=pro)
+        story.add_event("add_to_cart", at="2026-03-04", visitor="A1", revenue=900, **event_with_items(SHIRT))
+        story.add_event("purchase", at="2026-03-04", visitor="A1", **event_with_items(SHIRT))
+        story.add_event(
+            "purchase", at="2026-03-04", visitor="A1", revenue=1, is_bot=True, **event_with_items(SHIRT)
+        )
+        await store.append(story.events)
+        assert sorted_sums(await store.sum_line_items(LineItemQuery(story.scan(MARCH)))) == sorted_sums(
+            [
+                LineItemSum(None, 0, "pro", None, "tracked", "USD", False, MILLION, 900, 0),
+                LineItemSum(None, 0, None, None, "tracked", "USD", False, MILLION, 500, 0),
+            ]
+        )
+
+    async def test_an_order_sold_once_what_the_report_lists_that_knows_best_among_those_that_do(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        def report(source: str, order: str, *lines: Any, at: str = "2026-03-02T10:00") -> None:
+            listed = event_with_items(*lines) if lines else {}
+            story.add_event(
+                "purchase", at=at, visitor="A1", source=source, revenue=1, order_id=order, **listed
+            )
+
+        report("web", "O1", SHIRT)
+        report("stripe", "O1")
+        report("web", "O2", CAP)
+        report("shopify", "O2", {"sku": "MUG"}, at="2026-03-02T10:05")
+        report("stripe", "O3", at="2026-03-03T10:00")
+        report("web", "O3", {"sku": "EARLY"}, at="2026-03-03T09:00")
+        report("api", "O3", {"sku": "LATE"}, at="2026-03-03T11:00")
+        report("stripe", "O4", at="2026-03-20T10:00")
+        report("web", "O4", {"sku": "OTHER"}, at="2026-03-01T10:00")
+        story.add_event(
+            "purchase",
+            at="2026-03-04",
+            visitor="A1",
+            revenue=1,
+            order_id="pi_5",
+            **event_with_items({"sku": "PIN"}),
+        )
+        paid: Mapping[str, Any] = {"source": "stripe", "order_id": "in_5", "payment_id": "pi_5"}
+        story.add_event("purchase", at="2026-03-04", visitor="A1", revenue=1, **paid)
+        await store.append(story.events)
+        plan = LineItemQuery(story.scan(MARCH))
+        assert await item_quantities(store, plan, "sku", "provider") == {
+            ("SHIRT", "stripe"): 2,
+            ("PIN", "stripe"): 1,
+            ("MUG", "shopify"): 1,
+            ("EARLY", "stripe"): 1,
+            (None, "stripe"): 1,
+            ("OTHER", "tracked"): 1,
+        }
+        later = LineItemQuery(story.scan(whole_utc_days("2026-03-03", "2026-03-03")))
+        assert await item_quantities(store, later) == {"EARLY": 1}
+
+    async def test_what_came_back_is_of_the_period_it_was_sold_in(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        order: Mapping[str, Any] = {"visitor": "A1", "order_id": "O1", "source": "shopify"}
+        story.add_event("order_paid", at="2026-03-02", revenue=4_000, **order, **event_with_items(SHIRT))
+        story.add_event(
+            "refund", at="2026-03-20", revenue=-2_000, **order, **event_with_items({**SHIRT, "quantity": 1})
+        )
+        story.add_event(
+            "refund", at="2026-03-21", visitor="A1", source="web", order_id="O1", **event_with_items(SHIRT)
+        )
+        story.add_event("refund", at="2026-03-22", revenue=-1, **order)
+        story.add_event("refund", at="2026-03-23", visitor="A2", **event_with_items(CAP))
+        await store.append(story.events)
+        edges = (utc_instant("2026-03-10"), utc_instant("2026-03-15"))
+        plan = LineItemQuery(story.scan(MARCH), edges)
+        assert await item_quantities(store, plan, "sku", "period") == {("SHIRT", 0): 1, ("CAP", 2): -1}
+        late = whole_utc_days("2026-03-15", "2026-03-31")
+        assert await item_quantities(store, LineItemQuery(story.scan(late), edges), "sku", "period") == {
+            ("SHIRT", 0): -1,
+            ("CAP", 2): -1,
+        }
+        by_order = LineItemQuery(
+            story.scan(whole_utc_days("2026-03-01", "2026-03-05"), order_refunds=True), edges
+        )
+        assert await item_quantities(store, by_order, "sku", "period") == {("SHIRT", 0): 1}
+        none = LineItemQuery(
+            story.scan(whole_utc_days("2026-03-20", "2026-03-21"), order_refunds=True), edges
+        )
+        assert await item_quantities(store, none) == {}
+
+    async def test_returns_without_money_count_and_those_of_who_knows_less_do_not(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        for source, lines in (("web", [SHIRT]), ("shopify", [CAP]), ("shopify", [CAP])):
+            story.add_event(
+                "refund",
+                at="2026-03-05",
+                visitor="A1",
+                source=source,
+                order_id="O1",
+                **event_with_items(*lines),
+            )
+        story.add_event("refund", at="2026-03-05", visitor="A1", is_test=True, **event_with_items(SHIRT))
+        await store.append(story.events)
+        assert await item_quantities(store, LineItemQuery(story.scan(MARCH)), "sku", "provider") == {
+            ("CAP", "shopify"): -2
+        }
+
+    @given(drawn=random_datasets())
+    @on_random_datasets
+    async def test_a_store_and_the_oracle_agree_on_any_orders(
+        self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        story, random = EventBuilder(), drawn[1]
+        for _ in range(60):
+            _add_random_sale_or_refund(story, random)
+        await store.append(story.events)
+        await oracle.append(story.events)
+        for order_refunds in (False, True):
+            first, last = sorted(random.sample(range(1, 31), 2))
+            span = whole_utc_days(f"2026-03-{first:02}", f"2026-03-{last:02}")
+            edges = tuple(utc_instant(f"2026-03-{day:02}") for day in sorted(random.sample(range(1, 31), 3)))
+            plan = LineItemQuery(story.scan(span, order_refunds=order_refunds), edges)
+            await assert_same_answer(store, oracle, "items", plan, normalize=sorted_sums)
+
+    async def test_items_are_booked_in_buckets(
+        self, store: Store, story: EventBuilder, oracle: Store
+    ) -> None:
+        zone = ZoneInfo("America/New_York")  # March 8 has 23 hours there
+        for number, at in enumerate(
+            ("2026-03-07T06:00", "2026-03-08T04:59", "2026-03-08T05:00", "2026-03-09")
+        ):
+            order: Mapping[str, Any] = {"visitor": "A1", "order_id": f"O{number}", "currency": "EUR"}
+            story.add_event("purchase", at=at, revenue=100, **order, **event_with_items(SHIRT, SHIRT, CAP))
+            story.add_event(
+                "refund", at="2026-03-09T12:00", revenue=-1, **order, **event_with_items({"sku": "CAP"})
+            )
+        await store.append(story.events)
+        await oracle.append(story.events)
+        span = whole_utc_days("2026-03-07", "2026-03-09")
+        plan = LineItemQuery(
+            story.scan(span),
+            (datetime(2026, 3, 8, 5, tzinfo=UTC),),
+            buckets_covering(span, BucketUnit.DAY, zone),
+        )
+        assert sorted_sums(await store.sum_line_items(plan)) == sorted_sums(await oracle.sum_line_items(plan))
+        assert await item_quantities(store, plan, "bucket") == {
+            datetime(2026, 3, 7, 5, tzinfo=UTC): 10,
+            datetime(2026, 3, 8, 5, tzinfo=UTC): 10,
+            datetime(2026, 3, 9, 4, tzinfo=UTC): -4,
+        }

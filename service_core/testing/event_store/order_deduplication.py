@@ -1,0 +1,211 @@
+"""One order that several sources report: once, as told by who knows it best (semantics 10.3)."""
+
+from datetime import timedelta
+from itertools import permutations
+from typing import Any, Final
+
+import pytest
+
+from service_core.analytics.measures import (
+    FilterOperator,
+    Predicate,
+    Relation,
+    count_distinct,
+    count_rows,
+    sum_column,
+)
+from service_core.analytics.ports import CreditRule, Weighting
+from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
+from service_core.testing.event_store.kit import (
+    CONVERTED,
+    CREDITED,
+    CREDITED_MONEY,
+    CREDITED_ORDERS,
+    CREDITED_REFUNDS,
+    Kit,
+    Store,
+    measure,
+    measure_by_columns,
+)
+
+MARCH: Final = whole_utc_days("2026-03-01", "2026-03-31")
+LAST: Final = CreditRule(Weighting.LAST, timedelta(days=30))
+CHARGE: Final = Predicate("kind", value="charge")
+CHARGES: Final = count_rows(Relation.PAYMENTS, CHARGE)
+REVENUE: Final = sum_column("amount", Relation.PAYMENTS, CHARGE)
+REFUNDS: Final = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
+CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, CHARGE)
+REPORTS: Final = {
+    "shopify": ("order_paid", 9_500),
+    "stripe": ("purchase", 10_800),
+    "web": ("purchase", 10_000),
+}
+"""What each says of one order: the shop, without tax and shipping; who was paid, with both; the browser."""
+
+
+class OrderDeduplication(Kit):
+    """Semantics 10.3."""
+
+    @pytest.mark.parametrize("order", list(permutations(REPORTS)))
+    async def test_an_order_of_a_shop_a_payment_and_a_browser_is_one_and_the_shops(
+        self, store: Store, story: EventBuilder, order: tuple[str, ...]
+    ) -> None:
+        story.add_event("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
+        for minute, source in enumerate(order):
+            name, amount = REPORTS[source]
+            at = f"2026-03-02T10:0{minute}"
+            story.add_event(name, at=at, visitor="A1", source=source, revenue=amount, order_id="O1")
+            await store.append(story.events[-1:])
+        await store.append(story.events[:1])
+        scan = story.scan(MARCH)
+        assert await measure(store, scan, CHARGES, REVENUE, CUSTOMERS, CONVERTED) == (1, 9_500, 1, 1)
+        assert await measure_by_columns(store, scan, REVENUE, "provider") == {"shopify": 9_500}
+        assert await measure_by_columns(store, scan, CONVERTED, "source") == {"shopify": 1}
+        credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
+        assert await measure(store, scan, *credited, credit=LAST) == (1_000_000, 1_000_000, 9_500)
+
+    async def test_whoever_reports_charge_and_refund_a_full_refund_nets_to_nothing(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        sources = ("shopify", "stripe", "superwall", "web")
+        for number, (charged, refunded) in enumerate(permutations(sources, 2)):
+            order = {"visitor": f"A{number}", "order_id": f"O{number}"}
+            for source in (charged, refunded):
+                story.add_event("order_paid", at="2026-03-02", source=source, revenue=700, **order)
+            for source in (refunded, charged)[: 1 + number % 2]:
+                story.add_event("refund", at="2026-03-20", source=source, revenue=-700, **order)
+        await store.append(story.events)
+        for on_order in (False, True):
+            scan = story.scan(MARCH, order_refunds=on_order)
+            assert await measure(store, scan, CHARGES, REVENUE, REFUNDS) == (12, 8_400, 8_400)
+            credited = (CREDITED_MONEY, CREDITED_REFUNDS)
+            assert await measure(store, scan, *credited, credit=LAST) == (8_400, 8_400)
+
+    async def test_the_parts_of_a_refund_all_count_as_one_source_tells_them(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        for source, amounts in (("web", (-60,)), ("shopify", (-20, -30)), ("stripe", (-20, -30))):
+            for amount in amounts:
+                story.add_event(
+                    "refund", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
+                )
+        await store.append(story.events)
+        assert await measure_by_columns(store, story.scan(MARCH), REFUNDS, "provider") == {"shopify": 50}
+
+    async def test_a_report_a_week_away_is_another_order_and_one_after_the_range_still_knows_better(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        said = {"visitor": "A1", "order_id": "O1"}
+        story.add_event("purchase", at="2026-03-02", source="web", revenue=1, **said)
+        story.add_event("purchase", at="2026-03-09", source="stripe", revenue=20, **said)
+        story.add_event("purchase", at="2026-03-12", source="web", revenue=300, **said)
+        story.add_event("order_paid", at="2026-03-18", source="shopify", revenue=4_000, **said)
+        await store.append(story.events)
+        assert await measure_by_columns(store, story.scan(MARCH), REVENUE, "provider") == {
+            "tracked": 1,
+            "stripe": 20,
+            "shopify": 4_000,
+        }
+        early = story.scan(whole_utc_days("2026-03-10", "2026-03-13"))
+        assert await measure(store, early, CHARGES, CONVERTED) == (0, 0)
+        assert await measure(store, early, CREDITED, CREDITED_MONEY, credit=LAST) == (0, 0)
+
+    async def test_providers_that_were_paid_through_do_not_add_up(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        for source, amount in (("stripe", 10), ("superwall", 20), ("stripe", 10), ("superwall", 20)):
+            story.add_event(
+                "purchase", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
+            )
+        await store.append(story.events)
+        assert await measure_by_columns(store, story.scan(MARCH), REVENUE, "provider") == {"superwall": 20}
+
+    async def test_what_a_charge_consists_of_is_known_as_far_as_its_provider_told_it(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        day: dict[str, Any] = {"at": "2026-03-03", "visitor": "A1"}
+        whole: dict[str, Any] = {"discount": 1_000, "tax": 855, "shipping": 495, "fee": 320}
+        story.add_event("order_paid", source="shopify", revenue=9_000, order_id="1", **whole, **day)
+        story.add_event("purchase", source="stripe", revenue=2_000, order_id="2", discount=0, tax=0, **day)
+        story.add_event("purchase", source="web", revenue=700, order_id="3", **day)
+        story.add_event("refund", source="shopify", revenue=-100, order_id="1", **day)
+        await store.append(story.events)
+        scan = story.scan(MARCH)
+        for part, told, untold in (
+            ("gross", 10_000 + 2_000 + 700, 0),
+            ("discount", 1_000, 0),
+            ("tax", 855, 0),
+            ("shipping", 495, 1),
+            ("fee", 320, 1),
+        ):
+            gaps = count_rows(Relation.PAYMENTS, CHARGE, Predicate(part, FilterOperator.IS_NOT_SET))
+            assert await measure(store, scan, sum_column(part, Relation.PAYMENTS), gaps) == (told, untold), (
+                part
+            )
+        fees = await measure_by_columns(store, scan, sum_column("fee", Relation.PAYMENTS, CHARGE), "provider")
+        assert fees == {"shopify": 320, "stripe": 0, "tracked": 0}
+
+    @pytest.mark.parametrize("order", list(permutations(range(3))))
+    async def test_of_the_messages_of_a_payment_the_one_counts_that_knows_most(
+        self, store: Store, story: EventBuilder, order: tuple[int, ...]
+    ) -> None:
+        told: tuple[dict[str, Any], ...] = (
+            {"revenue": 10_800, "order_id": "pi_1", "payment_id": "pi_1"},
+            {"revenue": 10_000, "order_id": "in_1", "payment_id": "pi_1", "tax": 800, "discount": 0},
+            {"revenue": 10_000, "order_id": "in_1", "tax": 800},
+        )
+        for minute, place in enumerate(order):
+            at = f"2026-03-03T10:0{minute}"
+            story.add_event("purchase", at=at, visitor="A1", source="stripe", **told[place])
+        await store.append(story.events)
+        gross = sum_column("gross", Relation.PAYMENTS)
+        assert await measure(store, story.scan(MARCH), CHARGES, REVENUE, gross) == (1, 10_000, 10_000)
+
+    @pytest.mark.parametrize("tracked_first", [True, False])
+    @pytest.mark.parametrize(
+        ("site", "paid"),
+        [
+            ({"order_id": "1001", "payment_id": "pi_1"}, {"order_id": "in_1", "payment_id": "pi_1"}),
+            ({"order_id": "pi_1"}, {"order_id": "in_1", "payment_id": "pi_1"}),
+            ({"payment_id": "in_1"}, {"order_id": "in_1"}),
+            ({"order_id": "1001", "payment_id": "evt_1"}, {"order_id": "in_1", "message_id": "evt_1"}),
+        ],
+    )
+    async def test_an_order_is_known_by_its_payment_and_its_message_too(
+        self,
+        store: Store,
+        story: EventBuilder,
+        site: dict[str, Any],
+        paid: dict[str, Any],
+        tracked_first: bool,
+    ) -> None:
+        told = [("web", 10_800, site), ("stripe", 10_000, paid)]
+        for minute, (source, amount, ids) in enumerate(told if tracked_first else told[::-1]):
+            at = f"2026-03-03T10:0{minute}"
+            story.add_event("purchase", at=at, visitor="A1", source=source, revenue=amount, **ids)
+            await store.append(story.events[-1:])
+        scan = story.scan(MARCH)
+        assert await measure(store, scan, CHARGES, REVENUE, CONVERTED) == (1, 10_000, 1)
+        credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
+        assert await measure(store, scan, *credited, credit=LAST) == (1_000_000, 1_000_000, 10_000)
+
+    async def test_what_was_tracked_twice_under_one_payment_alone_is_one_and_other_orders_stay_apart(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        for ids in ({"payment_id": "pi_1"}, {"payment_id": "pi_1"}, {"order_id": "1"}, {"order_id": "2"}):
+            story.add_event("purchase", at="2026-03-03", visitor="A1", source="api", revenue=500, **ids)
+        await store.append(story.events)
+        assert await measure(store, story.scan(MARCH), CHARGES, CONVERTED) == (3, 3)
+
+    async def test_a_refund_goes_back_to_its_order_by_the_payment_too(
+        self, store: Store, story: EventBuilder
+    ) -> None:
+        story.add_event("page_view", at="2026-03-01", visitor="A1", **campaign("google", "cpc"))
+        paid = {"source": "stripe", "payment_id": "pi_1"}
+        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, order_id="1001", **paid)
+        story.add_event("refund", at="2026-03-20", visitor="B1", revenue=-900, order_id="pi_1", **paid)
+        await store.append(story.events)
+        early = story.scan(whole_utc_days("2026-03-01", "2026-03-10"), order_refunds=True)
+        assert await measure(store, early, REVENUE, REFUNDS) == (900, 900)
+        credited = await measure_by_columns(store, early, CREDITED_REFUNDS, "touch.utm_source", credit=LAST)
+        assert credited == {"google": 900}

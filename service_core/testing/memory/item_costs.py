@@ -1,0 +1,37 @@
+"""`ItemCostStore` in memory: the readable statement of what its store promises."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from uuid import UUID
+
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.costs.models import ItemCost, ItemIdType
+
+
+class MemoryCosts:
+    """Implements the port `ItemCostStore`; while ``down`` it cannot be read."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[UUID, ItemIdType, str, date], ItemCost] = {}
+        self.down = False
+
+    async def save_costs(
+        self,
+        workspace_id: UUID,
+        import_id: UUID,  # noqa: ARG002 - it is kept for people who look into a store
+        costs: Sequence[ItemCost],
+        imported_at: datetime,  # noqa: ARG002 - likewise
+    ) -> None:
+        for cost in costs:
+            self._kept[workspace_id, cost.known_by, cost.item, cost.effective_from] = cost
+
+    async def costs(self, workspace_id: UUID) -> list[ItemCost]:
+        self._check()
+        return [cost for place, cost in sorted(self._kept.items()) if place[0] == workspace_id]
+
+    async def has_costs(self, workspace_id: UUID) -> bool:
+        return bool(await self.costs(workspace_id))
+
+    def _check(self) -> None:
+        if self.down:
+            raise StoreUnavailable

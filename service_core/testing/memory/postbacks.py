@@ -1,0 +1,17 @@
+"""`Deliveries` of a workspace that sends no conversions."""
+
+from uuid import UUID
+
+from service_core.analytics.postbacks.ports import PostbackCount, PostbackSummary
+
+
+class NoPostbacks:
+    """Implements the port `Deliveries`."""
+
+    async def list_event_postbacks(
+        self, _workspace_id: UUID, _event_ids: object
+    ) -> dict[str, list[PostbackSummary]]:
+        return {}
+
+    async def count_postbacks(self, _workspace_id: UUID, _bucket_edges: object) -> list[PostbackCount]:
+        return []

@@ -1,0 +1,196 @@
+"""`Units` in memory: the readable statement of what a transaction of the workspace store promises.
+
+Transactions follow one another, and one that raises leaves everything as it was.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service_core.changes.audit_log import AuditEntry, AuditFilter
+from service_core.changes.ports import Transaction, UniqueKeyConflict
+from service_core.changes.resource import NO_FILTER, R, Resource
+from service_core.kernel.paging import KeysetCursor
+
+
+@dataclass
+class _State:
+    """Everything that is kept, of all workspaces."""
+
+    live: dict[tuple[UUID, UUID], Resource] = field(default_factory=dict)
+    keys: dict[str, UUID] = field(default_factory=dict)
+    entries: dict[tuple[UUID, UUID], AuditEntry] = field(default_factory=dict)
+    triggers: dict[UUID, frozenset[str]] = field(default_factory=dict)
+    answers: dict[tuple[UUID, str], tuple[datetime, Mapping[str, Any]]] = field(default_factory=dict)
+
+
+class _Resources:
+    def __init__(self, state: _State, workspace_id: UUID) -> None:
+        self._state, self._workspace_id = state, workspace_id
+
+    async def get(self, model: type[R], resource_id: UUID) -> R | None:
+        found = self._state.live.get((self._workspace_id, resource_id))
+        return found if isinstance(found, model) else None
+
+    async def get_many(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
+        found = {one: await self.get(model, one) for one in ids}
+        return {one: record for one, record in found.items() if record is not None}
+
+    async def list_all(
+        self,
+        model: type[R],
+        *,
+        field_filters: Mapping[str, str] = NO_FILTER,
+        mentioning_id: UUID | None = None,
+    ) -> list[R]:
+        found = [
+            record
+            for (workspace_id, _), record in self._state.live.items()
+            if workspace_id == self._workspace_id
+            and isinstance(record, model)
+            and field_filters.items() <= record.state.items()
+            and (mentioning_id is None or f'"{mentioning_id}"' in record.model_dump_json(by_alias=True))
+        ]
+        return sorted(found, key=lambda record: (record.created_at, record.id), reverse=True)
+
+    async def list_page(
+        self,
+        model: type[R],
+        limit: int,
+        *,
+        after: KeysetCursor | None = None,
+        field_filters: Mapping[str, str] = NO_FILTER,
+    ) -> list[R]:
+        found = [
+            record
+            for record in await self.list_all(model, field_filters=field_filters)
+            if after is None or (record.created_at, record.id) < (after.created_at, after.id)
+        ]
+        return found[:limit]
+
+    async def search_by_name(self, model: type[R], text: str, limit: int) -> list[R]:
+        sought = text.lower()
+        found = [record for record in await self.list_all(model) if sought in record.search_text]
+        found.sort(
+            key=lambda record: (not record.search_text.startswith(sought), record.search_text, record.id)
+        )
+        return found[:limit]
+
+    async def save(self, record: Resource) -> None:
+        for key in record.unique_keys():
+            if self._state.keys.get(key, record.id) != record.id:
+                raise UniqueKeyConflict(key)
+        self._release(record.id)
+        self._state.keys |= dict.fromkeys(record.unique_keys(), record.id)
+        self._state.live[self._workspace_id, record.id] = record
+
+    async def remove(self, record: Resource, now: datetime) -> None:  # noqa: ARG002 - nothing tells when, here
+        self._release(record.id)
+        self._state.live.pop((self._workspace_id, record.id), None)
+
+    async def is_key_in_use(self, key: str) -> bool:
+        return key in self._state.keys
+
+    def _release(self, resource_id: UUID) -> None:
+        held = self._state.keys
+        self._state.keys = {key: holder for key, holder in held.items() if holder != resource_id}
+
+
+class _Audit:
+    def __init__(self, state: _State, workspace_id: UUID) -> None:
+        self._state, self._workspace_id = state, workspace_id
+
+    async def add(self, entry: AuditEntry) -> None:
+        self._state.entries[self._workspace_id, entry.id] = entry
+
+    async def get(self, entry_id: UUID) -> AuditEntry | None:
+        return self._state.entries.get((self._workspace_id, entry_id))
+
+    async def list_entries(self, audit_filter: AuditFilter, limit: int, offset: int) -> list[AuditEntry]:
+        found = [
+            entry
+            for (workspace_id, _), entry in self._state.entries.items()
+            if workspace_id == self._workspace_id and _matches_query(entry, audit_filter)
+        ]
+        found.sort(key=lambda entry: (entry.created_at, entry.id), reverse=True)
+        return found[offset : offset + limit]
+
+    async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
+        entry = self._state.entries[self._workspace_id, entry_id]
+        if entry.undone_by is not None:
+            return False
+        known = {name: getattr(entry, name) for name in AuditEntry.model_fields}
+        marked = AuditEntry.model_validate({**known, "undone_by": undone_by, "undone_at": now})
+        self._state.entries[self._workspace_id, entry_id] = marked
+        return True
+
+
+def _matches_query(entry: AuditEntry, question: AuditFilter) -> bool:
+    wanted = (
+        (question.resource_type, entry.resource.type),
+        (question.resource_id, entry.resource.id),
+        (question.actor_id, entry.actor.id),
+    )
+    since = question.since is None or entry.created_at >= question.since
+    named = all(asked is None or asked == found for asked, found in wanted)
+    return since and named and entry.created_at <= question.until
+
+
+class _Replays:
+    def __init__(self, state: _State, workspace_id: UUID) -> None:
+        self._state, self._workspace_id = state, workspace_id
+
+    async def find_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
+        until, answer = self._state.answers.get((self._workspace_id, digest), (now, None))
+        return answer if now < until else None
+
+    async def save_answer(
+        self, digest: str, answer: Mapping[str, Any], now: datetime, until: datetime
+    ) -> None:
+        answers = {key: kept for key, kept in self._state.answers.items() if now < kept[0]}
+        self._state.answers = answers | {(self._workspace_id, digest): (until, answer)}
+
+
+class _Owner:
+    def __init__(self, state: _State, workspace_id: UUID) -> None:
+        self._state, self._workspace_id = state, workspace_id
+
+    async def set_triggers(self, names: Collection[str]) -> None:
+        self._state.triggers[self._workspace_id] = frozenset(names)
+
+
+class MemoryUnits:
+    """Implements the port `Units`."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._writing = asyncio.Lock()
+
+    @asynccontextmanager
+    async def read(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
+        yield _transaction(self._state, workspace_id)
+
+    @asynccontextmanager
+    async def write(
+        self,
+        workspace_id: UUID,
+        idempotency_digest: str | None = None,  # noqa: ARG002 - there is one process
+    ) -> AsyncIterator[Transaction]:
+        async with self._writing:
+            draft = deepcopy(self._state)
+            yield _transaction(draft, workspace_id)
+            self._state = draft
+
+
+def _transaction(state: _State, workspace_id: UUID) -> Transaction:
+    return Transaction(
+        _Resources(state, workspace_id),
+        _Audit(state, workspace_id),
+        _Replays(state, workspace_id),
+        _Owner(state, workspace_id),
+    )

@@ -1,0 +1,34 @@
+"""A program that a person has let in over OAuth, without the pages in between."""
+
+from datetime import datetime, timedelta
+
+from service_core.access.models import OAuthGrant
+from service_core.access.oauth.models import (
+    ACCESS_TOKEN_LIFETIME,
+    REFRESH_LIFETIME,
+    IssuedTokens,
+    OneTimeToken,
+    OneTimeTokenKind,
+)
+from service_core.access.oauth.ports import OneTimeTokens
+from service_core.kernel.ids import new_access_token, new_id, sha256_hex
+
+
+async def issue_access_token(
+    tickets: OneTimeTokens, grant: OAuthGrant, now: datetime, *, lifetime: timedelta = ACCESS_TOKEN_LIFETIME
+) -> str:
+    """Open a grant and exchange its code; the access token.
+
+    Args:
+        tickets: the store.
+        grant: of a person who belongs to its workspace.
+        now: when both happen.
+        lasts: how long the token is accepted.
+    """
+    code, token = new_id().hex, new_access_token()
+    await tickets.open_grant(OneTimeToken(OneTimeTokenKind.CODE, grant, now + lifetime), sha256_hex(code))
+    issued = IssuedTokens(
+        sha256_hex(token), now + lifetime, sha256_hex(f"{code} refresh"), now + REFRESH_LIFETIME
+    )
+    assert await tickets.replace_token(sha256_hex(code), issued, now)
+    return token

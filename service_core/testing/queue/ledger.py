@@ -1,0 +1,163 @@
+"""The ledger: every event received is accounted for, at any moment (semantics 20)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service_core.ingestion.models import IngestEndpoint, QuarantinedEvent, RejectionReason
+from service_core.ingestion.ports import EnqueueResult, IngestQueue
+from service_core.testing.queue.kit import NOON, Kit, OpenQueue, WriteKeyClient, stored_event
+
+STEPS: Final = st.lists(
+    st.one_of(
+        st.tuples(st.just("offer"), st.lists(st.integers(0, 6), min_size=1, max_size=40)),
+        st.tuples(st.just("offer all"), st.lists(st.integers(0, 6), max_size=40)),
+        st.tuples(st.just("reject"), st.sampled_from(list(RejectionReason))),
+        st.tuples(st.just("settle"), st.integers(1, 5)),
+        st.tuples(st.just("set aside"), st.integers(1, 2)),
+        st.tuples(st.just("reopen"), st.none()),
+    ),
+    max_size=12,
+)
+
+CHANNELS: Final = {"offer": IngestEndpoint.TRACK, "offer all": IngestEndpoint.BATCH}
+
+SHARED: Final = (
+    HealthCheck.function_scoped_fixture,
+    HealthCheck.differing_executors,
+    HealthCheck.too_slow,
+)
+"""One queue serves every example, and every adapter's class runs the same test: senders keep apart."""
+
+
+class LedgerCounts(Kit):
+    """Counts that close."""
+
+    async def test_the_ledger_balances_through_every_state(
+        self, queue: IngestQueue, sender: WriteKeyClient
+    ) -> None:
+        await asyncio.gather(*(queue.offer(sender.received_event(f"e{n}")) for n in range(5)))
+        await queue.offer(sender.received_event("e0"))
+        for reason in (RejectionReason.NO_BODY, RejectionReason.INVALID_JSON):
+            await queue.count_rejected(sender.workspace, sender.key, IngestEndpoint.TRACK, reason, NOON)
+        await queue.offer(sender.received_event("e5"))
+        bot, late, poison, *rest = await queue.take(10)
+        await queue.acknowledge(
+            [
+                stored_event(bot, is_bot=True),
+                stored_event(late, timestamp=NOON - timedelta(hours=25)),
+                stored_event(rest[0]),
+            ],
+            [QuarantinedEvent(poison, "bad")],
+        )
+        row = await sender.ledger_row(queue)
+        assert row.rejected_by_reason == {RejectionReason.NO_BODY: 1, RejectionReason.INVALID_JSON: 1}
+        assert (row.received, row.stored, row.duplicate, row.quarantined, row.in_flight) == (9, 3, 1, 1, 2)
+        assert (row.late, row.bots, row.is_balanced) == (1, 1, True)
+        assert row.hour == NOON.replace(minute=0)
+
+    async def test_settling_twice_counts_once(self, queue: IngestQueue, sender: WriteKeyClient) -> None:
+        await queue.offer(sender.received_event())
+        (waiting,) = await queue.take(10)
+        await queue.acknowledge([stored_event(waiting)], [])
+        await queue.acknowledge([stored_event(waiting)], [])
+        row = await sender.ledger_row(queue)
+        assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
+
+    async def test_a_rejection_alone_is_durable_though_no_event_follows(
+        self, queues: OpenQueue, sender: WriteKeyClient
+    ) -> None:
+        async with queues() as queue, queues() as reader:
+            await queue.count_rejected(
+                sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON
+            )
+            async with asyncio.timeout(30):
+                while not (rows := await sender.ledger_rows(reader)):  # noqa: ASYNC110 - it happens by itself
+                    await asyncio.sleep(0.01)
+        (row,) = rows
+        assert (row.received, row.rejected_by_reason) == (1, {RejectionReason.RATE_LIMITED: 1})
+
+    async def test_a_duplicate_that_is_not_offered_is_counted_as_one(
+        self, queue: IngestQueue, sender: WriteKeyClient
+    ) -> None:
+        await queue.count_duplicate(sender.workspace, sender.key, IngestEndpoint.WEBHOOK, NOON)
+        await queue.offer(sender.received_event(channel=IngestEndpoint.WEBHOOK))
+        row = await sender.ledger_row(queue)
+        assert (row.received, row.duplicate, row.rejected_by_reason, row.in_flight) == (2, 1, {}, 1)
+
+    async def test_channels_keys_and_hours_are_counted_apart(
+        self, queue: IngestQueue, sender: WriteKeyClient
+    ) -> None:
+        await queue.offer(sender.received_event("a"))
+        await queue.offer(sender.received_event("b", channel=IngestEndpoint.WEBHOOK))
+        await queue.offer(sender.received_event("c", key_id=WriteKeyClient().key))
+        await queue.offer(sender.received_event("d", at=NOON + timedelta(hours=1)))
+        rows = await sender.ledger_rows(queue)
+        assert [row.received for row in rows] == [1, 1, 1, 1]
+        assert [row.hour for row in rows] == sorted(row.hour for row in rows)
+
+    async def test_the_ledger_is_asked_by_whole_hours_and_by_workspace(
+        self, queue: IngestQueue, sender: WriteKeyClient
+    ) -> None:
+        await queue.offer(sender.received_event())
+        await queue.offer(WriteKeyClient().received_event())
+        hour = NOON.replace(minute=0)
+        assert len(await queue.ledger_rows(sender.workspace, hour, NOON)) == 1
+        assert await queue.ledger_rows(sender.workspace, NOON, NOON + timedelta(hours=1)) == []
+        assert await queue.ledger_rows(sender.workspace, hour - timedelta(hours=1), hour) == []
+
+    @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=SHARED)
+    @given(steps=STEPS)
+    def test_whatever_happens_the_ledger_balances(
+        self, queues: OpenQueue, steps: list[tuple[str, Any]]
+    ) -> None:
+        asyncio.run(_run_steps(queues, steps))
+
+
+async def _run_steps(queues: OpenQueue, steps: list[tuple[str, Any]]) -> None:
+    sender = WriteKeyClient()
+    known: set[int] = set()
+    received = duplicate = 0
+    async with _reopenable_queue(queues) as reopen:
+        queue = await reopen()
+        for what, how in steps:
+            if what.startswith("offer"):
+                arrivals = [sender.received_event(f"e{n}", channel=CHANNELS[what]) for n in how]
+                one_by_one = what == "offer"
+                answers = await (
+                    asyncio.gather(*map(queue.offer, arrivals)) if one_by_one else queue.offer_all(arrivals)
+                )
+                assert answers.count(EnqueueResult.QUEUED) == len(set(how) - known)
+                known |= set(how)
+                received += len(how)
+                duplicate += answers.count(EnqueueResult.DUPLICATE)
+            elif what == "reject":
+                await queue.reject(sender.workspace, sender.key, IngestEndpoint.BATCH, how, NOON, events=3)
+                received += 3
+            elif what == "settle":
+                await queue.settle([stored_event(queued) for queued in await queue.take(how)], [])
+            elif what == "set aside":
+                await queue.settle([], [QuarantinedEvent(queued, "r") for queued in await queue.take(how)])
+            else:
+                queue = await reopen()
+            assert all(row.is_balanced for row in await sender.ledger_rows(queue))
+        rows = await sender.ledger_rows(await reopen())
+        assert (sum(r.received for r in rows), sum(r.duplicate for r in rows)) == (received, duplicate)
+        assert all(row.is_balanced for row in rows)
+
+
+@asynccontextmanager
+async def _reopenable_queue(queues: OpenQueue) -> AsyncIterator[Any]:
+    """Gives a function that closes the queue that is open and opens it again."""
+    async with AsyncExitStack() as stack:
+
+        async def reopen() -> IngestQueue:
+            await stack.aclose()
+            return await stack.enter_async_context(queues())
+
+        yield reopen

@@ -1,0 +1,201 @@
+"""Generated worlds: small, crowded histories in which everything awkward happens often.
+
+Shared computers, aliases, external ids of several visitors, bots and tests, events that arrive late
+or at one instant, repeated orders, refunds, foreign money, direct revisits that carry old campaign
+values, and clock changes. A world is drawn from a `random.Random`, so a seed names it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from service_core.kernel.time_ranges import TimeRange
+from service_core.testing.event_builder import EventBuilder, campaign, referral, utc_instant
+from service_core.testing.event_builder import reported_touch as told_of
+
+DAYS: Final = 9
+"""How long a world lasts."""
+
+TIMEZONES_AND_STARTS: Final = (
+    ("America/New_York", "2026-03-05"),
+    ("America/New_York", "2026-10-29"),
+    ("Australia/Lord_Howe", "2026-04-02"),
+    ("Africa/Cairo", "2026-04-21"),
+    ("Asia/Kathmandu", "2026-01-28"),
+    ("UTC", "2026-02-26"),
+)
+"""Zones and first days of worlds: each but the last two meets a clock change."""
+
+VISITORS: Final = ("A1", "A2", "A3", "A4", "U1")
+USERS: Final = ("U1", "U2", "U3")
+ORDERS: Final = ("O1", "O2", "O3", None)
+
+_SPRING: Final = campaign("google", "cpc", "spring") | {
+    "gclid": "g1",
+    "click_id": "g1",
+    "click_id_type": "gclid",
+}
+_PARTNER: Final = referral("partner.example", "referral", "referral")
+_VISITS: Final[Sequence[Mapping[str, Any]]] = (
+    {},
+    {},
+    _SPRING,
+    _SPRING | {"campaign_in_url": False},
+    _SPRING | {"campaign_in_url": False} | {k: v for k, v in _PARTNER.items() if k.startswith("referral")},
+    campaign("google", "cpc", "autumn"),
+    campaign("news", "email", "Éclair", channel="email") | {"lyr": "x1"},
+    _PARTNER,
+)
+_VIEWS: Final = ("page_view", "page_view", "page_view", "pageview", "$pageview", "session_start")
+_SAID: Final = ("click", "click", "scroll", "webinar", "$group")
+_BOUGHT: Final = (
+    "purchase",
+    "purchase",
+    "order_paid",
+    "signup",
+    "lead",
+    "add_to_cart",
+    "refund",
+    "webinar",
+)
+_AMOUNTS: Final = (None, 0, 1, 999, 1000, 33333, -500)
+_DATA: Final[Sequence[Mapping[str, Any]]] = (
+    {},
+    {"plan": "pro", "price": 5},
+    {"plan": "Free", "price": "7", "n": {"of": 1.5}},
+    {"plan": None, "tags": ["a", "b"], "ok": True},
+    {"traits": {"email": "ada@example.com"}, "name": "Ada"},
+)
+_COUNTRIES: Final = (None, "DE", "US", "fr")
+_PATHS: Final = (None, "/", "/Zebra", "/apple", "/éclair", "/日本")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomDataset:
+    """A generated history: who lives in which zone, and when."""
+
+    story: EventBuilder
+    timezone: str
+    start: datetime
+
+    @property
+    def span(self) -> TimeRange:
+        """The days in which most of it happens."""
+        return TimeRange(self.start, self.start + timedelta(days=DAYS))
+
+
+def random_dataset(random: Random, size: int = 60) -> RandomDataset:
+    """A world of ``size`` events in a new workspace."""
+    zone, first_day = random.choice(TIMEZONES_AND_STARTS)
+    told = RandomDataset(EventBuilder(), zone, utc_instant(first_day))
+    add_random_events(told, random, size)
+    return told
+
+
+def add_random_events(dataset: RandomDataset, random: Random, size: int) -> None:
+    """Let ``size`` more events happen in a world."""
+    for _ in range(size):
+        _add_random_event(random, dataset)
+
+
+def random_datasets(size: int = 60) -> st.SearchStrategy[tuple[RandomDataset, Random]]:
+    """Worlds for hypothesis, each with the chance to draw plans about it from.
+
+    A seed and a size: shrinking the size leaves out the latest arrivals and keeps the rest.
+    """
+
+    def drawn(seed: int, events: int) -> tuple[RandomDataset, Random]:
+        plans = Random(~seed)  # noqa: S311 - a seed names a world
+        return random_dataset(Random(seed), events), plans  # noqa: S311 - likewise
+
+    return st.builds(drawn, st.integers(0, 2**32 - 1), st.integers(0, size))
+
+
+def _add_random_event(random: Random, dataset: RandomDataset) -> None:
+    """One event, at a quarter of an hour or a few seconds after it, so that instants coincide; a few long before."""
+    quarters = random.randrange(-96, DAYS * 96)
+    at = dataset.start + timedelta(minutes=15 * quarters, seconds=random.choice((0, 0, 0, 7, 11)))
+    if random.random() < 0.1:
+        at -= timedelta(days=random.choice((7, 16, 40)))
+    columns = {
+        "visitor": random.choice(VISITORS),
+        "session": random.choice(("s1", "s2", "s3")),
+        "received_at": at + timedelta(minutes=random.choice((0, 0, 5, 60 * 24 * 3))),
+        "country": random.choice(_COUNTRIES),
+        "device_type": random.choice(("desktop", "mobile", None)),
+        "page_path": random.choice(_PATHS),
+        "event_data": random.choice(_DATA),
+        "is_bot": random.random() < 0.1,
+        "is_test": random.random() < 0.05,
+        "source": random.choice(("browser", "web", "api", "stripe", "shopify", "superwall")),
+        "told": _random_reported_touches(random, at),
+        **_random_ids(random),
+        **_random_event_columns(random),
+    }
+    name = columns.pop("name")
+    dataset.story.add_event(name, at=at, **columns)
+
+
+def _random_ids(random: Random) -> dict[str, Any]:
+    """Mostly nobody known; now and then a user, further ids, an external id, or all of them."""
+    return {
+        "strong_id": random.choice(USERS) if random.random() < 0.15 else None,
+        "sent_visitor_id": random.choice(VISITORS) if random.random() < 0.15 else None,
+        "distinct_id": random.choice((*VISITORS, "D1")) if random.random() < 0.15 else None,
+        "external_ids": {"crm": random.choice("xy")} if random.random() < 0.05 else None,
+    }
+
+
+def _random_reported_touches(random: Random, at: datetime) -> dict[str, str] | None:
+    """Where the client says its visitor came from: rarely, and then with one touch or two."""
+    if random.random() > 0.15:
+        return None
+    first, last = (at - timedelta(hours=random.choice((0, 1, 30, 100))) for _ in range(2))
+    direct = told_of("last", last, "(direct)", "(none)", "direct")
+    return random.choice(
+        (
+            told_of("first", first, "bing", "cpc", "paid_search"),
+            told_of("last", last, "news", "email", "email"),
+            told_of("first", first, "bing", "cpc", "paid_search") | direct,
+        )
+    )
+
+
+def _random_payment_columns(random: Random) -> Mapping[str, Any]:
+    """What is known of a payment: the parts of its money where a provider tells, and ids that orders have, too."""
+    known = random.choice(({}, {}, {"tax": 7}, {"discount": 100, "tax": 0, "shipping": 495, "fee": 31}))
+    ids = {name: random.choice((None, None, "P1", "O1")) for name in ("payment_id", "message_id")}
+    return {**known, **ids} if random.random() < 0.4 else {}
+
+
+def _random_campaign_columns(random: Random) -> Mapping[str, Any]:
+    """Campaign values of a purchase, which then is a touch itself."""
+    return _SPRING if random.random() < 0.15 else {}
+
+
+def _random_event_columns(random: Random) -> dict[str, Any]:
+    """A visit, something said, something bought, or an id told."""
+    kind = random.random()
+    if kind < 0.5:
+        return {"name": random.choice(_VIEWS), **random.choice(_VISITS)}
+    if kind < 0.65:
+        name = random.choice(_SAID)
+        return {"name": name, "interactive": name != "scroll"}
+    if kind < 0.9:
+        money = {"revenue": random.choice(_AMOUNTS), "order_id": random.choice(ORDERS)}
+        foreign = {"currency": "EUR"} if random.random() < 0.2 else {}
+        return {
+            "name": random.choice(_BOUGHT),
+            **money,
+            **foreign,
+            **_random_campaign_columns(random),
+            **_random_payment_columns(random),
+        }
+    if kind < 0.97:
+        return {"name": "$identify", "strong_id": random.choice(USERS)}
+    previous, new = random.sample(USERS, 2)
+    return {"name": "$alias", "strong_id": new, "event_data": {"previous_id": previous}}

@@ -1,0 +1,354 @@
+"""Random questions about a generated world, one drawer for each kind of plan."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from service_core.analytics.cohorts.ports import CohortReaderQuery
+from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
+from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS
+from service_core.analytics.funnels.ports import FunnelOrder, FunnelReaderQuery
+from service_core.analytics.measures import (
+    Aggregation,
+    Difference,
+    FilterOperator,
+    Measure,
+    Operand,
+    Predicate,
+    Ratio,
+    Relation,
+    count_distinct,
+    count_rows,
+    sum_column,
+)
+from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
+from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQuery
+from service_core.analytics.ports import (
+    AggregateQuery,
+    ColumnSort,
+    CreditRule,
+    EventPageQuery,
+    QueryScope,
+    TouchPathQuery,
+    Weighting,
+)
+from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX, EVENT_STORE_COLUMNS
+from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS
+from service_core.kernel.bucket_series import buckets_covering
+from service_core.kernel.time_ranges import BucketUnit, TimeRange
+from service_core.testing.event_builder import conversion_set
+from service_core.testing.random_datasets import DAYS, RandomDataset
+
+_EVENTS, _SESSIONS, _CONVERSIONS = Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS
+_CHARGE: Final = Predicate("kind", value="charge")
+LEAVES: Final[Mapping[Relation, Sequence[Aggregation]]] = {
+    _EVENTS: (
+        count_rows(_EVENTS),
+        *(count_distinct(column, _EVENTS) for column in ("visitor_id", "person", "session", "page_path")),
+        count_distinct("person", _EVENTS, Predicate("identified", value=True)),
+        count_rows(
+            _EVENTS, Predicate("event_name", FilterOperator.IN, ("page_view", "pageview", "$pageview"))
+        ),
+        count_rows(_EVENTS, Predicate("data:plan", FilterOperator.EQ, "pro")),
+        count_rows(_EVENTS, Predicate("data:price", FilterOperator.GTE, 6)),
+        count_rows(_EVENTS, Predicate("data:n.of", FilterOperator.IS_SET)),
+        sum_column("revenue", _EVENTS, Predicate("revenue", FilterOperator.BETWEEN, (0, 1000))),
+        *(Aggregation(_EVENTS, "person", distinct=True, trailing_days=n) for n in (1, 7, 30)),
+    ),
+    _SESSIONS: (
+        count_rows(_SESSIONS),
+        count_distinct("visitor_id", _SESSIONS),
+        *(
+            sum_column(column, _SESSIONS)
+            for column in (
+                "pageviews",
+                "events",
+                "duration",
+                "bounced",
+                "engaged",
+                "has_cart",
+                "has_purchase",
+            )
+        ),
+        sum_column("duration", _SESSIONS, Predicate("pageviews", FilterOperator.GTE, 1)),
+    ),
+    _CONVERSIONS: (
+        count_rows(_CONVERSIONS),
+        count_distinct("person", _CONVERSIONS),
+        count_rows(_CONVERSIONS, Predicate("event_name", value="purchase")),
+    ),
+    Relation.PAYMENTS: (
+        count_rows(Relation.PAYMENTS, _CHARGE),
+        sum_column("amount", Relation.PAYMENTS, _CHARGE, Predicate("currency", value="USD")),
+        sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund")),
+        sum_column("first_order", Relation.PAYMENTS),
+        count_distinct("person", Relation.PAYMENTS, _CHARGE),
+        count_distinct("order_id", Relation.PAYMENTS),
+        *(sum_column(part, Relation.PAYMENTS, Predicate("currency", value="USD")) for part in CHARGE_COLUMNS),
+        *(
+            count_rows(Relation.PAYMENTS, _CHARGE, Predicate(part, FilterOperator.IS_NOT_SET))
+            for part in CHARGE_COLUMNS
+        ),
+    ),
+    Relation.CREDITS: (
+        *(
+            sum_column(column, Relation.CREDITS)
+            for column in ("credit", "order_credit", "amount", "refunded")
+        ),
+        sum_column("credit", Relation.CREDITS, Predicate("attributed", value=True)),
+        sum_column("credit", Relation.CREDITS, Predicate("is_order", value=True)),
+        sum_column("credit", Relation.CREDITS, Predicate("first_order", value=True)),
+        count_rows(Relation.CREDITS),
+    ),
+}
+_DIMENSION_COLUMNS: Final = tuple(
+    own
+    for dimension in CORE_DIMENSIONS
+    if (
+        own := {
+            str(of): c
+            for of, c in dimension.columns.items()
+            if of in LEAVES and not c.startswith(AD_COLUMN_PREFIX)
+        }
+    )
+)
+_COALESCED: Final = {
+    _EVENTS: "entry.utm_source|entry.attribution_source",
+    Relation.CREDITS: "touch.utm_source|touch.attribution_source",
+}
+_TEXT_OPS: Final = tuple(op for op in FilterOperator if op is not FilterOperator.BETWEEN)
+_SINGLE: Final = (FilterOperator.EQ, FilterOperator.NEQ)
+_STEPS: Final = (
+    frozenset({"page_view", "pageview", "$pageview"}),
+    frozenset({"click"}),
+    frozenset({"purchase", "order_paid"}),
+    frozenset({"$identify"}),
+    frozenset({"webinar"}),
+)
+
+
+def random_scan(random: Random, world: RandomDataset, **fields: Any) -> QueryScope:
+    """A scan of some days of a world, not always whole ones."""
+    first, last = sorted(random.sample(range(-1, DAYS + 2), 2))
+    hours = random.choice((0, 0, 5, 13))
+    span = TimeRange(world.start + timedelta(days=first, hours=hours), world.start + timedelta(days=last))
+    conversions = random.choice(
+        (DEFAULT_CONVERSION_SET, DEFAULT_CONVERSION_SET, conversion_set(["webinar", "$identify"]))
+    )
+    plain = {
+        "zone": world.timezone,
+        "conversions": conversions,
+        "include_bots": random.random() < 0.2,
+        "order_refunds": random.random() < 0.3,
+    }
+    return world.story.scan(span, **plain | fields)
+
+
+def random_aggregate(random: Random, world: RandomDataset) -> AggregateQuery:
+    """Measures of one to three relations by up to three dimensions, bucketed or not."""
+    relations = random.sample(list(LEAVES), random.choice((1, 1, 2, 3)))
+    leaves = [
+        _add_random_filter(random, world, random.choice(LEAVES[random.choice(relations)])) for _ in range(3)
+    ]
+    splits = tuple(random.sample(_DIMENSION_COLUMNS, random.choice((0, 1, 1, 2, 3))))
+    if random.random() < 0.1:
+        splits = (*splits[:2], {str(relation): column for relation, column in _COALESCED.items()})
+    looked_at = random_scan(random, world)
+    buckets = None
+    if random.random() < 0.5:
+        unit = random.choice(
+            (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)
+        )
+        buckets = buckets_covering(looked_at.span, unit, ZoneInfo(world.timezone))
+    of = {leaf.relation for leaf in leaves}
+    if len(of) == 1 and random.random() < 0.3:
+        looked_at = replace(looked_at, filters=(_random_dimension_filter(random, world, leaves[0].relation),))
+    measures = _random_measures(random, leaves)
+    return AggregateQuery(
+        scope=looked_at,
+        measures=measures,
+        dimensions=splits,
+        buckets=buckets,
+        order=_random_sort(random, len(measures), len(splits), bucketed=buckets is not None),
+        limit=random.choice((None, None, 1, 3)),
+        offset=random.choice((0, 0, 0, 2)),
+        credit=_random_credit(random) if Relation.CREDITS in of else None,
+    )
+
+
+def count_set_columns(random: Random, world: RandomDataset, relation: Relation) -> AggregateQuery:
+    """In how many rows of a relation each of its columns is set."""
+    measures = tuple(
+        count_rows(relation, Predicate(column, FilterOperator.IS_SET))
+        for column in sorted(EVENT_STORE_COLUMNS[relation])
+    )
+    credit = _random_credit(random) if relation is Relation.CREDITS else None
+    return AggregateQuery(random_scan(random, world), measures, credit=credit)
+
+
+def credits_by_ad_columns(random: Random, world: RandomDataset) -> AggregateQuery:
+    """Credits by everything that tells which ad a touch came from, and by more."""
+    columns = ("touch.channel", "person_is_new", *(f"touch.{tag}" for tag in MATCHED_UTM_COLUMNS))
+    dimensions = tuple({str(Relation.CREDITS): column} for column in columns)
+    measures = tuple(sum_column(column, Relation.CREDITS) for column in ("credit", "amount"))
+    return AggregateQuery(random_scan(random, world), measures, dimensions, credit=_random_credit(random))
+
+
+def random_people_page(random: Random, world: RandomDataset) -> PeoplePageQuery:
+    """A page of persons, searched and filtered now and then."""
+    rarely = random.random() < 0.3
+    return PeoplePageQuery(
+        scope=random_scan(random, world),
+        limit=random.choice((1, 3, 50)),
+        offset=random.choice((0, 0, 2)),
+        sort=random.choice(("last_seen", "first_seen", "revenue", "events")),
+        search=random.choice((None, "a", "U1", "ADA@")) if rarely else None,
+        identified=random.choice((None, None, True, False)),
+        utm_source=random.choice((None, "google")) if rarely else None,
+        country=random.choice((None, "DE")) if rarely else None,
+    )
+
+
+def random_journey(random: Random, world: RandomDataset, person: str) -> PersonActivityQuery:
+    """What a person did, all of it or the newest."""
+    window = timedelta(days=random.choice((1, 4, 30)))
+    return PersonActivityQuery(random_scan(random, world), person, window, random.choice((1, 2, 200)))
+
+
+def random_event_page(random: Random, world: RandomDataset) -> EventPageQuery:
+    """A page of events, some of them after a known one."""
+    looked_at = random_scan(random, world)
+    if random.random() < 0.5:
+        looked_at = replace(looked_at, filters=(_random_event_filter(random, world),))
+    known = random.choice(world.story.events) if world.story.events and random.random() < 0.3 else None
+    after = (known.timestamp, known.seq) if known else None
+    total = random.random() < 0.7
+    return EventPageQuery(looked_at, random.choice((1, 5, 100)), random.choice((0, 0, 3)), total, after)
+
+
+def random_cohorts(random: Random, world: RandomDataset) -> CohortReaderQuery:
+    """Cohorts of some days or weeks."""
+    looked_at, unit = (
+        random_scan(random, world),
+        random.choice((BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)),
+    )
+    acquisition = buckets_covering(looked_at.span, unit, ZoneInfo(world.timezone))
+    later = TimeRange(acquisition.starts[0], world.start + timedelta(days=DAYS + 3))
+    first = (_random_touch_filter(random),) if random.random() < 0.3 else ()
+    return CohortReaderQuery(
+        scope=looked_at,
+        acquisition=acquisition,
+        activity=buckets_covering(later, unit, ZoneInfo(world.timezone)),
+        by_conversion=random.random() < 0.4,
+        event_names=random.choice((None, None, frozenset({"page_view", "purchase"}))),
+        first_touch_filters=first,
+    )
+
+
+def random_funnel(random: Random, world: RandomDataset) -> FunnelReaderQuery:
+    """A funnel of two to five steps; steps may repeat."""
+    looked_at = random_scan(random, world)
+    if random.random() < 0.3:
+        looked_at = replace(looked_at, filters=(_random_event_filter(random, world),))
+    return FunnelReaderQuery(
+        scope=looked_at,
+        steps=tuple(random.choice(_STEPS) for _ in range(random.randint(2, 5))),
+        window=timedelta(days=random.choice((1, 3, 14))),
+        now=world.start + timedelta(days=random.choice((4, DAYS, 60))),
+        order=random.choice(list(FunnelOrder)),
+        by_session=random.random() < 0.3,
+        exclude=random.choice((None, None, frozenset({"scroll"}), frozenset({"lead", "refund"}))),
+    )
+
+
+def random_paths(random: Random, world: RandomDataset) -> TouchPathQuery:
+    """Paths by one or several columns of a touch."""
+    keys = (("channel",), ("utm_source|attribution_source", "utm_medium|attribution_medium", "utm_campaign"))
+    names = random.choice((None, None, frozenset({"purchase"})))
+    return TouchPathQuery(
+        random_scan(random, world), timedelta(days=random.choice((1, 5, 30))), random.choice(keys), names
+    )
+
+
+def _random_credit(random: Random) -> CreditRule:
+    return CreditRule(
+        weighting=random.choice(list(Weighting)),
+        window=timedelta(days=random.choice((1, 4, 30))),
+        ignore_direct=random.random() < 0.5,
+        book_at_touch=random.random() < 0.3,
+        event_names=random.choice((None, None, None, frozenset({"purchase", "signup"}))),
+    )
+
+
+def _add_random_filter(random: Random, world: RandomDataset, leaf: Aggregation) -> Aggregation:
+    return (
+        leaf.with_conditions(_random_dimension_filter(random, world, leaf.relation))
+        if random.random() < 0.3
+        else leaf
+    )
+
+
+def _random_dimension_filter(random: Random, world: RandomDataset, relation: Relation) -> Predicate:
+    """A filter by a dimension of a relation, with a value that is often there."""
+    return _random_column_filter(
+        random, world, random.choice([s[relation] for s in _DIMENSION_COLUMNS if relation in s])
+    )
+
+
+def _random_event_filter(random: Random, world: RandomDataset) -> Predicate:
+    """A filter by a column of the event itself."""
+    return _random_column_filter(
+        random, world, random.choice(("event_name", "page_path", "country", "strong_id"))
+    )
+
+
+def _random_column_filter(random: Random, world: RandomDataset, column: str) -> Predicate:
+    name = column.rpartition(".")[2]
+    if name.endswith("_is_first_in_span"):
+        return Predicate(column, random.choice(_SINGLE), random.random() < 0.5)
+    values = {value for event in world.story.events if (value := getattr(event, name, None))}
+    return _random_text_filter(random, column, sorted(values) or ["none"])
+
+
+def _random_touch_filter(random: Random) -> Predicate:
+    return _random_text_filter(
+        random, random.choice(("channel", "utm_source", "country")), ["google", "direct", "DE"]
+    )
+
+
+def _random_text_filter(random: Random, column: str, values: Sequence[str]) -> Predicate:
+    op, value = random.choice(_TEXT_OPS), random.choice(values)
+    operand: Operand = value
+    if op in {FilterOperator.IN, FilterOperator.NOT_IN}:
+        operand = (value, random.choice(values), "nobody")
+    elif op in {
+        FilterOperator.CONTAINS,
+        FilterOperator.NOT_CONTAINS,
+        FilterOperator.STARTS_WITH,
+        FilterOperator.ENDS_WITH,
+    }:
+        operand = random.choice((value[:2].upper(), value[-2:].lower(), "%", "_"))
+    elif op in {FilterOperator.IS_SET, FilterOperator.IS_NOT_SET}:
+        operand = None
+    return Predicate(column, op, operand)
+
+
+def _random_measures(random: Random, leaves: Sequence[Aggregation]) -> tuple[Measure, ...]:
+    first, second, third = leaves
+    return random.choice(
+        (
+            (first,),
+            (first, second, third),
+            (Ratio(first, second), third),
+            (Difference(first, second), Ratio(second, third, complement=True)),
+        )
+    )
+
+
+def _random_sort(random: Random, measures: int, splits: int, *, bucketed: bool) -> tuple[ColumnSort, ...]:
+    keys = [*(f"m{i}" for i in range(measures)), *(f"d{i}" for i in range(splits)), *["bucket"][:bucketed]]
+    chosen = random.sample(keys, min(len(keys), random.choice((0, 1, 2))))
+    return tuple(ColumnSort(key, descending=random.random() < 0.5) for key in chosen)

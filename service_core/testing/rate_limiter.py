@@ -1,0 +1,71 @@
+"""The conformance kit of the rate limiter: what every adapter of the port ``limits`` must do.
+
+Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode = "auto"``::
+
+    class TestMyLimiter(RateLimiterConformance):
+        @pytest.fixture
+        async def limiter(self):
+            limiter = open_my_limiter()
+            yield limiter
+            await limiter.aclose()
+"""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from service_core.access.ports import RateLimiter
+
+AGES = 10_000_000_000
+"""A window that began in 1970 and ends in 2286: at whatever hour a test runs, it sees neither."""
+
+
+class RateLimiterConformance:
+    """Every rule of the port; override the fixture ``limiter``. Each test counts a key of its own."""
+
+    @pytest.fixture
+    def limiter(self) -> RateLimiter:
+        """The limiter under test."""
+        raise pytest.UsageError("override the fixture `limiter` with the adapter under test")
+
+    @pytest.fixture
+    def key(self) -> str:
+        """A key nobody has counted yet."""
+        return f"request:{uuid4()}"
+
+    async def test_a_limit_of_three_passes_three_requests_and_tells_what_is_left(
+        self, limiter: RateLimiter, key: str
+    ) -> None:
+        spent = [await limiter.consume(key, 3, AGES) for _ in range(4)]
+        assert [allowance.allowed for allowance in spent] == [True, True, True, False]
+        assert [allowance.remaining for allowance in spent] == [2, 1, 0, 0]
+        assert {(allowance.limit, allowance.degraded) for allowance in spent} == {(3, False)}
+
+    async def test_400_requests_at_once_never_pass_a_limit_of_100(
+        self, limiter: RateLimiter, key: str
+    ) -> None:
+        spent = await asyncio.gather(*(limiter.consume(key, 100, AGES) for _ in range(400)))
+        assert sum(allowance.allowed for allowance in spent) == 100
+        assert sorted(a.remaining for a in spent if a.allowed) == list(range(100))
+
+    async def test_keys_and_window_lengths_are_counted_apart(self, limiter: RateLimiter, key: str) -> None:
+        assert (await limiter.consume(key, 1, AGES)).allowed
+        assert (await limiter.consume(f"{key}:other", 1, AGES)).allowed
+        assert (await limiter.consume(key, 1, 2 * AGES)).allowed
+        assert not (await limiter.consume(key, 1, AGES)).allowed
+
+    async def test_a_refused_request_does_not_count(self, limiter: RateLimiter, key: str) -> None:
+        for _ in range(5):
+            await limiter.consume(key, 1, AGES)
+        assert (await limiter.consume(key, 2, AGES)).allowed
+
+    async def test_a_limit_of_nothing_refuses_everything(self, limiter: RateLimiter, key: str) -> None:
+        assert not (await limiter.consume(key, 0, AGES)).allowed
+
+    async def test_a_new_window_starts_afresh(self, limiter: RateLimiter, key: str) -> None:
+        async with asyncio.timeout(30):
+            while (await limiter.consume(key, 1, 1)).allowed:
+                pass
+            while not (await limiter.consume(key, 1, 1)).allowed:  # noqa: ASYNC110 - time passes by itself
+                await asyncio.sleep(0.01)

@@ -1,0 +1,40 @@
+"""Running what an analysis embeds."""
+
+from uuid import UUID
+
+from service_core.access.models import Caller
+from service_core.kernel.schemas import ResponseModel
+from service_core.workspace.analyses.models import Analysis, embedded_report_ids
+from service_core.workspace.reports.models import ReportsById
+from service_core.workspace.reports.run_batch import ReportBatchRunner, ReportOutcome, ReportRunRequest
+
+
+class AnalysisRun(ResponseModel):
+    """An analysis with the reports its body embeds, each run once.
+
+    Attributes:
+        embeds: in the order of the body; those deleted since are ``missing``.
+        partial: something of an embedded report is not known.
+    """
+
+    analysis_id: UUID
+    title: str
+    body_md: str
+    embeds: list[ReportOutcome]
+    partial: bool
+
+
+async def run_analysis(
+    caller: Caller, analysis: Analysis, reports: ReportsById, runs: ReportBatchRunner
+) -> AnalysisRun:
+    """Run the embedded reports within one budget, over the analysis's range or else their own."""
+    ids = dict.fromkeys(UUID(name) for name in embedded_report_ids(analysis.body_md))
+    wanted = [ReportRunRequest(report_id, reports.get(report_id), analysis.date_range) for report_id in ids]
+    outcomes = await runs.run(caller, wanted)
+    return AnalysisRun(
+        analysis_id=analysis.id,
+        title=analysis.name,
+        body_md=analysis.body_md,
+        embeds=outcomes,
+        partial=not all(outcome.is_final for outcome in outcomes),
+    )

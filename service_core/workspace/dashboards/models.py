@@ -1,0 +1,43 @@
+"""A dashboard (specification, Dashboard)."""
+
+from typing import ClassVar, Final, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.analytics.query.schemas import FilterBody
+from service_core.changes.resource import Resource
+from service_core.kernel.schemas import BodyModel
+from service_core.workspace.reports.models import ReportKind, SavedRange
+
+CardSize = Literal["sm", "md", "lg"]
+LAYOUT_VERSION: Final = 1
+
+
+class Card(BodyModel):
+    """A place on a dashboard; a report stands there once."""
+
+    report_id: UUID
+    size: CardSize
+
+
+class Layout(BodyModel):
+    """Cards in their order."""
+
+    v: Literal[1] = LAYOUT_VERSION
+    cards: tuple[Card, ...] = ()
+
+
+class Dashboard(Resource):
+    """A dashboard as it is stored: it names reports and copies nothing of them."""
+
+    resource_type: ClassVar[str] = "dashboard"
+
+    layout: Layout
+    date_range: SavedRange
+    filters: tuple[FilterBody, ...] = Field(description="Applied to each card that accepts them.")
+
+
+def default_card_size(kind: ReportKind) -> CardSize:
+    """The size of a card that names none (specification, Create a dashboard)."""
+    return "sm" if kind == "metric" else "lg" if kind == "funnel" else "md"

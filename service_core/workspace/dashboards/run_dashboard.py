@@ -1,0 +1,102 @@
+"""Running a dashboard: its cards side by side, over one range, within one budget (specification, Run a dashboard)."""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from service_core.access.models import Caller
+from service_core.analytics.query.schemas import FilterBody, validate_filters
+from service_core.analytics.reads.metric_values import resolve_range
+from service_core.kernel.date_range import RangeResponse
+from service_core.kernel.errors import BadRequest, Unprocessable
+from service_core.kernel.schemas import ResponseModel
+from service_core.workspace.dashboards.models import Card, CardSize, Dashboard
+from service_core.workspace.dashboards.schemas import RunOverrides
+from service_core.workspace.dashboards.validate_layout import MAX_CARDS
+from service_core.workspace.reports.models import ReportsById
+from service_core.workspace.reports.run_batch import ReportBatchRunner, ReportOutcome, ReportRunRequest
+from service_core.workspace.reports.run_report import to_explicit_range
+from service_core.workspace.validation import validate_date_range
+
+_OVERRIDES_FIELD: Final = "overrides"
+
+
+class CardRun(ReportOutcome):
+    """One card and what became of it."""
+
+    size: CardSize
+
+
+class DashboardRun(ResponseModel):
+    """A dashboard, run."""
+
+    dashboard_id: UUID
+    name: str
+    range: RangeResponse
+    filters: list[FilterBody]
+    partial: bool
+    cards: list[CardRun]
+
+
+async def run_dashboard(
+    caller: Caller,
+    dashboard: Dashboard,
+    reports: ReportsById,
+    overrides: RunOverrides,
+    runs: ReportBatchRunner,
+) -> DashboardRun:
+    """Run the cards of a dashboard for whoever asks.
+
+    Args:
+        who: whose workspace it is, and the present.
+        dashboard: one of that workspace.
+        reports: the live ones it lists.
+        overrides: what is different this time.
+        runs: runs the reports within the budget.
+
+    Raises:
+        BadRequest: ``invalid_date_range``, ``too_many_cards``, and what is wrong with a filter.
+        Unprocessable: ``unknown_card``.
+    """
+    if overrides.date_range is not None:
+        validate_date_range(overrides.date_range, caller, f"{_OVERRIDES_FIELD}.date_range")
+    validate_filters(
+        runs.reports.questions.catalog, (), overrides.filters or (), f"{_OVERRIDES_FIELD}.filters"
+    )
+    filters = list(dashboard.filters) if overrides.filters is None else overrides.filters
+    cards = _select_cards(dashboard.layout.cards, overrides.card_ids)
+    asked = await resolve_range(overrides.date_range or dashboard.date_range, caller, runs.reports.log)
+    over = to_explicit_range(asked)
+    wanted = [
+        ReportRunRequest(card.report_id, reports.get(card.report_id), over, filters, overrides.row_limit)
+        for card in cards
+    ]
+    outcomes = await runs.run(caller, wanted)
+    return DashboardRun(
+        dashboard_id=dashboard.id,
+        name=dashboard.name,
+        range=RangeResponse.from_range(asked),
+        filters=filters,
+        partial=not all(outcome.is_final for outcome in outcomes),
+        cards=[
+            CardRun(**dict(outcome), size=card.size) for card, outcome in zip(cards, outcomes, strict=True)
+        ],
+    )
+
+
+def _select_cards(cards: Sequence[Card], ids: Sequence[UUID] | None) -> list[Card]:
+    """The cards to run, in the order of the layout."""
+    if ids is None:
+        return list(cards)
+    if len(ids) > MAX_CARDS:
+        raise BadRequest(f"At most {MAX_CARDS} cards", "too_many_cards", field=f"{_OVERRIDES_FIELD}.card_ids")
+    known = {card.report_id for card in cards}
+    for position, report_id in enumerate(ids):
+        if report_id not in known:
+            raise Unprocessable(
+                "The dashboard has no card of this report",
+                "unknown_card",
+                field=f"{_OVERRIDES_FIELD}.card_ids[{position}]",
+                hint="card_ids are the report_id values of its layout.",
+            )
+    return [card for card in cards if card.report_id in set(ids)]

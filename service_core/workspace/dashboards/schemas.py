@@ -1,0 +1,82 @@
+"""What requests say of a dashboard."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AwareDatetime, Field
+
+from service_core.analytics.query.schemas import FilterBody
+from service_core.changes.operations import DryRunBody
+from service_core.kernel.date_range import DateRange
+from service_core.kernel.schemas import BodyModel, Clamp
+from service_core.workspace.dashboards.models import LAYOUT_VERSION, CardSize
+from service_core.workspace.reports.models import SavedRange
+from service_core.workspace.validation import VersionedBody
+
+
+class NewCard(BodyModel):
+    """A card; without a size it gets that of its kind of report."""
+
+    report_id: UUID
+    size: CardSize | None = None
+
+
+class NewLayout(BodyModel):
+    """Cards in their order, at most 24."""
+
+    v: int = LAYOUT_VERSION
+    cards: list[NewCard] = Field(default=[])
+
+
+class DashboardFields(BodyModel):
+    """What a dashboard may say beside its name."""
+
+    date_range: SavedRange | None = Field(None, description="Default the last 30 days.")
+    filters: list[FilterBody] | None = Field(None, description="At most 10, each `eq`.")
+    layout: NewLayout | None = None
+
+
+class NewDashboard(DashboardFields):
+    """A dashboard to make."""
+
+    name: str
+    expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")
+
+
+class CreateDashboard(DryRunBody):
+    """Body of `POST /dashboards`."""
+
+    dashboard: NewDashboard
+
+
+class DashboardPatch(DashboardFields, VersionedBody):
+    """Fields to change; null brings the default back."""
+
+    name: str | None = None
+
+
+class UpdateDashboard(DryRunBody):
+    """Body of `PATCH /dashboards/{dashboardId}`."""
+
+    dashboard: DashboardPatch
+
+
+class ReorderDashboard(VersionedBody, DryRunBody):
+    """Body of `POST /dashboards/{dashboardId}/reorder`."""
+
+    report_ids: list[UUID] = Field(description="The reports of every card, in their new order.")
+
+
+class RunOverrides(BodyModel):
+    """What one run does differently."""
+
+    date_range: DateRange | None = Field(None, description="In place of the dashboard's.")
+    filters: list[FilterBody] | None = Field(None, description="In place of the dashboard's, at most 10.")
+    card_ids: list[UUID] | None = Field(None, description="Run only the cards of these reports, at most 24.")
+    row_limit: Annotated[int, Clamp(1, 200)] = Field(50, description="Rows kept per card.")
+
+
+class RunDashboard(BodyModel):
+    """Body of `POST /dashboards/{dashboardId}/run`."""
+
+    overrides: RunOverrides = RunOverrides()

@@ -1,0 +1,113 @@
+"""What an event says of ids, and how that is taken back."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from service_core.access.models import Caller
+from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.people.identity_resolution import get_aliased_user_id, get_email_matched_visitor
+from service_core.analytics.ports import EventPageQuery, EventReader
+from service_core.analytics.scope import scope_for_caller
+from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
+from service_core.changes.envelope import Envelope
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
+from service_core.changes.ports import Transaction
+from service_core.changes.record_plans import new_record_fields
+from service_core.changes.resource import RecordReader
+from service_core.ingestion.models import Event
+from service_core.ingestion.ports import EventStore
+from service_core.kernel.errors import Conflict, NotFound
+from service_core.kernel.operations import HandlerResponse
+from service_core.kernel.time_ranges import TimeRange
+from service_core.workspace.identity.models import RevokedIdentityLink
+
+_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_CLOCK_SKEW: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityFacts:
+    """What an event says of ids (semantics 5.3 to 5.6).
+
+    Attributes:
+        user_id: the strong id, if it has one.
+        devices: ids it joins to that one, or to each other.
+        previous_id: the user id that an alias joins to the new one.
+        external_ids: namespace and id, as ``stripe:cus_1``.
+    """
+
+    user_id: str | None
+    devices: tuple[str, ...]
+    previous_id: str | None
+    external_ids: tuple[str, ...]
+
+    @classmethod
+    def from_event(cls, event: Event) -> "IdentityFacts":
+        """What one event says; of a bot nothing counts."""
+        if event.is_bot:
+            return cls(None, (), None, ())
+        web = get_email_matched_visitor(event)
+        matched = (event.visitor_id, web) if web else ()
+        external = tuple(f"{space}:{one}" for space, one in (event.external_ids or {}).items())
+        return cls(event.strong_id, event.weak_ids or matched, get_aliased_user_id(event), external)
+
+    @property
+    def joins(self) -> bool:
+        """Whether it joins anything."""
+        return bool(self.devices or self.previous_id or self.external_ids)
+
+
+async def find_event(caller: Caller, event_id: str, log: EventReader) -> Event | None:
+    """The event of a workspace with this id, the newest if several came with it; None when there is none."""
+    named = Predicate("event_id", FilterOperator.EQ, event_id)
+    scan = scope_for_caller(
+        caller, TimeRange(_EARLIEST, caller.now + _CLOCK_SKEW), filters=(named,), include_bots=True
+    )
+    found = (await log.list_events(EventPageQuery(scan, limit=1, count_total=False))).events
+    return found[0] if found else None
+
+
+async def find_revocation(records: RecordReader, event_id: str) -> RevokedIdentityLink | None:
+    """How the links of an event were taken back; None when they were not."""
+    found = await records.list_all(RevokedIdentityLink, field_filters={"name": event_id})
+    return found[0] if found else None
+
+
+async def revoke_identity_links(
+    caller: Caller, event_id: str, *, writes: ChangeExecutor, log: EventReader, store: EventStore
+) -> HandlerResponse[Envelope]:
+    """Take the links of an event back: people part as if it had never said them.
+
+    It is written down before it is done, so nothing is done that nobody knows of. When the store of events does not
+    follow, the same once more makes it.
+
+    Raises:
+        NotFound: the workspace has no such event.
+        Conflict: the event joins no ids.
+        StoreUnavailable: the events are away.
+    """
+    event = await find_event(caller, event_id, log)
+    if event is None:
+        raise NotFound
+    if not IdentityFacts.from_event(event).joins:
+        raise Conflict("This event joins no ids")
+    reply = await writes.execute(caller, _plan_revocation(caller, event), dry_run=False)
+    await store.revoke_identity_link(caller.workspace.id, event_id)
+    return reply
+
+
+def _plan_revocation(caller: Caller, event: Event) -> ChangePlanner:
+    async def plan(unit: Transaction) -> Change:
+        before = await find_revocation(unit.resources, event.event_id)
+        if before is not None:
+            return Change(Action.REVOKE, before, before)
+        new = RevokedIdentityLink(
+            **new_record_fields(caller),
+            name=event.event_id,
+            event_name=event.event_name,
+            happened_at=event.timestamp,
+        )
+        return Change(Action.REVOKE, None, new, GENERATED_FIELDS)
+
+    return plan

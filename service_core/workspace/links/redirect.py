@@ -1,0 +1,90 @@
+"""What the link host knows of a redirect link, and where that leads a request (semantics 14)."""
+
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+from service_core.ingestion.campaign import parse_campaign
+from service_core.workspace.links.link_url import (
+    append_link_parameters,
+    encode_query,
+    parse_query,
+    set_parameter,
+    to_ascii_url,
+)
+from service_core.workspace.links.models import UTM_PARAMETERS, TrackingLink
+
+PLAY_REFERRER: Final = "referrer"
+"""The parameter by which Google Play tells an installed app what brought it."""
+
+_APPLE_DEVICES: Final = ("iphone", "ipad", "ipod")
+_PLAY_HOSTS: Final = frozenset({"play.google.com", "market.android.com"})
+
+
+class Redirect(BaseModel):
+    """The way from a slug to its targets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    workspace_id: UUID
+    link_id: UUID
+    lyr: str
+    destination_url: str
+    ios_url: str | None
+    android_url: str | None
+    utm: dict[str, str]
+
+    @classmethod
+    def from_link(cls, link: TrackingLink) -> "Redirect":
+        """The route of a link."""
+        return cls(
+            workspace_id=link.workspace_id,
+            link_id=link.id,
+            lyr=link.tracking_identifier,
+            destination_url=link.destination_url,
+            ios_url=link.ios_url,
+            android_url=link.android_url,
+            utm={name: value for name in UTM_PARAMETERS if (value := getattr(link, name))},
+        )
+
+    def target_url(self, query: str, user_agent: str | None) -> str:
+        """Where a request is sent, as a header can say it.
+
+        Args:
+            query: of the request, as received.
+            user_agent: decides between the web and the addresses for devices.
+        """
+        target = self._device_url((user_agent or "").lower())
+        brought = parse_query(query)
+        if not _is_play_store_url(target):
+            return to_ascii_url(append_link_parameters(target, self.lyr, self.utm, brought))
+        referrer = self._install_referrer(target, brought)
+        outer = [(name, value) for name, value in brought if name != PLAY_REFERRER]
+        return to_ascii_url(
+            set_parameter(append_link_parameters(target, self.lyr, self.utm, outer), PLAY_REFERRER, referrer)
+        )
+
+    def _device_url(self, agent: str) -> str:
+        if self.ios_url and any(device in agent for device in _APPLE_DEVICES):
+            return self.ios_url
+        if self.android_url and "android" in agent:
+            return self.android_url
+        return self.destination_url
+
+    def _install_referrer(self, target: str, brought: list[tuple[str, str]]) -> str:
+        """What the store hands to the app: the target's own referrer, the tag, UTM values, a click id."""
+        own = parse_query(dict(parse_query(urlsplit(target).query)).get(PLAY_REFERRER, ""))
+        sent = parse_campaign(dict(brought))
+        click, kind = sent.first_click_id
+        known = {**self.utm, **sent.utm}
+        if click and kind:
+            known |= {"tp_click_id": click, "tp_click_id_type": kind}
+        kept = {name: value for name, value in own if name != "lyr"}
+        return encode_query({"lyr": self.lyr, **known, **kept}.items())
+
+
+def _is_play_store_url(target: str) -> bool:
+    parts = urlsplit(target)
+    return parts.scheme == "market" or parts.hostname in _PLAY_HOSTS

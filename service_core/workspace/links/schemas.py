@@ -1,0 +1,61 @@
+"""What requests say of a link."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.changes.operations import DryRunBody
+from service_core.kernel.schemas import BodyModel
+from service_core.workspace.links.models import Target
+
+IMMUTABLE_FIELDS: Final = frozenset({"tracking_identifier", "slug", "domain_id", "target"})
+
+
+class NewLink(BodyModel):
+    """A link to make. With a domain or a slug it redirects; the missing one of the two is filled in."""
+
+    name: str
+    destination_url: str
+    domain_id: UUID | None = Field(
+        None, description="The shared link domain, or one that the workspace has verified."
+    )
+    slug: str | None = None
+    target: Target = "web"
+    ios_url: str | None = None
+    android_url: str | None = None
+    utm_source: str | None = None
+    utm_medium: str | None = None
+    utm_campaign: str | None = None
+    utm_term: str | None = None
+    utm_content: str | None = None
+
+
+class CreateLink(DryRunBody):
+    """Body of `POST /links`."""
+
+    link: NewLink
+
+
+class LinkPatch(BodyModel):
+    """Fields to change; null or an empty text clears an optional one."""
+
+    name: str | None = None
+    destination_url: str | None = None
+    ios_url: str | None = None
+    android_url: str | None = None
+    utm_source: str | None = None
+    utm_medium: str | None = None
+    utm_campaign: str | None = None
+    utm_term: str | None = None
+    utm_content: str | None = None
+    tracking_identifier: Any = Field(None, description="Refused: it never changes.")
+    slug: Any = Field(None, description="Refused: it never changes.")
+    domain_id: Any = Field(None, description="Refused: it never changes.")
+    target: Any = Field(None, description="Refused: it never changes.")
+
+
+class UpdateLink(DryRunBody):
+    """Body of `PATCH /links/{linkId}`."""
+
+    link: LinkPatch

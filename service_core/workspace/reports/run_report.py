@@ -1,0 +1,224 @@
+"""Running a report: it is asked through the read it stands for, so a metric has one value everywhere."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.funnels.operations import FunnelQuery, FunnelResponse, get_funnel
+from service_core.analytics.funnels.ports import FunnelReader
+from service_core.analytics.ports import EventReader
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.schemas import Compare, FilterBody
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.reads.breakdowns import (
+    BreakdownQuery,
+    DevicesQuery,
+    LocationsQuery,
+    TrafficQuery,
+    get_devices,
+    get_locations,
+    get_traffic,
+)
+from service_core.analytics.reads.metric_values import MetricsRequest, post_metrics, resolve_range
+from service_core.analytics.reads.query.operations import post_query
+from service_core.analytics.reads.query.response import QueryResponse
+from service_core.analytics.reads.query.schemas import QueryRequest, SavedQuery
+from service_core.ingestion.ports import IngestQueue
+from service_core.kernel.async_gather import gather_or_cancel
+from service_core.kernel.bucket_series import (
+    MAX_BUCKETS,
+    build_bucket_series,
+    choose_bucket_unit,
+    partial_bucket_flags,
+    started_buckets,
+)
+from service_core.kernel.date_range import DateRange, RangeResponse
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import Operation
+from service_core.kernel.time_ranges import ResolvedRange
+from service_core.kernel.timestamps import format_timestamp
+from service_core.workspace.reports.answers import (
+    ChartData,
+    ChartPoint,
+    ReportRun,
+    ReportSummary,
+    RunData,
+    SkippedFilter,
+    SkipReason,
+)
+from service_core.workspace.reports.models import Report
+from service_core.workspace.reports.schemas import RunReport
+
+_WITHOUT_SERIES: Final = ("number", "pie")
+_BREAKDOWNS: Final[Mapping[str, tuple[type[BreakdownQuery], Operation]]] = {
+    **dict.fromkeys(("referrer", "campaign", "page"), (TrafficQuery, get_traffic)),
+    **dict.fromkeys(("browser", "os", "device"), (DevicesQuery, get_devices)),
+    **dict.fromkeys(("country", "region", "city"), (LocationsQuery, get_locations)),
+}
+
+
+_RunResult = tuple[RunData, RangeResponse, bool]
+"""What a read found, over which range, and whether it is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRunner:
+    """Runs reports; what reads need is what it is made of."""
+
+    questions: MetricQueries
+    models: AttributionModels
+    log: EventReader
+    funnels: FunnelReader
+    queue: IngestQueue
+
+    async def run(self, caller: Caller, report: Report, request: RunReport) -> ReportRun:
+        """Run a report for whoever asks.
+
+        Args:
+            who: whose workspace it is, and the present.
+            report: one of that workspace.
+            wanted: what to run it with, in place of its own range and beside its own filters; its
+                filters are checked.
+
+        Raises:
+            BadRequest: ``invalid_date_range``, ``invalid_cursor``; or what is not installed any more.
+            Unavailable503: the data cannot be read, or not in time.
+        """
+        accepted, skipped = split_supported_filters(report, request.filters, self.questions.catalog)
+        data, over, complete = await self._run_by_source(caller, report, request, accepted)
+        return ReportRun(
+            report=ReportSummary.of(report),
+            range=over,
+            data=data,
+            filters_skipped=skipped,
+            complete=complete,
+        )
+
+    async def _run_by_source(
+        self, caller: Caller, report: Report, wanted: RunReport, accepted: Sequence[FilterBody]
+    ) -> _RunResult:
+        if report.plan is not None:
+            answer = await self._run_query(
+                caller, _build_query_request(report, report.plan, wanted, accepted)
+            )
+            return answer, answer.meta.resolved.date_range, answer.meta.complete
+        if wanted.cursor is not None:
+            raise BadRequest("Only reports with a plan have pages", "invalid_cursor", field="cursor")
+        asked = await resolve_range(wanted.date_range or report.default_range, caller, self.log)
+        if report.dimension is not None:
+            rows = await self._run_breakdown(caller, report, asked, wanted.limit)
+            return rows, rows.range, rows.complete
+        if report.steps is not None:
+            walked = await self._run_funnel(caller, report, asked)
+            return walked, walked.range, walked.complete
+        return await self._run_chart(caller, report, asked, wanted.compare)
+
+    async def _run_query(self, caller: Caller, request: QueryRequest) -> QueryResponse:
+        answer: QueryResponse = await post_query(
+            request, who=caller, questions=self.questions, models=self.models, log=self.log
+        )
+        return answer
+
+    async def _run_funnel(self, caller: Caller, report: Report, date_range: ResolvedRange) -> FunnelResponse:
+        query = FunnelQuery.model_validate(
+            {
+                **_date_parameters(date_range),
+                "steps": [json.dumps(report.steps)],
+                "window_days": report.window_days,
+                "order": report.order,
+                "unit": report.unit,
+            }
+        )
+        answer: FunnelResponse = await get_funnel(query, who=caller, funnels=self.funnels, queue=self.queue)
+        return answer
+
+    async def _run_breakdown(
+        self, caller: Caller, report: Report, date_range: ResolvedRange, limit: int | None
+    ) -> Any:
+        model, read = _BREAKDOWNS[report.dimension or ""]
+        said = {"type": report.dimension, "metric": report.metric_id, "limit": limit}
+        given = {name: value for name, value in said.items() if value is not None}
+        query = model.model_validate({**_date_parameters(date_range), **given})
+        return await read(query, who=caller, questions=self.questions)
+
+    async def _run_chart(
+        self, caller: Caller, report: Report, date_range: ResolvedRange, compare: Compare
+    ) -> _RunResult:
+        metrics, over = [report.metric_id or ""], to_explicit_range(date_range)
+        request = MetricsRequest(metrics=metrics, date_range=over, compare=compare)
+        values, points = await gather_or_cancel(
+            post_metrics(request, who=caller, questions=self.questions, models=self.models, log=self.log),
+            self._run_series(caller, metrics, date_range)
+            if report.chart not in _WITHOUT_SERIES
+            else _nothing(),
+        )
+        return ChartData(metric=values.metrics[0], series=points), values.range, values.complete
+
+    async def _run_series(
+        self, caller: Caller, metrics: list[str], date_range: ResolvedRange
+    ) -> list[ChartPoint]:
+        over = to_explicit_range(date_range)
+        request = QueryRequest(metrics=metrics, date_range=over, interval="auto", limit=MAX_BUCKETS)
+        answer = await self._run_query(caller, request)
+        buckets = started_buckets(
+            build_bucket_series(date_range, choose_bucket_unit(date_range)), date_range.now
+        )
+        return [
+            ChartPoint(timestamp=row["bucket"], value=row[metrics[0]], partial=cut)
+            for row, cut in zip(answer.rows, partial_bucket_flags(buckets, date_range), strict=True)
+            if isinstance(row, dict)
+        ]
+
+
+def split_supported_filters(
+    report: Report, filters: Sequence[FilterBody], catalog: Catalog
+) -> tuple[list[FilterBody], list[SkippedFilter]]:
+    """The filters a report runs with, and those it runs without."""
+    accepted, skipped = [], []
+    for condition in filters:
+        reason = _skip_reason(report, condition.dimension, catalog)
+        if reason is None:
+            accepted.append(condition)
+        else:
+            skipped.append(SkippedFilter(dimension=condition.dimension, reason=reason))
+    return accepted, skipped
+
+
+def _build_query_request(
+    report: Report, plan: SavedQuery, wanted: RunReport, accepted: Sequence[FilterBody]
+) -> QueryRequest:
+    said: dict[str, Any] = {"compare": wanted.compare, "cursor": wanted.cursor}
+    if wanted.limit is not None:
+        said["limit"] = wanted.limit
+    return plan.to_request(wanted.date_range or report.default_range, filters=accepted, **said)
+
+
+def to_explicit_range(date_range: ResolvedRange) -> DateRange:
+    """A resolved range as a request says it, so that several reads cover the same instants."""
+    return DateRange(
+        from_=format_timestamp(date_range.span.start), to=format_timestamp(date_range.inclusive_end)
+    )
+
+
+def _skip_reason(report: Report, dimension: str, catalog: Catalog) -> SkipReason | None:
+    if report.source == "catalog":
+        return "catalog_report"
+    if report.plan is None:
+        return "funnel_report"
+    metrics = (catalog.metrics.get(id_) for id_ in report.plan.metrics)
+    accepted = all(metric is None or dimension in metric.dimensions for metric in metrics)
+    return None if accepted else "dimension_not_accepted"
+
+
+def _date_parameters(date_range: ResolvedRange) -> dict[str, str]:
+    return {
+        "start_date": format_timestamp(date_range.span.start),
+        "end_date": format_timestamp(date_range.inclusive_end),
+    }
+
+
+async def _nothing() -> None:
+    return None

@@ -1,0 +1,61 @@
+"""A conversion rule as it is stored."""
+
+import json
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from service_core.analytics.measures import FilterOperator
+from service_core.changes.resource import Resource
+from service_core.kernel.errors import ApiError, Conflict
+from service_core.kernel.ids import sha256_hex
+from service_core.kernel.schemas import BodyModel
+from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT
+
+ValueType = Literal["none", "dynamic", "static"]
+
+
+class RuleCondition(BodyModel):
+    """What an event has to be like besides; all conditions must hold."""
+
+    property: str = Field(description="A column of the event, or a dot path into `event_data`.")
+    op: FilterOperator = FilterOperator.EQ
+    value: Any = Field(None, description="As the op needs it.")
+
+
+class ConversionRule(Resource):
+    """A conversion rule: what triggers it, where it sends, as which event, with which money."""
+
+    resource_type: ClassVar[str] = "conversion_rule"
+
+    trigger_event: str
+    trigger_event_source: str
+    platform: str
+    ad_account_id: str
+    asset_id: str
+    platform_event: str
+    custom_event_name: str | None
+    value_type: ValueType
+    value_path: str | None
+    static_value: float | None = Field(
+        description="Major units of `currency`, with no more decimals than it has."
+    )
+    currency_path: str | None
+    currency: str | None
+    conditions: tuple[RuleCondition, ...]
+    dedup_window_hours: int
+    test_mode: bool
+    test_event_code: str | None
+    active: bool
+
+    def unique_keys(self) -> tuple[str, ...]:
+        """Trigger, source and target; events of a rule's own are told apart by their name."""
+        custom = self.custom_event_name if self.platform_event == CUSTOM_EVENT else None
+        parts = (
+            self.trigger_event, self.trigger_event_source, self.platform, self.asset_id, self.platform_event, custom,
+        )  # fmt: skip
+        return (f"rule:{self.workspace_id.hex}/{sha256_hex(json.dumps(parts))}",)
+
+    def unique_key_error(self, key: str) -> ApiError:  # noqa: ARG002 - there is one key
+        """Another rule sends the same event to the same place."""
+        return Conflict("Another rule sends this event there already", "duplicate_rule", field="rule")

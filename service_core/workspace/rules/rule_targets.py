@@ -1,0 +1,134 @@
+"""Where a rule may send: what the workspace has connected, and what each platform takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from service_core.analytics.connections.models import Asset, ConnectedAccount, Connection, ProviderKind
+from service_core.analytics.connections.providers import PROVIDERS
+from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
+from service_core.kernel.errors import BadRequest, Unprocessable
+from service_core.workspace.rules.postback_platforms import PostbackPlatform, PostbackPlatforms
+from service_core.workspace.rules.schemas import ANY_SOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTargets:
+    """What can be chosen from, read before the rule is planned."""
+
+    platforms: PostbackPlatforms
+    connections: Sequence[Connection]
+
+    def get_platform(self, platform_id: str) -> PostbackPlatform:
+        """The platform with this id.
+
+        Raises:
+            BadRequest: ``invalid_parameter``, no sender is installed for it.
+        """
+        if platform_id not in self.platforms.by_id:
+            raise BadRequest(
+                "platform names no ad platform",
+                "invalid_parameter",
+                field="rule.platform",
+                hint=f"Platforms: {', '.join(self.platforms.by_id)}.",
+            )
+        return self.platforms.by_id[platform_id]
+
+    def resolve_destination(
+        self, platform: PostbackPlatform, account_id: str | None, asset_id: str | None
+    ) -> tuple[str, str]:
+        """Ids of the account and asset meant; one that is left out is the only one there is.
+
+        Raises:
+            Unprocessable: ``platform_not_connected``, ``unknown_asset``.
+            BadRequest: ``missing_field``, there are several.
+        """
+        every = list(self._connected_assets(platform))
+        if not every:
+            raise Unprocessable(
+                f"No {platform.asset_label} of {platform.label} is connected",
+                "platform_not_connected",
+                field="rule.platform",
+                hint=f"Connect the platform and name its {platform.asset_label}s first.",
+            )
+        meant = [
+            (account.id, asset.id)
+            for account, asset in every
+            if account_id in {None, account.id} and asset_id in {None, asset.id}
+        ]
+        if len(meant) == 1:
+            return meant[0]
+        wrong = _AssetErrors(platform, every)
+        raise wrong.ambiguous_error(asset_id) if meant else wrong.unknown_asset_error(account_id, asset_id)
+
+    def check_platform_event(self, platform: PostbackPlatform, account_id: str, name: str) -> None:
+        """Refuse an event the platform does not take.
+
+        Raises:
+            Unprocessable: ``invalid_platform_event`` with a hint.
+        """
+        known = platform.event_names or tuple(
+            text
+            for account, asset in self._connected_assets(platform)
+            if account.id == account_id
+            for text in (asset.name, asset.id)
+            if text
+        )
+        if name not in known:
+            raise Unprocessable(
+                f"{platform.label} takes no such event",
+                "invalid_platform_event",
+                field="rule.platform_event",
+                hint=f"It takes {', '.join(known)}.",
+            )
+
+    def check_event_source(self, name: str) -> None:
+        """Refuse a source no event can have.
+
+        Raises:
+            BadRequest: ``invalid_parameter``.
+        """
+        providers = {one.id for one in PROVIDERS.values() if one.kind is ProviderKind.REVENUE}
+        providers |= {one.provider for one in self.connections if one.kind is ProviderKind.REVENUE}
+        if name not in {ANY_SOURCE, *TRACKED_SOURCES, *providers}:
+            raise BadRequest(
+                "trigger_event_source names no source of events",
+                "invalid_parameter",
+                field="rule.trigger_event_source",
+                hint=f"Sources: {', '.join([ANY_SOURCE, *sorted(TRACKED_SOURCES), *sorted(providers)])}.",
+            )
+
+    def _connected_assets(self, platform: PostbackPlatform) -> Iterator[tuple[ConnectedAccount, Asset]]:
+        for connection in self.connections:
+            if connection.provider == platform.id and connection.is_connected:
+                for account in connection.accounts:
+                    for asset in account.assets:
+                        yield account, asset
+
+
+@dataclass(frozen=True, slots=True)
+class _AssetErrors:
+    """Why no single asset is meant."""
+
+    platform: PostbackPlatform
+    connected: Sequence[tuple[ConnectedAccount, Asset]]
+
+    def ambiguous_error(self, asset_id: str | None) -> BadRequest:
+        name = "asset_id" if asset_id is None else "ad_account_id"
+        return BadRequest(
+            f"{name} is required: several {self.platform.asset_label}s of {self.platform.label} are connected",
+            "missing_field",
+            field=f"rule.{name}",
+            hint=self._connected_hint(),
+        )
+
+    def unknown_asset_error(self, account_id: str | None, asset_id: str | None) -> Unprocessable:
+        name = "ad_account_id" if asset_id is None and account_id is not None else "asset_id"
+        return Unprocessable(
+            f"No such {self.platform.asset_label} of {self.platform.label} is connected",
+            "unknown_asset",
+            field=f"rule.{name}",
+            hint=self._connected_hint(),
+        )
+
+    def _connected_hint(self) -> str:
+        return f"Connected: {', '.join(f'{asset.id} in {account.id}' for account, asset in self.connected)}."

@@ -1,0 +1,68 @@
+"""What the browser script of a workspace loads: the scripts people approved, and how it behaves (contract 11.3)."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from service_core.changes.ports import Transactions
+from service_core.changes.resource import RecordReader
+from service_core.workspace.rules.models import ConversionRule
+from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT
+from service_core.workspace.scripts.models import ProposalStatus, ScriptProposal
+
+EMPTY_CONTAINER: Final[Mapping[str, Any]] = {"scripts": [], "pixels": {}, "config": {}}
+"""The answer for a workspace nobody knows."""
+
+_CONFIG: Final[Mapping[str, Any]] = {
+    "auto_identify": False,
+    "respect_gpc": True,
+    "respect_dnt": False,
+    "privacy_mode": "standard",
+}
+_PUBLIC_FIELDS: Final = {"id", "name", "type", "content", "trigger", "frequency", "conditions", "settings"}
+_PIXEL: Final = re.compile(r"(meta|tiktok):([A-Za-z0-9_]+)")
+"""Content of a script of the type ``pixel`` that names one of an ad platform."""
+_BROWSER_SOURCES: Final = frozenset({"any", "web"})
+
+
+async def build_container(units: Transactions, workspace_id: UUID) -> Mapping[str, Any]:
+    """The container of a workspace: of every name the script that was approved last."""
+    async with units.read(workspace_id) as unit:
+        found = await unit.resources.list_all(
+            ScriptProposal, field_filters={"status": ProposalStatus.APPROVED.value}
+        )
+        approved = [each for each in found if each.reviewed_at]
+        latest = {each.name: each for each in sorted(approved, key=lambda each: (each.reviewed_at, each.id))}
+        named = {each.id: pixel for each in latest.values() if (pixel := _parse_pixel(each))}
+        pixels = await _build_pixels(unit.resources, named.values())
+    scripts = [_serialize_script(each) for each in latest.values() if each.id not in named]
+    return {"scripts": scripts, "pixels": pixels, "config": dict(_CONFIG)}
+
+
+async def _build_pixels(records: RecordReader, named: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """By platform the pixel approved last, with the events that conversion rules send to it from any page."""
+    pixels: dict[str, Any] = {}
+    for platform, pixel_id in named:
+        rules = await records.list_all(
+            ConversionRule, field_filters={"platform": platform, "asset_id": pixel_id}
+        )
+        events = {rule.trigger_event: rule.platform_event for rule in rules if _fires_in_browser(rule)}
+        pixels[platform] = {"enabled": True, "pixel_id": pixel_id, "event_mappings": events}
+    return pixels
+
+
+def _parse_pixel(proposal: ScriptProposal) -> tuple[str, str] | None:
+    found = _PIXEL.fullmatch(proposal.content.strip()) if proposal.type == "pixel" else None
+    return (found[1], found[2]) if found else None
+
+
+def _fires_in_browser(rule: ConversionRule) -> bool:
+    """Whether a page knows when the rule fires: what else an event has to be like, only the service sees."""
+    plain = not rule.conditions and not rule.test_mode and rule.platform_event != CUSTOM_EVENT
+    return rule.active and plain and rule.trigger_event_source in _BROWSER_SOURCES
+
+
+def _serialize_script(proposal: ScriptProposal) -> dict[str, Any]:
+    state = proposal.model_dump(mode="json", by_alias=True, include=_PUBLIC_FIELDS)
+    return {**state, "enabled": True}

@@ -1,0 +1,55 @@
+"""Approving and rejecting a proposal: a decision of a person, which nothing takes back (contract 5.3)."""
+
+from uuid import UUID
+
+from service_core.access.models import Caller
+from service_core.access.roles import Permission, require_permission
+from service_core.changes.change_executor import ChangePlanner
+from service_core.changes.models import Action, Change
+from service_core.changes.ports import Transaction
+from service_core.changes.record_plans import get_or_404
+from service_core.kernel.errors import Conflict, Unprocessable
+from service_core.workspace.scripts.models import ProposalStatus, ReviewDecision, ScriptProposal
+from service_core.workspace.scripts.plan import LONGEST_NOTE
+
+
+def plan_review(
+    caller: Caller, proposal_id: UUID, verdict: ReviewDecision, note: str | None
+) -> ChangePlanner:
+    """The plan of a decision; it writes only what was decided about, never the script.
+
+    Args:
+        who: the person; a key or a program decides nothing, whatever its scopes.
+        proposal_id: the pending proposal.
+        verdict: the decision.
+        note: for whoever proposed it, at most 2,000 characters.
+
+    Raises:
+        Forbidden: ``role_required``.
+        NotFound: the workspace has no such proposal.
+        Unprocessable: ``invalid_field``, the note is too long.
+        Conflict: ``resource_changed``, it is not pending any more.
+    """
+
+    async def plan(unit: Transaction) -> Change:
+        person = caller.acting_user
+        require_permission(person.role if person and not person.grant.client_id else None, Permission.MANAGE)
+        if note and len(note) > LONGEST_NOTE:
+            raise Unprocessable(
+                f"A note has at most {LONGEST_NOTE} characters", "invalid_field", field="note"
+            )
+        proposal = await get_or_404(unit.resources, ScriptProposal, proposal_id)
+        if proposal.status is not ProposalStatus.PENDING:
+            raise Conflict("This proposal was decided before", "resource_changed")
+        decided = {
+            "status": ProposalStatus(verdict),
+            "verdict": verdict,
+            "review_note": note or None,
+            "reviewed_by": person.grant.account_id if person else None,
+            "reviewed_at": caller.now,
+            "updated_at": proposal.next_updated_at(caller.now),
+        }
+        new = ScriptProposal.model_validate(proposal.model_dump(by_alias=True) | decided)
+        return Change(Action.UPDATE, proposal, new)
+
+    return plan

@@ -1,0 +1,122 @@
+"""Who gets to see a public page: whoever has its address, while the link works (contract 5.8)."""
+
+import asyncio
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from service_core.access.models import Workspace
+from service_core.access.ports import RateLimiter, RateLimiterUnavailable
+from service_core.changes.ports import Transactions, UniqueKeyLookup
+from service_core.ingestion.bot_detection import classify_bot
+from service_core.ingestion.ports import UserAgentParser
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import Gone, NotFound, TooManyRequests
+from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, sha256_hex
+from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus, share_token_key
+from service_core.workspace.share_links.ports import ShareLinkViews
+from service_core.workspace.share_links.shareable_types import SHAREABLE_TYPES, ShareableRecord
+
+MAX_REQUESTS_PER_MINUTE: Final = 300
+"""Requests of a network in a minute: a person does not notice, and whoever guesses gets nowhere."""
+
+MINUTE_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SharedObject:
+    """A live object whose link works."""
+
+    link: ShareLink
+    workspace: Workspace
+    record: ShareableRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLinkAccess:
+    """Lets people in.
+
+    Attributes:
+        holders: finds links by their token.
+        units: reads what they publish.
+        limiter: counts those who ask.
+        clock: gives the present.
+    """
+
+    holders: UniqueKeyLookup
+    units: Transactions
+    limiter: RateLimiter
+    clock: Clock
+
+    async def check_rate_limit(self, network: str | None) -> None:
+        """Count a request of a network; while it is not known, or the limit store is away, nobody is held up.
+
+        Raises:
+            TooManyRequests: ``rate_limited``.
+        """
+        if network is None:
+            return
+        try:
+            allowance = await self.limiter.consume(
+                f"share:{network}", MAX_REQUESTS_PER_MINUTE, MINUTE_SECONDS
+            )
+        except RateLimiterUnavailable:
+            return
+        if not allowance.allowed:
+            raise TooManyRequests(
+                "Too many requests. Try again in a minute.",
+                "rate_limited",
+                headers={"Retry-After": str(MINUTE_SECONDS)},
+            )
+
+    async def resolve_token(self, token: str) -> SharedObject:
+        """What a token publishes.
+
+        Raises:
+            NotFound: no link has this token, or its object was deleted.
+            Gone: the link is revoked or expired; only who has the token learns that.
+        """
+        if not ONE_TIME_TOKEN_PATTERN.fullmatch(token):
+            raise NotFound
+        sought = sha256_hex(token)
+        held = await self.holders.find_by_unique_key(ShareLink, share_token_key(sought))
+        if held is None or not hmac.compare_digest(held[1].digest, sought):
+            raise NotFound
+        workspace, link = held
+        if link.with_status_at(self.clock()).status is not ShareLinkStatus.ACTIVE:
+            raise Gone("This page is not shared any more")
+        async with self.units.read(workspace.id) as unit:
+            subject = await unit.resources.get(SHAREABLE_TYPES[link.object_type], link.object_id)
+        if subject is None:
+            raise NotFound
+        return SharedObject(link, workspace, subject)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCounter:
+    """Counts the people who look at public pages.
+
+    Attributes:
+        views: where they are counted.
+        devices: tells people from programs.
+        clock: gives the present.
+    """
+
+    views: ShareLinkViews
+    devices: UserAgentParser
+    clock: Clock
+
+    async def count_view(self, link: ShareLink, headers: Mapping[str, str]) -> None:
+        """Count a view, unless a program, a prefetch or a preview sent the request.
+
+        Args:
+            link: whose page it was.
+            headers: of the request, names in lower case.
+        """
+        agent = headers.get("user-agent")
+        # The first description compiles the patterns, for half a second: others are served meanwhile.
+        device = await asyncio.to_thread(self.devices.parse, agent) if agent else None
+        is_program, _ = classify_bot(device, headers)
+        if not is_program:
+            await self.views.count_view(link.id, self.clock())

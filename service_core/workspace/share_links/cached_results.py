@@ -1,0 +1,92 @@
+"""What a public page shows: the answers of its object, at most a minute old (contract 5.8)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from service_core.changes.ports import Transactions
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import ApiError, NotFound
+from service_core.workspace.analyses.run_analysis import AnalysisRun
+from service_core.workspace.dashboards.run_dashboard import DashboardRun
+from service_core.workspace.reports.models import Report
+from service_core.workspace.reports.run_batch import ReportBatchRunner
+from service_core.workspace.share_links.access import SharedObject
+from service_core.workspace.share_links.run_shared_object import SharedObjectRun, run_shared_object
+from service_core.workspace.share_links.ttl_cache import TtlCache
+
+RESULT_LIFETIME: Final = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedResult:
+    """The answers of an object.
+
+    Attributes:
+        since: when they were asked for; what is made of them may be kept under it.
+        run: None when it could not be run.
+        reports: the live reports it shows, by their id.
+        wrong: why it could not be run.
+    """
+
+    computed_at: datetime
+    run: SharedObjectRun | None
+    reports: Mapping[UUID, Report] = field(default_factory=dict)
+    error: str | None = None
+
+
+class SharedResults:
+    """Runs published objects, each at most once a minute, however many people look.
+
+    Args:
+        units: reads them.
+        runs: runs the reports they show.
+        clock: gives the present.
+    """
+
+    def __init__(self, units: Transactions, runs: ReportBatchRunner, clock: Clock) -> None:
+        self._units = units
+        self._runs = runs
+        self._clock = clock
+        self._cache = TtlCache[UUID, SharedResult](RESULT_LIFETIME, clock)
+
+    async def get(self, publication: SharedObject) -> SharedResult:
+        """The answers of an object.
+
+        Raises:
+            NotFound: it was deleted a moment ago.
+        """
+
+        async def ask() -> SharedResult:
+            return await self._run(publication)
+
+        return await self._cache.get(publication.record.id, ask)
+
+    async def _run(self, publication: SharedObject) -> SharedResult:
+        workspace, link, now = publication.workspace, publication.link, self._clock()
+        try:
+            run = await run_shared_object(
+                workspace,
+                now,
+                link.object_type,
+                link.object_id,
+                units=self._units,
+                runs=self._runs,
+            )
+        except ApiError as refusal:
+            return SharedResult(now, None, error=refusal.message)
+        if run is None:
+            raise NotFound
+        async with self._units.read(workspace.id) as unit:
+            reports = await unit.resources.get_many(Report, _report_ids(run))
+        return SharedResult(now, run, reports)
+
+
+def _report_ids(run: SharedObjectRun) -> list[UUID]:
+    if isinstance(run, DashboardRun):
+        return [card.report_id for card in run.cards]
+    if isinstance(run, AnalysisRun):
+        return [outcome.report_id for outcome in run.embeds]
+    return [run.report.id]

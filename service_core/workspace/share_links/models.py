@@ -1,0 +1,60 @@
+"""A share link as it is stored: its token is known to whoever holds the address, and to nobody here."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.changes.resource import MillisecondDatetime, Resource
+
+ObjectType = Literal["report", "dashboard", "analysis"]
+"""What a link may publish."""
+
+
+class ShareLinkStatus(StrEnum):
+    """Where a link stands. Only ``active`` and ``revoked`` are stored: the third comes with time."""
+
+    ACTIVE = "active"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+
+
+class ShareLink(Resource):
+    """A public page of one object.
+
+    Attributes:
+        name: the object's name when it was shared.
+        digest: SHA-256 of the token; the token itself is never kept.
+        token_hint: its last four characters.
+    """
+
+    resource_type: ClassVar[str] = "share_link"
+    untold: ClassVar[frozenset[str]] = frozenset({"digest"})
+
+    name: str = Field(alias="object_name")
+    object_type: ObjectType
+    object_id: UUID
+    status: ShareLinkStatus = ShareLinkStatus.ACTIVE
+    show_workspace_name: bool
+    expires_at: MillisecondDatetime | None
+    revoked_at: MillisecondDatetime | None = None
+    token_hint: str
+    digest: str
+
+    def unique_keys(self) -> tuple[str, ...]:
+        """What its page is found by."""
+        return (share_token_key(self.digest),)
+
+    def with_status_at(self, now: datetime) -> "ShareLink":
+        """The link as it stands at an instant: one whose time is over has expired."""
+        over = self.expires_at is not None and self.expires_at <= now
+        if self.status is ShareLinkStatus.ACTIVE and over:
+            return self.model_copy(update={"status": ShareLinkStatus.EXPIRED})
+        return self
+
+
+def share_token_key(digest: str) -> str:
+    """The unique key of a token's digest."""
+    return f"share:{digest}"

@@ -1,0 +1,86 @@
+"""What a public page shows: an object of a workspace, run for whoever holds its link."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Final, Literal
+from uuid import UUID
+
+from service_core.access.models import Caller, Workspace
+from service_core.access.reader import read_only_caller
+from service_core.changes.ports import Transactions
+from service_core.changes.resource import RecordReader
+from service_core.workspace.analyses.models import Analysis
+from service_core.workspace.analyses.run_analysis import AnalysisRun, run_analysis
+from service_core.workspace.dashboards.models import Dashboard
+from service_core.workspace.dashboards.resource import load_card_reports
+from service_core.workspace.dashboards.run_dashboard import DashboardRun, run_dashboard
+from service_core.workspace.dashboards.schemas import RunOverrides
+from service_core.workspace.reports.answers import ReportRun
+from service_core.workspace.reports.models import Report
+from service_core.workspace.reports.run_batch import ReportBatchRunner
+from service_core.workspace.reports.schemas import RunReport
+
+ObjectType = Literal["report", "dashboard", "analysis"]
+SharedObjectRun = ReportRun | DashboardRun | AnalysisRun
+
+
+async def run_shared_object(
+    workspace: Workspace,
+    now: datetime,
+    kind: ObjectType,
+    object_id: UUID,
+    *,
+    units: Transactions,
+    runs: ReportBatchRunner,
+) -> SharedObjectRun | None:
+    """Run a report, a dashboard, or the reports an analysis embeds, as their owner saved them.
+
+    Nobody has to be signed in: the reads are those of a key that may only read. A dashboard keeps 50
+    rows per card; dashboards and analyses keep to the budget of 22 seconds and say what is late.
+
+    Args:
+        workspace: whose object it is.
+        now: the present; ranges such as ``last_30_days`` end here.
+        kind: what the object is.
+        object_id: which one.
+        units: the workspace store.
+        runs: runs reports.
+
+    Returns:
+        None when the workspace has no such object, or it was deleted.
+
+    Raises:
+        Refusal: a report that cannot be run; dashboards and analyses tell it per card.
+    """
+    async with units.read(workspace.id) as unit:
+        run = await _LOADERS[kind](object_id, unit.resources)
+    return run and await run(read_only_caller(workspace, now, "Public page"), runs)
+
+
+_RunFunction = Callable[[Caller, ReportBatchRunner], Awaitable[SharedObjectRun]]
+
+
+async def _load_report(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+    report = await records.get(Report, object_id)
+    if report is None:
+        return None
+    return lambda who, runs: runs.reports.run(who, report, RunReport())
+
+
+async def _load_dashboard(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+    dashboard = await records.get(Dashboard, object_id)
+    if dashboard is None:
+        return None
+    reports = await load_card_reports(records, dashboard)
+    return lambda who, runs: run_dashboard(who, dashboard, reports, RunOverrides(), runs)
+
+
+async def _load_analysis(object_id: UUID, records: RecordReader) -> _RunFunction | None:
+    analysis = await records.get(Analysis, object_id)
+    if analysis is None:
+        return None
+    reports = await records.get_many(Report, analysis.report_ids)
+    return lambda who, runs: run_analysis(who, analysis, reports, runs)
+
+
+_LOADERS: Final = {"report": _load_report, "dashboard": _load_dashboard, "analysis": _load_analysis}

@@ -1,0 +1,80 @@
+"""Which addresses a workspace may point to, and which slugs a link may have (contract 5.2)."""
+
+import re
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from service_core.kernel.errors import Unprocessable
+
+MAX_URL_LENGTH: Final = 2048
+WEB_SCHEMES: Final = frozenset({"http", "https"})
+APP_STORE_SCHEMES: Final = WEB_SCHEMES | {"itms-apps", "market"}
+"""Schemes of `ios_url` and `android_url`."""
+
+RESERVED_SLUGS: Final = frozenset({"share", "approve", "v1", "health", "track", "t.js", ".well-known"})
+_SLUG: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_UNSAFE_CHARACTERS: Final = re.compile(r"[\s\\\x00-\x1f\x7f<>\"`{|}^]")
+_PRIVATE_SUFFIXES: Final = ("localhost", "local", "internal", "home.arpa")
+_NUMERIC_LABEL: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
+"""The last label of a host that browsers read as an IPv4 address, however it is written."""
+
+
+def validate_url(
+    field: str, text: str, schemes: frozenset[str] = WEB_SCHEMES, *, within: str = "link"
+) -> None:
+    """Refuse what a link must not lead to.
+
+    Raises:
+        Unprocessable: ``invalid_url``.
+    """
+    reason = _url_error(text, schemes)
+    if reason is not None:
+        raise Unprocessable(f"{field} {reason}", "invalid_url", field=f"{within}.{field}")
+
+
+def validate_slug(slug: str) -> None:
+    """Refuse a slug of another form, and those the link host keeps for itself.
+
+    Raises:
+        Unprocessable: ``invalid_slug``.
+    """
+    if not _SLUG.fullmatch(slug) or slug.lower() in RESERVED_SLUGS:
+        raise Unprocessable(
+            "A slug has 1 to 64 letters, digits, - or _ and is not reserved",
+            "invalid_slug",
+            field="link.slug",
+        )
+
+
+def _url_error(text: str, schemes: frozenset[str]) -> str | None:
+    if len(text) > MAX_URL_LENGTH or _UNSAFE_CHARACTERS.search(text):
+        return f"has more than {MAX_URL_LENGTH} characters, or one that has to be encoded"
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "is no URL"
+    if parts.scheme not in schemes or not host:
+        return f"must start with {' or '.join(f'{scheme}://' for scheme in sorted(schemes))} and a host"
+    if "@" in parts.netloc:
+        return "must not hold a user name"
+    return (
+        "must not lead to a private host" if parts.scheme in WEB_SCHEMES and is_private_host(host) else None
+    )
+
+
+def is_private_host(host: str) -> bool:
+    """Whether a host is an address or a name that means nothing to strangers.
+
+    A number in the last place is one however it is written: browsers read it as an IPv4 address.
+    """
+    name = host.rstrip(".").lower()
+    try:
+        return not ip_address(name.partition("%")[0]).is_global
+    except ValueError:
+        pass
+    labels = name.split(".")
+    if _NUMERIC_LABEL.fullmatch(labels[-1]):
+        return True
+    return len(labels) == 1 or any(name == end or name.endswith(f".{end}") for end in _PRIVATE_SUFFIXES)

@@ -1,0 +1,391 @@
+"""`GET /attribution` over small stories (contract 3.12, semantics 8 and 9)."""
+
+from datetime import timedelta
+from decimal import Decimal
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugins.attribution_models.models import MODELS
+from plugins.events_memory.adapter import MemoryEventStore
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
+from service_core.kernel.errors import BadRequest, Unprocessable
+from service_core.kernel.schemas import parse_query_parameters
+from service_core.testing.event_builder import EventBuilder, campaign, referral, reported_touch, utc_instant
+
+JULY = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-07T23:59Z"}
+RULES = ["first_touch", "last_touch", "last_non_direct", "linear", "position_based", "time_decay"]
+FITTED = ["markov", "shapley"]
+
+
+@pytest.fixture
+def story(caller):
+    return EventBuilder(caller.workspace.id)
+
+
+@pytest.fixture
+def ask(caller, queue, story):
+    async def ask(floor=300, **parameters):
+        store = MemoryEventStore()
+        await store.append(story.events)
+        return await get_attribution(
+            parse_query_parameters(AttributionQuery, (JULY | parameters).items()),
+            caller=caller,
+            aggregates=store,
+            paths=store,
+            models=AttributionModels(AttributionModels.of(MODELS).by_id, floor),
+            queue=queue,
+        )
+
+    return ask
+
+
+_sessions = count()
+
+
+DIRECT = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": "direct"}
+
+
+def comes(story, at, visitor, **columns):
+    story.happens("page_view", at=at, visitor=visitor, session=f"s{next(_sessions)}", **(DIRECT | columns))
+
+
+def buys(story, at, visitor, revenue, name="purchase", **columns):
+    story.happens(name, at=at, visitor=visitor, session="till", revenue=revenue, **(DIRECT | columns))
+
+
+def google(name="spring"):
+    return campaign("google", "cpc", name)
+
+
+def facebook(name="reels"):
+    return campaign("facebook", "cpc", name, channel="paid_social")
+
+
+def the_four_touches(story):
+    """Google, direct, facebook, direct; then an order of 100.00."""
+    comes(story, "2026-06-30", "A", **google())
+    comes(story, "2026-07-01", "A")
+    comes(story, "2026-07-02", "A", **facebook())
+    comes(story, "2026-07-03", "A")
+    buys(story, "2026-07-04", "A", 10_000)
+
+
+def credited(rows, key="channel"):
+    return {
+        getattr(row, key): (row.conversions, row.revenue) for row in rows if row.conversions or row.revenue
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("first_touch", {"paid_search": (1, 100)}),
+        ("last_touch", {"direct": (1, 100)}),
+        ("last_non_direct", {"paid_social": (1, 100)}),
+        ("linear", {"paid_search": (0.5, 50), "paid_social": (0.5, 50)}),
+        ("position_based", {"paid_search": (0.5, 50), "paid_social": (0.5, 50)}),
+    ],
+)
+async def test_each_model_credits_its_touches(ask, story, model, expected):
+    the_four_touches(story)
+    assert credited((await ask(model=model)).channels) == expected
+
+
+async def test_time_decay_splits_money_to_the_last_cent(ask, story):
+    for n, day in enumerate(("2026-06-20", "2026-06-27", "2026-07-03")):
+        comes(story, day, "A", **campaign(f"source{n}", "cpc"))
+    comes(story, "2026-07-04", "A", **campaign("source3", "cpc"))
+    buys(story, "2026-07-04", "A", 10_000)
+    rows = (await ask(model="time_decay", group_by="source")).campaigns
+    assert {r.attribution_source: (r.conversions, r.revenue) for r in rows if r.revenue} == {
+        "source0": (Decimal("0.094136"), Decimal("9.41")),
+        "source1": (Decimal("0.188273"), Decimal("18.83")),
+        "source2": (Decimal("0.341046"), Decimal("34.11")),
+        "source3": (Decimal("0.376545"), Decimal("37.65")),
+    }
+
+
+async def test_a_conversion_without_a_touch_in_the_window_is_unattributed(ask, story):
+    comes(story, "2026-06-25", "A", **google())
+    buys(story, "2026-07-04", "A", 5_000)
+    answer = await ask(window_days="5")
+    assert (answer.unattributed.conversions, answer.unattributed.revenue) == (1, 50)
+    assert credited(answer.channels) == {}
+    assert answer.attribution.model_dump() == {"model": "last_non_direct", "window_days": 5}
+
+
+async def test_what_has_no_campaign_shows_source_and_medium_as_inferred(ask, story):
+    comes(story, "2026-07-01", "A")
+    comes(story, "2026-07-01", "B", **referral("google", "organic", "organic_search"))
+    comes(story, "2026-07-01", "C", **google())
+    rows = (await ask()).campaigns
+    assert {(r.utm_source, r.utm_medium, r.utm_campaign) for r in rows} == {
+        ("(direct)", "(none)", "(not set)"), ("google", "organic", "(not set)"), ("google", "cpc", "spring"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group_by", "fields"),
+    [
+        ("source", {"attribution_source"}), ("medium", {"attribution_medium"}), ("term", {"utm_term"}),
+        ("content", {"utm_content"}), ("channel", {"channel"}), ("lyr", {"lyr"}),
+        ("campaign", {"utm_source", "utm_medium", "utm_campaign"}),
+    ],
+)  # fmt: skip
+async def test_only_the_keys_of_the_grouping_are_present(ask, story, group_by, fields):
+    the_four_touches(story)
+    measures = {
+        "visitors",
+        "sessions",
+        "conversions",
+        "revenue",
+        "net_revenue",
+        "conversion_rate",
+        "revenue_per_visitor",
+    }
+    row = (await ask(group_by=group_by)).campaigns[0]
+    assert row.model_dump().keys() == measures | fields
+
+
+async def test_rates_are_per_visitor_of_the_row(ask, story):
+    for visitor in "ABC":
+        comes(story, "2026-07-01", visitor, **google())
+    buys(story, "2026-07-02", "A", 1_000)
+    row = (await ask()).campaigns[0]
+    assert (row.visitors, row.sessions, row.conversions) == (3, 3, 1)
+    assert (row.conversion_rate, row.revenue_per_visitor) == (Decimal("0.333333"), Decimal("3.33"))
+
+
+async def test_a_refund_follows_its_order_on_its_own_day_or_on_that_of_the_order(ask, story):
+    comes(story, "2026-07-01", "A", **google())
+    buys(story, "2026-07-02", "A", 9_000, order_id="o1")
+    buys(story, "2026-07-09T12:00", "A", -3_000, name="refund", order_id="o1")
+    by_day, by_order = await ask(), await ask(refund_basis="order")
+    assert [(r.channel, r.revenue, r.net_revenue) for r in by_day.channels if r.revenue] == [
+        ("paid_search", 90, 90)
+    ]
+    assert [(r.channel, r.revenue, r.net_revenue) for r in by_order.channels if r.revenue] == [
+        ("paid_search", 90, 60)
+    ]
+    later = await ask(start_date="2026-07-09", end_date="2026-07-09")
+    assert [(r.channel, r.conversions, r.net_revenue) for r in later.channels if r.net_revenue] == [
+        ("paid_search", 0, -30)
+    ]
+
+
+async def test_money_of_another_currency_is_unknown_not_partial(ask, story):
+    comes(story, "2026-07-01", "A", **google())
+    buys(story, "2026-07-02", "A", 9_000)
+    buys(story, "2026-07-02T01:00", "A", 5_000, currency="EUR")
+    answer = await ask()
+    assert (answer.totals.conversions, answer.totals.revenue, answer.totals.net_revenue) == (2, None, None)
+    assert (answer.campaigns[0].conversions, answer.campaigns[0].revenue_per_visitor) == (2, None)
+
+
+async def test_a_refund_in_another_currency_leaves_the_revenue_known_and_nothing_net_of_it(ask, story):
+    comes(story, "2026-07-01", "A", **google())
+    buys(story, "2026-07-02", "A", 9_000, order_id="1")
+    buys(story, "2026-07-03", "A", -1_000, name="refund", order_id="1", currency="EUR")
+    answer = await ask()
+    for earned in (answer.totals, answer.campaigns[0], answer.channels[0]):
+        assert (earned.conversions, earned.revenue, earned.net_revenue) == (1, 90, None)
+    assert answer.unattributed.net_revenue == 0
+
+
+async def test_an_event_named_in_the_request_converts(ask, story):
+    comes(story, "2026-07-01", "A", **google())
+    buys(story, "2026-07-02", "A", 9_000)
+    story.happens("demo_booked", at="2026-07-03", visitor="A")
+    answer = await ask(conversion_event="demo_booked")
+    assert (answer.totals.conversions, answer.totals.revenue) == (1, 0)
+    assert (await ask(event_name="order_paid")).totals.revenue == 90
+
+
+async def test_credit_can_be_booked_on_the_day_of_the_touch(ask, story):
+    comes(story, "2026-07-01T12:00", "A", **google())
+    buys(story, "2026-07-06", "A", 9_000)
+    first_days = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
+    assert (await ask(**first_days)).totals.conversions == 0
+    by_touch = await ask(**first_days, basis="touch")
+    assert (by_touch.totals.conversions, by_touch.basis) == (1, "touch")
+    assert not by_touch.complete
+    assert (await ask(**first_days, basis="touch", window_days="1")).complete
+
+
+async def test_credit_by_touch_is_settled_when_the_window_has_passed_since_the_end(ask, caller):
+    last = caller.now - timedelta(days=7)
+    for end, settled in ((last - timedelta(milliseconds=1), True), (last, False)):
+        span = {"start_date": "2026-06-30", "end_date": end.isoformat(timespec="milliseconds")}
+        assert (await ask(**span, basis="touch", window_days="7")).complete is settled
+
+
+async def test_the_best_rows_come_first_and_the_rest_is_cut(ask, story):
+    for n, revenue in enumerate((1_000, 3_000, 2_000)):
+        comes(story, "2026-07-01", f"V{n}", **google(f"c{n}"))
+        buys(story, "2026-07-02", f"V{n}", revenue)
+    answer = await ask(limit="2")
+    assert ([r.utm_campaign for r in answer.campaigns], answer.truncated) == (["c1", "c2"], True)
+    whole = await ask()
+    assert ([r.utm_campaign for r in whole.campaigns][:3], whole.truncated) == (["c1", "c2", "c0"], False)
+
+
+@pytest.mark.parametrize("model", ["last_touch", "shapley"])
+async def test_rows_of_equal_revenue_are_ordered_by_conversions_then_visitors_then_name(ask, story, model):
+    came_and_bought = {"a": (4, 1), "b": (2, 2), "c": (3, 2), "y": (1, 0), "x": (1, 0)}
+    for name, (came, bought) in came_and_bought.items():
+        for n in range(came):
+            comes(story, "2026-07-01", f"{name}{n}", **google(name))
+            if n < bought:
+                buys(story, "2026-07-02", f"{name}{n}", 0)
+    rows = (await ask(model=model, floor=1)).campaigns
+    assert [row.utm_campaign for row in rows if row.utm_source == "google"] == ["c", "b", "a", "x", "y"]
+
+
+async def test_an_unknown_model_is_refused(ask):
+    with pytest.raises(BadRequest) as refused:
+        await ask(model="best")
+    assert (refused.value.code, refused.value.field) == ("invalid_attribution", "model")
+
+
+@pytest.mark.parametrize("model", FITTED)
+async def test_a_data_driven_model_without_enough_data_says_so(ask, story, model):
+    the_four_touches(story)
+    with pytest.raises(Unprocessable) as refused:
+        await ask(model=model)
+    assert refused.value.code == "insufficient_data"
+
+
+@pytest.mark.parametrize("model", FITTED)
+async def test_a_data_driven_model_has_no_single_touches_to_book_on(ask, model):
+    with pytest.raises(BadRequest) as refused:
+        await ask(model=model, basis="touch")
+    assert refused.value.field == "basis"
+
+
+def the_three_paths(story):
+    """Paths of channels A (2 convert, 1 does not), B (1 converts) and A, B (1 converts)."""
+    for visitor, channels, converts in (
+        ("V1", "A", True), ("V2", "A", True), ("V3", "A", False), ("V4", "B", True), ("V5", "AB", True),
+    ):  # fmt: skip
+        for hour, channel in enumerate(channels):
+            comes(story, f"2026-07-01T{hour:02}:00", visitor, **campaign(channel, "cpc", channel=channel))
+        if converts:
+            buys(story, "2026-07-02", visitor, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("markov", {"A": (Decimal("2.4"), 24), "B": (Decimal("1.6"), 16)}),
+        ("shapley", {"A": (2.5, 25), "B": (1.5, 15)}),
+    ],
+)
+async def test_data_driven_models_share_out_conversions_and_money(ask, story, model, expected):
+    the_three_paths(story)
+    answer = await ask(model=model, floor=1)
+    assert credited(answer.channels) == expected
+    assert [(row.channel, row.visitors) for row in answer.channels] == [("A", 4), ("B", 2), ("direct", 4)]
+    assert credited(answer.campaigns, "utm_source") == expected
+
+
+async def test_a_range_without_data_is_empty_and_not_an_error(ask):
+    answer = await ask()
+    assert (answer.campaigns, answer.channels, answer.truncated) == ([], [], False)
+    assert answer.totals.model_dump() == {
+        "visitors": 0,
+        "sessions": 0,
+        "conversions": 0,
+        "revenue": 0,
+        "net_revenue": 0,
+    }
+
+
+CAMPAIGNS = st.sampled_from(
+    [None, google(), google("autumn"), facebook(), campaign("mail", "email", channel="email")]
+)
+HAPPENINGS = st.lists(
+    st.tuples(
+        st.sampled_from("ABCD"),
+        st.integers(0, 14 * 24),
+        st.one_of(
+            st.tuples(st.just("visit"), CAMPAIGNS),
+            st.tuples(st.just("signup"), st.none()),
+            st.tuples(st.just("order"), st.integers(0, 99_999)),
+            st.tuples(st.just("refund"), st.integers(1, 9_999)),
+        ),
+    ),
+    max_size=16,
+)
+
+
+def tell(story, happenings):
+    for n, (visitor, hour, (kind, value)) in enumerate(happenings):
+        at = utc_instant("2026-06-25") + timedelta(hours=hour)
+        if kind == "visit":
+            comes(story, at, visitor, **(value or {}))
+        elif kind == "signup":
+            story.happens("signup", at=at, visitor=visitor, session=f"x{n}")
+        else:
+            sign = 1 if kind == "order" else -1
+            name = "purchase" if kind == "order" else "refund"
+            buys(story, at, visitor, sign * value, name=name, order_id=f"o{value % 3}{visitor}")
+
+
+QUESTIONS = st.fixed_dictionaries(
+    {
+        "model": st.sampled_from(RULES + FITTED),
+        "group_by": st.sampled_from(["campaign", "source", "channel", "lyr"]),
+        "basis": st.sampled_from(["conversion", "touch"]),
+        "refund_basis": st.sampled_from(["refund", "order"]),
+    }
+).filter(lambda asked: asked["model"] in RULES or asked["basis"] == "conversion")
+
+
+@given(happenings=HAPPENINGS, asked=QUESTIONS)
+async def test_rows_and_the_unattributed_add_up_to_the_totals(ask, story, happenings, asked):
+    story.events.clear()
+    tell(story, happenings)
+    try:
+        answer = await ask(1, **asked, limit="500")
+    except Unprocessable:
+        assert asked["model"] in FITTED
+        return
+    for rows in (answer.campaigns, answer.channels):
+        for measure in ("conversions", "revenue", "net_revenue"):
+            parts = sum(getattr(row, measure) for row in rows)
+            assert parts + getattr(answer.unattributed, measure) == getattr(answer.totals, measure)
+    if asked["basis"] == "conversion":
+        assert answer.totals.conversions == int(answer.totals.conversions)
+
+
+async def test_every_rule_agrees_on_the_totals(ask, story):
+    the_four_touches(story)
+    buys(story, "2026-07-05", "B", 700)
+    answers = [await ask(model=model) for model in RULES]
+    assert len({(a.totals.model_dump_json(), a.unattributed.model_dump_json()) for a in answers}) == 1
+
+
+@pytest.mark.parametrize("model", RULES)
+async def test_visitors_and_sessions_of_a_row_are_those_of_its_visits_under_every_model(ask, story, model):
+    the_four_touches(story)
+    rows = (await ask(model=model, group_by="channel", window_days="30")).channels
+    found = {row.channel: (row.visitors, row.sessions) for row in rows if row.sessions}
+    assert found == {"paid_social": (1, 1), "direct": (1, 3)}
+
+
+async def test_what_the_client_told_of_a_person_without_a_visit_takes_the_credit(ask, story):
+    said = reported_touch("first", "2026-06-20", "bing", "cpc", "paid_search")
+    said |= reported_touch("last", "2026-07-02", "news", "email", "email")
+    buys(story, "2026-07-04", "A", 10_000, told=said)
+    comes(story, "2026-07-05", "A", **google())
+    buys(story, "2026-07-06", "A", 5_000)
+    buys(
+        story, "2026-07-06", "B", 700, told=reported_touch("last", "2026-05-01", "old", "cpc", "paid_search")
+    )
+    answer = await ask(model="linear", group_by="channel", window_days="30")
+    assert credited(answer.channels) == {"paid_search": (Decimal("1.5"), 100), "email": (Decimal("0.5"), 50)}
+    assert (answer.unattributed.conversions, answer.unattributed.revenue) == (1, 7)

@@ -1,0 +1,125 @@
+"""`GET /funnel` over tables a store could answer (contract 3.11, semantics 15)."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
+from service_core.analytics.funnels.ports import FunnelOrder, FunnelResult, FunnelStep
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.schemas import parse_query_parameters
+
+
+class Table:
+    """A store that answers the same counts for every funnel and remembers the plan."""
+
+    def __init__(self, *counts, open_=0):
+        steps = [FunnelStep(n, 95.5 if i else None, 410.25 if i else None) for i, n in enumerate(counts)]
+        self.table = FunnelResult(steps, open_)
+
+    async def read_funnel(self, query):
+        self.plan = query
+        return self.table
+
+
+async def funnel(caller, queue, table, *parameters):
+    return await get_funnel(
+        parse_query_parameters(FunnelQuery, parameters), caller=caller, funnels=table, queue=queue
+    )
+
+
+ABC = ("steps", "view_item,add_to_cart,purchase")
+
+
+async def test_rates_are_from_the_first_step_and_from_the_step_before(caller, queue):
+    answer = await funnel(caller, queue, Table(1000, 240, 60, open_=85), ABC)
+    assert [(s.step, s.event_name, s.count, s.dropped) for s in answer.steps] == [
+        (1, "view_item", 1000, 0), (2, "add_to_cart", 240, 760), (3, "purchase", 60, 180),
+    ]  # fmt: skip
+    assert [s.conversion_rate for s in answer.steps] == [1, Decimal("0.24"), Decimal("0.06")]
+    assert [s.step_conversion_rate for s in answer.steps] == [1, Decimal("0.24"), Decimal("0.25")]
+    assert [s.median_seconds_from_previous for s in answer.steps] == [None, Decimal("95.5"), Decimal("95.5")]
+    assert (answer.overall_conversion_rate, answer.open) == (Decimal("0.06"), 85)
+
+
+async def test_without_entrants_every_rate_is_unknown(caller, queue):
+    answer = await funnel(caller, queue, Table(0, 0, 0), ABC)
+    assert {s.conversion_rate for s in answer.steps} | {s.step_conversion_rate for s in answer.steps} == {
+        None
+    }
+    assert answer.overall_conversion_rate is None
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [[("steps", "a,b , c")], [("steps", "a"), ("steps", "b"), ("steps", "c")], [("steps", '["a","b","c"]')]],
+    ids=["comma list", "repeats", "JSON array"],
+)
+async def test_steps_are_sent_in_three_ways(caller, queue, sent):
+    answer = await funnel(caller, queue, Table(3, 2, 1), *sent)
+    assert [s.event_name for s in answer.steps] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [], [("steps", "")], [("steps", "a")], [("steps", "a,b,c,d,e,f")], [("steps", "a,,b")],
+        [("steps", '["a","b"')], [("steps", '["a",1]')], [("steps", "[]")], [("steps", '[["a","b"]]')],
+        [("steps", "[" * 5000)],
+    ],
+)  # fmt: skip
+async def test_anything_but_two_to_five_names_is_refused(caller, queue, sent):
+    with pytest.raises(BadRequest, match=r"^steps must contain 2 to 5 event names$") as refused:
+        await funnel(caller, queue, Table(1, 1), *sent)
+    assert refused.value.code == "invalid_steps"
+
+
+async def test_names_that_count_as_one_event_are_one_step(caller, queue):
+    table = Table(2, 1)
+    answer = await funnel(
+        caller, queue, table, ("steps", "page_view,order_paid"), ("exclude", "begin_checkout")
+    )
+    assert table.plan.steps == (
+        frozenset({"pageview", "page_view", "$pageview"}),
+        frozenset({"purchase", "order_completed", "order_paid"}),
+    )
+    assert table.plan.exclude == {"checkout_started", "begin_checkout", "initiate_checkout"}
+    assert [s.event_name for s in answer.steps] == ["page_view", "order_paid"]
+
+
+async def test_everything_asked_reaches_the_store(caller, queue):
+    table = Table(2, 1)
+    answer = await funnel(
+        caller, queue, table, ("steps", "a,b"), ("window_days", "400"), ("order", "any"), ("unit", "session"),
+        ("utm_source", "google"), ("device_type", "mobile"), ("include_bots", "1"),
+    )  # fmt: skip
+    plan = table.plan
+    assert (plan.window, plan.order, plan.by_session) == (timedelta(days=90), FunnelOrder.ANY, True)
+    assert [(p.column, p.value) for p in plan.scan.filters] == [
+        ("utm_source", "google"),
+        ("device_type", "mobile"),
+    ]
+    assert plan.scan.include_bots
+    assert plan.now == caller.now
+    assert (answer.window_days, answer.order, answer.unit) == (90, "any", "session")
+
+
+async def test_the_default_range_is_the_last_thirty_local_days(caller, queue):
+    answer = await funnel(caller, queue, Table(1, 1), ("steps", "a,b"))
+    assert answer.range.from_.isoformat() == "2026-06-09T04:00:00+00:00"
+    assert (answer.range.partial, answer.timezone) == (True, "America/New_York")
+
+
+async def test_one_date_without_the_other_is_refused(caller, queue):
+    with pytest.raises(BadRequest, match=r"^start_date and end_date required"):
+        await funnel(caller, queue, Table(1, 1), ABC, ("start_date", "2026-07-01"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("order", "random"), ("unit", "visitor"), ("include_bots", "perhaps")]
+)
+async def test_a_value_that_is_not_listed_is_refused(caller, queue, name, value):
+    with pytest.raises(BadRequest) as refused:
+        await funnel(caller, queue, Table(1, 1, 1), ABC, (name, value))
+    assert (refused.value.code, refused.value.field) == ("invalid_parameter", name)

@@ -1,0 +1,144 @@
+"""The golden funnels of semantics 15, and what holds for every funnel, on the reference store."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugins.events_memory.adapter import MemoryEventStore
+from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
+from service_core.kernel.schemas import parse_query_parameters
+from service_core.testing.event_builder import EventBuilder, utc_instant
+
+START = utc_instant("2026-06-01T12:00")
+JUNE = {"start_date": "2026-06-01", "end_date": "2026-06-30", "steps": "A,B,C"}
+
+
+@pytest.fixture
+def story(caller):
+    return EventBuilder(caller.workspace.id)
+
+
+@pytest.fixture
+def ask(caller, queue, story):
+    async def ask(**parameters):
+        store = MemoryEventStore()
+        await store.append(story.events)
+        query = parse_query_parameters(FunnelQuery, (JUNE | parameters).items())
+        return await get_funnel(query, caller=caller, funnels=store, queue=queue)
+
+    return ask
+
+
+def tell(story, text, person="P"):
+    """``A1 B2``: A one day after the start, B two days after it."""
+    for word in text.split():
+        story.happens(word[0], at=START + timedelta(days=int(word[1:])), visitor=person)
+
+
+def counts(answer):
+    return [step.count for step in answer.steps]
+
+
+@pytest.mark.parametrize(
+    ("happened", "reached"),
+    [
+        ("A1 B2 C3", [1, 1, 1]),
+        ("A1 A2 C3", [1, 0, 0]),
+        ("B1 A2 C3", [1, 0, 0]),
+        ("A1 B16 A17 B18 C19", [1, 1, 1]),
+        ("B1 C2", [0, 0, 0]),
+    ],
+)
+async def test_golden_paths(ask, story, happened, reached):
+    tell(story, happened)
+    assert counts(await ask()) == reached
+
+
+async def test_the_deepest_attempt_counts_with_its_own_times(ask, story):
+    tell(story, "A1 B16 A17 B18 C20")
+    steps = (await ask()).steps
+    assert [s.median_seconds_from_previous for s in steps] == [None, 86_400, 2 * 86_400]
+
+
+async def test_equal_steps_need_different_events(ask, story):
+    tell(story, "A1 A2", "two")
+    tell(story, "A1", "one")
+    assert counts(await ask(steps="A,A")) == [2, 1]
+
+
+async def test_of_two_events_at_one_instant_the_one_taken_first_is_earlier(ask, story):
+    tell(story, "A1 B1")
+    assert counts(await ask(steps="A,B")) == [1, 1]
+    assert counts(await ask(steps="B,A")) == [1, 0]
+
+
+async def test_step_1_falls_in_the_range_and_later_steps_may_follow_after_it(ask, story):
+    tell(story, "A28 B33 C34")
+    tell(story, "A35 B36 C36", "late")
+    assert counts(await ask()) == [1, 1, 1]
+
+
+async def test_an_excluded_event_between_the_steps_removes_the_person(ask, story):
+    tell(story, "A1 X2 B3")
+    tell(story, "X1 A2 B3", "before")
+    assert counts(await ask(exclude="X")) == [1, 1, 0]
+
+
+async def test_a_strict_funnel_allows_nothing_between(ask, story):
+    tell(story, "A1 X2 B3")
+    assert counts(await ask(steps="A,B")) == [1, 1]
+    assert counts(await ask(steps="A,B", order="strict")) == [1, 0]
+
+
+async def test_in_any_order_the_number_of_steps_reached_counts(ask, story):
+    tell(story, "C1 A2")
+    assert counts(await ask(order="any")) == [1, 1, 0]
+
+
+async def test_open_are_those_who_may_still_convert(ask, story, caller):
+    story.happens("A", at=caller.now - timedelta(days=9), visitor="young")
+    story.happens("A", at=caller.now - timedelta(days=20), visitor="old")
+    assert (await ask(start_date="2026-06-01", end_date="2026-07-08")).open == 1
+
+
+async def test_page_views_by_any_name_are_one_step(ask, story):
+    story.happens("$pageview", at=START, visitor="P")
+    story.happens("order_paid", at=START + timedelta(hours=1), visitor="P", revenue=100)
+    assert counts(await ask(steps="page_view,purchase")) == [1, 1]
+
+
+async def test_the_filters_concern_the_event_of_step_1(ask, story):
+    story.happens("A", at=START, visitor="P", country="DE")
+    story.happens("B", at=START + timedelta(hours=1), visitor="P", country="FR")
+    assert counts(await ask(steps="A,B", country="DE")) == [1, 1]
+    assert counts(await ask(steps="A,B", country="FR")) == [0, 0]
+    story.happens("A", at=START, visitor="Q")
+    assert counts(await ask(steps="A,B", country="(not set)")) == [1, 0]
+
+
+WORLDS = st.lists(st.tuples(st.sampled_from("PQR"), st.sampled_from("ABCX"), st.integers(0, 40)), max_size=25)
+
+
+@given(
+    world=WORLDS,
+    asked=st.fixed_dictionaries(
+        {
+            "order": st.sampled_from(["ordered", "strict", "any"]),
+            "unit": st.sampled_from(["person", "session"]),
+            "exclude": st.sampled_from(["", "X"]),
+            "window_days": st.sampled_from(["1", "14", "90"]),
+        }
+    ),
+)
+async def test_counts_never_rise_by_step_and_everybody_is_counted_once(ask, story, world, asked):
+    story.events.clear()
+    for person, name, day in world:
+        story.happens(name, at=START + timedelta(days=day), visitor=person)
+    answer = await ask(**asked)
+    reached = counts(answer)
+    assert reached == sorted(reached, reverse=True)
+    assert answer.open <= reached[0] <= 3
+    if asked["order"] != "any" and not asked["exclude"]:
+        assert reached[0] == len({person for person, name, day in world if name == "A" and day < 30})

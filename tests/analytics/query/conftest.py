@@ -1,0 +1,98 @@
+"""Questions to a small shop, asked through the operations."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+import orjson
+import pytest
+
+from hosts.composition.compose import load_installed_registry
+from plugins.attribution_models.models import MODELS
+from plugins.events_memory.adapter import MemoryEventStore
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.metrics.core_metrics import CORE_METRICS
+from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.sources import EventSource
+from service_core.analytics.reads.metric_values import MetricsRequest, post_metrics
+from service_core.analytics.reads.query.operations import QueryRequest, post_query
+from service_core.api.render import json_default
+from service_core.commerce.ads.ad_credits import AdCredits
+from service_core.kernel.schemas import parse_body
+from service_core.testing.event_builder import EventBuilder, campaign
+from service_core.testing.memory.ad_spend import MemoryAdSpend
+
+
+@pytest.fixture
+def story(caller):
+    """The first week of July: V1 buys through Google, V2 signs up through Facebook, V3 only looks."""
+    story = EventBuilder(caller.workspace.id)
+    google, facebook = campaign("google", "cpc", "spring"), campaign("facebook", "paid_social", "reels")
+    story.add_event(
+        "page_view", at="2026-07-01T15:00:00", visitor="V1", session="s1", page_path="/", **google
+    )
+    story.add_event("add_to_cart", at="2026-07-01T15:00:05", visitor="V1", session="s1", page_path="/shop")
+    story.add_event(
+        "purchase",
+        at="2026-07-01T15:02:00",
+        visitor="V1",
+        session="s1",
+        revenue=12050,
+        order_id="1",
+        strong_id="u1",
+    )
+    story.add_event(
+        "page_view", at="2026-07-02T15:00:00", visitor="V2", session="s2", page_path="/", **facebook
+    )
+    story.add_event("signup", at="2026-07-02T15:00:02", visitor="V2", session="s2", page_path="/join")
+    story.add_event("page_view", at="2026-07-02T16:00:00", visitor="V3", session="s3", page_path="/")
+    story.add_event("page_view", at="2026-07-05T16:00:00", visitor="V3", session="s4", page_path="/")
+    story.add_event(
+        "refund", at="2026-07-06T16:00:00", visitor="V1", session="s5", revenue=-2050, order_id="1"
+    )
+    return story
+
+
+@pytest.fixture(params=["memory", "duckdb"])
+async def store(request, tmp_path):
+    """The reference, and the embedded engine: a metric has one value on every store."""
+    if request.param == "memory":
+        yield MemoryEventStore()
+        return
+    store = load_installed_registry().open_adapter(
+        "events", "duckdb:///events.db?threads=1&timeout_seconds=300", folder=tmp_path
+    )
+    await store.start()
+    yield store
+    await store.aclose()
+
+
+@pytest.fixture
+async def shop(caller, queue, story, store):
+    """The operations over the story; what is appended to ``store`` later is seen, too."""
+    await store.append(story.events)
+    models = AttributionModels.of(MODELS)
+    credited = AdCredits(store, MemoryAdSpend())
+    questions = MetricQueries(
+        Catalog.of(CORE_METRICS, CORE_DIMENSIONS), (EventSource(credited, credited, queue, models),)
+    )
+
+    async def query(plan: Mapping[str, object], *, caller=caller):
+        body = parse_body(QueryRequest, orjson.dumps(WEEK | dict(plan)), WEEK | dict(plan))
+        return json_default(
+            await post_query(body, caller=caller, questions=questions, models=models, log=store)
+        )
+
+    async def metrics(request: Mapping[str, object]):
+        body = parse_body(MetricsRequest, orjson.dumps(request), dict(request))
+        return json_default(
+            await post_metrics(body, caller=caller, questions=questions, models=models, log=store)
+        )
+
+    return SimpleNamespace(
+        query=query, metrics=metrics, questions=questions, store=store, caller=caller, story=story
+    )
+
+
+WEEK = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}

@@ -1,0 +1,141 @@
+"""`GET /dimension-values` and `GET /search`: what filters take (contract 4.4, 4.5)."""
+
+import pytest
+
+from service_core.analytics.reads.dimension_values import DimensionValuesQuery, get_dimension_values
+from service_core.api.render import json_default
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.schemas import parse_query_parameters
+from service_core.testing.memory.transactions import MemoryUnits
+from service_core.workspace.search import SearchQuery, get_search
+
+
+class Nobody:
+    async def people(self, plan):
+        return [], 0
+
+
+@pytest.fixture
+def values(shop):
+    async def values(**parameters):
+        query = parse_query_parameters(DimensionValuesQuery, parameters.items())
+        return json_default(await get_dimension_values(query, caller=shop.who, questions=shop.questions))
+
+    return values
+
+
+@pytest.fixture
+def search(shop):
+    async def search(**parameters):
+        query = parse_query_parameters(SearchQuery, parameters.items())
+        asked = {"who": shop.who, "questions": shop.questions, "people": Nobody()}
+        return json_default(await get_search(query, **asked, writes=ChangeExecutor(MemoryUnits(), ())))
+
+    return search
+
+
+async def test_values_are_counted_by_visitors_most_frequent_first(values):
+    assert await values(dimension="utm_source") == {
+        "dimension": "utm_source",
+        "values": [
+            {"value": "(not set)", "label": "(not set)", "count": 2},
+            {"value": "facebook", "label": "facebook", "count": 1},
+            {"value": "google", "label": "google", "count": 1},
+        ],
+        "has_more": False,
+        "next_cursor": None,
+    }
+
+
+async def test_values_are_searched_whatever_the_case(values):
+    assert [each["value"] for each in (await values(dimension="utm_source", q="GOO"))["values"]] == ["google"]
+
+
+@pytest.mark.parametrize("limit", ["1", "2", "3", "50"])
+async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_list(shop, values, limit):
+    for visitor, source in (
+        ("V4", "sett"),
+        ("V5", "sett"),
+        ("V6", "sett"),
+        ("V7", "reset"),
+        ("V8", "offset"),
+    ):
+        shop.story.happens("page_view", at="2026-07-02", visitor=visitor, utm_source=source)
+    await shop.store.append(shop.story.events[-5:])
+    found, cursor = [], {}
+    while cursor is not None:
+        page = await values(dimension="utm_source", q="SET", limit=limit, **cursor)
+        found += [(each["value"], each["count"]) for each in page["values"]]
+        cursor = {"cursor": page["next_cursor"]} if page["has_more"] else None
+    assert found == [("sett", 3), ("(not set)", 2), ("offset", 1), ("reset", 1)]
+
+
+async def test_what_has_no_value_is_no_result_of_a_search(search):
+    assert (await search(q="not set"))["results"] == []
+
+
+async def test_values_of_bots_are_shown_when_they_are_asked_for(shop, values):
+    shop.story.happens("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
+    await shop.store.append(shop.story.events[-1:])
+    assert (await values(dimension="browser", q="robot"))["values"] == []
+    found = (await values(dimension="browser", q="robot", include_bots="true"))["values"]
+    assert [(each["value"], each["count"]) for each in found] == [("Robot", 1)]
+
+
+async def test_values_are_paged_by_cursor(values):
+    first = await values(dimension="utm_source", limit="2")
+    assert first["has_more"]
+    second = await values(dimension="utm_source", limit="2", cursor=first["next_cursor"])
+    assert [each["value"] for each in second["values"]] == ["google"]
+    with pytest.raises(BadRequest) as refused:
+        await values(dimension="utm_medium", limit="2", cursor=first["next_cursor"])
+    assert refused.value.code == "invalid_cursor"
+
+
+async def test_every_value_is_a_filter_as_it_stands(shop, values):
+    for dimension in ("utm_source", "country", "event_name", "new_vs_returning", "referrer_host"):
+        for each in (await values(dimension=dimension))["values"]:
+            plan = {"metrics": ["visitors"], "filters": [{"dimension": dimension, "value": each["value"]}]}
+            assert (await shop.query(plan))["totals"]["visitors"] == each["count"], (dimension, each)
+
+
+async def test_dimensions_of_money_and_of_ads_have_values_where_something_counts_by_them(values):
+    assert [each["value"] for each in (await values(dimension="currency"))["values"]] == ["USD"]
+    assert (await values(dimension="campaign_id"))["values"] == []
+
+
+@pytest.mark.parametrize("parameters", [{}, {"dimension": "mood"}])
+async def test_an_unknown_dimension_is_refused(values, parameters):
+    with pytest.raises(BadRequest) as refused:
+        await values(**parameters)
+    assert refused.value.code == "unknown_dimension"
+
+
+async def test_search_finds_names_of_every_kind(search):
+    answer = await search(q="spring")
+    assert answer["results"] == [
+        {"type": "campaign", "dimension": "utm_campaign", "value": "spring", "label": "spring", "id": None,
+         "platform": None, "count": 1}
+    ]  # fmt: skip
+    found = {(each["type"], each["value"]) for each in (await search(q="pur"))["results"]}
+    assert {("event", "purchase"), ("metric", "purchases"), ("metric", "repeat_purchase_rate")} <= found
+
+
+async def test_search_may_be_narrowed_to_types(search):
+    for types in ("metric", " metric ,"):
+        assert {each["type"] for each in (await search(q="pur", types=types))["results"]} == {"metric"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [
+        ({}, "missing_query"),
+        ({"q": "a"}, "missing_query"),
+        ({"q": "ab", "types": "mood"}, "invalid_parameter"),
+    ],
+)
+async def test_a_search_that_does_not_fit_is_refused(search, parameters, code):
+    with pytest.raises(BadRequest) as refused:
+        await search(**parameters)
+    assert refused.value.code == code

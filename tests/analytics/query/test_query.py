@@ -1,0 +1,333 @@
+"""`POST /query`: rows, totals, comparison, pages and meta (contract 4.3)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.timestamps import format_timestamp
+
+
+async def refusal(shop, plan):
+    with pytest.raises(BadRequest) as refused:
+        await shop.query(plan)
+    return refused.value
+
+
+async def test_the_worked_example_has_its_shape_and_order(shop):
+    answer = await shop.query(
+        {"metrics": ["visitors", "attributed_revenue"], "dimensions": ["utm_source"], "limit": 1}
+    )
+    assert list(answer) == ["columns", "rows", "totals", "comparison", "meta"]
+    assert answer["columns"] == [
+        {"id": "utm_source", "kind": "dimension"},
+        {"id": "visitors", "kind": "metric", "unit": "count"},
+        {"id": "attributed_revenue", "kind": "metric", "unit": "currency"},
+    ]
+    meta = answer["meta"]
+    assert list(meta) == [
+        "resolved", "unavailable", "truncated", "next_cursor", "row_count", "complete", "data_through",
+        "did_you_mean", "query_ms",
+    ]  # fmt: skip
+    assert list(meta["resolved"]) == [
+        "date_range", "timezone", "interval", "attribution", "refund_basis", "currency", "order_by", "limit",
+    ]  # fmt: skip
+    assert meta["resolved"]["attribution"] == {"model": "last_non_direct", "window_days": 30}
+    assert meta["resolved"]["order_by"] == [
+        {"field": "visitors", "direction": "desc"},
+        {"field": "utm_source", "direction": "asc"},
+    ]
+    assert (meta["truncated"], meta["row_count"], meta["complete"]) == (True, 1, True)
+    assert answer["totals"] == {"visitors": 3, "attributed_revenue": 120.5}
+
+
+async def test_metrics_by_dimension_have_golden_values(shop):
+    answer = await shop.query(
+        {"metrics": ["visitors", "sessions", "attributed_revenue"], "dimensions": ["utm_source"]}
+    )
+    assert answer["rows"] == [
+        {"utm_source": "(not set)", "visitors": 2, "sessions": 3, "attributed_revenue": 0.0},
+        {"utm_source": "facebook", "visitors": 1, "sessions": 1, "attributed_revenue": 0.0},
+        {"utm_source": "google", "visitors": 1, "sessions": 1, "attributed_revenue": 120.5},
+    ]
+
+
+async def test_compact_rows_are_arrays_in_the_order_of_the_columns(shop):
+    plan = {
+        "metrics": ["visitors"],
+        "dimensions": ["utm_source"],
+        "interval": "day",
+        "format": "compact",
+        "limit": 1,
+    }
+    answer = await shop.query(plan)
+    assert [column["id"] for column in answer["columns"]] == ["bucket", "utm_source", "visitors"]
+    assert [(format_timestamp(row[0]), *row[1:]) for row in answer["rows"]] == [
+        ("2026-07-01T04:00:00.000Z", "google", 1)
+    ]
+
+
+async def test_pages_together_equal_one_large_page(shop):
+    plan = {"metrics": ["events"], "dimensions": ["event_name", "utm_source"]}
+    whole = (await shop.query(plan))["rows"]
+    pages, cursor = [], None
+    while True:
+        page = await shop.query(plan | {"limit": 2} | ({"cursor": cursor} if cursor else {}))
+        pages += page["rows"]
+        cursor = page["meta"]["next_cursor"]
+        assert page["meta"]["truncated"] is (cursor is not None)
+        if cursor is None:
+            break
+    assert pages == whole
+    assert len(whole) > 4
+
+
+async def test_a_cursor_of_another_plan_is_refused(shop):
+    plan = {"metrics": ["events"], "dimensions": ["event_name"], "limit": 1}
+    cursor = (await shop.query(plan))["meta"]["next_cursor"]
+    assert (await refusal(shop, plan | {"metrics": ["visitors"], "cursor": cursor})).code == "invalid_cursor"
+    assert (await refusal(shop, plan | {"cursor": "eyJvIjoxfQ"})).code == "invalid_cursor"
+
+
+async def test_a_walk_over_midnight_keeps_its_range(shop):
+    plan = {
+        "metrics": ["events"],
+        "dimensions": ["event_name"],
+        "limit": 1,
+        "date_range": {"preset": "last_7_days"},
+    }
+    first = await shop.query(plan)
+    tomorrow = replace(shop.who, now=shop.who.now + timedelta(days=1))
+    second = await shop.query(plan | {"cursor": first["meta"]["next_cursor"]}, caller=tomorrow)
+    assert second["meta"]["resolved"]["date_range"] == first["meta"]["resolved"]["date_range"]
+
+
+async def test_empty_buckets_are_zero_and_ratios_of_nothing_are_null(shop):
+    answer = await shop.query({"metrics": ["visitors", "revenue", "bounce_rate"], "interval": "day"})
+    assert [(row["visitors"], row["revenue"], row["bounce_rate"]) for row in answer["rows"]] == [
+        (1, 120.5, 0.0), (2, 0.0, 0.5), (0, 0.0, None), (0, 0.0, None), (1, 0.0, 1.0), (1, 0.0, None), (0, 0.0, None),
+    ]  # fmt: skip
+    assert answer["meta"]["resolved"]["interval"] == "day"
+    assert answer["meta"]["resolved"]["order_by"] == [
+        {"field": "bucket", "direction": "asc"},
+        {"field": "visitors", "direction": "desc"},
+    ]
+
+
+async def test_a_series_over_centuries_is_zero_where_no_event_can_be(shop):
+    plan = {"metrics": ["pageviews"], "interval": "month", "compare": "previous_period", "limit": 3,
+            "date_range": {"from": "1900-01-01", "to": "2199-12-31"},
+            "order_by": [{"field": "bucket", "direction": "desc"}]}  # fmt: skip
+    answer = await shop.query(plan)
+    assert [row["pageviews"] for row in answer["rows"]] == [4, 0, 0]
+    assert (answer["totals"]["pageviews"], answer["comparison"]["totals"]["pageviews"]) == (4, 0)
+    by_source = await shop.query(plan | {"dimensions": ["utm_source"]})
+    assert {format_timestamp(row["bucket"]) for row in by_source["rows"]} == {"2026-07-01T04:00:00.000Z"}
+    assert len(by_source["comparison"]["rows"]) == 3
+
+
+async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(shop):
+    plan = {"metrics": ["visitors"], "dimensions": ["utm_source"], "compare": "previous_period",
+            "date_range": {"from": "2026-07-02", "to": "2026-07-02"}}  # fmt: skip
+    answer = await shop.query(plan)
+    assert answer["rows"] == [
+        {"utm_source": "(not set)", "visitors": 1},
+        {"utm_source": "facebook", "visitors": 1},
+    ]
+    assert answer["comparison"]["rows"] == [
+        {"utm_source": "(not set)", "visitors": 0},
+        {"utm_source": "facebook", "visitors": 0},
+    ]
+    assert answer["comparison"]["totals"] == {"visitors": 1}
+    by_day = (await shop.query(plan | {"dimensions": [], "interval": "hour"}))["comparison"]["rows"]
+    assert len(by_day) == 24
+    assert by_day[11] | {"bucket": format_timestamp(by_day[11]["bucket"]), "aligned_bucket": format_timestamp(by_day[11]["aligned_bucket"])} == {
+        "bucket": "2026-07-01T15:00:00.000Z", "aligned_bucket": "2026-07-02T15:00:00.000Z", "visitors": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("filters", "visitors"),
+    [
+        ([{"dimension": "utm_source", "value": "google"}], 1),
+        ([{"dimension": "utm_source", "op": "neq", "value": "google"}], 3),
+        ([{"dimension": "utm_source", "value": "(not set)"}], 2),
+        ([{"dimension": "utm_source", "op": "neq", "value": "(not set)"}], 2),
+        ([{"dimension": "utm_source", "op": "in", "value": ["google", "(not set)"]}], 2),
+        ([{"dimension": "utm_source", "op": "not_in", "value": ["google", "(not set)"]}], 1),
+        ([{"dimension": "utm_source", "op": "contains", "value": "OO"}], 2),
+        ([{"dimension": "utm_source", "op": "is_set"}], 2),
+        ([{"dimension": "utm_source", "op": "is_not_set"}], 2),
+        ([{"dimension": "utm_source", "value": "googel"}], 0),
+        ([{"dimension": "new_vs_returning", "value": "new"}], 3),
+        ([{"dimension": "new_vs_returning", "value": "returning"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "neq", "value": "nobody"}], 3),
+        ([{"dimension": "new_vs_returning", "value": "nobody"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "contains", "value": "NE"}], 3),
+        ([{"dimension": "new_vs_returning", "op": "not_contains", "value": "ne"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "starts_with", "value": "ret"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "between", "value": ["a", "o"]}], 3),
+        ([{"dimension": "new_vs_returning", "op": "gt", "value": "o"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "is_set"}], 3),
+        (
+            [
+                {"dimension": "utm_source", "value": "google"},
+                {"dimension": "event_name", "value": "purchase"},
+            ],
+            1,
+        ),
+        ([{"dimension": "page_path", "op": "between", "value": ["/a", "/k"]}], 1),
+    ],
+)
+async def test_filters(shop, filters, visitors):
+    assert (await shop.query({"metrics": ["visitors"], "filters": filters}))["totals"] == {
+        "visitors": visitors
+    }
+
+
+async def test_an_empty_interval_is_none(shop):
+    answer = await shop.query({"metrics": ["visitors"], "interval": ""})
+    assert (answer["meta"]["resolved"]["interval"], len(answer["rows"])) == (None, 1)
+
+
+async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
+    plan = {"metrics": ["visitors"], "dimensions": ["utm_source"],
+            "filters": [{"dimension": "utm_source", "value": "googel"}]}  # fmt: skip
+    answer = await shop.query(plan)
+    assert answer["rows"] == []
+    assert answer["meta"]["did_you_mean"] == [
+        {"dimension": "utm_source", "value": "googel", "suggestion": "google"}
+    ]
+    for alone in ({"dimensions": []}, {"dimensions": [], "interval": "day"}):
+        assert (await shop.query(plan | alone))["meta"]["did_you_mean"] == answer["meta"]["did_you_mean"]
+    among = {"dimension": "utm_source", "op": "in", "value": ["googel", "yahoo"]}
+    several = await shop.query(plan | {"filters": [among]})
+    assert several["meta"]["did_you_mean"] == answer["meta"]["did_you_mean"]
+    known = {"metrics": ["refunds"], "filters": [{"dimension": "currency", "value": "USD"}],
+             "date_range": {"from": "2026-07-01", "to": "2026-07-02"}}  # fmt: skip
+    assert (await shop.query(known))["meta"]["did_you_mean"] == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "code", "field"),
+    [
+        ({"metrics": []}, "missing_field", "metrics"),
+        ({"metrics": ["fame"]}, "unknown_metric", "metrics[0]"),
+        ({"metrics": ["visitors"] * 11}, "too_many_metrics", "metrics"),
+        ({"metrics": ["visitors"], "dimensions": ["mood"]}, "unknown_dimension", "dimensions[0]"),
+        ({"metrics": ["visitors"], "dimensions": ["os", "browser", "city", "lyr"]}, "too_many_dimensions", "dimensions"),
+        ({"metrics": ["visitors", "revenue"], "dimensions": ["os"]}, "incompatible_dimension", "dimensions[0]"),
+        ({"metrics": ["session_starts"], "filters": [{"dimension": "page_path", "value": "/"}]},
+         "incompatible_dimension", "filters[0]"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "value": "x"}] * 11}, "too_many_filters", "filters"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "op": "like", "value": "x"}]}, "invalid_filter",
+         "filters[0].op"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "op": "in", "value": "x"}]}, "invalid_filter",
+         "filters[0].value"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "op": "between", "value": ["x"]}]}, "invalid_filter",
+         "filters[0].value"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "op": "is_set", "value": "x"}]}, "invalid_filter",
+         "filters[0].value"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os"}]}, "invalid_filter", "filters[0].value"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "value": True}]}, "invalid_filter", "filters[0].value"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "op": "in", "value": ["x", False]}]}, "invalid_filter",
+         "filters[0].value"),
+        ({"metrics": ["visitors"], "interval": "minute"}, "invalid_interval", "interval"),
+        ({"metrics": ["visitors"], "order_by": [{"field": "sessions"}]}, "invalid_parameter", "order_by[0].field"),
+        ({"metrics": ["visitors"], "attribution": {"model": "gut"}}, "invalid_attribution", "attribution.model"),
+        ({"metrics": ["visitors"], "compare": "next_year"}, "invalid_parameter", "compare"),
+        ({"metrics": ["visitors"], "compare": 1}, "invalid_parameter", "compare"),
+        ({"metrics": ["visitors"], "compare": {"from": "2026-07-01", "until": "x"}}, "unknown_field", "compare.until"),
+        ({"metrics": ["visitors"], "compare": {"from": "2026-07-01", "to": 1}}, "invalid_parameter", "compare.to"),
+        ({"metrics": ["visitors"], "compare": {"from": "2026-07-02", "to": "2026-07-01"}}, "invalid_date_range",
+         "compare"),
+        ({"metrics": ["visitors"], "workspace_id": "x"}, "workspace_id_not_allowed", "workspace_id"),
+        ({"metrics": ["visitors"], "date_range": {"preset": "someday"}}, "invalid_date_range", "date_range"),
+        ({"metrics": ["visitors"], "colour": "red"}, "unknown_field", "colour"),
+    ],
+)  # fmt: skip
+async def test_a_plan_that_does_not_fit_is_refused_with_its_code(shop, plan, code, field):
+    refused = await refusal(shop, plan)
+    assert (refused.code, refused.field) == (code, field)
+
+
+async def test_what_is_not_measured_is_null_with_a_reason(shop):
+    answer = await shop.query(
+        {"metrics": ["attributed_revenue", "attributed_roas"], "dimensions": ["platform"]}
+    )
+    assert answer["rows"] == [{"platform": "(not set)", "attributed_revenue": 120.5, "attributed_roas": None}]
+    assert answer["totals"]["attributed_roas"] is None
+    assert answer["meta"]["unavailable"] == [{"metric": "attributed_roas", "reason": "no_ad_platform"}]
+
+
+async def test_revenue_by_provider_and_product(shop):
+    answer = await shop.query({"metrics": ["net_revenue", "orders"], "dimensions": ["provider", "product"]})
+    assert answer["rows"] == [
+        {"provider": "tracked", "product": "(not set)", "net_revenue": 100.0, "orders": 1}
+    ]
+
+
+async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(shop):
+    shop.story.happens(
+        "purchase", at="2026-07-03T10:00", visitor="V4", revenue=1000, currency="EUR", order_id="9"
+    )
+    await shop.store.append(shop.story.events[-1:])
+    answer = await shop.query({"metrics": ["revenue", "orders", "aov"], "dimensions": ["currency"]})
+    assert answer["rows"] == [
+        {"currency": "USD", "revenue": 120.5, "orders": 1, "aov": 120.5},
+        {"currency": "EUR", "revenue": None, "orders": 1, "aov": None},
+    ]
+    assert answer["totals"] == {"revenue": None, "orders": 2, "aov": None}
+    assert answer["meta"]["unavailable"] == [
+        {"metric": "revenue", "reason": "missing_fx_rate"},
+        {"metric": "aov", "reason": "missing_fx_rate"},
+    ]
+
+
+async def test_an_order_of_no_value_needs_no_rate(shop):
+    shop.story.happens(
+        "purchase", at="2026-07-03T10:00", visitor="V4", revenue=0, currency="EUR", order_id="9"
+    )
+    await shop.store.append(shop.story.events[-1:])
+    answer = await shop.query({"metrics": ["revenue", "orders"]})
+    assert (answer["totals"], answer["meta"]["unavailable"]) == ({"revenue": 120.5, "orders": 2}, [])
+
+
+async def test_stickiness_is_the_mean_daily_active_over_the_monthly(shop):
+    answer = await shop.query({"metrics": ["stickiness", "active_users_30d", "active_users_1d"]})
+    assert answer["totals"] == {
+        "stickiness": round((1 + 2 + 0 + 0 + 1 + 1 + 0) / 7 / 3, 6), "active_users_30d": 3, "active_users_1d": 0,
+    }  # fmt: skip
+
+
+async def test_an_order_by_a_ratio_puts_what_is_unknown_last(shop):
+    plan = {
+        "metrics": ["bounce_rate"],
+        "interval": "day",
+        "order_by": [{"field": "bounce_rate", "direction": "asc"}],
+    }
+    values = [row["bounce_rate"] for row in (await shop.query(plan))["rows"]]
+    assert values == [0.0, 0.5, 1.0, None, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "days"),
+    [
+        ("2026-07-01T16:00Z", "2026-07-02", (2,)),  # the first day is cut
+        ("2026-07-01", "2026-07-02T23:00Z", (1,)),  # so is the last
+        ("2026-07-06", "2026-07-08", (1, 0)),  # today still runs
+    ],
+)
+async def test_stickiness_is_over_the_days_that_are_whole_and_over(shop, first, last, days):
+    await shop.store.append([shop.story.happens("x", at="2026-07-08T14:00", visitor="V3")])
+    plan = {"metrics": ["stickiness", "active_users_30d"], "date_range": {"from": first, "to": last}}
+    totals = (await shop.query(plan))["totals"]
+    assert totals["active_users_30d"] == 3
+    assert totals["stickiness"] == round(sum(days) / len(days) / 3, 6)
+
+
+async def test_a_day_on_which_nobody_came_has_a_stickiness_of_zero(shop):
+    plan = {"metrics": ["stickiness"], "interval": "day"}
+    values = [row["stickiness"] for row in (await shop.query(plan))["rows"]]
+    assert values == [1.0, 0.666667, 0.0, 0.0, 0.333333, 0.333333, 0.0]

@@ -1,0 +1,74 @@
+"""What a metric or a dimension names is there, or the service does not start."""
+
+from dataclasses import replace
+
+import pytest
+
+from service_core.analytics.query.catalog import Catalog
+from service_core.kernel.errors import StartupError
+from service_core.plugin import (
+    Additivity,
+    DailyMean,
+    Dimension,
+    Metric,
+    MetricUnit,
+    Predicate,
+    Relation,
+    count_distinct,
+    count_rows,
+)
+
+METRIC = Metric(
+    id="plays",
+    label="Plays",
+    unit=MetricUnit.COUNT,
+    category="video",
+    additivity=Additivity.ADDITIVE,
+    measure=count_rows(Relation.EVENTS),
+    dimensions=(),
+    description="Plays.",
+)
+
+
+def refusal(metric=METRIC, **columns):
+    places = {Relation(relation): column for relation, column in columns.items()}
+    with pytest.raises(StartupError) as caught:
+        Catalog.of([metric], [Dimension("place", "Place", "A place.", places)])
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        (
+            count_rows(Relation.EVENTS, Predicate("evnt_name", value="play")),
+            "events have no column 'evnt_name'",
+        ),
+        (count_distinct("persn", Relation.EVENTS), "events have no column 'persn'; did you mean 'person'?"),
+        (DailyMean(count_distinct("visitor", Relation.SESSIONS)), "sessions have no column 'visitor'"),
+        (
+            count_rows(Relation.PAYMENTS, Predicate("data:plan", value="pro")),
+            "money have no column 'data:plan'",
+        ),
+        (count_rows(Relation.CREDITS, Predicate("touch.chanel|touch.lyr")), "did you mean 'touch.channel'?"),
+    ],
+)
+def test_a_metric_over_a_column_that_is_not_there_is_told_at_the_start(measure, said):
+    told = refusal(replace(METRIC, measure=measure))
+    assert told.startswith("Metric 'plays' cannot be asked for: ")
+    assert said in told
+
+
+def test_a_dimension_over_a_column_that_is_not_there_is_told_at_the_start():
+    assert refusal(sessions="entry.city_name").startswith(
+        "Dimension 'place' cannot be asked for: sessions have no column 'entry.city_name'"
+    )
+
+
+def test_what_lies_in_event_data_and_in_sources_of_others_is_theirs_to_know():
+    measures = [
+        count_rows(Relation.EVENTS, Predicate("data:any.thing|else")),
+        count_distinct("whatever", Relation.POSTBACKS),
+    ]
+    metrics = [replace(METRIC, id=f"m{n}", measure=one) for n, one in enumerate(measures)]
+    assert list(Catalog.of(metrics, []).metrics) == ["m0", "m1"]

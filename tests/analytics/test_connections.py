@@ -1,0 +1,196 @@
+"""What a workspace has connected, and every answer that tells of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from plugins import workspace_sql
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.analytics.connections.models import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+)
+from service_core.analytics.ports import StoreUnavailable
+from service_core.extensions.registry import load_plugins
+from service_core.testing.memory.connections import MemoryConnections
+from tests.analytics.deployment import NOW, run_deployment
+
+REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
+META = Connection(
+    uuid4(), "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, NOW,
+    (
+        ConnectedAccount("act_1", "Main", (Asset("1234", "Shop pixel"), Asset("99")), "EUR", "Europe/Berlin"),
+        ConnectedAccount("act_2"),
+    ),
+    last_synced_at=NOW,
+)  # fmt: skip
+STRIPE = replace(META, provider="stripe", kind=ProviderKind.REVENUE, accounts=(ConnectedAccount("acct_1"),))
+
+
+@pytest.fixture
+async def store(store_url, tmp_path):
+    """A store and the id of a workspace it knows."""
+    if store_url is None:
+        yield MemoryConnections(), META.workspace_id
+        return
+    directory = REGISTRY.open_adapter("workspace", store_url, folder=tmp_path)
+    await directory.start()
+    initialized_deployment = await create_workspace_with_keys(directory, NOW, name="Example Shop")
+    yield directory, initialized_deployment.workspace.id
+    await directory.aclose()
+
+
+async def test_a_connection_is_found_as_it_was_saved(store):
+    connections, workspace_id = store
+    meta = replace(META, workspace_id=workspace_id)
+    stripe = replace(STRIPE, workspace_id=workspace_id, created_at=NOW - timedelta(days=1))
+    for connection in (meta, stripe):
+        await connections.save_connection(connection)
+    assert await connections.connections(workspace_id) == [stripe, meta]
+    assert await connections.connections(uuid4()) == []
+
+
+async def test_a_later_word_replaces_all_but_the_day_it_was_added(store):
+    connections, workspace_id = store
+    meta = replace(META, workspace_id=workspace_id)
+    await connections.save_connection(meta)
+    broken = replace(
+        meta, status=ConnectionStatus.ERROR, error="token expired", accounts=(), created_at=NOW + timedelta(1)
+    )
+    await connections.save_connection(broken)
+    assert await connections.connections(workspace_id) == [replace(broken, created_at=NOW)]
+
+
+async def test_what_is_removed_is_gone_once(store):
+    connections, workspace_id = store
+    await connections.save_connection(replace(META, workspace_id=workspace_id))
+    assert await connections.remove_connection(workspace_id, "meta")
+    assert not await connections.remove_connection(workspace_id, "meta")
+    assert await connections.connections(workspace_id) == []
+
+
+async def test_a_sync_is_told_forward_alone_and_leaves_the_rest(store):
+    connections, workspace_id = store
+    pending = replace(
+        STRIPE, workspace_id=workspace_id, status=ConnectionStatus.PENDING, error="slow", last_synced_at=None
+    )
+    await connections.save_connection(pending)
+    synced = replace(pending, status=ConnectionStatus.CONNECTED, last_synced_at=NOW)
+    for earlier in range(2):
+        await connections.mark_synced(workspace_id, "stripe", NOW - timedelta(earlier))
+        assert await connections.connections(workspace_id) == [synced]
+    ended = replace(synced, status=ConnectionStatus.DISCONNECTED)
+    await connections.save_connection(ended)
+    later = NOW + timedelta(1)
+    await connections.mark_synced(workspace_id, "stripe", later)
+    assert await connections.connections(workspace_id) == [replace(ended, last_synced_at=later)]
+
+
+async def test_what_is_gone_is_not_brought_back_by_a_sync(store):
+    connections, workspace_id = store
+    await connections.mark_synced(workspace_id, "stripe", NOW)
+    assert await connections.connections(workspace_id) == []
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with run_deployment("memory", tmp_path) as served:
+        yield await served.workspace()
+
+
+async def connect(shop, connection, **fields):
+    saved = replace(connection, workspace_id=shop.workspace.id, **fields)
+    await shop.service.ports.workspace.save_connection(saved)
+
+
+async def test_workspace_and_context_name_every_connection_whatever_its_health(shop):
+    assert (await shop.get("/workspace"))["connected_platforms"] == []
+    await connect(shop, META, status=ConnectionStatus.ERROR, error="token expired")
+    await connect(shop, STRIPE, last_synced_at=None)
+    assert (await shop.get("/workspace"))["connected_platforms"] == [
+        {"provider": "meta", "status": "error"},
+        {"provider": "stripe", "status": "connected"},
+    ]
+    assert (await shop.get("/context"))["connections"] == [
+        {"platform": "meta", "status": "error", "last_synced_at": "2026-07-08T15:00:00.000Z"},
+        {"platform": "stripe", "status": "connected", "last_synced_at": None},
+    ]
+
+
+async def test_event_names_list_the_providers_that_can_trigger_a_rule(shop):
+    await connect(shop, META)
+    await connect(shop, STRIPE)
+    (integration,) = (await shop.get("/event-names"))["integrations"]
+    assert (integration["platform"], integration["status"]) == ("stripe", "connected")
+    assert {"purchase", "refund", "trial_started"} <= set(integration["event_names"])
+
+
+async def reasons(shop):
+    catalog = await shop.get("/metrics/catalog")
+    return {metric["id"]: metric["availability"]["reason"] for metric in catalog["metrics"]}
+
+
+async def test_what_was_never_connected_was_never_measured(shop):
+    found = await reasons(shop)
+    assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", "no_ad_platform")
+    assert (found["mrr"], found["cogs"]) == ("no_revenue_provider", "no_cost_data")
+    assert found["revenue"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "spend", "postbacks"),
+    [
+        (ConnectionStatus.CONNECTED, None, None),
+        (ConnectionStatus.ERROR, "source_error", None),
+        (ConnectionStatus.EXPIRED, "source_error", None),
+        (ConnectionStatus.PENDING, "no_ad_platform", "no_ad_platform"),
+        (ConnectionStatus.DISCONNECTED, "no_ad_platform", "no_ad_platform"),
+    ],
+)
+async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_platform(
+    shop, status, spend, postbacks
+):
+    await connect(shop, META, status=status)
+    found = await reasons(shop)
+    assert (found["ad_spend"], found["postbacks_sent"], found["mrr"]) == (
+        spend,
+        postbacks,
+        "no_revenue_provider",
+    )
+
+
+async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_complete(shop):
+    week = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
+    spend, visits = {"metrics": ["ad_spend", "visitors"], **week}, {"metrics": ["visitors"], **week}
+    assert (await shop.post("/metrics", spend))["complete"]
+    await connect(shop, META, last_synced_at=None)
+    for path, body, complete in (
+        ("/metrics", spend, False),
+        ("/query", spend, False),
+        ("/query", visits, True),
+    ):
+        answer = await shop.post(path, body)
+        assert answer.get("meta", answer)["complete"] is complete, (path, body)
+
+
+async def test_a_platform_without_spend_is_no_source_of_spend(shop):
+    await connect(shop, META, provider="openai")
+    found = await reasons(shop)
+    assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", None)
+
+
+async def test_connections_that_cannot_be_read_are_unknown_and_never_none(shop, monkeypatch):
+    await shop.get("/workspace")
+
+    def broken():
+        raise StoreUnavailable
+
+    monkeypatch.setattr(shop.service.ports.workspace._database, "read", broken)
+    for path in ("/workspace", "/context", "/event-names"):
+        assert await shop.refused("GET", path) == (503, "data_unverified")
+    assert (await reasons(shop))["ad_spend"] == "source_error"

@@ -1,0 +1,145 @@
+"""Filters, custom keys, repeats, conversions and trailing days as pure rules."""
+
+import pytest
+
+from service_core.analytics.event_rules.conversions import canonical_event_name, is_system_event
+from service_core.analytics.event_rules.custom_properties import is_custom_property, json_type_name
+from service_core.analytics.event_rules.order_deduplication import (
+    CHARGE,
+    REFUND,
+    classify_payment,
+    deduplicate_orders,
+    provider_of_payment,
+)
+from service_core.analytics.measures import FilterOperator
+from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.trailing_window import compute_trailing_span
+from service_core.kernel.time_ranges import TimeRange
+from service_core.testing.event_builder import EventBuilder, utc_instant
+
+
+@pytest.mark.parametrize(
+    ("value", "op", "operand", "met"),
+    [
+        ("10", FilterOperator.EQ, "10", True),
+        ("10", FilterOperator.EQ, 10, True),
+        ("10", FilterOperator.GT, 9, True),
+        ("10", FilterOperator.GT, "9", False),
+        (10, FilterOperator.EQ, "10", True),
+        (1.5, FilterOperator.BETWEEN, (1, 2), True),
+        (True, FilterOperator.EQ, True, True),
+        (True, FilterOperator.EQ, "true", True),
+        (True, FilterOperator.EQ, 1, False),
+        ("x", FilterOperator.LT, 3, False),
+        ("x", FilterOperator.NEQ, 3, True),
+        ("1_0", FilterOperator.EQ, 10, False),
+        ([1], FilterOperator.EQ, "[1]", False),
+        ([1], FilterOperator.IS_SET, None, True),
+        ("", FilterOperator.IS_SET, None, True),
+        (None, FilterOperator.IS_NOT_SET, None, True),
+        (None, FilterOperator.EQ, "", False),
+        (None, FilterOperator.NEQ, "x", True),
+        (None, FilterOperator.NOT_IN, ("x",), True),
+        (None, FilterOperator.NOT_CONTAINS, "x", True),
+        (None, FilterOperator.LTE, 5, False),
+        ("Spring Sale", FilterOperator.CONTAINS, "SPRING", True),
+        ("Spring Sale", FilterOperator.STARTS_WITH, "spring", True),
+        ("Spring Sale", FilterOperator.ENDS_WITH, "sale", True),
+        ("Spring Sale", FilterOperator.EQ, "spring sale", False),
+        ("100%", FilterOperator.CONTAINS, "0_", False),
+    ],
+)
+def test_a_value_meets_an_operation(value, op, operand, met):
+    assert value_matches(value, op, operand) is met
+
+
+@pytest.mark.parametrize(
+    "key", ["utm_whatever", "gclid", "url", "referrer_name", "session_x", "revenue", "sdk_x"]
+)
+def test_what_the_service_reads_itself_is_no_custom_key(key):
+    assert not is_custom_property(key)
+    assert is_custom_property(f"my_{key}")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("x", "string"),
+        (1, "number"),
+        (1.5, "number"),
+        (True, "boolean"),
+        ({}, "object"),
+        ([], "array"),
+        (None, "null"),
+    ],
+)
+def test_a_json_value_has_one_type(value, name):
+    assert json_type_name(value) == name
+
+
+def test_names_that_count_as_one_share_a_standard_name():
+    assert (
+        canonical_event_name("order_paid")
+        == canonical_event_name("purchase")
+        == canonical_event_name("order_completed")
+    )
+    assert canonical_event_name("webinar") == "webinar"
+
+
+def test_a_page_view_is_no_system_event_however_it_is_spelt():
+    assert is_system_event("$identify")
+    assert not is_system_event("$pageview")
+
+
+def test_an_amount_is_a_charge_a_refund_or_nothing():
+    story = EventBuilder()
+    for name, amount, kind in (
+        ("purchase", 100, CHARGE),
+        ("purchase", 0, CHARGE),
+        ("subscription_renewed", 0, CHARGE),
+        ("lead", 0, None),
+        ("lead", 5, CHARGE),
+        ("purchase", -5, REFUND),
+        ("refund", 5, REFUND),
+        ("refund", 0, None),
+        ("begin_checkout", 5, None),
+        ("purchase", None, None),
+    ):
+        event = story.add_event(name, at="2026-03-02", visitor="A1", revenue=amount)
+        assert classify_payment(event) == kind, (name, amount)
+
+
+def test_money_of_a_provider_keeps_its_name():
+    story = EventBuilder()
+    assert (
+        provider_of_payment(story.add_event("purchase", at="2026-03-02", visitor="A1", source="web"))
+        == "tracked"
+    )
+    assert (
+        provider_of_payment(story.add_event("purchase", at="2026-03-02", visitor="A1", source="stripe"))
+        == "stripe"
+    )
+
+
+def test_a_repeat_is_less_than_seven_days_after_the_one_before():
+    story = EventBuilder()
+    for at in ("2026-03-01", "2026-03-07T23:59:59", "2026-03-10", "2026-03-17", "2026-03-18"):
+        story.add_event("purchase", at=at, visitor="A1", order_id="O1")
+    story.add_event("purchase", at="2026-03-18", visitor="A1")
+    kept = deduplicate_orders(story.events, lambda event: event.order_id)
+    assert [story.events.index(event) for event in kept] == [0, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("zone", "last", "days", "start", "end"),
+    [
+        ("America/New_York", "2026-03-09T00:00", 1, "2026-03-08T05:00", "2026-03-09T04:00"),
+        ("America/New_York", "2026-03-08T05:00", 1, "2026-03-07T05:00", "2026-03-08T05:00"),
+        ("Africa/Cairo", "2026-04-24T12:00", 1, "2026-04-23T22:00", "2026-04-24T21:00"),
+        ("Australia/Lord_Howe", "2026-04-05T10:00", 2, "2026-04-03T13:00", "2026-04-05T13:30"),
+        ("UTC", "2026-03-09", 7, "2026-03-02", "2026-03-09"),
+    ],
+)
+def test_trailing_days_are_whole_local_days(zone, last, days, start, end):
+    span = TimeRange(utc_instant("2026-01-01"), utc_instant(last))
+    assert compute_trailing_span(span, days, zone) == TimeRange(utc_instant(start), utc_instant(end))

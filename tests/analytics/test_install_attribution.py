@@ -1,0 +1,384 @@
+"""Contract 12 and semantics 14.6: which web touch stands behind an address, and behind an install."""
+
+import asyncio
+from datetime import timedelta
+
+import orjson
+import pytest
+
+from service_core.access.api_keys import create_workspace_key
+from service_core.access.fixed_window import FixedWindowCounter
+from service_core.access.models import CredentialKind
+from service_core.analytics.ports import StoreUnavailable
+from service_core.api.http_messages import ApiRequest
+from service_core.changes.actor import Actor
+from service_core.kernel.ids import new_id
+from service_core.testing.event_builder import campaign
+from service_core.workspace.links.clicks import ClickEnricher, ClickRequest
+from service_core.workspace.links.models import UTM_PARAMETERS, LinkDomain, TrackingLink
+from service_core.workspace.links.ports import ClickCount
+from service_core.workspace.links.redirect import Redirect
+
+HOME, ELSEWHERE = "203.0.113.7", "198.51.100.1"
+IDS = {"fbclid": "fb1", "gbraid": "gb1", "fbp": "fb.1.1", "fbc": "fb.1.fb1"}
+NOTHING = {"found": False, "match": {"kind": "none", "guaranteed": True, "candidates": 0}}
+
+
+class Shop:
+    """A workspace whose app asks with the write key."""
+
+    def __init__(self, served, client, key):
+        self.served, self.client, self.key = served, client, key
+        self.story = client.story
+
+    async def ask(self, path, body, *, client=HOME, headers=None):
+        sent = {"x-service-api-key": self.key} if headers is None else headers
+        request = ApiRequest("POST", f"/attribution/{path}", "", sent, orjson.dumps(body), client_ip=client)
+        response = await self.served.service.dispatch(request)
+        return response.status, orjson.loads(response.body)
+
+    async def lookup(self, email):
+        status, answer = await self.ask("lookup", {"email": email})
+        assert status == 200
+        return answer
+
+    async def deferred(self, client=HOME, **body):
+        status, answer = await self.ask("deferred-lookup", {"platform": "ios", **body}, client=client)
+        assert status == 200
+        return answer
+
+    def visit(self, visitor, minutes=10, *, ip=HOME, store=True, **columns):
+        """A page view of a campaign and, usually, a click on the badge of an app store."""
+        at = self.served.now - timedelta(minutes=minutes)
+        came = campaign("google", "cpc", visitor) | columns
+        self.story.happens("page_view", at=at, visitor=visitor, ip=ip, **came)
+        if store:
+            self.story.happens(
+                "click",
+                at=at + timedelta(seconds=5),
+                visitor=visitor,
+                ip=ip,
+                event_data={"href": "https://apps.apple.com/app/id1"},
+            )
+
+    def identify(self, visitor, email, user=None, minutes=5):
+        at = self.served.now - timedelta(minutes=minutes)
+        self.story.happens(
+            "$identify", at=at, visitor=visitor, strong_id=user or f"u-{visitor}", event_data={"email": email}
+        )
+
+
+@pytest.fixture
+async def shop(served):
+    client = await served.workspace()
+    minted = await create_workspace_key(
+        served.service.ports.workspace, client.workspace, CredentialKind.WRITE, served.now
+    )
+    return Shop(served, client, minted.secret)
+
+
+async def test_an_address_leads_to_the_latest_touch_that_is_not_direct(shop):
+    shop.visit("A", 300, store=False, **IDS)
+    shop.story.happens("page_view", at=shop.served.now - timedelta(hours=1), visitor="A", session="s2")
+    shop.identify("A", "Ann@Example.com")
+    await shop.client.knows()
+    answer = await shop.lookup(" ann@example.COM ")
+    assert answer == {
+        "found": True,
+        "attribution": {
+            "visitor_id": "A", "user_id": "u-A", "fbclid": "fb1", "gclid": None, "ttclid": None,
+            "gbraid": "gb1", "wbraid": None, "oppref": None, "fbp": "fb.1.1", "fbc": "fb.1.fb1",
+            "lyr": None, "utm_source": "google", "utm_medium": "cpc", "utm_campaign": "A",
+            "utm_content": None, "utm_term": None, "timestamp": "2026-07-08T10:00:00.000Z",
+        },
+        "match": {"kind": "email", "guaranteed": True, "candidates": 1},
+    }  # fmt: skip
+
+
+async def test_only_the_exact_address_counts(shop):
+    shop.visit("A", store=False)
+    shop.identify("A", "ann@example.com.au")
+    await shop.client.knows()
+    assert await shop.lookup("ann@example.com") == NOTHING
+
+
+async def test_a_person_who_only_came_directly_is_not_found(shop):
+    shop.story.happens("page_view", at=shop.served.now - timedelta(hours=1), visitor="A")
+    shop.identify("A", "ann@example.com")
+    await shop.client.knows()
+    assert await shop.lookup("ann@example.com") == {
+        "found": False,
+        "match": {"kind": "none", "guaranteed": True, "candidates": 1},
+    }
+
+
+async def test_another_workspace_knows_nothing_of_the_address(shop, served):
+    other = await served.workspace()
+    minted = await create_workspace_key(
+        served.service.ports.workspace, other.workspace, CredentialKind.WRITE, served.now
+    )
+    shop.visit("A", store=False)
+    shop.identify("A", "ann@example.com")
+    await shop.client.knows()
+    assert await Shop(served, other, minted.secret).lookup("ann@example.com") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code", "field"),
+    [
+        ("lookup", {"email": "nobody"}, "invalid_email", "email"),
+        ("lookup", {}, "missing_field", "email"),
+        ("lookup", {"email": "a@example.com", "x": 1}, "unknown_field", "x"),
+        ("deferred-lookup", {"platform": "windows"}, "invalid_parameter", "platform"),
+        ("deferred-lookup", {}, "missing_field", "platform"),
+    ],
+)
+async def test_a_body_that_says_something_wrong_is_400(shop, path, body, code, field):
+    status, answer = await shop.ask(path, body)
+    assert (status, answer["code"], answer["field"]) == (400, code, field)
+
+
+async def test_without_a_write_key_the_texts_are_those_of_ingest(shop):
+    missing = "Missing API key. Please provide X-API-Key header or Authorization Bearer token."
+    body = {"email": "ann@example.com"}
+    assert await shop.ask("lookup", body, headers={}) == (401, {"error": missing})
+    bearer = {"authorization": f"Bearer {shop.key}"}
+    assert await shop.ask("lookup", body, headers=bearer) == (401, {"error": missing})
+    for key in ("dk_" + "0" * 32, shop.client.key, "x" * 300):
+        assert await shop.ask("lookup", body, headers={"x-api-key": key}) == (
+            401,
+            {"error": "Invalid API key"},
+        )
+    await shop.client.changes(active=False)
+    assert (await shop.ask("lookup", body))[0] == 401
+
+
+async def test_sixty_lookups_a_minute_and_key(shop, monkeypatch):
+    windows = FixedWindowCounter(lambda: shop.served.now)
+
+    async def spend(key, limit, seconds):
+        return windows.consume(key, limit, seconds)
+
+    monkeypatch.setattr(shop.served.service.ports.limits, "spend", spend)
+    statuses = [(await shop.ask("lookup", {"email": "a@example.com"}))[0] for _ in range(61)]
+    assert statuses == [200] * 60 + [429]
+
+
+async def test_an_install_goes_back_to_the_visit_from_the_same_network_once(shop):
+    shop.visit("A", 59)
+    await shop.client.knows()
+    first = await shop.deferred()
+    assert (first["found"], first["attribution"]["utm_campaign"]) == (True, "A")
+    assert first["match"] == {"kind": "ip", "guaranteed": False, "candidates": 1}
+    assert await shop.deferred() == NOTHING
+
+
+@pytest.mark.parametrize(
+    "visit",
+    [{"minutes": 61}, {"ip": ELSEWHERE}, {"store": False}, {"ip": None}, {"is_bot": True}],
+    ids=["too long ago", "another network", "not at a store", "no address", "a bot"],
+)
+async def test_a_visit_that_is_not_behind_an_install_is_left_alone(shop, visit):
+    shop.visit("A", **visit)
+    await shop.client.knows()
+    assert (await shop.deferred())["found"] is False
+
+
+async def test_several_visitors_of_one_network_are_not_told_apart(shop):
+    for visitor in "ABC":
+        shop.visit(visitor)
+    await shop.client.knows()
+    answer = await shop.deferred()
+    assert answer == {"found": False, "match": {"kind": "ip", "guaranteed": False, "candidates": 3}}
+
+
+async def test_two_visits_of_one_visitor_are_one_candidate_and_each_is_claimed_once(shop):
+    badge = {"href": "https://apps.apple.com/app/id1"}
+    for session, minutes in (("first", 50), ("second", 10)):
+        shop.visit("A", minutes, store=False, session=session)
+        at = shop.served.now - timedelta(minutes=minutes - 1)
+        shop.story.happens("click", at=at, visitor="A", session=session, ip=HOME, event_data=badge)
+    await shop.client.knows()
+    answers = [await shop.deferred() for _ in range(3)]
+    assert [answer["found"] for answer in answers] == [True, True, False]
+    assert answers[0]["match"] == {"kind": "ip", "guaranteed": False, "candidates": 1}
+
+
+@pytest.mark.parametrize("client", [None, "unknown"])
+async def test_an_install_from_nowhere_is_matched_with_nothing(shop, client):
+    shop.visit("A")
+    await shop.client.knows()
+    assert await shop.deferred(client=client) == NOTHING
+
+
+async def test_the_link_tag_comes_first_then_the_referrer_then_the_click_id_then_the_network(shop):
+    shop.visit("L", 900, ip=ELSEWHERE, lyr="k7m2q9xa")
+    shop.visit("R", 800, ip=ELSEWHERE, lyr="r7m2q9xa")
+    shop.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
+    shop.visit("N")
+    await shop.client.knows()
+    everything = {
+        "lyr": "k7m2q9xa",
+        "install_referrer_url": "https://play.google.com/?referrer=lyr%3Dr7m2q9xa%26utm_source%3Dx",
+        "click_id": "Cj0",
+    }
+    told = [await shop.deferred(**everything) for _ in range(5)]
+    assert [(each["match"]["kind"], each.get("attribution", {}).get("visitor_id")) for each in told] == [
+        ("link", "L"), ("install_referrer", "R"), ("click_id", "C"), ("ip", "N"), ("none", None),
+    ]  # fmt: skip
+    assert [each["match"]["guaranteed"] for each in told] == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    "referrer",
+    [
+        "tp_click_id=Cj0&tp_click_id_type=gclid",
+        "?tp_click_id=Cj0",
+        "https://x.example/?referrer=tp_click_id%3DCj0",
+    ],
+)
+async def test_an_install_referrer_may_carry_the_click_id(shop, referrer):
+    shop.visit("C", 700, ip=ELSEWHERE, click_id="Cj0", click_id_type="gclid", gclid="Cj0")
+    await shop.client.knows()
+    answer = await shop.deferred(platform="android", install_referrer_url=referrer)
+    assert (answer["match"]["kind"], answer["attribution"]["gclid"]) == ("click_id", "Cj0")
+
+
+@pytest.mark.parametrize(
+    "referrer", ["", "http://[", "utm_source=google-play", "&".join("a=1" for _ in range(300))]
+)
+async def test_an_install_referrer_that_says_nothing_is_no_fault(shop, referrer):
+    await shop.client.knows()
+    assert await shop.deferred(client=ELSEWHERE, install_referrer_url=referrer) == NOTHING
+
+
+async def test_of_20_installs_at_once_one_gets_the_visit(shop):
+    shop.visit("A")
+    await shop.client.knows()
+    told = await asyncio.max_pending(*(shop.deferred() for _ in range(20)))
+    assert sum(each["found"] for each in told) == 1
+
+
+async def test_a_claim_is_kept_by_the_store_and_not_by_the_process(shop):
+    shop.visit("A")
+    await shop.client.knows()
+    assert (await shop.deferred())["found"]
+    claims = shop.served.service.ports.workspace
+    assert not await claims.mark_visit_matched(shop.client.workspace.id, "A\x1fs1", shop.served.now)
+    assert await claims.claimed(shop.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {"A\x1fs1"}
+
+
+async def test_an_ipv6_address_is_compared_in_its_short_form(shop):
+    shop.visit("A", ip="2001:db8::1")
+    await shop.client.knows()
+    assert (await shop.deferred(client="2001:DB8:0:0::1"))["found"]
+
+
+async def test_a_store_that_cannot_be_read_is_503(shop, monkeypatch):
+    async def away(*_):
+        raise StoreUnavailable
+
+    monkeypatch.setattr(shop.served.service.ports.events, "people", away)
+    assert (await shop.ask("lookup", {"email": "ann@example.com"}))[0] == 503
+
+
+class Links:
+    """Trackable links of a shop, and clicks on them."""
+
+    def __init__(self, shop):
+        self.shop, self.store = shop, shop.served.service.ports.workspace
+        self.workspace_id = shop.client.workspace.id
+
+    async def make(self, lyr, target="app"):
+        now = self.shop.served.now
+        link = TrackingLink(
+            id=new_id(), workspace_id=self.workspace_id, name=lyr, domain_id=LinkDomain("go.example.com").id,
+            destination_url="https://example.com/", tracking_identifier=lyr, slug=lyr, target=target,
+            ios_url="https://apps.apple.com/app/id1", android_url=None, **dict.fromkeys(UTM_PARAMETERS), created_at=now,
+            updated_at=now, created_via="api", created_by=Actor(type="key", id=new_id(), client_id=None),
+        )  # fmt: skip
+        async with self.store.begin(self.workspace_id) as unit:
+            await unit.resources.save(link)
+        return link
+
+    async def click(self, link, minutes=10, *, ip=HOME, agent=None, workspace_id=None):
+        route = Redirect.from_link(
+            link.model_copy(update={"workspace_id": workspace_id or self.workspace_id})
+        )
+        enricher = ClickEnricher(self.shop.served.service.ports.devices, self.shop.served.service.ports.geo)
+        at = self.shop.served.now - timedelta(minutes=minutes)
+        await self.store.record_clicks([enricher.enrich(route, ClickRequest("", agent, ip), at)])
+
+
+@pytest.fixture
+def links(shop):
+    return Links(shop)
+
+
+async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(shop, links):
+    await links.make("app00001")
+    await links.make("web00001", "web")
+    shop.visit("A", store=False, lyr="app00001")
+    shop.visit("B", store=False, lyr="web00001")
+    await shop.client.knows()
+    answer = await shop.deferred()
+    assert (answer["match"], answer["attribution"]["lyr"]) == (
+        {"kind": "ip", "guaranteed": False, "candidates": 1},
+        "app00001",
+    )
+    assert await shop.deferred() == NOTHING
+
+
+async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(shop, links):
+    link = await links.make("app00001")
+    async with links.store.begin(links.workspace_id) as unit:
+        await unit.resources.remove(link, shop.served.now)
+    shop.visit("A", store=False, lyr="app00001")
+    await shop.client.knows()
+    assert (await shop.deferred())["found"]
+
+
+async def test_a_visit_that_ended_by_a_click_on_a_link_to_an_app_is_behind_an_install(shop, links):
+    await links.click(await links.make("app00001"), 8)
+    shop.visit("A", 10, store=False)
+    shop.visit("B", 5, store=False)
+    await shop.client.knows()
+    answer = await shop.deferred()
+    assert answer["attribution"]["visitor_id"] == "A"
+
+
+BOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+
+
+@pytest.mark.parametrize(
+    "click",
+    [{"minutes": 61}, {"ip": ELSEWHERE}, {"agent": BOT}],
+    ids=["too long ago", "another network", "a bot"],
+)
+async def test_a_click_that_is_not_behind_an_install_brings_no_visit(shop, links, click):
+    await links.click(await links.make("app00001"), **click)
+    shop.visit("A", 55, store=False)
+    await shop.client.knows()
+    assert not (await shop.deferred())["found"]
+
+
+async def test_clicks_on_links_to_the_web_and_those_of_others_bring_no_visit(shop, links, served):
+    await links.click(await links.make("web00001", "web"), 8)
+    other = await served.workspace()
+    await links.click(await links.make("app00001"), 8, workspace_id=other.workspace.id)
+    shop.visit("A", 10, store=False)
+    await shop.client.knows()
+    assert not (await shop.deferred())["found"]
+
+
+async def test_the_address_of_a_click_is_forgotten_after_seven_days_and_the_click_is_not(shop, links):
+    link = await links.make("app00001")
+    await links.click(link, 30)
+    await links.click(link, 8)
+    await links.store.purge_click_ips(shop.served.now - timedelta(minutes=20))
+    since = shop.served.now - timedelta(hours=1)
+    clicked = await links.store.latest_click_by_tag(links.workspace_id, HOME, since)
+    assert clicked == {"app00001": shop.served.now - timedelta(minutes=8)}
+    await links.store.purge_click_ips(shop.served.now)
+    assert await links.store.latest_click_by_tag(links.workspace_id, HOME, since) == {}
+    assert await links.store.count_clicks(links.workspace_id) == {link.id: ClickCount(2, 1)}

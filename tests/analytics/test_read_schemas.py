@@ -1,0 +1,116 @@
+"""What OpenAPI says of a read is what a client meets: which parameters it needs, and what it answers."""
+
+from datetime import datetime
+from types import NoneType
+from typing import get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from service_core.api.openapi import build_openapi
+from service_core.builtin import operations
+from service_core.ingestion.models import COLUMNS, WIRE_COLUMNS
+from tests.analytics.deployment import run_deployment
+
+ROOT = "/v1"
+DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
+ENOUGH = {**DAYS, "dimension": "country", "q": "visitors", "steps": "page_view,purchase"}
+"""A value for everything a read may need."""
+EITHER = {"/ads": {"start_date", "end_date"}}
+"""Of two forms, one that is needed where the other is not sent: no parameter by itself is."""
+
+DOCUMENT = build_openapi(operations(), public_url="https://t.example")
+PATHS, SCHEMAS = DOCUMENT["paths"], DOCUMENT["components"]["schemas"]
+READS = {
+    path.removeprefix(ROOT): ways["get"]
+    for path, ways in PATHS.items()
+    if path.startswith(ROOT) and "{" not in path and "get" in ways and "signup" not in path
+}
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with run_deployment("memory", tmp_path) as served:
+        yield await served.workspace()
+
+
+def needed(read):
+    return {parameter["name"] for parameter in read.get("parameters", ()) if parameter["required"]}
+
+
+def test_some_reads_need_parameters_and_others_have_a_default():
+    asked = {path: needed(read) for path, read in READS.items()}
+    assert asked["/overview"] == asked["/users"] == asked["/ledger"] == {"start_date", "end_date"}
+    assert asked["/funnel"] == {"steps"}
+    assert asked["/dimension-values"] == {"dimension"}
+    assert asked["/search"] == asked["/docs/search"] == {"q"}
+    assert asked["/retention"] == asked["/ltv"] == asked["/events/properties"] == set()
+
+
+async def test_a_read_answers_with_what_it_needs_and_is_refused_without(shop):
+    for path, read in READS.items():
+        names = needed(read) | EITHER.get(path, set())
+        await shop.get(path, **{name: ENOUGH[name] for name in names})
+        for left_out in names:
+            sent = {name: ENOUGH[name] for name in names - {left_out}}
+            status, _ = await shop.refused("GET", path, **sent)
+            assert status == 400, (path, left_out)
+
+
+def test_a_size_of_buckets_is_one_that_the_read_has():
+    assert SCHEMAS["Overview"]["properties"]["aggregation_level"]["enum"] == ["hour", "day", "week", "month"]
+    sizes, absent = SCHEMAS["Resolved"]["properties"]["interval"]["anyOf"]
+    assert (sizes["enum"], absent) == (["hour", "day", "week", "month", "quarter"], {"type": "null"})
+
+
+def complaints(answer):
+    """What the document has against an answer of `/events`."""
+    schema = {"$ref": "#/components/schemas/EventRows", "components": DOCUMENT["components"]}
+    return [fault.json_path for fault in Draft202012Validator(schema).iter_errors(answer)]
+
+
+def filled():
+    """A value for every column that may be absent."""
+    values = {str: "x", int: 7}
+    kinds = {f.name: get_args(f.type) for f in COLUMNS[: len(WIRE_COLUMNS)]}
+    absent = {name: values.get(kinds[name][0], {"crm": "1"}) for name in kinds if NoneType in kinds[name]}
+    return absent | {"currency": "JPY"}
+
+
+async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(shop):
+    shop.story.happens("nothing", at="2026-07-01T10:00", visitor="V1")
+    shop.story.happens(
+        "everything",
+        at="2026-07-01T11:00",
+        visitor="V1",
+        **filled(),
+        bot_reasons=("rate",),
+        event_data={"n": [1, None]},
+    )
+    await shop.knows()
+    answer = await shop.get("/events", **DAYS)
+    assert [row["event_name"] for row in answer["events"]] == ["everything", "nothing"]
+    assert None not in answer["events"][0].values()
+    assert complaints(answer) == []
+    described = SCHEMAS["EventRow"]["properties"]
+    assert tuple(described) == tuple(SCHEMAS["EventRow"]["required"]) == WIRE_COLUMNS
+    assert all(column["description"] for column in described.values())
+    assert {name for name, column in described.items() if {"type": "null"} in column.get("anyOf", ())} == {
+        *filled()
+    }
+    times = [name for name, column in described.items() if column.get("format") == "date-time"]
+    assert times == [f.name for f in COLUMNS if f.type is datetime]
+
+
+async def test_a_row_that_is_not_as_described_would_be_noticed(shop):
+    shop.story.happens("sale", at="2026-07-01T10:00", visitor="V1", revenue=1250)
+    await shop.knows()
+    answer = await shop.get("/events", **DAYS)
+    for spoilt in (
+        {"visitor_id": None},
+        {"revenue": "12.50"},
+        {"is_bot": 0},
+        {"ip": "203.0.113.7"},
+        {"external_ids": {"crm": 1}},
+    ):
+        assert complaints(answer | {"events": [answer["events"][0] | spoilt]}), spoilt

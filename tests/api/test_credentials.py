@@ -1,0 +1,438 @@
+"""Contract 2.2, 7, 12 and 14 through the door: what each credential may spend, and what it gets."""
+
+import asyncio
+import logging
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import orjson
+import pytest
+
+from hosts.composition.compose import compose
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
+from service_core.access.fixed_window import FixedWindowCounter
+from service_core.access.key_requests.approvals import Approvals
+from service_core.access.members.models import Account, Member
+from service_core.access.members.sign_in import SignIn
+from service_core.access.models import OAuthGrant
+from service_core.access.ports import RateLimiterUnavailable
+from service_core.access.roles import Role
+from service_core.access.signup.payment_page import PaymentPage
+from service_core.access.signup.payments import SignupPayments
+from service_core.api.http_messages import ApiRequest
+from service_core.kernel.ids import new_agent_token, new_id, sha256_hex
+from service_core.kernel.operations import Scope
+from service_core.kernel.settings import Settings
+from service_core.testing.oauth_grants import issue_access_token
+
+CHALLENGE = 'Bearer realm="Service Read API"'
+
+
+class Answered:
+    def __init__(self, response):
+        self.status, self.headers = response.status, response.headers
+        self.json = orjson.loads(response.body)
+
+
+class World:
+    """A composed service on SQLite, one shop, and a clock that is moved by hand."""
+
+    def __init__(self, folder):
+        self.now = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+        settings = Settings.model_validate({"storage": {"events": "memory://"}})
+        self.service = compose(settings, folder, clock=lambda: self.now)
+
+    async def open(self, plan="growth"):
+        self.store = self.service.ports.workspace
+        windows = FixedWindowCounter(lambda: self.now)
+
+        async def spend(key, limit, seconds):
+            return windows.consume(key, limit, seconds)
+
+        self.service.ports.limits.consume = spend  # the adapter counts by the clock of the machine
+        self.founded = await create_workspace_with_keys(self.store, self.now, name="Example Shop", plan=plan)
+        self.workspace, self.agent = self.founded.workspace, self.founded.agent_key.secret
+        return self
+
+    async def person(self, role):
+        account = Account(new_id(), f"{role.value}-{new_id().hex}@example.com", None, self.now)
+        await self.store.save_account(account)
+        await self.store.save_member(Member(self.workspace.id, account.id, role, self.now))
+        return account
+
+    async def token(self, role=Role.OWNER, scopes=frozenset(Scope), account=None, minutes=15):
+        account = account or await self.person(role)
+        grant = OAuthGrant(new_id(), account.id, "client", "Bot", self.workspace.id, scopes, self.now)
+        return await issue_access_token(self.store, grant, self.now, lifetime=timedelta(minutes=minutes))
+
+    async def ask(self, method, path, token=None, body=None, **headers):
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token is not None:
+            sent["authorization"] = f"Bearer {token}"
+        content = b"" if body is None else orjson.dumps(body)
+        request = ApiRequest(method, path, "", sent, content, client_ip="203.0.113.7")
+        return Answered(await self.service.dispatch(request))
+
+    async def exchange(self, token, **body):
+        return await self.ask("POST", "/v1/keys", token, {"name": "Bot", "scopes": ["service:read"], **body})
+
+
+@pytest.fixture
+async def world(tmp_path):
+    made = World(tmp_path)
+    async with made.service:
+        yield await made.open()
+
+
+def refusal(answer):
+    return answer.status, answer.json.get("code")
+
+
+async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(world):
+    taken = await world.ask(
+        "POST", "/v1/signup", body={"email": "Ann@Example.com", "key_request": {"name": "Reader"}}
+    )
+    assert taken.status == 202
+    assert list(taken.json) == [
+        "signup_id", "status", "checkout_url", "signup_secret", "poll_url", "expires_at", "key_request",
+    ]  # fmt: skip
+    secret, signup_id = taken.json["signup_secret"], taken.json["signup_id"]
+    assert taken.json["poll_url"] == f"http://127.0.0.1:8080/v1/signup/{signup_id}"
+    assert taken.json["checkout_url"] == f"http://127.0.0.1:8080/app/checkout/{signup_id}"
+    pending = await world.ask("GET", f"/v1/signup/{signup_id}", secret)
+    assert (pending.json["status"], pending.json["workspace"]) == ("pending", None)
+    assert pending.headers["X-RateLimit-Limit"] == "100"
+
+    settlement, welcome = world.service.part(SignupPayments), world.service.part(PaymentPage)
+    notice = world.service.ports.checkout.confirm_payment(UUID(signup_id), world.now)
+    assert await settlement.receive(notice)
+    paid = (await world.ask("GET", f"/v1/signup/{signup_id}", secret)).json
+    assert (paid["status"], paid["workspace"]["name"]) == ("paid", "My workspace")
+
+    await welcome.decide(await welcome.renew(UUID(signup_id)), approve=True)
+    request_id = taken.json["key_request"]["request_id"]
+    polls = await asyncio.max_pending(
+        *(world.ask("GET", f"/v1/keys/requests/{request_id}", secret) for _ in range(20))
+    )
+    (key,) = [poll.json["key"] for poll in polls if "key" in poll.json]
+    read = await world.ask("GET", "/v1/workspace", key)
+    assert read.json["id"] == paid["workspace"]["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({}, "missing_field", "email"),
+        ({"email": "nobody"}, "invalid_email", "email"),
+        ({"email": "ann@example.com", "admin": True}, "unknown_field", "admin"),
+        ({"email": "ann@example.com", "domain": "not a host"}, "invalid_parameter", "domain"),
+        ({"email": "ann@example.com", "name": "Ann\u202e"}, "invalid_parameter", "name"),
+        ({"email": "ann@example.com", "timezone": "Mars"}, "invalid_parameter", "timezone"),
+        (
+            {"email": "ann@example.com", "key_request": {"name": "x", "scopes": ["service:write:links"]}},
+            "invalid_parameter",
+            "key_request.scopes",
+        ),
+    ],
+)
+async def test_a_signup_that_says_something_wrong_is_400(world, body, code, field):
+    answer = await world.ask("POST", "/v1/signup", body=body)
+    assert (*refusal(answer), answer.json["field"]) == (400, code, field)
+
+
+async def test_a_sixth_signup_within_the_hour_is_429(world):
+    for number in range(5):
+        assert (await world.ask("POST", "/v1/signup", body={"email": f"{number}@example.com"})).status == 202
+    answer = await world.ask("POST", "/v1/signup", body={"email": "6@example.com"})
+    assert (*refusal(answer), answer.headers["Retry-After"]) == (429, "signup_rate_limited", "3600")
+
+
+async def test_the_secret_of_another_signup_and_a_wrong_one_are_the_same_401(world):
+    taken = [(await world.ask("POST", "/v1/signup", body={"email": f"{n}@example.com"})).json for n in (1, 2)]
+    path = f"/v1/signup/{taken[0]['signup_id']}"
+    for secret in (taken[1]["signup_secret"], taken[0]["signup_secret"][:-1] + "~", world.agent, None):
+        answer = await world.ask("GET", path, secret)
+        assert (answer.status, answer.json) == (401, {"error": "Invalid or missing API key"})
+        assert answer.headers["WWW-Authenticate"] == CHALLENGE
+
+
+async def test_a_request_for_a_key_is_filed_decided_and_collected(world):
+    body = {"name": "Campaign bot", "scopes": ["service:write:links", "service:read"], "reason": "links"}
+    filed = await world.ask("POST", "/v1/keys/requests", world.agent, body)
+    assert filed.status == 202
+    assert list(filed.json) == [
+        "request_id", "status", "name", "scopes", "approval_url", "poll_url", "expires_at",
+        "poll_interval_seconds",
+    ]  # fmt: skip
+    assert filed.json["scopes"] == ["service:read", "service:write:links"]
+    assert filed.headers["X-RateLimit-Mutation-Remaining"] == "19"
+    path = f"/v1/keys/requests/{filed.json['request_id']}"
+    assert (await world.ask("GET", path, world.agent)).json == {
+        "request_id": filed.json["request_id"],
+        "status": "pending",
+        "name": "Campaign bot",
+        "scopes": ["service:read", "service:write:links"],
+        "expires_at": "2026-07-09T15:00:00.000Z",
+        "decided_at": None,
+    }
+    token = filed.json["approval_url"].removeprefix("http://127.0.0.1:8080/app/approve?request=")
+    owner = await world.person(Role.OWNER)
+    await world.service.part(Approvals).decide(token, owner.id, approve=True)
+    collected = (await world.ask("GET", path, world.agent)).json
+    assert (collected["status"], collected["key_hint"]) == ("collected", "…" + collected["key"][-4:])
+    again = (await world.ask("GET", path, world.agent)).json
+    assert again["status"] == "collected"
+    assert "key" not in again
+
+
+async def test_only_the_credential_that_filed_can_poll_and_others_cannot_tell_it_from_nothing(world):
+    filed = await world.ask(
+        "POST", "/v1/keys/requests", world.agent, {"name": "x", "scopes": ["service:read"]}
+    )
+    path = f"/v1/keys/requests/{filed.json['request_id']}"
+    other = (await create_named_key(world.store, world.workspace, world.now, name="Other")).secret
+    signup = (await world.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json["signup_secret"]
+    for credential in (other, await world.token(), signup):
+        for asked in (path, f"/v1/keys/requests/{new_id()}", "/v1/keys/requests/nothing"):
+            answer = await world.ask("GET", asked, credential)
+            assert (answer.status, answer.json) == (404, {"error": "Not found"})
+    assert (await world.ask("GET", path)).status == 401
+
+
+async def test_a_person_over_oauth_files_and_collects_too_after_the_token_was_renewed(world):
+    account = await world.person(Role.MEMBER)
+    token = await world.token(account=account)
+    filed = await world.ask("POST", "/v1/keys/requests", token, {"name": "x", "scopes": ["service:read"]})
+    path = f"/v1/keys/requests/{filed.json['request_id']}"
+    assert (await world.ask("GET", path, token)).json["status"] == "pending"
+    assert (await world.ask("GET", path, await world.token(account=account))).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"name": "x", "scopes": ["service:everything"]}, "unknown_scope"),
+        ({"name": "x", "scopes": []}, "missing_field"),
+        ({"scopes": ["service:read"]}, "missing_field"),
+        ({"name": " ", "scopes": ["service:read"]}, "invalid_parameter"),
+        ({"name": "x\ny", "scopes": ["service:read"]}, "invalid_parameter"),
+        ({"name": "x" * 201, "scopes": ["service:read"]}, "invalid_parameter"),
+        ({"name": "x", "scopes": ["service:read"], "workspace_id": "y"}, "unknown_field"),
+    ],
+)
+async def test_a_request_that_says_something_wrong_is_400_and_says_nothing_of_dry_runs(world, body, code):
+    answer = await world.ask("POST", "/v1/keys/requests", world.agent, body)
+    assert refusal(answer) == (400, code)
+    assert "dry_run" not in answer.json
+
+
+async def test_an_identical_retry_with_an_idempotency_key_is_replayed_byte_for_byte(world):
+    body = {"name": "x", "scopes": ["service:read"]}
+    asked = [
+        await world.ask("POST", "/v1/keys/requests", world.agent, sent, idempotency_key="retry-1")
+        for sent in (body, dict(reversed(body.items())), body | {"name": "y"})
+    ]
+    assert asked[0].json == asked[1].json != asked[2].json
+    assert [answer.headers.get("Idempotent-Replay") for answer in asked] == [None, "true", None]
+    long = await world.ask("POST", "/v1/keys/requests", world.agent, body, idempotency_key="k" * 256)
+    assert refusal(long) == (400, "invalid_idempotency_key")
+
+
+async def test_a_token_is_exchanged_for_a_key_with_at_most_its_scopes(world):
+    token = await world.token(scopes=frozenset({Scope.READ, Scope.WRITE_LINKS}))
+    minted = await world.exchange(token, scopes=["service:read", "service:write:links"], rate_limit=5000)
+    assert minted.status == 200
+    assert list(minted.json) == ["id", "key", "key_hint", "name", "scopes", "rate_limit", "created_at"]
+    assert (minted.json["rate_limit"], minted.json["name"]) == (300, "Bot")
+    assert (await world.ask("GET", "/v1/workspace", minted.json["key"])).headers["X-RateLimit-Limit"] == "300"
+    missing = await world.exchange(token, scopes=["service:write:rules"])
+    assert refusal(missing) == (403, "insufficient_scope")
+    assert missing.json["required_scope"] == "service:write:rules"
+
+
+async def test_every_exchange_makes_another_key_whatever_the_idempotency_key(world):
+    token = await world.token()
+    body = {"name": "Bot", "scopes": ["service:read"]}
+    keys = {
+        (await world.ask("POST", "/v1/keys", token, body, idempotency_key="k")).json["key"] for _ in range(2)
+    }
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("role", "body", "code"),
+    [
+        (Role.MEMBER, {}, "role_required"),
+        (Role.VIEWER, {}, "role_required"),
+        (Role.ADMIN, {"scopes": ["service:write:reports"]}, "owner_required"),
+        (Role.ADMIN, {"scopes": ["service:write:links"]}, "insufficient_scope"),
+        (Role.ADMIN, {"rate_limit": 200}, "owner_required"),
+        (Role.ADMIN, {"rate_limit": 100}, None),
+        (Role.ADMIN, {}, None),
+        (Role.OWNER, {"scopes": [scope.value for scope in Scope]}, None),
+    ],
+)
+async def test_what_a_role_may_exchange(world, role, body, code):
+    answer = await world.exchange(await world.token(role), **body)
+    assert refusal(answer) == ((200, None) if code is None else (403, code))
+
+
+async def test_a_key_cannot_make_a_key(world):
+    owner = await create_named_key(world.store, world.workspace, world.now, name="All", scopes=Scope)
+    for key in (world.agent, owner.secret):
+        assert refusal(await world.exchange(key)) == (403, "oauth_required")
+    assert (await world.exchange(new_agent_token())).status == 401
+
+
+async def test_a_token_lives_for_15_minutes(world):
+    token = await world.token()
+    world.now += timedelta(minutes=14, seconds=59)
+    assert (await world.exchange(token)).status == 200
+    world.now += timedelta(seconds=1)
+    assert (await world.exchange(token)).status == 401
+
+
+async def test_a_changed_role_narrows_and_a_removal_ends_a_grant_at_once(world):
+    await world.person(Role.OWNER)
+    account = await world.person(Role.OWNER)
+    token = await world.token(account=account)
+    await world.store.save_member(Member(world.workspace.id, account.id, Role.ADMIN, world.now))
+    assert refusal(await world.exchange(token, scopes=["service:write:links"])) == (403, "insufficient_scope")
+    await world.store.remove_member(world.workspace.id, account.id)
+    assert (await world.exchange(token)).status == 401
+
+
+async def test_an_ended_grant_stays_ended(world):
+    token = await world.token()
+    (grant,) = await world.store.grants(world.workspace.id)
+    await world.store.end_grant(grant.id, world.now)
+    assert (await world.exchange(token)).status == 401
+    assert await world.store.grants(world.workspace.id) == []
+
+
+async def test_grants_and_signup_secrets_have_a_budget_of_100_each(world):
+    signup = (await world.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json["signup_secret"]
+    token = await world.token()
+    path = f"/v1/keys/requests/{new_id()}"
+    for credential in (signup, token):
+        statuses = [(await world.ask("GET", path, credential)).status for _ in range(101)]
+        assert statuses == [404] * 100 + [429]
+    assert (await world.ask("GET", path, world.agent)).status == 404
+
+
+async def test_making_keys_spends_both_budgets_and_the_poll_only_requests(world):
+    body = {"name": "x", "scopes": ["service:read"]}
+    statuses = [(await world.ask("POST", "/v1/keys/requests", world.agent, body)).status for _ in range(21)]
+    assert statuses == [202] * 20 + [429]
+    answer = await world.ask("GET", f"/v1/keys/requests/{new_id()}", world.agent)
+    assert (answer.status, answer.headers["X-RateLimit-Remaining"]) == (404, "78")
+
+
+async def test_key_routes_and_signup_fail_closed_while_following_a_signup_goes_on(world, monkeypatch):
+    taken = (await world.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json
+
+    async def down(*_):
+        raise RateLimiterUnavailable
+
+    monkeypatch.setattr(world.service.ports.limits, "spend", down)
+    body = {"name": "x", "scopes": ["service:read"]}
+    closed = [
+        await world.ask("POST", "/v1/keys/requests", world.agent, body),
+        await world.ask("GET", f"/v1/keys/requests/{new_id()}", world.agent),
+        await world.exchange(await world.token()),
+        await world.ask("POST", "/v1/signup", body={"email": "b@example.com"}),
+    ]
+    assert [refusal(answer) for answer in closed] == [(503, "limiter_unavailable")] * 4
+    followed = await world.ask("GET", f"/v1/signup/{taken['signup_id']}", taken["signup_secret"])
+    assert (followed.status, followed.headers["X-RateLimit-Degraded"]) == (200, "1")
+
+
+async def test_a_revoked_key_can_no_longer_collect(world):
+    named = await create_named_key(world.store, world.workspace, world.now, name="Reader")
+    body = {"name": "x", "scopes": ["service:read"]}
+    filed = await world.ask("POST", "/v1/keys/requests", named.secret, body)
+    await revoke_key(world.store, world.workspace, named.credential.id, world.now)
+    path = f"/v1/keys/requests/{filed.json['request_id']}"
+    assert (await world.ask("GET", path, named.secret)).status == 401
+
+
+async def test_a_notice_of_nobody_is_refused(world):
+    answer = await world.ask("POST", "/checkout/notices", body={"paid": True})
+    assert refusal(answer) == (403, "invalid_signature")
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "schemes"),
+    [
+        ("/v1/overview", "get", [{"key": ["service:read"]}]),
+        ("/v1/keys", "post", [{"oauth": []}]),
+        ("/v1/keys/requests", "post", [{"key": []}, {"oauth": []}]),
+        ("/v1/keys/requests/{requestId}", "get", [{"key": []}, {"oauth": []}, {"signup": []}]),
+        ("/v1/signup/{signupId}", "get", [{"signup": []}]),
+        ("/v1/signup", "post", None),
+    ],
+)
+async def test_the_description_names_the_credentials_of_each_route(world, path, method, schemes):
+    document = (await world.ask("GET", "/openapi.json")).json
+    assert document["paths"][path][method].get("security") == schemes
+
+
+async def shown_once(world, capfd):
+    """Every kind of secret, each from the one place that shows it."""
+    taken = (
+        await world.ask("POST", "/v1/signup", body={"email": "a@example.com", "key_request": {"name": "R"}})
+    ).json
+    signup_id = UUID(taken["signup_id"])
+    await world.service.part(SignupPayments).receive(
+        world.service.ports.checkout.confirm_payment(signup_id, world.now)
+    )
+    welcome = await world.service.part(PaymentPage).renew(signup_id)
+    await world.service.part(PaymentPage).decide(welcome, approve=True)
+    path = f"/v1/keys/requests/{taken['key_request']['request_id']}"
+    collected = (await world.ask("GET", path, taken["signup_secret"])).json["key"]
+    link = re.search(r"token=([\w-]{43})", capfd.readouterr().err).group(1)
+    session = await world.service.part(SignIn).choose_password(link, "planted password")
+    token = await world.token()
+    body = {"name": "x", "scopes": ["service:read"]}
+    filed = await world.ask(
+        "POST", "/v1/keys/requests", token, body, idempotency_key="planted-idempotency-key"
+    )
+    approval = filed.json["approval_url"].rpartition("=")[2]
+    exchanged = (await world.exchange(token)).json["key"]
+    keys = {"agent": world.agent, "write": world.founded.write_key.secret}
+    return keys | {
+        "signup": taken["signup_secret"], "welcome": welcome, "collected": collected, "link": link,
+        "password": "planted password", "session": session.secret, "token": token, "approval": approval,
+        "exchanged": exchanged, "idempotency": "planted-idempotency-key",
+    }  # fmt: skip
+
+
+async def test_no_secret_is_in_the_store_the_log_or_a_later_answer(world, tmp_path, capfd, caplog):
+    with caplog.at_level(logging.DEBUG):
+        secrets = await shown_once(world, capfd)
+        asked = [
+            await world.ask("GET", path, token)
+            for path in (
+                "/v1/workspace",
+                "/v1/usage",
+                "/openapi.json",
+                f"/v1/keys/requests/{new_id()}",
+                "/v1/nothing",
+            )
+            for token in (
+                secrets["agent"],
+                secrets["collected"],
+                secrets["signup"],
+                secrets["token"],
+                "wrong",
+                None,
+            )
+        ]
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert sha256_hex(secrets["collected"]).encode() in kept
+    written = capfd.readouterr()
+    said = repr([answer.json for answer in asked]) + caplog.text + written.out + written.err
+    for name, secret in secrets.items():
+        assert secret.encode() not in kept, name
+        assert secret not in said, name

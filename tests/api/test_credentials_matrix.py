@@ -1,0 +1,264 @@
+"""Contract 2.2, 2.3 and 12 as one table: every route x every kind of credential (S2).
+
+A new route fails here until it has a line: who may ask is decided, not left over.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import orjson
+import pytest
+
+from hosts.composition.compose import compose, load_installed_registry
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.access.fixed_window import FixedWindowCounter
+from service_core.access.members.models import Account, Member
+from service_core.access.models import OAuthGrant
+from service_core.access.roles import Role
+from service_core.api.http_messages import ApiRequest
+from service_core.kernel.ids import new_id
+from service_core.kernel.operations import RoutePrefix, Scope
+from service_core.kernel.settings import Settings
+from service_core.testing.oauth_grants import issue_access_token
+
+PUBLIC, SIGNUP, POLL, FILE, EXCHANGE, WRITE_KEY, ANY_KEY, INTERNAL = (
+    "public", "signup", "poll", "file", "exchange", "write key", "any key", "internal",
+)  # fmt: skip
+READ, RULES, LINKS, REPORTS, SCRIPTS = (
+    "service:read", "service:write:rules", "service:write:links", "service:write:reports",
+    "service:propose:scripts",
+)  # fmt: skip
+
+TABLE: Mapping[str, str] = {
+    "GET /health": PUBLIC,
+    "GET /ready": PUBLIC,
+    "GET /openapi.json": PUBLIC,
+    "POST /checkout/notices": PUBLIC,
+    "GET /exports/download/{exportId}": PUBLIC,
+    "POST /v1/signup": PUBLIC,
+    "GET /v1/signup/{signupId}": SIGNUP,
+    "POST /v1/keys/requests": FILE,
+    "GET /v1/keys/requests/{requestId}": POLL,
+    "POST /v1/keys": EXCHANGE,
+    "GET /v1/ledger": READ,
+    "GET /v1/overview": READ,
+    "GET /v1/traffic": READ,
+    "GET /v1/devices": READ,
+    "GET /v1/locations": READ,
+    "GET /v1/tags": READ,
+    "GET /v1/realtime": READ,
+    "GET /v1/events": READ,
+    "GET /v1/event-names": READ,
+    "GET /v1/events/properties": READ,
+    "GET /v1/workspace": READ,
+    "GET /v1/usage": READ,
+    "GET /v1/context": READ,
+    "POST /v1/metrics": READ,
+    "GET /v1/metrics/catalog": READ,
+    "POST /v1/query": READ,
+    "GET /v1/dimension-values": READ,
+    "GET /v1/search": READ,
+    "GET /v1/users": READ,
+    "GET /v1/users/{userId}": READ,
+    "GET /v1/retention": READ,
+    "GET /v1/ltv": READ,
+    "GET /v1/funnel": READ,
+    "GET /v1/attribution": READ,
+    "POST /v1/exports": READ,
+    "GET /v1/exports": READ,
+    "GET /v1/exports/{exportId}": READ,
+    "GET /v1/onboarding": READ,
+    "GET /v1/docs/search": READ,
+    "GET /v1/revenue": READ,
+    "GET /v1/ads": READ,
+    "GET /v1/commerce-metrics": READ,
+    "POST /v1/shopify/economics/cost-imports/validate": INTERNAL,
+    "POST /v1/shopify/economics/cost-imports/apply": INTERNAL,
+    "GET /v1/subscriptions": READ,
+    "GET /v1/rules": READ,
+    "GET /v1/links": READ,
+    "GET /v1/scripts/proposals": READ,
+    "GET /v1/scripts/proposals/{proposalId}": READ,
+    "GET /v1/audit": READ,
+    "GET /v1/dashboards": READ,
+    "GET /v1/dashboards/{dashboardId}": READ,
+    "POST /v1/dashboards/{dashboardId}/run": READ,
+    "GET /v1/reports": READ,
+    "GET /v1/reports/{reportId}": READ,
+    "POST /v1/reports/{reportId}/run": READ,
+    "GET /v1/analyses": READ,
+    "GET /v1/analyses/{analysisId}": READ,
+    "GET /v1/share-links": READ,
+    "POST /v1/rules": RULES,
+    "PATCH /v1/rules/{ruleId}": RULES,
+    "DELETE /v1/rules/{ruleId}": RULES,
+    "POST /v1/links": LINKS,
+    "PATCH /v1/links/{linkId}": LINKS,
+    "DELETE /v1/links/{linkId}": LINKS,
+    "POST /v1/scripts/proposals": SCRIPTS,
+    "POST /v1/audit/{auditId}/undo": ANY_KEY,
+    "POST /v1/dashboards": REPORTS,
+    "PATCH /v1/dashboards/{dashboardId}": REPORTS,
+    "DELETE /v1/dashboards/{dashboardId}": REPORTS,
+    "POST /v1/dashboards/{dashboardId}/reorder": REPORTS,
+    "POST /v1/reports": REPORTS,
+    "PATCH /v1/reports/{reportId}": REPORTS,
+    "DELETE /v1/reports/{reportId}": REPORTS,
+    "POST /v1/analyses": REPORTS,
+    "PATCH /v1/analyses/{analysisId}": REPORTS,
+    "DELETE /v1/analyses/{analysisId}": REPORTS,
+    "POST /v1/share-links": REPORTS,
+    "DELETE /v1/share-links/{shareLinkId}": REPORTS,
+    "POST /attribution/lookup": WRITE_KEY,
+    "POST /attribution/deferred-lookup": WRITE_KEY,
+}
+"""Route -> the scope it needs, or who else may ask. Lines of routes that are still to come may stand here."""
+
+KEYS = ("agent", *(scope.value for scope in Scope))
+BEARERS = ("nothing", *KEYS, "oauth", "signup", "write")
+OPENS: Mapping[str, frozenset[str]] = {
+    PUBLIC: frozenset(BEARERS),
+    SIGNUP: frozenset({"signup"}),
+    POLL: frozenset({*KEYS, "oauth", "signup"}),
+    FILE: frozenset({*KEYS, "oauth"}),
+    EXCHANGE: frozenset({"oauth"}),
+    WRITE_KEY: frozenset(),
+    ANY_KEY: frozenset(KEYS),
+}
+"""Who may ask where no single scope decides; a write key goes in a header of its own."""
+
+
+def route(operation):
+    prefix = "/v1" if operation.surface is RoutePrefix.V1 else ""
+    return f"{operation.method} {prefix}{operation.path}"
+
+
+def expected(access, kind):
+    """What the contract says of a kind of credential at a route."""
+    holds = READ if kind == "agent" else kind
+    if access == holds or kind in OPENS.get(access, ()):
+        return "open"
+    if kind not in KEYS or access in {SIGNUP, WRITE_KEY}:
+        return "401"
+    if access == INTERNAL:
+        return "403 internal_credential_required"
+    return "403 oauth_required" if access == EXCHANGE else f"403 insufficient_scope {access}"
+
+
+def verdict(response):
+    """What an answer says about the credential: 401, 403 with its code, or nothing against it."""
+    said = orjson.loads(response.body) if response.status in {401, 403} else {}
+    if response.status == 401:
+        return "401"
+    if said.get("code") in {"insufficient_scope", "oauth_required", "internal_credential_required"}:
+        return " ".join(filter(None, ["403", said["code"], said.get("required_scope")]))
+    return "open"
+
+
+class Clock:
+    """A minute passes with every request, so no budget is ever used up."""
+
+    def __init__(self):
+        self.now = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+
+class World:
+    def __init__(self, service, clock):
+        self.service, self.clock = service, clock
+        self.secrets, self.signup_id = {}, ""
+
+    async def open(self):
+        store, now = self.service.ports.workspace, self.clock()
+        windows = FixedWindowCounter(self.clock)
+
+        async def spend(key, limit, seconds):
+            return windows.consume(key, limit, seconds)
+
+        self.service.ports.limits.spend = spend  # the adapter counts by the clock of the machine
+        initialized_deployment = await create_workspace_with_keys(store, now, name="Example Shop")
+        self.secrets = {
+            "agent": initialized_deployment.agent_key.secret,
+            "write": initialized_deployment.write_key.secret,
+        }
+        for scope in Scope:
+            minted = await create_named_key(
+                store, initialized_deployment.workspace, now, name=scope.value, scopes=[scope]
+            )
+            self.secrets[scope.value] = minted.secret
+        self.secrets["oauth"] = await self.token(initialized_deployment.workspace, Role.OWNER)
+        taken = await self.ask("POST", "/v1/signup", body=b'{"email":"ann@example.com"}')
+        answer = orjson.loads(taken.body)
+        self.secrets["signup"], self.signup_id = answer["signup_secret"], answer["signup_id"]
+        return self
+
+    async def token(self, workspace, role):
+        store, now = self.service.ports.workspace, self.clock()
+        account = Account(new_id(), f"{role.value}@example.com", None, now)
+        await store.save_account(account)
+        await store.save_member(Member(workspace.id, account.id, role, now))
+        grant = OAuthGrant(new_id(), account.id, "client", "Bot", workspace.id, frozenset(Scope), now)
+        return await issue_access_token(store, grant, now, lifetime=timedelta(days=1))
+
+    async def ask(self, method, path, *, kind="nothing", body=b"", headers=None):
+        self.clock.now += timedelta(minutes=1)
+        sent = dict(headers or {})
+        if kind != "nothing":
+            sent["authorization"] = f"Bearer {self.secrets[kind]}"
+        client = f"203.0.113.{self.clock.now.minute}"
+        return await self.service.dispatch(ApiRequest(method, path, "", sent, body, client_ip=client))
+
+    async def verdicts(self, operation):
+        method, path = route(operation).split(" ")
+        path = path.replace("{signupId}", self.signup_id)
+        path = re.sub(r"\{\w+\}", lambda _: str(new_id()), path)
+        body = b"{}" if operation.body is not None else b""
+        return {kind: verdict(await self.ask(method, path, kind=kind, body=body)) for kind in BEARERS}
+
+
+@pytest.fixture
+async def world(tmp_path):
+    clock = Clock()
+    settings = Settings.model_validate({"storage": {"events": "memory://"}})
+    async with compose(settings, tmp_path, clock=clock) as service:
+        yield await World(service, clock).open()
+
+
+def test_every_route_has_a_line():
+    assert [
+        route(operation)
+        for operation in load_installed_registry().operations
+        if route(operation) not in TABLE
+    ] == []
+
+
+async def test_every_credential_at_every_route_is_answered_as_the_table_says(world):
+    wrong = []
+    for operation in load_installed_registry().operations:
+        access = TABLE[route(operation)]
+        for kind, found in (await world.verdicts(operation)).items():
+            if found != expected(access, kind):
+                wrong.append(f"{route(operation)} with {kind}: {found}, not {expected(access, kind)}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "/v1/overview/", "/v1", "/v1/oauth/token"])
+async def test_an_unknown_path_is_401_for_everything_that_is_no_key(world, path):
+    for kind in BEARERS:
+        response = await world.ask("GET", path, kind=kind)
+        assert response.status == (404 if kind in KEYS else 401), kind
+
+
+async def test_a_write_key_opens_the_lookups_in_either_header_and_nothing_else_does(world):
+    lookups = [op for op in load_installed_registry().operations if TABLE[route(op)] == WRITE_KEY]
+    for operation in lookups:
+        for header in ("x-service-api-key", "x-api-key"):
+            sent = {header: world.secrets["write"]}
+            response = await world.ask(operation.method, operation.path, headers=sent, body=b"{}")
+            assert verdict(response) == "open"
+            sent = {header: world.secrets["agent"]}
+            response = await world.ask(operation.method, operation.path, headers=sent, body=b"{}")
+            assert (response.status, orjson.loads(response.body)) == (401, {"error": "Invalid API key"})

@@ -1,0 +1,142 @@
+"""Readiness as the contract has it (12): degraded when something cannot be relied on, unknown or not."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from service_core.access.ports import RateLimiterUnavailable
+from service_core.api.operations import get_health, get_ready
+from service_core.api.readiness import (
+    Probe,
+    ProbeResult,
+    ReadinessChecker,
+    cache_probe,
+    limiter_probe,
+    queue_probe,
+    store_probe,
+)
+from service_core.ingestion.ports import QueueState
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+
+
+@dataclass
+class Row:
+    balanced: bool = True
+
+
+@dataclass
+class Shop:
+    id: int
+
+
+class World:
+    """Event store, directory, queue and limiter in one, each told how it is."""
+
+    def __init__(self):
+        self.now = NOW
+        self.oldest = None
+        self.rows = [Row()]
+        self.asked = 0
+        self.limiter_down = False
+        self.spans = {1: (NOW - timedelta(days=2), NOW - timedelta(hours=1)), 2: None}
+
+    def generation(self):
+        return 1
+
+    async def workspaces(self):
+        return [Shop(1), Shop(2)]
+
+    async def bounds(self, workspace_id):
+        self.asked += 1
+        return self.spans[workspace_id]
+
+    async def state(self):
+        return QueueState(0 if self.oldest is None else 3, self.oldest)
+
+    async def ledger(self, workspace_id, start, end):
+        assert start < self.now < end
+        return self.rows
+
+    async def consume(self, key, limit, window_seconds):
+        if self.limiter_down:
+            raise RateLimiterUnavailable
+
+    async def ready(self, *more):
+        probes = [
+            store_probe(self, self), queue_probe(self, self, lambda: self.now), limiter_probe(self), cache_probe(self), *more,
+        ]  # fmt: skip
+        reply = await get_ready(readiness=ReadinessChecker(probes, lambda: self.now))
+        return reply.status, reply.answer
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+async def test_health_touches_no_store():
+    assert (await get_health()).status == "ok"
+    assert not get_health.dependencies
+
+
+async def test_all_is_well(world):
+    status, answer = await world.ready()
+    assert (status, answer.status) == (200, "ok")
+    assert answer.checks == dict.fromkeys(["store", "queue", "limiter", "cache"], "ok")
+    assert (answer.queue_age_seconds, answer.newest_event_at) == (0, NOW - timedelta(hours=1))
+
+
+async def test_a_short_queue_is_told_and_fine(world):
+    world.oldest = NOW - timedelta(seconds=90)
+    status, answer = await world.ready()
+    assert (status, answer.queue_age_seconds) == (200, 90)
+
+
+async def test_an_event_that_waits_for_five_minutes_degrades(world):
+    world.oldest = NOW - timedelta(minutes=5)
+    status, answer = await world.ready()
+    assert (status, answer.status, answer.checks["queue"]) == (503, "degraded", "degraded")
+    assert answer.checks["store"] == "ok"
+
+
+async def test_a_ledger_that_does_not_balance_degrades(world):
+    world.rows = [Row(), Row(balanced=False)]
+    assert (await world.ready())[1].checks["queue"] == "degraded"
+
+
+async def test_a_limit_store_that_is_away_degrades(world):
+    world.limiter_down = True
+    assert (await world.ready())[1].checks["limiter"] == "degraded"
+
+
+async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(world, monkeypatch):
+    async def hang():
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("service_core.api.readiness.PATIENCE_SECONDS", 0.01)
+    world.spans = {}
+    status, answer = await world.ready(Probe("model", hang))
+    assert status == 503
+    assert (answer.checks["store"], answer.checks["model"]) == ("degraded", "degraded")
+    assert answer.newest_event_at is None
+
+
+async def test_whoever_asks_within_a_second_shares_one_reading(world):
+    readiness = ReadinessChecker([store_probe(world, world)], lambda: world.now)
+    await asyncio.max_pending(*(readiness.current_report() for _ in range(5)))
+    world.now += timedelta(seconds=0.9)
+    await readiness.current_report()
+    assert world.asked == 2  # one question per workspace
+    world.now += timedelta(seconds=0.2)
+    await readiness.current_report()
+    assert world.asked == 4
+
+
+async def test_a_probe_of_ones_own_takes_part(world):
+    async def low():
+        return ProbeResult(ok=False)
+
+    assert (await world.ready(Probe("disk", low)))[1].checks["disk"] == "degraded"

@@ -1,0 +1,413 @@
+"""Ad platforms are read on time, each for itself, and a connection says how it stands."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from service_core.analytics.connections.models import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+)
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
+from service_core.commerce.ads.ports import SpendQuery
+from service_core.commerce.ads.spend_sync import AdSpendSync
+from service_core.commerce.ads.sync_window import date_chunks, sync_days
+from service_core.commerce.credentials.ports import CipherUnavailable
+from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
+from service_core.commerce.sync.connection_sync import backoff_delay
+from service_core.testing.memory.ad_spend import MemoryAdSpend
+from service_core.testing.memory.connections import MemoryConnections, MemorySecrets
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+BERLIN = AdAccount("act_1", "Main", "EUR", "Europe/Berlin")
+TOKYO = AdAccount("act_2", "Japan", "JPY", "Asia/Tokyo")
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+OURS, THEIRS = uuid4(), uuid4()
+
+
+class Platform:
+    """An ad platform that spends 1.00 a day on one campaign, or fails as it is told."""
+
+    def __init__(self, id_="meta", *accounts):
+        self.id, self.found, self.fault = id_, list(accounts or [BERLIN]), None
+        self.asked, self.gate, self.clock = [], None, lambda: NOW
+
+    async def accounts(self, secrets):
+        if self.gate:
+            await self.gate.wait()
+        if self.fault:
+            raise self.fault
+        assert secrets == {"access_token": "hush"}
+        return self.found
+
+    async def spend(self, account, level, first, last, _secrets):
+        self.asked.append((account.id, level, first, last))
+        days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+        return [self.row(account, level, day) for day in days]
+
+    def row(self, account, level, day):
+        below = {"group_id": "g", "ad_id": "a"}
+        kept = {AdLevel.CAMPAIGN: {}, AdLevel.GROUP: {"group_id": "g"}, AdLevel.AD: below}[level]
+        entity = AdEntity(level, "c", **kept)
+        zone = account.timezone
+        return SpendRow(self.id, account.id, entity, day, account.currency, zone, self.clock(), spend=100)
+
+    def reach(self):
+        """The first and last day asked for, by account."""
+        days = {}
+        for account, _, first, last in self.asked:
+            before = days.get(account, (first, last))
+            days[account] = min(before[0], first), max(before[1], last)
+        self.asked.clear()
+        return days
+
+
+class Turns:
+    def __init__(self):
+        self.held = {}
+
+    async def acquire_lease(self, workspace_id, kind, holder, now, expires_at):
+        own, over = self.held.get(workspace_id, (holder, now))
+        if own != holder and over > now:
+            return False
+        self.held[workspace_id] = holder, expires_at
+        return True
+
+    async def release_lease(self, workspace_id, kind, holder):
+        if self.held.get(workspace_id, (None,))[0] == holder:
+            del self.held[workspace_id]
+
+
+class World:
+    def __init__(self, *platforms):
+        self.now = NOW
+        self.platforms = platforms or (Platform(),)
+        for platform in self.platforms:
+            platform.clock = lambda: self.now
+        self.connections, self.secrets = MemoryConnections(), MemorySecrets()
+        self.store, self.leases = MemoryAdSpend(), Turns()
+        self.reading = self.process()
+
+    def process(self):
+        """One more process that reads."""
+        return AdSpendSync(
+            {one.id: one for one in self.platforms},
+            connections=self.connections,
+            secrets=self.secrets,
+            store=self.store,
+            leases=self.leases,
+            clock=lambda: self.now,
+            first_days=90,
+        )
+
+    async def connect(self, provider="meta", workspace=OURS, *accounts, **more):
+        connection = Connection(
+            workspace, provider, ProviderKind.ADS, ConnectionStatus.PENDING, self.now, tuple(accounts), **more
+        )
+        await self.secrets.save_secrets(workspace, provider, {"access_token": "hush"})
+        await self.connections.save_connection(connection)
+
+    async def come_round(self):
+        """What the periodic task does."""
+        return {one: await self.reading.sync_workspace(one) for one in await self.reading.due_workspaces()}
+
+    async def standing(self, provider="meta", workspace=OURS):
+        known = await self.connections.list_connections(workspace)
+        return next(one for one in known if one.provider == provider)
+
+    async def spent(self, workspace=OURS, level=AdLevel.CAMPAIGN):
+        plan = SpendQuery(workspace, date(2026, 1, 1), date(2026, 12, 31), level)
+        return [(one.currency, one.spend) for one in await self.store.spend(plan)]
+
+
+@pytest.mark.parametrize(
+    ("zone", "last_synced_at", "expected"),
+    [
+        ("Europe/Berlin", None, (date(2026, 4, 10), date(2026, 7, 8))),
+        ("Europe/Berlin", NOW - HOUR, (date(2026, 7, 7), date(2026, 7, 8))),
+        ("Europe/Berlin", NOW - 20 * HOUR, (date(2026, 6, 11), date(2026, 7, 8))),
+        ("Europe/Berlin", NOW - 40 * DAY, (date(2026, 5, 29), date(2026, 7, 8))),
+        # An hour ago it was yesterday in Tokyo.
+        ("Asia/Tokyo", NOW - HOUR, (date(2026, 6, 12), date(2026, 7, 9))),
+        ("Asia/Tokyo", NOW, (date(2026, 7, 8), date(2026, 7, 9))),
+    ],
+)
+def test_today_and_yesterday_are_read_each_hour_and_28_days_with_the_first_reading_of_a_day(
+    zone, last_synced_at, expected
+):
+    account = replace(BERLIN, timezone=zone)
+    assert sync_days(account, last_synced_at, NOW, 90) == expected
+
+
+def test_days_are_read_in_stretches_that_leave_out_none_and_double_none():
+    first, last = date(2026, 4, 10), date(2026, 7, 8)
+    parts = list(date_chunks(first, last))
+    days = sorted(a + timedelta(days=n) for a, b in parts for n in range((b - a).days + 1))
+    assert days == [first + timedelta(days=n) for n in range(90)]
+    assert parts[0][1] == last
+    assert list(date_chunks(last, last)) == [(last, last)]
+
+
+def test_a_platform_is_left_alone_twice_as_long_each_time_and_for_as_long_as_it_asks():
+    waits = [backoff_delay(failures, None).total_seconds() for failures in (1, 2, 3, 7, 500)]
+    assert waits == [60, 120, 240, 3600, 3600]
+    assert backoff_delay(1, 7200).total_seconds() == 7200
+    assert backoff_delay(3, 5).total_seconds() == 240
+
+
+async def test_the_first_reading_finds_the_accounts_and_goes_90_days_back_at_every_level():
+    world = World(Platform("meta", BERLIN, TOKYO))
+    await world.connect()
+    assert await world.come_round() != {}
+    standing = await world.standing()
+    assert (standing.status, standing.error, standing.last_synced_at) == (
+        ConnectionStatus.CONNECTED,
+        None,
+        NOW,
+    )
+    assert standing.accounts == (
+        ConnectedAccount("act_1", "Main", (), "EUR", "Europe/Berlin"),
+        ConnectedAccount("act_2", "Japan", (), "JPY", "Asia/Tokyo"),
+    )
+    for level in AdLevel:
+        assert sorted(await world.spent(level=level)) == [("EUR", 9000), ("JPY", 9000)]
+
+
+async def test_a_workspace_is_read_each_hour_and_not_before():
+    world = World()
+    await world.connect()
+    await world.come_round()
+    world.platforms[0].reach()
+    for minutes, expected in ((59, {}), (60, {"act_1": (date(2026, 7, 7), date(2026, 7, 8))}), (90, {})):
+        world.now = NOW + timedelta(minutes=minutes)
+        await world.come_round()
+        assert world.platforms[0].reach() == expected
+    world.now = NOW + 8 * HOUR  # it is tomorrow in Berlin
+    await world.come_round()
+    assert world.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
+
+
+async def test_accounts_that_are_named_are_read_and_no_others_and_keep_their_assets():
+    world = World(Platform("meta", BERLIN, TOKYO))
+    await world.connect("meta", OURS, ConnectedAccount("act_2", None, (Asset("9", "Pixel"),)))
+    await world.come_round()
+    assert set(world.platforms[0].reach()) == {"act_2"}
+    (account,) = (await world.standing()).accounts
+    assert account == ConnectedAccount("act_2", "Japan", (Asset("9", "Pixel"),), "JPY", "Asia/Tokyo")
+    world.platforms[0].found = [BERLIN]
+    world.now += HOUR
+    await world.come_round()
+    standing = await world.standing()
+    assert (standing.status, standing.error) == (
+        ConnectionStatus.EXPIRED,
+        "The credentials open no ad account named here: act_2.",
+    )
+
+
+async def test_an_account_that_is_closed_is_told_and_the_others_are_read():
+    world = World(Platform("meta", BERLIN, TOKYO))
+    await world.connect()
+    await world.come_round()
+    world.platforms[0].found = [TOKYO]
+    world.now += HOUR
+    await world.come_round()
+    standing = await world.standing()
+    assert (standing.is_connected, standing.error) == (True, "The credentials do not open act_1.")
+    assert standing.last_synced_at == world.now
+
+
+async def test_refused_credentials_are_told_and_not_tried_again_until_somebody_connects():
+    world = World()
+    await world.connect()
+    world.platforms[0].fault = CredentialsRejected("The token hush has expired.")
+    ((outcome,),) = (await world.come_round()).values()
+    assert outcome.problem == "The token *** has expired."
+    standing = await world.standing()
+    assert (standing.status, standing.error) == (ConnectionStatus.EXPIRED, "The token *** has expired.")
+    world.now += 9 * DAY
+    assert await world.reading.due_workspaces() == []
+    assert await world.reading.sync_workspace(OURS, ignore_schedule=True) == []
+    world.platforms[0].fault = None
+    await world.connect()
+    await world.come_round()
+    assert (await world.standing()).is_connected
+
+
+async def test_a_platform_that_is_away_is_tried_later_and_says_so_after_a_day():
+    world = World()
+    await world.connect()
+    await world.come_round()
+    before = await world.standing()
+    world.platforms[0].fault = PlatformUnavailable("Too many calls.", retry_after=1800)
+    world.now = NOW + HOUR
+    await world.come_round()
+    assert await world.standing() == before
+    assert await world.reading.due_workspaces() == []
+    world.now += timedelta(seconds=1800)
+    assert await world.reading.due_workspaces() == [OURS]
+    await world.come_round()
+    world.now = NOW + DAY + HOUR
+    await world.come_round()
+    standing = await world.standing()
+    assert (standing.status, standing.error) == (ConnectionStatus.ERROR, "Too many calls.")
+    assert standing.last_synced_at == NOW
+    world.platforms[0].fault = None
+    world.now += HOUR
+    world.platforms[0].reach()
+    await world.come_round()
+    assert (await world.standing()).is_connected
+    assert world.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
+
+
+async def test_a_reading_that_was_cut_short_goes_on_where_it_was_and_reads_today_anew():
+    """A platform that answers forty questions an hour is read in the end, however many there are."""
+    world = World()
+    platform, answers = world.platforms[0], []
+    await world.connect()
+    spend = platform.spend
+
+    async def a_few(*question):
+        if len(platform.asked) >= 20:
+            raise PlatformUnavailable("Too many calls.", 3600)
+        return await spend(*question)
+
+    platform.spend = a_few
+    for hour in range(5):
+        world.now = NOW + hour * HOUR
+        await world.come_round()
+        answers.append([(one[1], one[3]) for one in platform.asked])
+        platform.asked.clear()
+    # Thirteen stretches at three levels: 20 of 39 questions, then the 3 of today and 17 others, then 3 and the last two.
+    assert [len(asked) for asked in answers] == [20, 20, 5, 3, 3]
+    assert all(asked[:3] == [(level, date(2026, 7, 8)) for level in AdLevel] for asked in answers)
+    assert (await world.standing()).last_synced_at == NOW + 4 * HOUR
+    assert await world.spent() == [("EUR", 9000)]
+
+
+async def test_whoever_connects_again_does_not_wait_for_a_pause_to_end():
+    world = World()
+    await world.connect()
+    world.platforms[0].fault = PlatformUnavailable("Away.", retry_after=3600)
+    await world.come_round()
+    assert (await world.standing()).error == "Away."  # it was never read: that is told at once
+    assert await world.reading.due_workspaces() == []
+    await world.connect()
+    assert await world.reading.due_workspaces() == [OURS]
+
+
+async def test_what_fails_in_one_workspace_or_platform_keeps_no_other_from_being_read(caplog):
+    world = World(Platform("meta"), Platform("tiktok"))
+    world.platforms[0].fault = KeyError("hush")
+    for workspace in (OURS, THEIRS):
+        for provider in ("meta", "tiktok"):
+            await world.connect(provider, workspace)
+    outcomes = await world.come_round()
+    for workspace in (OURS, THEIRS):
+        assert {one.provider: one.problem for one in outcomes[workspace]} == {
+            "meta": "Its answer could not be read.",
+            "tiktok": None,
+        }
+        assert (await world.standing("tiktok", workspace)).is_connected
+    assert "hush" not in caplog.text
+
+
+async def test_one_process_at_a_time_reads_a_workspace_and_others_read_theirs():
+    world = World(Platform())
+    other = world.process()
+    await world.connect("meta", OURS)
+    await world.connect("meta", THEIRS)
+    world.platforms[0].gate = asyncio.Event()
+    slow = asyncio.create_task(world.reading.sync_workspace(OURS))
+    while OURS not in world.leases.held:
+        await asyncio.sleep(0)
+    assert await other.sync_workspace(OURS) is None
+    world.platforms[0].gate.set()
+    assert (await other.sync_workspace(THEIRS))[0].problem is None
+    assert (await slow)[0].counts["rows"] == 3 * 90
+    assert world.leases.held == {}
+
+
+async def test_a_process_whose_turn_is_over_stops_and_changes_nothing():
+    world = World()
+    await world.connect()
+    world.platforms[0].gate = asyncio.Event()
+    slow = asyncio.create_task(world.reading.sync_workspace(OURS))
+    while OURS not in world.leases.held:
+        await asyncio.sleep(0)
+    world.now += HOUR
+    assert await world.leases.acquire_lease(OURS, "ads", uuid4(), world.now, world.now + HOUR)
+    world.platforms[0].gate.set()
+    assert await slow is None
+    assert (await world.standing()).status is ConnectionStatus.PENDING
+    assert world.platforms[0].asked == []
+
+
+async def test_what_somebody_connects_or_removes_meanwhile_stays():
+    world = World()
+    await world.connect()
+    world.platforms[0].gate = asyncio.Event()
+    slow = asyncio.create_task(world.reading.sync_workspace(OURS))
+    while OURS not in world.leases.held:
+        await asyncio.sleep(0)
+    await world.connections.remove_connection(OURS, "meta")
+    world.platforms[0].gate.set()
+    await slow
+    assert await world.connections.list_connections(OURS) == []
+
+
+async def test_a_note_without_credentials_and_an_unknown_platform_are_left_as_they_are():
+    world = World()
+    await world.connect("myads")
+    await world.connections.save_connection(
+        Connection(OURS, "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, NOW)
+    )
+    assert await world.reading.due_workspaces() == []
+    assert await world.reading.sync_workspace(OURS, ignore_schedule=True) == []
+    assert (await world.standing()).last_synced_at is None
+    await world.secrets.save_secrets(OURS, "myads", {"token": "of a plugin that is gone"})
+    assert await world.reading.due_workspaces() == []
+
+
+async def test_credentials_that_nobody_can_open_are_told_and_end_nothing(monkeypatch):
+    world = World(Platform("meta"), Platform("tiktok"))
+    await world.connect("meta")
+    await world.connect("tiktok")
+    opened = world.secrets.secrets
+
+    async def shut(workspace_id, provider):
+        if provider == "meta":
+            raise CipherUnavailable("another key")
+        return await opened(workspace_id, provider)
+
+    monkeypatch.setattr(world.secrets, "secrets", shut)
+    await world.come_round()
+    assert (await world.standing("meta")).error == "Its credentials cannot be opened."
+    assert (await world.standing("tiktok")).is_connected
+
+
+async def test_a_store_that_is_away_is_not_blamed_on_the_platform(monkeypatch):
+    world = World()
+    await world.connect()
+
+    async def away(*_):
+        raise StoreUnavailable
+
+    monkeypatch.setattr(world.store, "add_spend", away)
+    with pytest.raises(StoreUnavailable):
+        await world.reading.sync_workspace(OURS)
+    assert (await world.standing()).error is None
+    assert world.leases.held == {}
+
+
+async def test_progress_counts_up_to_the_number_of_questions():
+    world, told = World(), []
+    await world.connect()
+    await world.reading.sync_workspace(OURS, ignore_schedule=True, on_progress=told.append)
+    assert [(one.done, one.total) for one in told] == [(n, 39) for n in range(1, 40)]

@@ -1,0 +1,36 @@
+"""The running service reads rates by itself, and its next start needs nobody to tell them."""
+
+import asyncio
+from datetime import date
+
+from hosts.roles import tasks
+from service_core.analytics.fx.ports import RateCoverage
+from tests.analytics.deployment import NOW
+from tests.commerce.fx.exchange_rate_data import deployment_with_rates
+
+KNOWN = RateCoverage(NOW, date(2026, 7, 7), date(2026, 7, 7), 1)
+
+
+async def test_a_service_reads_the_source_it_is_told_and_keeps_what_it_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "RATES_SECONDS", 0.01)
+    rates, stop = tmp_path / "rates.csv", asyncio.Event()
+    rates.write_text("Date,USD\n2026-07-07,1.08\n")
+    async with deployment_with_rates(tmp_path) as served:
+        ports = served.service.ports
+        work = asyncio.create_task(next(tasks.scheduled_tasks(ports, None, (), stop)))
+        async with asyncio.timeout(30):
+            while await ports.workspace.rate_coverage("file") != KNOWN:
+                await asyncio.sleep(0.01)
+            stop.set()
+            await work
+    rates.unlink()
+    async with deployment_with_rates(tmp_path) as served:
+        assert await served.service.ports.workspace.rate_coverage("file") == KNOWN
+
+
+async def test_a_service_that_is_told_no_source_reads_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "ExchangeRateSync", None)
+    async with deployment_with_rates(tmp_path, rates="") as served:
+        works = tasks.scheduled_tasks(served.service.ports, None, (), asyncio.Event())
+        next(works).close()
+        assert served.service.ports.fx is None

@@ -1,0 +1,324 @@
+"""`GET /commerce-metrics`, with numbers worked out by hand (contract 3.15)."""
+
+from datetime import timedelta
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
+from service_core.analytics.ports import QueryTimeout, StoreUnavailable
+from service_core.analytics.query.sources import SourceState
+from service_core.kernel.availability import UnavailableReason
+from service_core.kernel.timestamps import format_timestamp
+from service_core.testing import event_builder
+from service_core.testing.random_datasets import random_datasets
+from tests.analytics.deployment import NOW, run_deployment
+from tests.analytics.world_client import generated_examples
+from tests.commerce.ads.ad_spend_data import (
+    ad_campaign,
+    connect_ad_platform,
+    load_advertising_world,
+    save_spend,
+    spend_row,
+)
+from tests.mcp.mcp_client import connect_client
+
+WEEK = {"start_date": "2026-07-01T04:00Z", "end_date": "2026-07-08T04:00Z"}
+"""Seven days of New York."""
+
+END = "2026-07-08T04:00:00.000Z"
+WITHOUT_COSTS = {"cogs", "shipping_costs", "profit", "margin"}
+
+
+@pytest.fixture
+async def served(tmp_path):
+    async with run_deployment("memory", tmp_path) as served:
+        yield served
+
+
+@pytest.fixture
+async def shop(served):
+    return await served.workspace()
+
+
+def week_of_sales(shop):
+    """200.00 by an ad and 40.00 by a mail in the week, of which 50.00 came back; 90.00 just after it, and 70.00 before."""
+    shop.story.happens(
+        "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign("facebook", "cpc")
+    )
+    shop.story.happens(
+        "page_view",
+        at="2026-07-01T10:00",
+        visitor="B",
+        **event_builder.campaign("news", "email", channel="email"),
+    )
+    for visitor, at, amount in (
+        ("C", "2026-06-30T12:00", 70_00), ("A", "2026-07-02T10:00", 200_00), ("B", "2026-07-03T10:00", 40_00),
+        ("C", "2026-07-04T10:00", 60_00), ("D", "2026-07-08T04:00:00", 90_00),
+    ):  # fmt: skip
+        shop.story.happens("purchase", at=at, visitor=visitor, order_id=visitor + at, revenue=amount)
+    back = {"visitor": "A", "order_id": "A2026-07-02T10:00", "revenue": 50_00}
+    shop.story.happens("refund", at="2026-07-06T10:00", **back)
+
+
+def week_of_spend():
+    """100.00 on seven days, 60.00 on the days around them."""
+    yield spend_row("meta", ad_campaign("c1"), "2026-06-30", spend=30_00, conversion_value=1_00)
+    for day in range(1, 8):
+        figures = {"spend": 100_00 // 7 + (day == 1) * 4, "conversion_value": 30_00}
+        yield spend_row("meta", ad_campaign("c1"), f"2026-07-0{day}", **figures)
+    yield spend_row("meta", ad_campaign("c1"), "2026-07-08", spend=30_00, conversion_value=1_00)
+
+
+async def test_a_week_of_sales_and_ads(shop):
+    await connect_ad_platform(shop, "meta")
+    await save_spend(shop, *week_of_spend())
+    week_of_sales(shop)
+    await shop.knows()
+    assert await shop.get("/commerce-metrics", **WEEK) == {
+        "start_date": "2026-07-01T04:00:00.000Z", "end_date": END,
+        "timezone": "America/New_York", "currency": "USD",
+        "gross_revenue": 300.0, "discounts": 0.0, "revenue": 300.0, "refunds": 50.0, "net_revenue": 250.0,
+        "shipping": 0.0, "taxes": 0.0, "fees": 0.0,
+        "orders": 3, "aov": 100.0, "new_customers": 2,
+        "spend": 100.0, "cogs": None, "shipping_costs": None, "profit": None, "margin": None,
+        "roas": 1.5, "platform_roas": 2.1, "mer": 2.5, "cac": 50.0,
+        "attribution": {"model": "last_non_direct", "window_days": 30}, "refund_basis": "refund",
+        "completeness": {
+            "complete": False,
+            "revenue": {"complete": True, "through": END},
+            "spend": {
+                "complete": True, "through": END,
+                "platforms": [{"platform": "meta", "complete": True, "through": END}],
+            },
+            "costs": {"complete": False, "covered_revenue_share": None},
+        },
+    }  # fmt: skip
+
+
+async def test_the_end_is_exclusive_and_may_be_now(shop):
+    week_of_sales(shop)
+    await shop.knows()
+    hour_more = {**WEEK, "end_date": "2026-07-08T05:00Z"}
+    assert (await shop.get("/commerce-metrics", **hour_more))["orders"] == 4
+    assert (await shop.get("/commerce-metrics", **WEEK))["orders"] == 3
+    until_now = await shop.get("/commerce-metrics", **{**WEEK, "end_date": format_timestamp(NOW)})
+    assert (until_now["orders"], until_now["end_date"]) == (4, "2026-07-08T15:00:00.000Z")
+    as_days = await shop.get("/commerce-metrics", start_date="2026-07-01", end_date="2026-07-08")
+    assert (as_days["orders"], as_days["start_date"], as_days["end_date"]) == (
+        3, "2026-07-01T04:00:00.000Z", END,
+    )  # fmt: skip
+
+
+async def test_days_of_accounts_count_whole_as_soon_as_a_range_touches_them(shop):
+    await connect_ad_platform(shop, "meta")
+    await save_spend(shop, *week_of_spend())
+    days_of_utc = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-08T00:00Z"}
+    hour_of_the_eighth = {"start_date": "2026-07-08T04:00Z", "end_date": "2026-07-08T05:00Z"}
+    assert (await shop.get("/commerce-metrics", **days_of_utc))["spend"] == 130.0
+    assert (await shop.get("/commerce-metrics", **hour_of_the_eighth))["spend"] == 30.0
+
+
+async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(shop):
+    shop.story.happens("purchase", at="2026-06-20T12:00", visitor="A", order_id="1", revenue=40_00)
+    shop.story.happens("refund", at="2026-07-02T12:00", visitor="A", order_id="1", revenue=15_00)
+    await shop.knows()
+    for basis, refunds in (("refund", 15.0), ("order", 0.0)):
+        answer = await shop.get("/commerce-metrics", **WEEK, refund_basis=basis)
+        assert (answer["refunds"], answer["net_revenue"], answer["refund_basis"]) == (
+            refunds, -refunds, basis,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "field"),
+    [
+        ({}, "missing_range", "start_date"),
+        ({"start_date": "2026-07-01T04:00Z"}, "missing_range", "end_date"),
+        ({"start_date": "", "end_date": "2026-07-01T04:00Z"}, "missing_range", "start_date"),
+        ({**WEEK, "start_date": "yesterday"}, "invalid_date", "start_date"),
+        ({**WEEK, "end_date": "2026-02-30T00:00Z"}, "invalid_date", "end_date"),
+        ({**WEEK, "end_date": WEEK["start_date"]}, "range_inverted", "end_date"),
+        ({"start_date": WEEK["end_date"], "end_date": WEEK["start_date"]}, "range_inverted", "end_date"),
+        ({**WEEK, "start_date": "2026-07-01T04:30Z"}, "not_hour_aligned", "start_date"),
+        ({**WEEK, "end_date": "2026-07-08T04:00:00.001Z"}, "not_hour_aligned", "end_date"),
+        ({**WEEK, "end_date": "2026-07-08T04:00+05:30"}, "not_hour_aligned", "end_date"),
+        ({**WEEK, "end_date": "2026-07-08T16:00Z"}, "end_in_future", "end_date"),
+        ({**WEEK, "start_date": "2025-07-07T03:00Z"}, "range_too_long", "end_date"),
+        ({**WEEK, "refund_basis": "never"}, "invalid_parameter", "refund_basis"),
+    ],
+)
+async def test_a_malformed_range_is_refused_with_its_reason(shop, sent, code, field):
+    query = "&".join(f"{name}={text.replace('+', '%2B')}" for name, text in sent.items())
+    status, body = await shop.ask("GET", "/commerce-metrics", query)
+    assert (status, body["reason"], body["code"], body["field"]) == (400, code, code, field)
+    if code in ("missing_range", "invalid_date"):
+        assert body["error"] == "start_date and end_date required (ISO 8601)"
+
+
+async def test_366_days_are_not_too_many(shop):
+    asked = {**WEEK, "start_date": "2025-07-07T04:00Z"}
+    assert (await shop.get("/commerce-metrics", **asked))["revenue"] == 0.0
+
+
+async def test_what_was_never_connected_is_null_and_its_part_is_not_complete(shop):
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    unknown = {name for name, value in answer.items() if value is None}
+    assert unknown == WITHOUT_COSTS | {"spend", "roas", "platform_roas", "mer", "cac", "aov"}
+    assert answer["completeness"] == {
+        "complete": False,
+        "revenue": {"complete": True, "through": END},
+        "spend": {"complete": False, "through": None, "platforms": []},
+        "costs": {"complete": False, "covered_revenue_share": None},
+    }
+    await connect_ad_platform(shop, "openai")
+    await connect_ad_platform(shop, "google", status=ConnectionStatus.DISCONNECTED)
+    assert await shop.get("/commerce-metrics", **WEEK) == answer
+
+
+async def test_several_platforms_claim_each_for_itself_and_are_known_each_so_far(shop):
+    read = NOW - timedelta(hours=12)
+    await connect_ad_platform(shop, "tiktok", read=read)
+    await connect_ad_platform(shop, "google", read=NOW - timedelta(hours=1))
+    await save_spend(
+        shop,
+        spend_row("tiktok", ad_campaign("t"), spend=10_00, conversion_value=20_00),
+        spend_row("google", ad_campaign("g"), spend=30_00, conversion_value=20_00),
+    )
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    assert (answer["spend"], answer["mer"], answer["platform_roas"]) == (40.0, 0.0, None)
+    assert answer["completeness"]["spend"] == {
+        "complete": False,
+        "through": format_timestamp(read),
+        "platforms": [
+            {"platform": "google", "complete": True, "through": END},
+            {"platform": "tiktok", "complete": False, "through": format_timestamp(read)},
+        ],
+    }
+    before = {**WEEK, "end_date": format_timestamp(read)}
+    assert (await shop.get("/commerce-metrics", **before))["completeness"]["spend"]["complete"]
+
+
+async def test_money_without_a_rate_leaves_its_part_incomplete(shop):
+    await connect_ad_platform(shop, "meta")
+    await save_spend(shop, spend_row("meta", ad_campaign("c"), spend=10_00, conversion_value=1_00))
+    shop.story.happens("purchase", at="2026-07-02T10:00", visitor="A", revenue=10_00, currency="EUR")
+    await shop.knows()
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    assert {name: answer[name] for name in ("revenue", "net_revenue", "refunds", "orders", "spend", "mer")} == {
+        "revenue": None, "net_revenue": None, "refunds": 0.0, "orders": 1, "spend": 10.0, "mer": None,
+    }  # fmt: skip
+    parts = answer["completeness"]
+    assert (parts["revenue"]["complete"], parts["spend"]["complete"]) == (False, True)
+    await save_spend(shop, spend_row("meta", ad_campaign("d"), currency="EUR", spend=1, conversion_value=0))
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    assert (answer["spend"], answer["completeness"]["spend"]["complete"]) == (None, False)
+
+
+async def test_events_that_wait_make_revenue_incomplete(shop, monkeypatch):
+    waits_since = NOW - timedelta(hours=12)
+
+    async def behind(*_):
+        return SourceState(waits_since)
+
+    monkeypatch.setattr("service_core.analytics.query.sources.EventSource.state", behind)
+    revenue = (await shop.get("/commerce-metrics", **WEEK))["completeness"]["revenue"]
+    assert revenue == {"complete": False, "through": format_timestamp(waits_since)}
+
+
+async def unverified(shop):
+    status, body = await shop.ask("GET", "/commerce-metrics", "&".join(f"{k}={v}" for k, v in WEEK.items()))
+    assert status == 503
+    assert body["reason"] == body["code"]
+    return body["reason"]
+
+
+@pytest.mark.parametrize("status", [ConnectionStatus.ERROR, ConnectionStatus.EXPIRED])
+async def test_what_is_connected_and_cannot_be_read_is_refused(shop, status):
+    await connect_ad_platform(shop, "meta", read=None)
+    assert await unverified(shop) == "spend_unverified"
+    await connect_ad_platform(shop, "meta", status=status)
+    assert await unverified(shop) == "spend_unverified"
+    stripe = Connection(shop.workspace.id, "stripe", ProviderKind.REVENUE, status, NOW)
+    await shop.service.ports.workspace.save_connection(stripe)
+    assert await unverified(shop) == "revenue_unverified"
+
+
+@pytest.mark.parametrize(
+    ("port", "call", "part"),
+    [
+        ("events", "aggregate", "revenue"),
+        ("workspace", "list_platforms_with_spend", "spend"),
+        ("workspace", "spend", "spend"),
+        ("workspace", "connections", "revenue"),
+    ],
+)
+async def test_a_store_that_is_away_leaves_its_part_unverified(shop, monkeypatch, port, call, part):
+    await connect_ad_platform(shop, "meta")
+
+    async def away(*_):
+        raise StoreUnavailable
+
+    monkeypatch.setattr(type(getattr(shop.service.ports, port)), call, away)
+    assert await unverified(shop) == f"{part}_unverified"
+
+
+async def test_costs_that_cannot_be_read_are_unverified_and_not_absent(shop, monkeypatch):
+    async def silent(source, _, now):
+        return SourceState(now, dict.fromkeys(source.relations, UnavailableReason.SOURCE_ERROR))
+
+    monkeypatch.setattr("service_core.commerce.costs.source.CostSource.state", silent)
+    assert await unverified(shop) == "costs_unverified"
+
+
+async def test_a_read_that_takes_too_long_says_so(shop, monkeypatch):
+    async def slow(*_):
+        raise QueryTimeout
+
+    monkeypatch.setattr(type(shop.service.ports.events), "aggregate", slow)
+    assert await unverified(shop) == "query_timeout"
+
+
+async def test_a_program_is_told_the_same(served, shop):
+    week_of_sales(shop)
+    await shop.knows()
+    program = await connect_client(served.service, shop.workspace, served.now)
+    assert await program.call("get_commerce_metrics", **WEEK) == await shop.get("/commerce-metrics", **WEEK)
+
+
+@pytest.fixture(params=["memory", "duckdb"])
+async def lived_in(request, tmp_path):
+    async with run_deployment(request.param, tmp_path) as served:
+        yield served
+
+
+@generated_examples
+@given(drawn=random_datasets(60), basis=st.sampled_from(["refund", "order"]), bots=st.booleans())
+async def test_each_value_is_that_of_the_metric_of_its_name(lived_in, drawn, basis, bots):
+    world, chance = drawn
+    asking, _, _ = await load_advertising_world(lived_in, world, chance, flawed=True)
+    start, end = hours(world, chance)
+    asked = {"refund_basis": basis, "include_bots": bots}
+    answer = await asking.get(
+        "/commerce-metrics",
+        start_date=format_timestamp(start),
+        end_date=format_timestamp(end),
+        **{**asked, "include_bots": int(bots)},
+    )
+    within = {"from": format_timestamp(start), "to": format_timestamp(end - timedelta(milliseconds=1))}
+    catalog = {each["id"] for each in (await asking.get("/metrics/catalog"))["metrics"]}
+    values = {("ad_spend" if name == "spend" else name): value for name, value in answer.items()}
+    told = {name: value for name, value in values.items() if name in catalog}
+    assert len(told) == 20
+    asking.range = within
+    assert await asking.values(*told, **asked) == told
+
+
+def hours(world, chance: Random):
+    """Some hours of a world that is over."""
+    first = world.span.start.replace(minute=0)
+    length = int((world.span.end - first) / timedelta(hours=1))
+    start, end = sorted(chance.sample(range(length + 1), 2))
+    return first + timedelta(hours=start), first + timedelta(hours=end)

@@ -1,0 +1,91 @@
+"""Messages about app stores through a whole deployment: connected, sent, kept, asked for."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from service_core.commerce.subscriptions.models import SubscriptionStatus
+from tests.commerce.providers.webhook_client import open_webhook_client
+
+PASSWORD = "Bearer planted_in_a_test"
+
+
+@pytest.fixture
+async def door(tmp_path):
+    async with open_webhook_client(tmp_path) as door:
+        yield door
+
+
+@pytest.fixture
+async def shop(door):
+    client = await door.served.workspace(timezone="UTC", currency="USD")
+    await door.connect(client, "revenuecat", secret=PASSWORD)
+    return client
+
+
+async def sends(door, shop, kind, day, *, password=PASSWORD, **said):
+    at = door.served.now - timedelta(days=7 - day)
+    stamp = int(at.timestamp() * 1000)
+    event = {
+        "id": f"{kind}-{day}", "type": kind, "event_timestamp_ms": stamp, "purchased_at_ms": stamp,
+        "expiration_at_ms": stamp + 30 * 86_400_000, "original_transaction_id": "1000",
+        "transaction_id": f"100{day}", "product_id": "pro_monthly", "entitlement_ids": ["pro"],
+        "period_type": "NORMAL", "environment": "PRODUCTION", "currency": "USD", "price": 0,
+        "price_in_purchased_currency": 0, "app_user_id": "ann", "original_app_user_id": "ann",
+        "subscriber_attributes": {"touchpoint_id": {"value": "visitor-7"}}, **said,
+    }  # fmt: skip
+    body = json.dumps({"api_version": "1.0", "event": event}).encode()
+    path = f"/webhooks/revenuecat/{shop.workspace.public_id}"
+    return await door.post(path, body, [("authorization", password)])
+
+
+PAID = {"price": 9.99, "price_in_purchased_currency": 9.99}
+
+
+async def test_a_subscription_is_told_from_its_trial_to_its_refund(door, shop):
+    trial = {"period_type": "TRIAL"}
+    refund = {
+        "price": -9.99, "price_in_purchased_currency": -9.99, "cancel_reason": "CUSTOMER_SUPPORT",
+        "transaction_id": "1002", "expiration_at_ms": 1,
+    }  # fmt: skip
+    await sends(door, shop, "INITIAL_PURCHASE", 0, **trial)
+    (state,) = await door.subscriptions(shop)
+    assert (state.status, state.amount) == (SubscriptionStatus.TRIALING, None)
+    await sends(door, shop, "RENEWAL", 2, is_trial_conversion=True, **PAID)
+    await sends(door, shop, "CANCELLATION", 4, cancel_reason="UNSUBSCRIBE")
+    (state,) = await door.subscriptions(shop)
+    assert (state.status, state.amount, state.currency) == (SubscriptionStatus.ACTIVE, 999, "USD")
+    assert (state.cancel_at_period_end, state.product_id, state.plan) == (True, "pro_monthly", "pro")
+    await sends(door, shop, "CANCELLATION", 5, **refund)
+    assert [event["event_name"] for event in await door.events(shop)] == [
+        "subscription_cancelled", "subscription_cancelled", "trial_converted", "trial_started",
+    ]  # fmt: skip
+    days = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
+    (revenuecat, *_) = (await shop.get("/revenue", **days))["platforms"]
+    assert revenuecat["platform"] == "revenuecat"
+    assert (revenuecat["revenue"], revenuecat["refunds"], revenuecat["net_revenue"]) == (9.99, 9.99, 0)
+
+
+async def test_the_customer_is_the_visitor_that_was_carried_along(door, shop):
+    assert (await sends(door, shop, "RENEWAL", 2, **PAID)).json == {"received": True, "duplicate": False}
+    assert (await sends(door, shop, "RENEWAL", 2, **PAID)).json["duplicate"]
+    (event,) = await door.events(shop)
+    assert (event["event_id"], event["source"]) == ("revenuecat_RENEWAL-2", "revenuecat")
+    assert (event["visitor_id"], event["user_id"]) == ("visitor-7", "ann")
+    assert (event["revenue"], event["order_id"]) == (9.99, "1002")
+
+
+async def test_users_of_one_device_keep_their_subscriptions(door, shop):
+    bob = {"app_user_id": "bob", "original_app_user_id": "bob", "original_transaction_id": "2000"}
+    await sends(door, shop, "RENEWAL", 2, **PAID)
+    await sends(door, shop, "RENEWAL", 3, **bob, **PAID)
+    await door.drain()
+    answer = await shop.get("/subscriptions", start_date="2026-07-01", end_date="2026-07-08")
+    assert {one["id"]: one["user_id"] for one in answer["subscriptions"]} == {"1000": "ann", "2000": "bob"}
+
+
+async def test_another_password_is_refused_and_a_test_message_kept_as_it_came(door, shop):
+    assert (await sends(door, shop, "RENEWAL", 2, password="Bearer other")).status == 401
+    assert (await sends(door, shop, "TEST", 2)).status == 200
+    assert await door.events(shop) == []

@@ -1,0 +1,38 @@
+"""Stripe and Shopify, held to what providers that are asked must do."""
+
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from itertools import count
+
+import pytest
+
+from service_core.testing.polling_provider import PollHarness, PollingProviderConformance
+from tests.analytics.deployment import NOW
+from tests.commerce.providers.fake_providers import FakeShopify, FakeStripe
+from tests.fixtures.stub_platform_api import serve_api
+
+
+@asynccontextmanager
+async def asked(kind):
+    async with serve_api(kind()) as till:
+        numbers = count()
+
+        def happen():
+            number = next(numbers)
+            till.sell(number, NOW - timedelta(hours=10 - number))
+
+        yield PollHarness(till.provider(), {till.key: till.key}, (till.account,), till.play, happen)
+
+
+class TestStripe(PollingProviderConformance):
+    @pytest.fixture
+    async def scene(self):
+        async with asked(FakeStripe) as scene:
+            yield scene
+
+
+class TestShopify(PollingProviderConformance):
+    @pytest.fixture
+    async def scene(self):
+        async with asked(FakeShopify) as scene:
+            yield scene

@@ -1,0 +1,123 @@
+"""However many messages tell of a payment, and in whatever order, it is one order (semantics 10.3, 11.1)."""
+
+from itertools import permutations
+
+import pytest
+
+from tests.commerce.providers.test_webhooks import PAYMENT, message
+from tests.commerce.providers.webhook_client import open_webhook_client
+
+DOLLARS = {"currency": "usd", "customer": "cus_1"}
+ORDERED = {
+    "a payment": (
+        ("payment_intent.record_success", {**PAYMENT, **DOLLARS}),
+        ("checkout.session.complete", {
+            "id": "cs_1", "object": "checkout.session", "mode": "payment", "payment_status": "paid",
+            "amount_total": 5950, "payment_intent": "pi_1", **DOLLARS,
+        }),
+    ),
+    "an invoice": (
+        ("payment_intent.record_success", {**PAYMENT, **DOLLARS, "payment_details": {"order_reference": "in_1"}}),
+        ("invoice.payment_succeeded", {
+            "id": "in_1", "object": "invoice", "amount_paid": 5950, "subtotal": 5950,
+            "parent": {"subscription_details": {"subscription": "sub_1"}}, **DOLLARS,
+        }),
+        ("checkout.session.complete", {
+            "id": "cs_1", "object": "checkout.session", "mode": "subscription", "payment_status": "paid",
+            "amount_total": 5950, "invoice": "in_1", "subscription": "sub_1", **DOLLARS,
+        }),
+    ),
+}  # fmt: skip
+REFUND = {"id": "ch_1", "object": "charge", "amount_refunded": 5950, "payment_intent": "pi_1", **DOLLARS}
+
+
+@pytest.mark.parametrize("told", ORDERED.values(), ids=list(ORDERED))
+async def test_the_messages_of_a_payment_are_one_order_and_a_refund_of_it_nets_to_nothing(tmp_path, told):
+    async with open_webhook_client(tmp_path) as door:
+        for messages in permutations(told):
+            shop = await door.connected_workspace()
+            for number, (kind, about) in enumerate(messages):
+                await door.stripe(shop, message(kind, about, f"evt_{number}"))
+            assert len(await door.events(shop)) == len(told)
+            asked = {"start_date": "2026-07-01", "end_date": "2026-07-09", "provider": "stripe"}
+            (row,) = (await shop.get("/revenue", **asked))["platforms"]
+            assert (row["orders"], row["revenue"], row["net_revenue"]) == (1, 59.5, 59.5)
+            await door.stripe(shop, message("charge.refunded", REFUND, "evt_back"))
+            await door.drain()
+            (row,) = (await shop.get("/revenue", **asked))["platforms"]
+            assert (row["refunds"], row["refund_count"], row["net_revenue"]) == (59.5, 1, 0)
+
+
+SESSION = {
+    "id": "cs_9", "object": "checkout.session", "mode": "payment", "payment_status": "paid", "amount_total": 6450,
+    "total_details": {"amount_tax": 950, "amount_shipping": 500, "amount_discount": 250}, "payment_intent": "pi_9",
+    **DOLLARS,
+}  # fmt: skip
+WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
+KNOWN = {
+    "the order that metadata names": ({"order_id": "1001"}, {}, {"metadata": {"order_id": "1001"}}),
+    "the payment": ({"order_id": "1001", "payment_id": "pi_9"}, {}, {}),
+    "the payment as its order": ({"order_id": "pi_9"}, {}, {"metadata": {"order_id": "1001"}}),
+    "the message": ({"order_id": "1001"}, {"event_id": "evt_9", "claimed": True}, {}),
+}
+
+
+@pytest.mark.parametrize(("properties", "sent", "more"), KNOWN.values(), ids=list(KNOWN))
+async def test_an_order_that_the_site_and_stripe_tell_of_is_one_and_stripes(tmp_path, properties, sent, more):
+    told = message("checkout.session.complete", {**SESSION, **more}, "evt_9")
+    tracked = {"value": 64.5, "currency": "USD", **properties}
+    async with open_webhook_client(tmp_path) as door:
+        for tracked_first in (True, False):
+            shop = await door.connected_workspace()
+            if not tracked_first:
+                await door.stripe(shop, told)
+            await door.track(
+                shop, "purchase", tracked, sent=sent, timestamp="2026-07-08T08:39:00Z", user_id="u1"
+            )
+            if tracked_first:
+                await door.stripe(shop, told)
+            assert len(await door.events(shop)) == 2
+            answer = await shop.get("/revenue", **WEEK)
+            assert [(row["platform"], row["orders"], row["revenue"]) for row in answer["platforms"]] == [
+                ("stripe", 1, 50.0), ("tracked", 0, 0.0),
+            ]  # fmt: skip
+            ids = [
+                "gross_revenue",
+                "discounts",
+                "revenue",
+                "taxes",
+                "shipping",
+                "fees",
+                "orders",
+                "purchases",
+            ]
+            metrics = (await shop.post("/metrics", {"metrics": ids, **WEEK}))["metrics"]
+            assert [metric["value"] for metric in metrics] == [52.5, 2.5, 50.0, 9.5, 5.0, None, 1, 1]
+
+
+async def test_of_the_messages_of_a_payment_the_one_that_knows_its_parts_is_told(tmp_path):
+    """A payment tells what was paid, a Checkout session what of it was tax and shipping."""
+    paid = {**PAYMENT, **DOLLARS, "id": "pi_9", "amount_received": 6450}
+    async with open_webhook_client(tmp_path) as door:
+        for messages in permutations(
+            (("payment_intent.record_success", paid), ("checkout.session.complete", SESSION))
+        ):
+            shop = await door.connected_workspace()
+            for number, (kind, about) in enumerate(messages):
+                await door.stripe(shop, message(kind, about, f"evt_{number}"))
+            await door.drain()
+            (row,) = (await shop.get("/revenue", **WEEK, provider="stripe"))["platforms"]
+            assert (row["orders"], row["revenue"]) == (1, 50.0)
+
+
+async def test_a_refund_that_names_the_payment_goes_back_to_the_order_that_metadata_named(tmp_path):
+    async with open_webhook_client(tmp_path) as door:
+        shop = await door.connected_workspace()
+        named = {**SESSION, "metadata": {"order_id": "1001"}}
+        await door.stripe(shop, message("checkout.session.complete", named, "evt_9"))
+        back = {**REFUND, "amount_refunded": 5000, "payment_intent": "pi_9"}
+        later = {**message("charge.refunded", back, "evt_back"), "created": 1_783_500_000 + 90}
+        await door.stripe(shop, later)
+        await door.drain()
+        (row,) = (await shop.get("/revenue", **WEEK, provider="stripe", refund_basis="order"))["platforms"]
+        assert (row["refunds"], row["net_revenue"]) == (50.0, 0)

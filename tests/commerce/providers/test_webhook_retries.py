@@ -1,0 +1,56 @@
+"""Whichever call of a webhook fails, the provider's next attempt leaves one event and one state."""
+
+from itertools import count
+
+import orjson
+import pytest
+
+from hosts.ingest.webhooks import create_webhook_app
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.ports import StoreUnavailable
+from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
+from service_core.commerce.providers.message_store import MessageStore
+from service_core.commerce.providers.webhooks import WebhookHandler
+from service_core.testing.fault_injection import fail_each_call, with_faults
+from tests.commerce.providers.test_webhooks import STARTED
+from tests.commerce.providers.webhook_client import open_webhook_client
+
+
+def failing_with(door, faults):
+    """The door, with faults in all it stands on."""
+    ports, faults.error = door.ports, StoreUnavailable
+    workspace = with_faults(ports.workspace, faults)
+    webhooks = WebhookHandler(
+        ports.revenue_providers, WorkspaceCache(workspace), workspace, EncryptedConnectionSecrets(workspace, ports.vault),
+        MessageStore(workspace, workspace, with_faults(ports.queue, faults), orjson.loads), with_faults(ports.queue, faults),
+        ports.clock,
+    )  # fmt: skip
+    return create_webhook_app(webhooks, door.app)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
+async def test_a_message_is_kept_once_whichever_call_fails(tmp_path, after):
+    folders = count()
+
+    async def run(faults):
+        at, faults.at = faults.at, 0
+        folder = tmp_path / str(next(folders))
+        folder.mkdir()
+        async with open_webhook_client(folder) as door:
+            shop = await door.connected_workspace()
+            door.app = failing_with(door, faults)
+            faults.begin(at, after=after)
+            answers = [await door.stripe(shop, STARTED)]
+            while answers[-1].status == 503:
+                answers.append(await door.stripe(shop, STARTED))
+            calls = list(faults.calls)
+            faults.heal()
+            assert [answer.status for answer in answers[-1:]] == [200]
+            assert len(answers) <= 2
+            assert len(await door.events(shop)) == 1
+            assert [state.subscription_id for state in await door.subscriptions(shop)] == ["sub_1"]
+            row = await door.ledger(shop)
+            assert row["stored"] == 1
+        faults.calls = calls
+
+    assert await fail_each_call(run, fail_after_effect=after) >= 5

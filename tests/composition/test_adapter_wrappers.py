@@ -1,0 +1,64 @@
+"""What is put around an adapter: nobody who uses the port notices, and a fault is one of the things to put there."""
+
+from pathlib import Path
+
+import pytest
+
+from hosts.composition.adapter_wrappers import WrappedAdapter, wrap_adapters
+from hosts.composition.compose import load_installed_registry
+
+
+class Failing:
+    """Lets the first calls of a method pass, and fails the others."""
+
+    def __init__(self, method, passing):
+        self.method, self.passing = method, passing
+
+    def __call__(self, port, adapter):
+        if port != "events":
+            return adapter
+        inner, calls = getattr(adapter, self.method), iter(range(self.passing))
+
+        async def failing(*given):
+            if next(calls, None) is None:
+                raise OSError("disk full")
+            return await inner(*given)
+
+        return WrappedAdapter(adapter, {self.method: failing})
+
+
+def opened(*wraps):
+    return wrap_adapters(load_installed_registry(), *wraps).open_adapter("events", "memory://", folder=Path())
+
+
+async def test_a_wrapped_adapter_does_what_it_did_but_for_what_is_wrapped():
+    store = opened(Failing("append", passing=1))
+    assert await store.append([]) == 0
+    with pytest.raises(OSError, match="disk full"):
+        await store.append([])
+    assert await store.bounds(None) is None
+    assert not hasattr(store, "work_apart")
+
+
+async def test_the_last_of_several_wraps_lies_outermost():
+    def tagged(name):
+        def tag(_port, adapter):
+            async def append(events):
+                return [name, await adapter.append(events)]
+
+            return WrappedAdapter(adapter, {"append": append})
+
+        return tag
+
+    assert await opened(tagged("inner"), tagged("outer")).append([]) == ["outer", ["inner", 0]]
+
+
+def test_other_adapters_and_everything_else_of_the_registry_stay():
+    before = load_installed_registry()
+    after = wrap_adapters(before)
+    assert after.adapters.keys() == before.adapters.keys()
+    assert (after.operations, after.catalog, after.models) == (
+        before.operations,
+        before.catalog,
+        before.models,
+    )

@@ -1,0 +1,120 @@
+"""Settings come from the file and the environment; a name nobody knows stops the start."""
+
+import os
+
+import pytest
+
+from hosts.composition.load_settings import list_setting_names, load_settings
+from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("TOUCHPOINT_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "touchpoint.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def refusal(path):
+    with pytest.raises(StartupError) as caught:
+        load_settings(path)
+    return str(caught.value)
+
+
+def test_without_a_file_everything_has_a_default_that_works_on_one_machine():
+    settings = load_settings(None)
+    assert settings.storage.events == "duckdb:///events.duckdb"
+    assert settings.storage.workspace == "sqlite:///workspace.db"
+    assert (settings.http.server, settings.http.effective_api_url) == ("hypercorn", "http://127.0.0.1:8080")
+
+
+@pytest.mark.parametrize(
+    ("http", "named"),
+    [
+        ({"api": "192.0.2.7:80"}, "http://192.0.2.7:80"),
+        ({"api": "0.0.0.0:80"}, "http://127.0.0.1:80"),
+        ({"api": "[::]:80"}, "http://[::1]:80"),
+        ({"api": "0.0.0.0:80", "root_url": "https://t.example/"}, "https://t.example"),
+    ],
+)
+def test_answers_name_an_address_that_can_be_followed(http, named):
+    settings = Settings.model_validate({"http": http})
+    assert (settings.http.effective_api_url, settings.http.effective_app_url) == (named, f"{named}/app")
+
+
+def test_every_setting_is_described():
+    assert len(list_setting_names()) == len(set(list_setting_names()))
+    for name in list_setting_names():
+        section, _, line = name.partition(".")
+        assert Settings.model_fields[section].annotation.model_fields[line].description
+
+
+def test_the_file_overrides_defaults_and_the_environment_overrides_the_file(file, monkeypatch):
+    monkeypatch.setenv("TOUCHPOINT_HTTP__API", "0.0.0.0:9000")
+    settings = load_settings(
+        file('[http]\napi = "0.0.0.0:1"\nserver = "uvicorn"\n[geo]\ndatabase = "mmdb:///c"\n')
+    )
+    assert (settings.http.api, settings.http.server) == ("0.0.0.0:9000", "uvicorn")
+    assert settings.geo.database == "mmdb:///c"
+
+
+def test_a_list_in_the_environment_is_json(monkeypatch):
+    monkeypatch.setenv("TOUCHPOINT_INGEST__TRUSTED_PROXIES", '["10.0.0.0/8"]')
+    assert load_settings(None).ingest.trusted_proxies == ("10.0.0.0/8",)
+    monkeypatch.setenv("TOUCHPOINT_INGEST__TRUSTED_PROXIES", "10.0.0.0/8")
+    assert "JSON" in refusal(None)
+
+
+def test_variables_of_other_kinds_are_none_of_its_business(monkeypatch):
+    monkeypatch.setenv("TOUCHPOINT_CONFIG", "x.toml")
+    monkeypatch.setenv("TOUCHPOINT_FAULTS", "full")
+    assert load_settings(None).http.api == "127.0.0.1:8080"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "near"),
+    [
+        ('[storage]\nevent = "x://"', "storage.event", "storage.events"),
+        ('[stroage]\nevents = "x://"', "stroage.events", "storage.events"),
+        ('[http]\nserve = "uvicorn"', "http.serve", "http.server"),
+        ('events = "x://"', "events", "storage.events"),
+    ],
+)
+def test_an_unknown_setting_is_named_with_the_closest_known_one(file, text, name, near):
+    said = refusal(file(text))
+    assert f"Unknown setting {name} in " in said
+    assert f"Did you mean {near}?" in said
+
+
+@pytest.mark.parametrize("variable", ["TOUCHPOINT_HTTP__APIS", "TOUCHPOINT_HTTP_API", "TOUCHPOINT_HTPP__API"])
+def test_an_unknown_variable_is_named_with_the_closest_known_setting(monkeypatch, variable):
+    monkeypatch.setenv(variable, "x")
+    said = refusal(None)
+    assert variable in said
+    assert "http.api" in said
+    assert "TOUCHPOINT_<SECTION>__<NAME>" in said
+
+
+def test_a_value_that_does_not_fit_is_named(file):
+    said = refusal(file('[http]\nserver = "apache"'))
+    assert "http.server" in said
+    assert "hypercorn" in said
+
+
+def test_a_section_that_is_no_table_is_refused(file):
+    assert "http" in refusal(file('http = "127.0.0.1"'))
+
+
+def test_a_file_that_is_missing_or_broken_says_what_to_do(tmp_path, file):
+    assert "touchpoint init" in refusal(tmp_path / "none.toml")
+    assert "cannot be read" in refusal(file("[http"))

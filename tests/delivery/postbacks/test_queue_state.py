@@ -1,0 +1,115 @@
+"""Whatever happens, a rule and an event end in exactly one state, and nothing sends them twice on purpose."""
+
+from collections import Counter
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosts.composition.postbacks import build_postback_matching
+from service_core.delivery.postbacks.models import Accepted, Deferred, Rejected
+from service_core.ingestion.pipeline import RuleCandidate
+from tests.delivery.postbacks.deployment import DOWN, REFUSED, running_shop
+
+FINAL = {"sent", "failed", "skipped"}
+ANSWERS = st.sampled_from([Accepted(200), Deferred("busy"), Rejected("bad", 400), DOWN, REFUSED])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("sell"), st.integers(0, 3)),
+        st.tuples(st.just("again"), st.integers(0, 9)),
+        st.tuples(st.just("send"), ANSWERS),
+        st.tuples(st.just("wait"), st.sampled_from([1, 10, 60, 60 * 50])),
+        st.tuples(st.sampled_from(["delete", "undo", "pause", "resume", "connect"]), st.none()),
+    ),
+    max_size=14,
+)
+NUMBERS = count()
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with running_shop(tmp_path) as shop:
+        yield shop
+
+
+class Story:
+    """One rule, and what the model says its rows are."""
+
+    def __init__(self, shop):
+        self.shop, self.number, self.deleted = shop, next(NUMBERS), None
+        self.live, self.expected, self.seen = True, [], []
+
+    async def begin(self):
+        self.rule = await self.shop.rule(
+            trigger_event=f"sale {self.number}", custom_event_name=f"{self.number}", platform_event="custom"
+        )
+        return self
+
+    async def sell(self, order):
+        event = f"{self.number}-{len(self.seen)}"
+        await self.shop.sells(f"{self.number}-{order}", name=f"sale {self.number}", event_id=event)
+        self.seen.append((event, self.live))
+        self.expected += [event] if self.live else []
+
+    async def again(self, which):
+        """A batch of events comes again, as after a crash before it was settled."""
+        fired = [event for event, was_live in self.seen if was_live]
+        if fired and self.live:
+            event = fired[which % len(fired)]
+            stored = await self.shop.stored(event)
+            await build_postback_matching(self.shop.ports).enqueue_postbacks(
+                [RuleCandidate(one, None) for one in stored]
+            )
+
+    async def send(self, answer):
+        self.shop.sender.answers = [answer]
+        await self.shop.send()
+        self.shop.sender.answers = []
+
+    async def wait(self, minutes):
+        self.shop.later(minutes=minutes)
+
+    async def delete(self, _):
+        if self.deleted is None:
+            self.deleted = (await self.shop.write("DELETE", f"/rules/{self.rule}", {}))["audit_id"]
+            self.was_live, self.live = self.live, False
+
+    async def undo(self, _):
+        if self.deleted is not None:
+            await self.shop.write("POST", f"/audit/{self.deleted}/undo", {})
+            self.deleted, self.live = None, self.was_live
+
+    async def pause(self, _, *, active=False):
+        if self.deleted is None:
+            await self.shop.write("PATCH", f"/rules/{self.rule}", {"rule": {"active": active}})
+            self.live = active
+
+    async def resume(self, _):
+        await self.pause(_, active=True)
+
+    async def connect(self, _):
+        await self.shop.connect()
+
+
+@settings(max_examples=15)
+@given(steps=STEPS)
+async def test_each_rule_and_event_ends_in_one_state(shop, steps):
+    await shop.connect()
+    story = await Story(shop).begin()
+    for step, value in steps:
+        await getattr(story, step)(value)
+    await shop.connect()
+    for minutes in (1, 10, 60, 60 * 9, 60 * 30):
+        shop.later(minutes=minutes)
+        await shop.send()
+    rows = [row for row in await shop.rows() if str(row["rule_id"]) == story.rule]
+    assert Counter(row["event_id"] for row in rows) == Counter(story.expected)
+    assert {row["status"] for row in rows} <= FINAL
+    calls = Counter(one.id for _, some in shop.sender.calls for one in some)
+    for row in rows:
+        assert row["user_agent"] is None
+        assert (row["sent_at"] is not None) == (row["status"] == "sent")
+        assert calls[row["id"]] >= row["attempts"]
+    sent = [row["platform_event_id"] for row in rows if row["status"] == "sent"]
+    assert len(sent) == len(set(sent)) or 60 * 50 in {value for step, value in steps if step == "wait"}

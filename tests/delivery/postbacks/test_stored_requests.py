@@ -1,0 +1,113 @@
+"""What is told of conversions that were sent: metrics, usage and people (contract 3.9, 3.16, 4.2)."""
+
+import pytest
+
+from service_core.analytics.connections.models import ConnectionStatus
+from service_core.delivery.postbacks.models import Deferred, Rejected
+from tests.delivery.postbacks.deployment import running_shop
+
+METRICS = ["postbacks_sent", "postbacks_failed", "postbacks_skipped", "postback_success_rate"]
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with running_shop(tmp_path) as shop:
+        await shop.rule()
+        yield shop
+
+
+async def told(shop, **more):
+    week = {"from": "2026-07-01", "to": "2026-07-31"}
+    answer = await shop.client.post("/metrics", {"metrics": METRICS, "date_range": week, **more})
+    return {one["id"]: one["value"] for one in answer["metrics"]}
+
+
+async def test_metrics_count_what_became_final_in_the_range(shop):
+    await shop.sells("o1", "o2", "o3")
+    await shop.send()
+    shop.sender.answers = [Rejected("bad", 400)]
+    await shop.sells("o4")
+    await shop.send()
+    await shop.sells("o4", consent="denied")
+    shop.sender.answers = [Deferred("busy")]
+    await shop.sells("o6")
+    await shop.send()
+    assert await told(shop) == {
+        "postbacks_sent": 3, "postbacks_failed": 1, "postbacks_skipped": 1, "postback_success_rate": 0.75,
+    }  # fmt: skip
+    assert (await told(shop, date_range={"from": "2026-06-01", "to": "2026-06-30"}))["postbacks_sent"] == 0
+
+
+async def test_the_query_layer_shows_them_by_platform_and_day(shop):
+    await shop.sells("o1", "o2")
+    await shop.send()
+    shop.later(days=1)
+    await shop.sells("o3")
+    await shop.send()
+    asked = {
+        "metrics": ["postbacks_sent"], "dimensions": ["platform"], "interval": "day",
+        "date_range": {"from": "2026-07-08", "to": "2026-07-09"},
+    }  # fmt: skip
+    rows = (await shop.client.post("/query", asked))["rows"]
+    assert sorted((row["bucket"][:10], row["platform"], row["postbacks_sent"]) for row in rows) == [
+        ("2026-07-08", "adhub", 2), ("2026-07-09", "adhub", 1),
+    ]  # fmt: skip
+    filtered = {"filters": [{"dimension": "platform", "op": "eq", "value": "meta"}]}
+    assert (await told(shop, **filtered))["postbacks_sent"] == 0
+
+
+async def test_usage_counts_what_was_sent_this_month_and_no_test(shop):
+    await shop.sells("o1", "o2")
+    await shop.send()
+    await shop.sells("o3", consent="denied")
+    assert (await shop.client.get("/usage"))["postbacks_used"] == 2
+    assert (await shop.client.get("/context"))["postbacks_used"] == 2
+    shop.later(days=31)
+    assert (await shop.client.get("/usage"))["postbacks_used"] == 0
+
+
+async def test_a_rule_in_test_mode_sends_tests_that_count_nowhere(shop):
+    await shop.rule(asset_id="p2", trigger_event="lead", test_mode=True, test_event_code="TEST1")
+    await shop.sells("o1", name="lead")
+    await shop.send()
+    ((to, _),) = shop.sender.calls
+    assert (to.test, to.test_code) == (True, "TEST1")
+    assert (await shop.client.get("/usage"))["postbacks_used"] == 0
+    assert (await told(shop))["postbacks_sent"] == 0
+
+
+async def test_a_person_shows_where_their_conversions_were_sent(shop):
+    (rule,) = (await shop.client.get("/rules"))["rules"]
+    await shop.sells("o1", user="u1")
+    await shop.happens("lead", user="u1")
+    shop.later(minutes=5)
+    await shop.send()
+    newest, bought = (await shop.client.get("/users/u1"))["conversions"]
+    assert newest["postbacks"] == []
+    assert bought["postbacks"] == [
+        {
+            "rule_id": rule["id"], "platform": "adhub", "status": "sent",
+            "sent_at": shop.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        }
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (ConnectionStatus.CONNECTED, None),
+        (ConnectionStatus.ERROR, None),
+        (ConnectionStatus.EXPIRED, None),
+        (ConnectionStatus.DISCONNECTED, "no_ad_platform"),
+    ],
+)
+async def test_without_a_platform_nothing_was_measured(shop, status, reason):
+    await shop.connect(status=status)
+    catalog = await shop.client.get("/metrics/catalog")
+    reasons = {one["id"]: one["availability"]["reason"] for one in catalog["metrics"]}
+    assert {reasons[name] for name in METRICS} == {reason}
+    assert ((await told(shop))["postbacks_sent"] is None) is (reason is not None)
+
+
+async def test_what_was_never_sent_counts_nothing_and_is_measured(shop):
+    assert await told(shop) == dict.fromkeys(METRICS[:3], 0) | {"postback_success_rate": None}

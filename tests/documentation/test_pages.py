@@ -1,0 +1,102 @@
+"""The documentation as pages, sections and an index for programs."""
+
+import pytest
+
+from service_core.documentation.pages import heading_anchors, load_pages, strip_markdown
+from service_core.documentation.site import Documentation
+
+PAGE = """# Greeting <em>
+
+<!-- Written by hand. -->
+
+Say *hello* to `GET /links`, see [changes](changes.md). Then leave.
+
+## How to say it
+
+```sh
+# not a heading
+curl x
+```
+
+### Say it
+## How to say it
+| a | b |
+|---|---|
+| c | d |
+"""
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    for path, text in {
+        "index.md": "# Start\n\nBegin here.",
+        "guides/greeting.md": PAGE,
+        "guides/farewell.md": "# Farewell\n\nEnd greetings politely.",
+        "changelog.d/x.md": "# No page",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return Documentation("https://docs.example.com", tmp_path)
+
+
+def test_pages_are_read_from_their_folder_the_index_first(shelf):
+    assert list(shelf.pages) == ["index", "guides/farewell", "guides/greeting"]
+
+
+def test_a_page_falls_into_sections_at_its_headings_and_not_at_code(shelf):
+    sections = shelf.pages["guides/greeting"].sections
+    assert [(section.title, section.anchor) for section in sections] == [
+        ("Greeting <em>", "greeting-em"),
+        ("How to say it", "how-to-say-it"),
+        ("Say it", "say-it"),
+        ("How to say it", "how-to-say-it-1"),
+    ]
+    assert "# not a heading" in sections[1].text
+    assert strip_markdown(sections[3].text) == "a b c d"
+
+
+def test_anchors_are_the_usual_ones():
+    titles = ["`POST /v1/links`", "What's new?", "A & B", "What's new?"]
+    assert heading_anchors(titles) == ["post-v1links", "whats-new", "a--b", "whats-new-1"]
+
+
+def test_the_index_for_programs_lists_every_page_as_markdown(shelf):
+    text = shelf.index()
+    assert text.startswith("# Touchpoint\n\n> Self-hosted")
+    assert "- [Start](https://docs.example.com/index.md): Begin here." in text
+    assert (
+        "- [Greeting <em>](https://docs.example.com/guides/greeting.md): Say *hello* to GET /links, see changes."
+        in text
+    )
+    assert text.index("## Start") < text.index("## Guides")
+
+
+def test_the_full_text_holds_every_page_without_comments(shelf):
+    text = shelf.everything()
+    assert all(page.text.strip() in text for page in shelf.pages.values())
+    assert "Written by hand" not in text
+
+
+def test_a_word_finds_its_other_forms_and_headings_come_first(shelf):
+    first, *_, last = shelf.search_index.find("greetings", 5)
+    assert (first.section.title, last.section.title) == ("Greeting <em>", "Farewell")
+    assert first.score >= last.score >= 0
+    assert "hello" in first.excerpt
+
+
+def test_where_nothing_holds_all_words_some_are_enough(shelf):
+    assert [found.page.path for found in shelf.search_index.find("politely greet", 5)] == ["guides/farewell"]
+    assert len(shelf.search_index.find("politely curl", 5)) == 2
+
+
+@pytest.mark.parametrize("text", ["zzz", "???", '"', "NEAR(", "zz OR", "x" * 5000, "* - ^ {y}: 'z'"])
+def test_any_text_may_be_looked_for(shelf, text):
+    assert shelf.search_index.find(text, 5) == []
+
+
+def test_the_documentation_of_this_version_has_a_title_and_no_empty_page():
+    pages = load_pages()
+    assert {"index", "consumers/questions", "reference/operations"} <= {page.path for page in pages}
+    for page in pages:
+        assert page.sections, page.path
+        assert page.sections[0].title == page.title

@@ -1,0 +1,61 @@
+"""A deployment that names no public address gives out the one it really listens on."""
+
+import json
+import urllib.parse
+import urllib.request
+from datetime import UTC, datetime, timedelta
+
+from tests.e2e.conftest import GUARD_SECONDS, wait_until
+
+RECENT = {
+    "start_date": (datetime.now(UTC) - timedelta(days=1)).date().isoformat(),
+    "end_date": datetime.now(UTC).date().isoformat(),
+}
+
+
+def links_in(value, name=""):
+    """Every address in an answer, with the field it stands in."""
+    if isinstance(value, dict):
+        return [found for key, each in value.items() for found in links_in(each, key)]
+    if isinstance(value, list):
+        return [found for each in value for found in links_in(each, name)]
+    return [(name, value)] if isinstance(value, str) and value.startswith("http") else []
+
+
+def posted(deployment, path, body, key=None):
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    sent = urllib.request.Request(deployment.running.api + path, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(sent, timeout=GUARD_SECONDS) as answer:
+        return json.load(answer)
+
+
+def exported(deployment):
+    """A finished export, with the address it is asked at and that of its file."""
+    wanted = {"type": "events", "format": "csv", **RECENT}
+    queued = posted(deployment, "/v1/exports", wanted, deployment.agent_key)
+    path = urllib.parse.urlsplit(queued["poll_url"]).path
+
+    def done():
+        _, job = deployment.get(path)
+        return job if job["status"] == "completed" else None
+
+    return [queued, wait_until(done)]
+
+
+def test_every_address_in_an_answer_leads_to_the_listener_that_gave_it(deployment):
+    asks = {"name": "Reports", "scopes": ["service:read"]}
+    answers = [
+        posted(deployment, "/v1/keys/requests", asks, deployment.agent_key),
+        posted(deployment, "/v1/signup", {"email": "ann@example.com"}),
+        *exported(deployment),
+        deployment.get("/v1/docs/search", q="export")[1],
+        deployment.get("/openapi.json")[1]["servers"],
+        deployment.get("/.well-known/oauth-protected-resource")[1],
+        deployment.get("/.well-known/oauth-authorization-server")[1],
+    ]
+    found = links_in(answers)
+    assert {"approval_url", "poll_url", "checkout_url", "url", "issuer", "token_endpoint"} <= dict(
+        found
+    ).keys()
+    own = deployment.running.api
+    assert [link for link in found if link[1] != own and not link[1].startswith(f"{own}/")] == []

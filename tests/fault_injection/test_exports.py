@@ -1,0 +1,207 @@
+"""F5, F9: the process that writes exports is killed, or its disk is full; every job ends and no file is half."""
+
+import csv
+import json
+import resource
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.delivery.exports.models import MAX_ACTIVE
+from service_core.kernel.clock import system_clock
+from service_core.testing.event_builder import EventBuilder
+from service_core.testing.reserved_port import reserve_tcp_port
+from tests.fault_injection.conftest import FULL
+from tests.fixtures.processes import read_output_pairs, running_process
+
+EVENTS = 30_000 if FULL else 15_000
+FINAL = {"completed", "failed"}
+
+
+def until(condition, seconds=100.0, pause=0.001):
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(pause)
+    return value
+
+
+@dataclass
+class Shop:
+    """A deployment with events of the last month in its embedded stores."""
+
+    folder: Path
+    key: str
+    ordered: list[str] = field(default_factory=list)
+    process: subprocess.Popen | None = None
+
+    def __post_init__(self):
+        self.api = f"http://127.0.0.1:{reserve_tcp_port(self)}"
+
+    @contextmanager
+    def serving(self):
+        """The service as a process of its own; ``kill`` may end it earlier."""
+        command = [
+            sys.executable,
+            "-m",
+            "hosts.cli",
+            "serve",
+            "--config",
+            str(self.folder / "touchpoint.toml"),
+        ]
+        addresses = ["--api", self.api.removeprefix("http://"), "--ingest", "127.0.0.1:0"]
+        with (
+            (self.folder / "serve.log").open("ab") as log,
+            running_process(command + addresses, stdout=subprocess.PIPE, stderr=log) as self.process,
+        ):
+            assert read_output_pairs(self.process, 2)["api"] == self.api
+            yield
+
+    def ask(self, method, target, body=None):
+        url = target if target.startswith("http") else f"{self.api}/v1{target}"
+        request = urllib.request.Request(url, body and json.dumps(body).encode(), method=method)
+        request.add_header("Authorization", f"Bearer {self.key}")
+        with urllib.request.urlopen(request, timeout=100) as answer:
+            return answer.read()
+
+    def order(self):
+        now = datetime.now(UTC)
+        days = {"start_date": str((now - timedelta(days=40)).date()), "end_date": str(now.date())}
+        self.ordered.append(json.loads(self.ask("POST", "/exports", {"type": "events", **days}))["id"])
+        return self.ordered[-1]
+
+    def begun(self):
+        """An export whose file was begun and was not whole; one that was faster than this look is left alone."""
+        while True:
+            export_id = self.order()
+            suffixes = until(partial(self.suffixes, export_id))
+            if ".part" in suffixes:
+                return export_id
+
+    def poll(self, export_id):
+        return json.loads(self.ask("GET", f"/exports/{export_id}"))
+
+    def final(self, export_id, seconds=120):
+        """The job once it has ended."""
+
+        def ended():
+            job = self.poll(export_id)
+            return job if job["status"] in FINAL else None
+
+        return until(ended, seconds, pause=1)  # a key has 100 requests a minute
+
+    def files(self):
+        return sorted((self.folder / "exports").iterdir())
+
+    def suffixes(self, export_id):
+        return [path.suffix for path in self.files() if path.name.startswith(export_id)]
+
+    def drafts(self):
+        return [path for path in self.files() if path.suffix == ".part"]
+
+    async def free(self):
+        """Ids of the jobs whoever is there may take now."""
+        ports = Ports(
+            load_settings(self.folder / "touchpoint.toml"),
+            self.folder,
+            load_installed_registry(),
+            system_clock,
+        )
+        async with start_adapters([ports.workspace]):
+            return [
+                str(job.id)
+                for job in await ports.workspace.list_available_exports(datetime.now(UTC), MAX_ACTIVE)
+            ]
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    config = tmp_path / "touchpoint.toml"
+    config.write_text("")
+    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    async with start_adapters([ports.workspace, ports.events]):
+        initialized_deployment = await create_workspace_with_keys(
+            ports.workspace, datetime.now(UTC), name="Shop"
+        )
+        story, start = (
+            EventBuilder(initialized_deployment.workspace.id),
+            datetime.now(UTC) - timedelta(days=30),
+        )
+        for number in range(EVENTS):
+            story.add_event(
+                "page_view",
+                at=start + timedelta(seconds=80 * number),
+                visitor=f"A{number % 999}",
+                page_title="x" * 200,
+                event_data={"n": number},
+            )
+        for first in range(0, EVENTS, 10_000):
+            await ports.events.append(story.events[first : first + 10_000])
+    return Shop(tmp_path, initialized_deployment.agent_key.secret)
+
+
+def rows_of(content):
+    return sum(1 for _ in csv.reader(content.decode().splitlines())) - 1
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(shop, full):
+    """Each kill hits a job of its own; those before it are done meanwhile, as their leases end."""
+    for kill in range(20 if full else 1):
+        with shop.serving():
+            for earlier in shop.ordered[-MAX_ACTIVE : 1 - MAX_ACTIVE]:  # more at a time are refused
+                shop.final(earlier)
+            shop.begun()
+            time.sleep(0.005 * kill)  # a little later each time: while it is read, formatted or written
+            shop.process.kill()
+            shop.process.wait()
+    with shop.serving():
+        jobs = [shop.final(export_id) for export_id in shop.ordered]
+        assert all(job["status"] == "completed" for job in jobs), [job["error"] for job in jobs]
+        assert all(job["row_count"] == EVENTS for job in jobs)
+        for job in jobs:
+            assert rows_of(shop.ask("GET", job["download"]["url"])) == EVENTS
+        until(lambda: len(shop.files()) == len(jobs))
+        assert {path.name[:36] for path in shop.files()} == {job["id"] for job in jobs}
+        assert shop.drafts() == []
+
+
+@pytest.mark.faults
+def test_a_full_disk_fails_the_export_keeps_reads_and_heals_alone(shop):
+    with shop.serving():
+        limit = resource.RLIMIT_FSIZE
+        before = resource.prlimit(shop.process.pid, limit, (250 * EVENTS, resource.RLIM_INFINITY))
+        refused = shop.final(shop.order())
+        assert (refused["status"], refused["error"]) == ("failed", "internal error")
+        assert shop.files() == []
+        day = (datetime.now(UTC) - timedelta(days=20)).date()
+        assert json.loads(shop.ask("GET", f"/events?start_date={day}&end_date={day}&limit=1"))["events"]
+        resource.prlimit(shop.process.pid, limit, before)
+        job = shop.final(shop.order())
+        assert job["row_count"] == rows_of(shop.ask("GET", job["download"]["url"])) == EVENTS
+
+
+@pytest.mark.faults
+async def test_a_stop_gives_the_job_back_and_the_next_start_takes_it_at_once(shop):
+    while not (free := await shop.free()):  # an export may be done before the stop is heard
+        with shop.serving():
+            shop.begun()
+        assert shop.drafts() == []
+    assert free == shop.ordered[-1:]
+    assert shop.suffixes(free[0]) == []
+    with shop.serving():
+        assert shop.final(free[0])["row_count"] == EVENTS

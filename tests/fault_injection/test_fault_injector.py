@@ -1,0 +1,114 @@
+"""The switches themselves: which call fails, when, and what of it took effect."""
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from service_core.testing.fault_injection import FaultInjector, fail_each_call, with_faults
+
+
+@dataclass(frozen=True)
+class Unit:
+    rows: "Store"
+    others: "Store"
+
+
+class Store:
+    def __init__(self):
+        self.kept = []
+
+    async def start(self):
+        self.kept.append("started")
+
+    async def save(self, row):
+        self.kept.append(row)
+        return len(self.kept)
+
+    def count(self):
+        return len(self.kept)
+
+    async def batches(self):
+        for row in self.kept:
+            yield row
+
+    @asynccontextmanager
+    async def begin(self):
+        draft = Store()
+        yield Unit(draft, self)
+        self.kept += draft.kept
+
+
+async def in_a_block(store):
+    async with store.begin() as unit:
+        await unit.rows.save("a")
+        await unit.rows.save("b")
+
+
+async def test_the_chosen_call_fails_and_the_others_pass():
+    store, faults = Store(), FaultInjector(call_number=2)
+    door = with_faults(store, faults)
+    await door.start()
+    assert (await door.save("a"), door.count()) == (2, 2)
+    with pytest.raises(OSError, match="went away"):
+        await door.save("b")
+    assert await door.save("c") == 3
+    assert (store.kept, faults.calls, faults.has_failed) == (["started", "a", "c"], ["save"] * 3, True)
+
+
+async def test_a_call_may_take_effect_and_fail_all_the_same():
+    store = Store()
+    with pytest.raises(OSError, match="went away"):
+        await with_faults(store, FaultInjector(call_number=1, fail_after_effect=True)).save("a")
+    assert store.kept == ["a"]
+
+
+async def test_a_store_that_is_away_stays_away_until_it_is_healed():
+    faults = FaultInjector(
+        call_number=1,
+        persistent=True,
+        error=lambda: ConnectionError("refused"),
+        only_methods=frozenset({"save"}),
+    )
+    door = with_faults(Store(), faults)
+    for _ in range(3):
+        with pytest.raises(ConnectionError, match="refused"):
+            await door.save("a")
+    assert [row async for row in door.batches()] == []
+    faults.stop()
+    assert await door.save("a") == 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_block_is_whole_or_nothing_whichever_call_of_it_fails(after):
+    found = []
+
+    async def run(faults):
+        store = Store()
+        try:
+            await in_a_block(with_faults(store, faults))
+        except OSError:
+            found.append((faults.calls[-1], store.kept))
+        else:
+            assert (faults.struck, store.kept) == (False, ["a", "b"])
+
+    assert await fail_each_call(run, fail_after_effect=after) == 4
+    kept = ["a", "b"] if after else []
+    assert found == [("begin", []), ("save", []), ("save", []), ("begin/commit", kept)]
+
+
+async def test_a_stream_breaks_at_the_chosen_batch():
+    store = Store()
+    store.kept = ["a", "b"]
+    batches = with_faults(store, FaultInjector(call_number=2)).batches()
+    assert await anext(batches) == "a"
+    with pytest.raises(OSError, match="went away"):
+        await anext(batches)
+
+
+async def test_the_loop_says_when_it_has_no_end():
+    async def run(faults):
+        faults.calls += ["save"] * faults.at
+
+    with pytest.raises(AssertionError, match="there were more"):
+        await fail_each_call(run)

@@ -1,0 +1,111 @@
+"""F22, F23 at the API: bodies that are broken, mistyped or made to hurt, at every route that takes one."""
+
+import json
+import random
+import re
+import time
+
+import pytest
+
+from hosts.composition.compose import load_installed_registry
+from service_core.api.http_messages import ApiRequest
+from service_core.kernel.ids import new_id
+from service_core.kernel.operations import CredentialRequirement, RoutePrefix
+from tests.fault_injection.test_malformed import BOMBS, malformed
+from tests.workspace.conftest import WorkspaceApi
+from tests.workspace.resource_fixtures import EXPORT, LINK, REPORT, RULE, SCRIPT
+
+GOOD = {
+    "/links": {"link": LINK}, "/rules": {"rule": RULE}, "/reports": {"report": REPORT}, "/exports": EXPORT,
+    "/scripts/proposals": {"proposal": SCRIPT}, "/dashboards": {"dashboard": {"name": "Weekly"}},
+    "/analyses": {"analysis": {"title": "Why", "body_md": "So."}},
+    "/query": {"metrics": ["visitors"], "dimensions": ["country"], "limit": 5},
+    "/metrics": {"metrics": ["visitors"], "from": "2026-07-01", "to": "2026-07-02"},
+    "/share-links": {"share_link": {"object_type": "report", "object_id": str(new_id())}},
+    "/keys/requests": {"name": "Bot", "scopes": ["service:read"]},
+}  # fmt: skip
+ODD = (
+    None, True, -1, 2**70, 1e308, "", "x" * 10_000, "\0", "\ud800", [], [[]], {}, {"": None}, [None] * 300, "2026-13-45",
+    "9999-12-31T23:59:60Z", "' OR 1=1 --", "{{7*7}}", "../../etc",
+)  # fmt: skip
+SIZE = 1_000_000
+LONGEST_SECONDS = 2.0
+
+
+def operations():
+    """Every operation of the API that takes a body and a key."""
+    return [
+        each
+        for each in load_installed_registry().operations
+        if each.body is not None
+        and each.prefix is RoutePrefix.V1
+        and each.credential is not CredentialRequirement.PUBLIC
+    ]
+
+
+def mistyped(rng, value):
+    """A value with one of its parts replaced by something odd."""
+    if rng.random() < 0.3 or not isinstance(value, dict | list) or not value:
+        return rng.choice(ODD)
+    if isinstance(value, list):
+        at = rng.randrange(len(value))
+        return [*value[:at], mistyped(rng, value[at]), *value[at + 1 :]]
+    name = rng.choice(list(value))
+    return {**value, name: mistyped(rng, value[name])} | ({"odd": 1} if rng.random() < 0.1 else {})
+
+
+def bodies(rng, operation, number):
+    good = GOOD.get(operation.path) or GOOD.get(re.sub(r"/\{.*", "", operation.path), {"dry_run": False})
+    for _ in range(number):
+        yield malformed(rng, json.dumps(good).encode()) if rng.random() < 0.4 else _sent(mistyped(rng, good))
+
+
+def _sent(value):
+    return json.dumps(value).encode()
+
+
+class Door:
+    """The API, asked with bytes."""
+
+    def __init__(self, workspace_api):
+        self.office = workspace_api
+        workspace_api.service.ports.limits.__init__(10_000_000, clock=lambda: workspace_api.now)
+
+    async def ask(self, operation, body):
+        self.office.later(minutes=1)
+        path = re.sub(r"\{\w+\}", str(new_id()), operation.path)
+        headers = {"authorization": f"Bearer {self.office.keys['shop']}"}
+        request = ApiRequest(operation.method, f"/v1{path}", "", headers, body)
+        answer = await self.office.service.dispatch(request)
+        return answer.status, json.loads(answer.body)
+
+
+@pytest.fixture
+async def workspace_api(tmp_path):
+    made = WorkspaceApi(tmp_path)
+    async with made.service:
+        yield await made.open()
+
+
+async def test_no_body_is_a_fault_of_a_route_and_every_refusal_says_why(workspace_api, full):
+    seed = random.randrange(2**32) if full else 22  # a change passes or it does not
+    print(f"seed {seed}")  # noqa: T201 - shown when the test fails
+    rng, door, wrong = random.Random(seed), Door(workspace_api), []
+    for operation in operations():
+        for body in bodies(rng, operation, 400 if full else 15):
+            status, told = await door.ask(operation, body)
+            if status >= 500 or (status >= 400 and not told.get("error")):
+                wrong.append((operation.method, operation.path, body, status, told))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", BOMBS)
+async def test_a_bomb_is_refused_quickly_at_every_route(workspace_api, name):
+    door = Door(workspace_api)
+    bomb = (BOMBS[name] * 4)[:SIZE]
+    for operation in operations()[:: 4 if name != "arrays without end" else 1]:
+        started = time.process_time()
+        status, told = await door.ask(operation, bomb)
+        assert (status in {400, 403, 404, 422}, bool(told["error"])) == (True, True), (operation.path, status)
+        assert time.process_time() - started < LONGEST_SECONDS
+    assert (await door.ask(operations()[0], b" " * (SIZE + 1)))[0] == 413

@@ -1,0 +1,164 @@
+"""F1, F2 on PostgreSQL: service and database are killed under load; reads say unknown, and the books agree."""
+
+import asyncio
+import json
+import sys
+import urllib.error
+import urllib.request
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import Ports, start_adapters
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
+from service_core.kernel.clock import system_clock
+from service_core.kernel.time_ranges import TimeRange
+from service_core.testing.durability_client import HttpConnection, SentEvents, send_events_until_stopped
+from service_core.testing.reserved_port import reserve_tcp_port
+from tests.fixtures.processes import (
+    children_of,
+    read_async_output_pairs,
+    running_async_process,
+    stop_async_process,
+    wait_for_exit,
+)
+
+SETTINGS = """
+[storage]
+workspace = "{url}"
+events = "{url}?schema=events"
+"""
+CLIENTS = 6
+BETWEEN_FAULTS = 100
+"""Acknowledged events before the next fault."""
+
+
+class Service:
+    """`touchpoint serve` on PostgreSQL, with clients that send to it and keep books."""
+
+    def __init__(self, config, initialized_deployment, reader):
+        self.config, self.founded, self.reader = config, initialized_deployment, reader
+        self.api, self.ingest = (f"127.0.0.1:{reserve_tcp_port(self)}" for _ in range(2))
+        self.books, self.statuses = SentEvents(), set()
+        self.process, self.processes = None, AsyncExitStack()
+
+    async def start(self):
+        command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(self.config)]
+        self.process = await self.processes.enter_async_context(
+            running_async_process(*command, "--api", self.api, "--ingest", self.ingest)
+        )
+        await read_async_output_pairs(self.process, 2)
+
+    async def kill(self):
+        """The end of it, and that of its ingest host, which it started: until then the address is not free."""
+        children = children_of(self.process.pid)
+        self.process.kill()
+        await self.process.wait()
+        await asyncio.to_thread(wait_for_exit, children)
+
+    async def read(self, path):
+        """Status and answer of a read; the status is noted."""
+        today = datetime.now(UTC).date()
+        url = f"http://{self.api}/v1{path}?start_date={today - timedelta(days=1)}&end_date={today}"
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.reader}"})
+        status, body = await asyncio.to_thread(_asked, request)
+        self.statuses.add(status)
+        return status, body
+
+    async def until_read(self, path, wanted, seconds=100):
+        """The first answer that is what is wanted."""
+        async with asyncio.timeout(seconds):
+            while not wanted(*(answer := await self.read(path))):
+                await asyncio.sleep(0.5)
+        return answer[1]
+
+    async def progress(self, seconds=100):
+        seen = len(self.books.acknowledged)
+        async with asyncio.timeout(seconds):
+            while len(self.books.acknowledged) < seen + BETWEEN_FAULTS:
+                await asyncio.sleep(0.01)
+
+    async def stored(self):
+        """Event ids in the store, repeats included."""
+        ports = Ports(load_settings(self.config), self.config.parent, load_installed_registry(), system_clock)
+        now = datetime.now(UTC)
+        span = TimeRange(now - timedelta(days=1), now + timedelta(days=1))
+        scan = QueryScope(
+            self.founded.workspace.id, span, "USD", "UTC", ConversionSet(frozenset()), include_bots=True
+        )
+        async with start_adapters([ports.events]):
+            return [
+                event.event_id
+                for event in (await ports.events.list_events(EventPageQuery(scan, 100_000))).events
+            ]
+
+
+def _asked(request):
+    try:
+        with urllib.request.urlopen(request, timeout=100) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, json.load(refused)
+
+
+@pytest.fixture
+async def service(tmp_path, postgres_server):
+    config = tmp_path / "touchpoint.toml"
+    config.write_text(SETTINGS.format(url=postgres_server.url))
+    ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
+    async with start_adapters([ports.workspace]):
+        now = datetime.now(UTC)
+        initialized_deployment = await create_workspace_with_keys(ports.workspace, now, name="Shop")
+        reader = await create_named_key(
+            ports.workspace, initialized_deployment.workspace, now, name="Reader", rate_limit=10_000
+        )
+    made = Service(config, initialized_deployment, reader.secret)
+    async with made.processes:
+        await made.start()
+        yield made
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(450)
+async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_invents_no_number(
+    service, postgres_server, full
+):
+    stop, numbers = asyncio.Event(), count()
+    key = service.founded.write_key.secret
+    senders = [
+        asyncio.create_task(
+            send_events_until_stopped(
+                service.books, HttpConnection(service.ingest), key, lambda: f"e{next(numbers)}", stop
+            )
+        )
+        for _ in range(CLIENTS)
+    ]
+    for _ in range(20 if full else 1):
+        await service.progress()
+        postgres_server.kill()
+        _, told = await service.read("/overview")
+        assert told["code"] == "data_unverified"
+        postgres_server.start()
+        await service.until_read("/overview", lambda status, _: status == 200)
+        await service.progress()
+        await service.kill()
+        await service.start()
+    await service.progress()
+    stop.set()
+    await asyncio.max_pending(*senders)
+    assert service.books.unexpected == []
+    assert service.books.sent == service.books.acknowledged
+    told = await service.until_read(
+        "/ledger", lambda status, body: status == 200 and body["totals"]["in_flight"] == 0
+    )
+    assert told["balanced"]
+    assert told["totals"]["stored"] == len(service.books.acknowledged)
+    assert await stop_async_process(service.process) == 0
+    assert service.statuses == {200, 503}
+    assert service.books.check(await service.stored()) == (frozenset(), frozenset(), frozenset())

@@ -1,0 +1,119 @@
+"""F2: PostgreSQL hangs: its connections stay open and nothing is answered, until it goes on."""
+
+import asyncio
+import json
+import re
+from contextlib import contextmanager
+
+import pytest
+
+from hosts.composition.compose import load_installed_registry
+from plugins.workspace_sql import change_counter_poller
+from service_core.api.http_messages import ApiRequest
+from service_core.api.readiness import PROBE_TIMEOUT_SECONDS
+from service_core.kernel.ids import new_id
+from service_core.kernel.operations import CredentialRequirement, RoutePrefix
+from tests.fault_injection.test_malformed_writes import GOOD, Door
+from tests.fixtures.cpu_wait import Stopwatch
+from tests.workspace.conftest import WorkspaceApi
+
+pytestmark = pytest.mark.faults
+
+BOUND_SECONDS = 3.0
+EVENTS_SECONDS = 3.0
+STOPPING_SECONDS = 2.0
+"""What the event store takes to give a connection up, after its own bound."""
+MARGIN_SECONDS = 5.0
+QUERY = "start_date=2026-07-01&end_date=2026-07-08&q=shop&dimension=country&steps=page_view,purchase"
+ELSEWHERE = {"GET /metrics/catalog", "GET /docs/search", "GET /ledger"}
+"""Answers that stand on no store, or on the queue."""
+
+
+@contextmanager
+def hung(server):
+    server.hang()
+    try:
+        yield
+    finally:
+        server.resume()
+
+
+@pytest.fixture
+async def workspace_api(tmp_path, postgres_server, monkeypatch):
+    monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 3.0)
+    url = postgres_server.url
+    events = f"{url}?schema=events&connect_seconds=1&timeout_seconds={EVENTS_SECONDS}"
+    made = WorkspaceApi(
+        tmp_path, storage={"workspace": f"{url}?timeout_seconds={BOUND_SECONDS}", "events": events}
+    )
+    Door(made)
+    async with made.service:
+        yield await made.open()
+
+
+async def asked(workspace_api, operation):
+    """Status of an answer, and how long it took."""
+    body = GOOD.get(operation.path) or GOOD.get(re.sub(r"/\{.*", "", operation.path), {})
+    content = b"" if operation.body is None else json.dumps(body).encode()
+    path = re.sub(r"\{\w+\}", str(new_id()), operation.path)
+    headers = {"authorization": f"Bearer {workspace_api.keys['shop']}"}
+    watch = Stopwatch()
+    answer = await workspace_api.service.dispatch(
+        ApiRequest(operation.method, f"/v1{path}", QUERY, headers, content)
+    )
+    return answer.status, watch.seconds()
+
+
+def operations():
+    """Those that take a key, by their names."""
+    found = [
+        each
+        for each in load_installed_registry().operations
+        if (each.prefix, each.credential) == (RoutePrefix.V1, CredentialRequirement.KEY)
+    ]
+    return {f"{each.method} {each.path}": each for each in found}
+
+
+async def one_by_one(workspace_api, method=""):
+    """Name of an operation -> status of its answer."""
+    workspace_api.later(minutes=1)
+    some = {name: each for name, each in operations().items() if name.startswith(method)}
+    return {name: (await asked(workspace_api, each))[0] for name, each in some.items()}
+
+
+async def at_once(workspace_api):
+    """Name of an operation -> status of its answer; none takes longer than is promised."""
+    workspace_api.later(minutes=1)
+    answers = await asyncio.max_pending(*(asked(workspace_api, each) for each in operations().values()))
+    assert max(took for _, took in answers) < EVENTS_SECONDS + STOPPING_SECONDS + MARGIN_SECONDS
+    return dict(zip(operations(), (status for status, _ in answers), strict=True))
+
+
+async def is_ready(workspace_api):
+    workspace_api.later(seconds=2)  # a reading serves those who ask within a second
+    watch = Stopwatch()
+    answer = await workspace_api.service.dispatch(ApiRequest("GET", "/ready", "", {}, b""))
+    assert watch.seconds() < PROBE_TIMEOUT_SECONDS + MARGIN_SECONDS
+    return answer.status == 200
+
+
+async def test_while_it_hangs_every_route_is_unknown_in_time_and_afterwards_all_is_as_before(
+    workspace_api, postgres_server
+):
+    before = await one_by_one(workspace_api)
+    assert await is_ready(workspace_api)
+    with hung(postgres_server):
+        for _ in range(2):  # the second time, nobody believes a key any more
+            during = await at_once(workspace_api)
+            told = {name for name, status in during.items() if status != 503}
+            refused = {name for name in told if 400 <= during[name] == before[name]}
+            assert told - refused <= ELSEWHERE
+            assert not await is_ready(workspace_api)
+        status, took = await asked(workspace_api, operations()["POST /links"])
+        assert (status, took < BOUND_SECONDS + MARGIN_SECONDS) == (503, True)
+        assert during["GET /workspace"] == during["POST /links"] == 503
+    assert (await one_by_one(workspace_api, "GET")).items() <= before.items()
+    await workspace_api.link()
+    async with asyncio.timeout(100):
+        while not await is_ready(workspace_api):
+            await asyncio.sleep(0.05)

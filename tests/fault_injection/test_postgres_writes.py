@@ -1,0 +1,105 @@
+"""Writes while PostgreSQL is killed or hangs under them: what was answered is there, and everything is there once."""
+
+import asyncio
+import random
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from service_core.analytics.ports import StoreUnavailable
+from service_core.changes.audit_log import AuditFilter
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.kernel.errors import Conflict
+from tests.changes.conftest import KIND, NOW, Desk, desk_over, opened
+
+pytestmark = pytest.mark.faults
+WRITERS = 4
+PAUSE_SECONDS = 0.05
+
+
+class Writer:
+    """Creates notes one after the other, each until it is answered, as a client that retries."""
+
+    def __init__(self, api_client, name):
+        self.desk, self.name = api_client, name
+        self.answered, self.refused = {}, 0
+
+    async def work(self, stop):
+        while not stop.is_set():
+            name = f"{self.name} {len(self.answered)}"
+            await self._until_answered(self.desk.once(name, {"note": {"name": name}}), name)
+
+    async def _until_answered(self, sender, name):
+        while name not in self.answered:
+            try:
+                self.answered[name] = (await sender.create(name)).audit_id
+            except StoreUnavailable:
+                self.refused += 1
+                await asyncio.sleep(PAUSE_SECONDS)
+            except Conflict:  # in progress: what was sent before may still come about
+                await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def killed(server, _writers):
+    await asyncio.to_thread(server.kill)
+    await asyncio.to_thread(server.start)
+
+
+async def hung(server, writers):
+    """It goes on when every writer was told that it is unknown what became of its write."""
+    await asyncio.to_thread(server.hang)
+    told = [writer.refused for writer in writers]
+    async with asyncio.timeout(100):
+        while any(writer.refused == before for writer, before in zip(writers, told, strict=True)):
+            await asyncio.sleep(0.01)
+    await asyncio.to_thread(server.resume)
+
+
+@pytest.mark.parametrize("harm", [killed, hung])
+async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_or_hangs(
+    postgres_server, tmp_path, full, harm
+):
+    stop, url = asyncio.Event(), postgres_server.url
+    hurried = f"{url}?timeout_seconds=0.5" if harm is hung else url
+    async with (
+        opened(url, tmp_path) as patient,
+        opened(hurried, tmp_path) as one,
+        opened(hurried, tmp_path) as other,
+    ):
+        api_client = await desk_over(patient, patient)
+        writers = [
+            Writer(api_client.at(store), f"note {n}") for n, store in enumerate([one, other] * (WRITERS // 2))
+        ]
+        async with asyncio.TaskGroup() as at_work:
+            for writer in writers:
+                at_work.create_task(writer.work(stop))
+            for _ in range(20 if full else 2):
+                await asyncio.sleep(random.uniform(0.1, 0.5))
+                await harm(postgres_server, writers)
+            stop.set()
+        answered = {name: audit for writer in writers for name, audit in writer.answered.items()}
+        kept = [note["name"] for note in await api_client.notes()]
+    assert sorted(kept) == sorted(answered)
+    assert len(set(answered.values())) == len(answered) > 0
+
+
+async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_became_of_it(
+    postgres_server, tmp_path
+):
+    async def hang(_before, _after):
+        postgres_server.hang()
+
+    url = postgres_server.url
+    async with opened(url, tmp_path) as store, opened(f"{url}?timeout_seconds=3", tmp_path) as hurried:
+        api_client = await desk_over(store, store)
+        last = Desk(ChangeExecutor(hurried, [replace(KIND, announced=hang)]), api_client.who)
+        with pytest.raises(StoreUnavailable):
+            await last.once("k").create("Plan")
+        postgres_server.resume()
+        writer = Writer(api_client, "retry")
+        await writer._until_answered(api_client.once("k"), "Plan")
+        async with store.look(api_client.who.workspace.id) as unit:
+            (entry,) = await unit.audit.page(AuditFilter(until=NOW + timedelta(days=1)), 10, 0)
+        assert writer.answered == {"Plan": entry.id}
+        assert len(await api_client.notes()) == 1

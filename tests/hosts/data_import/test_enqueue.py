@@ -1,0 +1,84 @@
+"""Imported entries follow the rules of `/track`, once."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from hosts.data_import.enqueue import EventImporter
+from hosts.data_import.entries import ImportEntry
+from hosts.data_import.time_shift import time_shift_to
+from plugins.ingest_spool.adapter import SpoolQueue
+from plugins.ingest_spool.settings import SpoolSettings
+from service_core.access.models import Credential, CredentialKind
+
+NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
+KEY = Credential(UUID(int=2), UUID(int=1), CredentialKind.WRITE, "Write key", frozenset(), 100, "…", NOW)
+
+
+@pytest.fixture
+async def queue(tmp_path):
+    spool = SpoolQueue(SpoolSettings(url="spool:///spool.db", path=tmp_path / "spool.db"))
+    await spool.start()
+    yield spool
+    await spool.aclose()
+
+
+async def brought(queue, entries, **options):
+    importer = EventImporter(queue, KEY, lambda: NOW, **options)
+    lots = []
+    await importer.enqueue_all(entries, lambda lot: lots.append(len(lot)))
+    return importer.outcomes, lots
+
+
+async def test_every_entry_has_an_outcome_with_a_reason(queue):
+    entries = [
+        ImportEntry({"event": "a", "user_id": "1", "event_id": "x"}),
+        ImportEntry({"event": "a", "user_id": "1", "event_id": "x"}),
+        ImportEntry({"user_id": "1"}),
+        ImportEntry({"event": "a"}),
+        ImportEntry(None, "asset"),
+    ]
+    outcomes, lots = await brought(queue, entries)
+    assert outcomes == {"queued": 1, "duplicate": 1, "no_event_name": 1, "no_identity": 1, "asset": 1}
+    assert lots == [5]
+
+
+async def test_an_entry_without_an_id_is_brought_in_once_by_its_place(queue):
+    entry = ImportEntry({"event": "a", "user_id": "1"}, event_id="import:0")
+    assert (await brought(queue, [entry]))[0] == {"queued": 1}
+    assert (await brought(queue, [entry]))[0] == {"duplicate": 1}
+
+
+async def test_the_ledger_counts_an_import_under_the_write_key(queue):
+    await brought(queue, [ImportEntry({"event": "a", "user_id": "1"}), ImportEntry({"event": "a"})])
+    (row,) = await queue.ledger(KEY.workspace_id, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
+    assert (row.key_id, row.received, row.in_flight, row.rejected) == (KEY.id, 2, 1, 1)
+    assert row.balanced
+
+
+async def test_shifting_keeps_distances_and_ends_now(queue):
+    entries = [
+        ImportEntry({"event": "a", "user_id": "1", "timestamp": "2015-05-17T10:00:00Z"}),
+        ImportEntry({"event": "a", "user_id": "1", "timestamp": "2015-05-17T11:30:00Z"}),
+        ImportEntry({"event": "a", "user_id": "1"}),
+    ]
+    await brought(queue, entries, shift=time_shift_to(NOW, entries))
+    bodies = [queued.arrival.body.decode() for queued in await queue.take(10)]
+    assert sum("2026-07-01T12:00:00+00:00" in body for body in bodies) == 1
+    assert sum("2026-07-01T10:30:00+00:00" in body for body in bodies) == 1
+    assert sum("timestamp" not in body for body in bodies) == 1
+
+
+async def test_events_that_take_the_time_of_their_receipt_are_told(queue):
+    old, new = (
+        {"event": "a", "user_id": "1", "timestamp": f"{year}-05-17T10:00:00Z"} for year in (2015, 2025)
+    )
+    importer = EventImporter(queue, KEY, lambda: NOW)
+    await importer.enqueue_all(
+        [ImportEntry(old), ImportEntry(old | {"timestamp": "soon"}), ImportEntry(new)], lambda _: None
+    )
+    assert (importer.outcomes["queued"], importer.received_now) == (3, 2)
+    moved = EventImporter(queue, KEY, lambda: NOW, time_shift_to(NOW, [ImportEntry(old)]))
+    await moved.enqueue_all([ImportEntry(old)], lambda _: None)
+    assert moved.received_now == 0

@@ -1,0 +1,87 @@
+"""Files of events become the bodies `/track` would have received."""
+
+import polars as pl
+import pytest
+
+from hosts.data_import.checkpoint import ImportCheckpoint
+from hosts.data_import.event_files import read_event_file, sha256_of_file
+from service_core.kernel.errors import StartupError
+
+
+def bodies(path):
+    return [entry.body for entry in read_event_file(path, sha256_of_file(path))]
+
+
+def test_a_line_of_ndjson_is_a_body(tmp_path):
+    file = tmp_path / "events.ndjson"
+    file.write_text('{"event": "a", "user_id": 1}\n\n[1]\nno json\n{"event": "b"}\n')
+    entries = list(read_event_file(file, "d" * 64))
+    assert [entry.body for entry in entries] == [
+        {"event": "a", "user_id": 1},
+        None,
+        None,
+        None,
+        {"event": "b"},
+    ]
+    assert [entry.skip_reason for entry in entries] == [
+        None,
+        "empty line",
+        "invalid_json",
+        "invalid_json",
+        None,
+    ]
+    assert sum(entry.byte_count for entry in entries) == file.stat().st_size
+
+
+def test_columns_with_dots_are_fields_of_objects(tmp_path):
+    file = tmp_path / "events.csv"
+    file.write_text(
+        'event,user_id,properties.plan,properties.value,external_ids\nbuy,u1,pro,49.90,"{""crm"": ""7""}"\nsee,u2,,,\n'
+    )
+    assert bodies(file) == [
+        {
+            "event": "buy",
+            "user_id": "u1",
+            "properties": {"plan": "pro", "value": "49.90"},
+            "external_ids": {"crm": "7"},
+        },
+        {"event": "see", "user_id": "u2"},
+    ]
+
+
+def test_parquet_reads_like_csv(tmp_path):
+    file = tmp_path / "events.parquet"
+    pl.DataFrame({"event": ["a", "b"], "user_id": ["1", None], "properties.n": [3, None]}).write_parquet(file)
+    assert bodies(file) == [{"event": "a", "user_id": "1", "properties": {"n": 3}}, {"event": "b"}]
+
+
+def test_the_same_row_has_the_same_id_every_time(tmp_path):
+    file = tmp_path / "events.ndjson"
+    file.write_text('{"event": "a"}\n{"event": "a"}\n')
+    first, again = (
+        [entry.event_id for entry in read_event_file(file, sha256_of_file(file))] for _ in range(2)
+    )
+    assert first == again
+    assert len(set(first)) == 2
+
+
+def test_an_unknown_format_names_the_known_ones(tmp_path):
+    file = tmp_path / "events.xlsx"
+    file.write_text("")
+    with pytest.raises(StartupError, match=r"\.ndjson, \.jsonl, \.csv, \.parquet"):
+        read_event_file(file, "d" * 64)
+
+
+def test_a_file_that_is_not_what_it_is_named_says_so(tmp_path):
+    file = tmp_path / "events.parquet"
+    file.write_text("not parquet")
+    with pytest.raises(StartupError, match=r"events\.parquet cannot be read"):
+        bodies(file)
+
+
+def test_a_bookmark_remembers_each_file_by_its_content(tmp_path):
+    ImportCheckpoint(tmp_path, "one").advance(700)
+    ImportCheckpoint(tmp_path, "two").advance(5)
+    again = ImportCheckpoint(tmp_path, "one")
+    again.advance(300)
+    assert [ImportCheckpoint(tmp_path, name).done for name in ("one", "two", "three")] == [1000, 5, 0]

@@ -1,0 +1,28 @@
+"""An import that cannot go on says why, and keeps what came before."""
+
+import asyncio
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from hosts.cli import app
+from hosts.data_import.entries import ImportEntry
+from hosts.data_import.run_import import ImportTask, import_events
+from service_core.kernel.errors import StartupError
+
+
+@pytest.fixture
+def config(tmp_path):
+    made = CliRunner().invoke(app, ["init", str(tmp_path / "shop"), "--json"])
+    return tmp_path / "shop" / json.loads(made.stdout)["config"]
+
+
+def test_a_queue_that_takes_no_more_is_told_in_a_sentence(config, monkeypatch):
+    monkeypatch.setenv("TOUCHPOINT_INGEST__QUEUE", "spool:///spool.db?bound=1")
+    entries = [ImportEntry({"event": "a", "user_id": str(n)}, event_id=f"import:{n}") for n in range(3)]
+    task = ImportTask(config, "digest", lambda: entries)
+    with pytest.raises(
+        StartupError, match=r"takes no more events: too many wait already\. .* run the command again"
+    ):
+        asyncio.run(import_events(task, lambda _: None, lambda _: None))

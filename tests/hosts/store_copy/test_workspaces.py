@@ -1,0 +1,161 @@
+"""All a workspace store keeps moves into an empty one, whichever database each of them is."""
+
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+import pytest
+import sqlalchemy as sa
+from typer.testing import CliRunner
+
+from hosts.cli import app
+from hosts.composition.compose import load_installed_registry
+from hosts.composition.ports import start_adapters
+from hosts.consumer_lock import try_consumer_lock
+from hosts.store_copy.copy_workspace_store import copy_workspace_store
+from plugins.workspace_sql.adapter import open_store  # noqa: F401 - with every table there is
+from plugins.workspace_sql.column_types import Instant
+from plugins.workspace_sql.tables import CHANGE_COUNTER, METADATA
+from service_core.access.api_keys import create_workspace_with_keys
+from service_core.kernel.errors import StartupError
+from service_core.kernel.ids import sha256_hex
+from tests.fixtures.databases import LONG_TIMEOUT
+
+NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
+KINDS = [table.name for table in METADATA.sorted_tables if table is not CHANGE_COUNTER]
+MANY = 1003
+"""More than one page."""
+
+
+@pytest.fixture
+def config(tmp_path):
+    file = tmp_path / "touchpoint.toml"
+    file.write_text("")
+    return file
+
+
+@pytest.fixture
+def present(tmp_path):
+    return load_installed_registry().open_adapter("workspace", "sqlite:///workspace.db", folder=tmp_path)
+
+
+def value(column, number):
+    """Something each type can go wrong with."""
+    values = {
+        Instant: NOW + timedelta(days=number, microseconds=number),
+        sa.Uuid: UUID(int=number + 1),
+        sa.Boolean: number % 2 == 0,
+        sa.LargeBinary: bytes([number % 256, 0, 255]),
+        sa.JSON: {"ö": [number, 0.1, None, "\U0001f6d2"], "a": {"b": True}},
+        sa.Date: date(2026, 1, 1) + timedelta(days=number),
+    }
+    if isinstance(column.type, sa.String):
+        return f"{number} ö"[: column.type.length]
+    return values.get(type(column.type), number)
+
+
+def row(table, number, parents):
+    """A record; what refers to another refers to the first of its kind."""
+    return {
+        column.name: None
+        if column.nullable and number % 2
+        else next((parents[key.column] for key in column.foreign_keys), value(column, number))
+        for column in table.columns
+    }
+
+
+async def filled(store):
+    """A store with a few records of every kind there is, and one kind with many."""
+    parents = {}
+
+    async def pages():
+        for name in KINDS:
+            table = METADATA.tables[name]
+            alone = {column.name for column in table.primary_key} <= {
+                column.name for column in table.columns if column.foreign_keys
+            }
+            count = 1 if alone else MANY if name == "fx_rates" else 3
+            rows = [row(table, number, parents) for number in range(count)]
+            parents.update({column: rows[0][column.name] for column in table.columns})
+            yield name, rows
+
+    await store.take(pages())
+
+
+async def content(store):
+    return {
+        name: sorted(map(repr, (sorted(record.items()) for page in [rows] for record in page)))
+        async for name, rows in store.records()
+    }
+
+
+async def test_every_record_of_every_kind_comes_over_as_it_was_through_both_databases(
+    config, tmp_path, present, postgres_url
+):
+    server, back = f"{postgres_url}?{LONG_TIMEOUT}", "sqlite:///back.db"
+    async with start_adapters([present]):
+        await filled(present)
+    told = []
+    moved = await copy_workspace_store(config, None, server, lambda *page: told.append(page))
+    assert set(moved.counts) == set(KINDS)
+    assert moved.counts["fx_rates"] == MANY
+    assert sum(count for _, count in told) == moved.counts.total()
+    assert await copy_workspace_store(config, server, back, lambda *_page: None) == moved
+    last = load_installed_registry().open_adapter("workspace", back, folder=tmp_path)
+    async with start_adapters([present, last]):
+        assert await content(last) == await content(present)
+
+
+async def test_a_key_of_before_opens_the_same_workspace_after(config, tmp_path, present):
+    async with start_adapters([present]):
+        initialized_deployment = await create_workspace_with_keys(
+            present, NOW, name="Shop", timezone="Europe/Berlin"
+        )
+    await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
+    moved = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
+    async with start_adapters([moved]):
+        found = await moved.identify(sha256_hex(initialized_deployment.agent_key.secret))
+        assert found.workspace == initialized_deployment.workspace
+
+
+async def test_a_store_that_keeps_something_is_refused_and_stays_as_it_is(config, tmp_path, present):
+    other = load_installed_registry().open_adapter("workspace", "sqlite:///other.db", folder=tmp_path)
+    async with start_adapters([present, other]):
+        await create_workspace_with_keys(present, NOW, name="Shop")
+        kept = await create_workspace_with_keys(other, NOW, name="Other")
+    with pytest.raises(StartupError, match="Name an empty database"):
+        await copy_workspace_store(config, None, "sqlite:///other.db", lambda *_page: None)
+    async with start_adapters([other]):
+        assert await other.workspaces() == [kept.workspace]
+
+
+async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, tmp_path, present):
+    async with start_adapters([present]):
+        await filled(present)
+
+    def full(kind, _count):
+        if kind == KINDS[-1]:
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        await copy_workspace_store(config, None, "sqlite:///new.db", full)
+    new = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
+    async with start_adapters([new]):
+        assert await new.workspaces() == []
+    assert (
+        await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
+    ).counts.total() > MANY
+
+
+def test_the_command_says_what_was_moved_and_what_to_do(config, tmp_path):
+    runner = CliRunner(env={"COLUMNS": "200"})
+    made = runner.invoke(app, ["workspace", "create", "--name", "Shop", "--config", str(config)])
+    assert made.exit_code == 0, made.output
+    move = ["move", "workspace", "--to", "sqlite:///new.db", "--config", str(config)]
+    with try_consumer_lock(tmp_path):
+        refused = runner.invoke(app, move)
+    assert refused.exit_code == 2
+    assert "Stop every `touchpoint serve` of it first" in refused.output
+    done = runner.invoke(app, move)
+    assert done.exit_code == 0, done.output
+    assert "are the same on both sides" in done.output
+    assert "storage.workspace" in done.output

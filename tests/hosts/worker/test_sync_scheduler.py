@@ -1,0 +1,66 @@
+"""What is connected is read beside everything else: none waits for another, and nothing outlives the process's stop."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from hosts.worker import sync_scheduler
+
+SLOW, BROKEN, WELL = uuid4(), uuid4(), uuid4()
+
+
+class Reading:
+    """Workspaces that are always due: one is never done, one fails, one is read in no time."""
+
+    kind = "ads"
+
+    def __init__(self):
+        self.begun, self.ended, self.looks = [], [], 0
+
+    async def due(self):
+        self.looks += 1
+        if self.looks == 2:
+            raise OSError("the store is away")
+        return [SLOW, BROKEN, WELL]
+
+    async def read(self, workspace_id):
+        self.begun.append(workspace_id)
+        try:
+            if workspace_id == BROKEN:
+                raise KeyError("a fault of ours")
+            if workspace_id == SLOW:
+                await asyncio.Event().wait()
+        finally:
+            self.ended.append(workspace_id)
+
+
+@pytest.fixture
+def reading(monkeypatch):
+    monkeypatch.setattr(sync_scheduler, "LOOK_SECONDS", 0.001)
+    return Reading()
+
+
+async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_it(reading):
+    stop = asyncio.Event()
+    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(reading, stop))
+    async with asyncio.timeout(60):
+        while min(reading.begun.count(BROKEN), reading.begun.count(WELL)) < 3:
+            await asyncio.sleep(0.001)
+        assert reading.begun.count(SLOW) == 1
+        assert SLOW not in reading.ended
+        stop.set()
+        await work
+    assert SLOW in reading.ended
+
+
+async def test_a_few_slow_workspaces_leave_places_for_the_others(reading, monkeypatch):
+    monkeypatch.setattr(sync_scheduler, "TOGETHER", 2)
+    stop = asyncio.Event()
+    work = asyncio.create_task(sync_scheduler.run_sync_scheduler(reading, stop))
+    async with asyncio.timeout(60):
+        while reading.begun.count(WELL) < 2:
+            await asyncio.sleep(0.001)
+        assert (reading.begun.count(SLOW), SLOW in reading.ended) == (1, False)
+        stop.set()
+        await work

@@ -1,0 +1,35 @@
+"""Contract 10.2: value, then revenue, then amount."""
+
+import pytest
+
+from service_core.ingestion.amounts import parse_revenue
+
+
+@pytest.mark.parametrize(
+    ("properties", "money"),
+    [
+        ({"value": "49.90", "currency": "usd"}, (4990, "USD")),
+        ({"value": 49.9}, (4990, "EUR")),
+        ({"value": 0}, (0, "EUR")),
+        ({"value": "", "revenue": 5, "amount": 7}, (500, "EUR")),
+        ({"value": "free", "amount": "7"}, (700, "EUR")),
+        ({"value": -10}, (-1000, "EUR")),
+        ({"value": 1000, "currency": "JPY"}, (1000, "JPY")),
+        ({"value": "1.2345", "currency": "KWD"}, (1234, "KWD")),
+        ({"value": 0.125}, (12, "EUR")),
+        ({"value": 0.135}, (14, "EUR")),
+        ({"value": 5, "currency": "dollars"}, (500, "EUR")),
+        ({"value": 5, "currency": 840}, (500, "EUR")),
+        ({"value": "1e2"}, (10000, "EUR")),
+        ({"value": True}, (None, None)),
+        ({"value": "1_000"}, (None, None)),
+        ({"value": "NaN"}, (None, None)),
+        ({"value": "1e99"}, (None, None)),
+        ({"value": 10**18}, (None, None)),
+        ({"value": {}}, (None, None)),
+        ({"currency": "usd"}, (None, "USD")),
+        ({}, (None, None)),
+    ],
+)
+def test_money(properties, money):
+    assert parse_revenue(properties, "EUR") == money

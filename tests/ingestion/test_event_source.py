@@ -1,0 +1,66 @@
+"""Kind of sender and end user's address (contract 10.2, semantics 2.1)."""
+
+import pytest
+
+from service_core.ingestion.event_source import SdkUserAgents, client_ip
+from service_core.ingestion.models import IngestEndpoint
+
+
+@pytest.mark.parametrize(
+    ("agent", "source"),
+    [
+        ("Touchpoint-iOS/1.2 CFNetwork Safari", "mobile_app"),
+        ("touchpoint-android/3 Mozilla/5.0", "mobile_app"),
+        ("touchpoint-react-native/1", "mobile_app"),
+        ("touchpoint-python/2 Mozilla", "api"),
+        ("touchpoint-node/2", "api"),
+        ("Mozilla/5.0 (X11)", "browser"),
+        ("EDGE", "browser"),
+        ("Opera/9", "browser"),
+        ("curl/8.5.0", "api"),
+        ("", "api"),
+        (None, "api"),
+    ],
+)
+def test_the_user_agent_names_the_source(agent, source):
+    assert SdkUserAgents().classify(IngestEndpoint.TRACK, agent) == source
+
+
+def test_the_browser_batch_is_web_whatever_the_agent():
+    assert SdkUserAgents().classify(IngestEndpoint.BATCH, "curl/8") == "web"
+
+
+def test_own_tokens_are_configuration():
+    assert (
+        SdkUserAgents(mobile=("Acme-App",)).classify(IngestEndpoint.TRACK, "Acme-App/1 Mozilla")
+        == "mobile_app"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "source", "address"),
+    [
+        (None, "browser", "198.51.100.1"),
+        (None, "mobile_app", "198.51.100.1"),
+        (None, "web", "198.51.100.1"),
+        (None, "api", None),
+        ("203.0.113.7", "api", "203.0.113.7"),
+        (" 203.0.113.7 ", "browser", "203.0.113.7"),
+        ("2001:DB8::1", "browser", "2001:db8::1"),
+        ("::ffff:203.0.113.7", "browser", "203.0.113.7"),
+        ("fe80::1%eth0", "browser", "fe80::1"),
+        ("0", "browser", None),
+        (0, "browser", None),
+        ("nonsense", "browser", "198.51.100.1"),
+        ("nonsense", "api", None),
+        (False, "browser", "198.51.100.1"),
+        ([], "browser", "198.51.100.1"),
+    ],
+)
+def test_a_sent_address_beats_the_connection_and_zero_records_none(sent, source, address):
+    assert client_ip(sent, "198.51.100.1", source) == address
+
+
+def test_a_connection_without_an_address_gives_none():
+    assert client_ip(None, None, "browser") is None
+    assert client_ip(None, "unix", "browser") is None

@@ -1,0 +1,243 @@
+"""From the queue into the store: order, poison, failures, sessions across batches."""
+
+import json
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+
+from service_core.ingestion.enrichment import Enricher
+from service_core.ingestion.models import PROVIDER_HEADER, UNPARSED_HEADER, IngestEndpoint
+from service_core.ingestion.pipeline import HIGH_RATE_THRESHOLD, IngestPipeline
+from service_core.ingestion.ports import SessionState
+from service_core.ingestion.traffic_classification import TrafficClassifier
+from service_core.testing.ingestion_stubs import (
+    NOON,
+    WORKSPACE_ID,
+    StubDevices,
+    StubGeo,
+    StubPublicSuffixes,
+    make_queued_event,
+    make_workspace,
+)
+
+ENRICHER = Enricher(StubDevices(), StubGeo(), TrafficClassifier(StubPublicSuffixes()))
+
+
+class Waiting:
+    """A queue that keeps what is not settled."""
+
+    def __init__(self, *items):
+        self.items = list(items)
+        self.quarantined = []
+
+    async def take(self, limit):
+        return self.items[:limit]
+
+    async def settle(self, stored, quarantined):
+        gone = {event.seq for event in stored} | {item.queued.seq for item in quarantined}
+        self.items = [item for item in self.items if item.seq not in gone]
+        self.quarantined += quarantined
+
+
+class Stored:
+    """A store that is idempotent, counts its questions and fails on demand."""
+
+    def __init__(self, sessions=None):
+        self.events = {}
+        self.known = sessions or {}
+        self.asked = []
+        self.down = False
+
+    async def append(self, events):
+        if self.down:
+            raise OSError("store is down")
+        self.events |= {event.event_id: event for event in events}
+        return len(events)
+
+    async def sessions(self, keys):
+        self.asked.append(list(keys))
+        return {key: self.known[key] for key in keys if key in self.known}
+
+
+async def shop(workspace_id):
+    return make_workspace() if workspace_id == WORKSPACE_ID else None
+
+
+def sent(seq, name="pageview", visitor="A1", session="s1", **properties):
+    body = {
+        "event": name,
+        "anonymous_id": visitor,
+        "properties": properties,
+        "context": {"session_id": session},
+    }
+    return make_queued_event(json.dumps(body).encode(), seq=seq)
+
+
+def pipeline(queue, store, **options):
+    return IngestPipeline(queue, store, shop, ENRICHER, json.loads, **options)
+
+
+async def test_a_batch_moves_in_order_and_an_empty_queue_is_zero():
+    queue, store = Waiting(*(sent(n) for n in range(5))), Stored()
+    drain = pipeline(queue, store, batch=3)
+    assert [await drain.process_batch() for _ in range(3)] == [3, 2, 0]
+    assert list(store.events) == ["e0", "e1", "e2", "e3", "e4"]
+    assert queue.items == []
+
+
+@pytest.mark.parametrize(
+    ("poison", "reason"),
+    [
+        (make_queued_event(b"{", seq=2), "JSONDecodeError"),
+        (make_queued_event(b"\xff", seq=2), "UnicodeDecodeError"),
+        (make_queued_event(b"[]", seq=2), "not a JSON object"),
+        (make_queued_event(b'{"user_id":1}', seq=2), "has a name"),
+        (make_queued_event(b'{"event":"a"}', seq=2), "has an identity"),
+    ],
+)
+async def test_an_event_that_cannot_become_a_row_is_set_aside_and_the_rest_goes_on(poison, reason):
+    queue, store = Waiting(sent(1), poison, sent(3)), Stored()
+    assert await pipeline(queue, store).process_batch() == 3
+    assert list(store.events) == ["e1", "e3"]
+    assert [item.queued for item in queue.quarantined] == [poison]
+    assert reason in queue.quarantined[0].reason
+
+
+async def test_an_event_of_a_workspace_that_is_gone_is_set_aside():
+    stray = sent(1)
+    stray = replace(stray, arrival=stray.arrival._replace(workspace_id=stray.arrival.key_id))
+    queue, store = Waiting(stray), Stored()
+    assert await pipeline(queue, store).process_batch() == 1
+    assert "workspace is gone" in queue.quarantined[0].reason
+
+
+async def test_a_fault_of_enrichment_sets_one_event_aside():
+    class Broken(StubDevices):
+        def parse(self, user_agent):
+            if user_agent == "bad":
+                raise RuntimeError("no such device")
+            return super().parse(user_agent)
+
+    bad = make_queued_event(b'{"event":"a","user_id":1,"context":{"userAgent":"bad"}}', seq=1)
+    queue, store = Waiting(bad, sent(2)), Stored()
+    enricher = Enricher(Broken(), None, TrafficClassifier(StubPublicSuffixes()))
+    assert await IngestPipeline(queue, store, shop, enricher, json.loads).process_batch() == 2
+    assert (list(store.events), queue.quarantined[0].reason) == (["e2"], "RuntimeError: no such device")
+
+
+async def test_when_the_store_fails_nothing_is_settled_and_the_same_batch_comes_again():
+    queue, store = Waiting(sent(1, utm_source="google"), sent(2)), Stored()
+    drain = pipeline(queue, store)
+    store.down = True
+    with pytest.raises(OSError, match="down"):
+        await drain.process_batch()
+    assert len(queue.items) == 2
+    store.down = False
+    assert await drain.process_batch() == 2
+    assert [event.attribution_carried for event in store.events.values()] == [False, False]
+    assert queue.items == []
+
+
+async def test_when_settling_fails_the_batch_is_stored_again_without_doubling():
+    class Stuck(Waiting):
+        async def settle(self, stored, quarantined):
+            raise OSError("queue is down")
+
+    queue, store = Stuck(sent(1)), Stored()
+    for _ in range(2):
+        with pytest.raises(OSError, match="down"):
+            await pipeline(queue, store).process_batch()
+    assert list(store.events) == ["e1"]
+
+
+async def test_a_session_goes_on_within_and_between_batches():
+    items = [
+        sent(1, url="https://example.com/a", utm_source="google", utm_medium="cpc"),
+        sent(2, "cart"),
+        sent(3, "buy"),
+    ]
+    queue, store = Waiting(*items), Stored()
+    drain = pipeline(queue, store, batch=2)
+    await drain.process_batch()
+    await drain.process_batch()
+    assert [event.channel for event in store.events.values()] == ["paid_search"] * 3
+    assert {event.landing_page for event in store.events.values()} == {"/a"}
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+async def test_in_whatever_order_events_come_the_first_of_a_session_is_the_same_row(order, batch):
+    said = [
+        {"url": "https://example.com/in", "referrer": "https://partner.example/"},
+        {"url": "https://example.com/deal?utm_source=google&utm_medium=cpc", "utm_source": "google", "utm_medium": "cpc"},
+        {"url": "https://example.com/till"},
+    ]  # fmt: skip
+    queue, store = Waiting(), Stored()
+    for seq, which in enumerate(order):
+        minute = {"event": "pageview", "anonymous_id": "A1", "timestamp": f"2026-07-01T10:0{which}:00Z"}
+        body = minute | {"properties": said[which], "context": {"session_id": "s1"}}
+        queue.items.append(make_queued_event(json.dumps(body).encode(), seq=seq))
+    drain = pipeline(queue, store, batch=batch)
+    while await drain.process_batch():
+        pass
+    first = min(store.events.values(), key=lambda event: event.timestamp)
+    assert (first.landing_page, first.attribution_source, first.channel) == (
+        "/in",
+        "partner.example",
+        "referral",
+    )
+    queue.items = [sent(9)]
+    await drain.process_batch()
+    assert store.events["e9"].landing_page == "/in"
+
+
+async def test_what_a_bot_did_in_a_session_is_nothing_to_the_people_in_it():
+    page = {"url": "https://example.com/bot", "utm_source": "spam", "bot": True}
+    queue, store = Waiting(sent(1, **page), sent(2, url="https://example.com/in")), Stored()
+    await pipeline(queue, store).process_batch()
+    visit = store.events["e2"]
+    assert (visit.landing_page, visit.attribution_source, visit.channel) == ("/in", "(direct)", "direct")
+
+
+async def test_the_store_is_asked_once_for_each_session_it_may_know():
+    key = (WORKSPACE_ID, "A1", "s1")
+    known = SessionState(NOON, "https://example.com/first", "google", "cpc", "paid_search")
+    queue, store = Waiting(sent(1), sent(2), sent(3, visitor="A2")), Stored({key: known})
+    drain = pipeline(queue, store)
+    await drain.process_batch()
+    queue.items = [sent(4)]
+    await drain.process_batch()
+    assert store.asked == [[key, (WORKSPACE_ID, "A2", "s1")]]
+    assert [event.channel for event in store.events.values()] == [
+        "paid_search",
+        "paid_search",
+        "direct",
+        "paid_search",
+    ]
+    assert store.events["e4"].landing_page == "https://example.com/first"
+
+
+async def test_more_events_a_minute_than_a_person_could_send_are_noted():
+    queue, store = Waiting(*(sent(n) for n in range(HIGH_RATE_THRESHOLD + 2))), Stored()
+    await pipeline(queue, store).process_batch()
+    noted = [event.bot_reasons for event in store.events.values()]
+    assert noted == [()] * HIGH_RATE_THRESHOLD + [("rate",)] * 2
+    assert not any(event.is_bot for event in store.events.values())
+
+
+async def test_a_message_that_is_no_event_is_set_aside_as_it_came_whatever_it_looks_like():
+    body = b'{"event":"purchase","user_id":"u_1"}'
+    unread = {"headers": {PROVIDER_HEADER: "stripe", UNPARSED_HEADER: "stripe: id is missing"}}
+    queue, store = (
+        Waiting(
+            make_queued_event(body, channel=IngestEndpoint.WEBHOOK, **unread),
+            make_queued_event(body, seq=2, **unread),
+        ),
+        Stored(),
+    )
+    assert await pipeline(queue, store).process_batch() == 2
+    assert [(aside.queued.seq, aside.reason) for aside in queue.quarantined] == [
+        (1, "ValueError: stripe: id is missing")
+    ]
+    assert [event.source for event in store.events.values()] == ["api"]

@@ -1,0 +1,138 @@
+"""The first and last touch that a client tells (semantics 8.7), classified like any visit (7)."""
+
+import json
+
+import pytest
+
+from service_core.analytics.people.touches import list_reported_touches
+from service_core.ingestion.enrichment import Enricher
+from service_core.ingestion.parse_event import parse_event
+from service_core.ingestion.reported_touches import reported_link_tags
+from service_core.ingestion.traffic_classification import TrafficClassifier
+from service_core.testing.ingestion_stubs import (
+    StubDevices,
+    StubPublicSuffixes,
+    enrich_body,
+    make_queued_event,
+    make_workspace,
+)
+
+ENRICHER = Enricher(StubDevices(), None, TrafficClassifier(StubPublicSuffixes()))
+AD = {"first_touch_timestamp": "2026-06-20T08:00:00Z", "first_touch_utm_source": "google"}
+
+
+def tells(**properties):
+    """What an event of 2026-07-01T10:00Z tells."""
+    body = {
+        "event": "purchase",
+        "user_id": "U",
+        "timestamp": "2026-07-01T10:00:00Z",
+        "properties": properties,
+    }
+    return enrich_body(ENRICHER, make_queued_event(), body, workspace=make_workspace())
+
+
+def touches(**properties):
+    return [visit.to_touch() for visit in list_reported_touches(tells(**properties))]
+
+
+def test_both_touches_are_read_and_ordered_by_their_time():
+    last = {"last_touch_timestamp": 1782810000000, "last_touch_referrer": "https://www.google.com/"}
+    ad = {
+        **AD,
+        "first_touch_utm_medium": "cpc",
+        "first_touch_utm_campaign": "spring",
+        "first_touch_gclid": "g1",
+    }
+    first, second = touches(**last, **ad)
+    assert (first.channel, first.source, first.medium, first.campaign) == (
+        "paid_search", "google", "cpc", "spring",
+    )  # fmt: skip
+    assert (first.click_id, first.click_id_type, first.utm_source) == ("g1", "gclid", "google")
+    assert f"{first.timestamp:%Y-%m-%d %H:%M}" == "2026-06-20 08:00"
+    assert (second.channel, second.source, second.referrer) == (
+        "organic_search", "google", "https://www.google.com/",
+    )  # fmt: skip
+    assert f"{second.timestamp:%Y-%m-%d %H:%M}" == "2026-06-30 09:00"
+
+
+def test_values_may_go_by_the_names_of_a_touch():
+    named = {"source": "news", "medium": "email", "campaign": "march", "content": "top", "term": "x"}
+    named |= {"click_id": "c1", "click_id_type": "msclkid", "lyr": "x9", "landing_page": "/sale"}
+    (touch,) = touches(
+        last_touch_timestamp="2026-06-30", **{f"last_touch_{name}": value for name, value in named.items()}
+    )
+    assert {name: getattr(touch, name) for name in named} == named
+    assert touch.channel == "email"
+
+
+@pytest.mark.parametrize(
+    "when", [None, "", "yesterday", "2019-12-31T23:59:59Z", "2026-07-01T10:00:01Z", True, {}]
+)
+def test_a_touch_needs_a_time_since_2020_and_up_to_its_event(when):
+    assert touches(first_touch_utm_source="google", first_touch_timestamp=when) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{}, {"first_touch_url": "https://example.com/?a=1"}, {"first_touch_referrer": "https://example.com/"}],
+)
+def test_a_time_alone_tells_no_touch(said):
+    assert tells(first_touch_timestamp="2026-06-20", **said).told is None
+
+
+def test_two_equal_touches_are_one():
+    again = {name.replace("first", "last"): value for name, value in AD.items()}
+    assert [touch.source for touch in touches(**AD, **again)] == ["google"]
+
+
+def test_a_touch_said_to_be_direct_is_direct():
+    said = {"last_touch_source": "(direct)", "last_touch_medium": "(none)"}
+    assert [touch.channel for touch in touches(last_touch_timestamp="2026-06-20", **said)] == ["direct"]
+
+
+def test_without_consent_no_id_of_a_click_is_kept():
+    said = {"first_touch_gclid": "Cj0", "first_touch_click_id": "Cj0", "first_touch_click_id_type": "gclid"}
+    said |= {
+        "first_touch_referrer": "https://p.example/?gclid=Cj0",
+        "first_touch_landing_page": "/?gclid=Cj0",
+    }
+    event = tells(**AD, **said, consent="denied")
+    assert "Cj0" not in json.dumps([event.told, event.event_data])
+    assert event.told["first_utm_source"] == "google"
+
+
+def test_what_is_told_classifies_neither_the_event_nor_makes_it_a_touch():
+    event = tells(**AD)
+    assert (event.touchable, event.channel, event.utm_source, event.own_channel) == (
+        False,
+        "direct",
+        None,
+        None,
+    )
+
+
+def test_secrets_in_an_address_are_hidden():
+    said = {"first_touch_referrer": "https://partner.example/?token=s3cret"}
+    event = tells(**AD, **said)
+    assert "s3cret" not in json.dumps([event.told, event.event_data])
+    assert event.told["first_referrer"] == "https://partner.example/?token=redacted"
+
+
+def test_the_link_of_a_tag_lends_its_values_to_a_touch_without_any():
+    said = {"first_touch_timestamp": "2026-06-20", "first_touch_lyr": "x9"}
+    lent = {"x9": {"utm_source": "news", "utm_medium": "email"}}
+    assert reported_link_tags(said) == ["x9"]
+    assert (
+        reported_link_tags(said | {"first_touch_source": "google"})
+        == reported_link_tags({"first_touch_lyr": "x9"})
+        == []
+    )
+    shop, arrival = make_workspace(), make_queued_event()
+    body = {"event": "purchase", "user_id": "U", "properties": said}
+    event = ENRICHER.enrich(
+        arrival, parse_event(arrival.arrival, body, shop), workspace=shop, session=None, utm_by_tag=lent
+    )
+    (touch,) = (visit.to_touch() for visit in list_reported_touches(event))
+    assert (touch.channel, touch.utm_source, touch.lyr) == ("email", "news", "x9")
+    assert [touch.channel for touch in touches(**said)] == ["link"]

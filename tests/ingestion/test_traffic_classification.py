@@ -1,0 +1,178 @@
+"""Semantics 7: source, medium and channel, every golden row of 7.3."""
+
+import pytest
+
+from service_core.access.analytics_settings import CustomChannel
+from service_core.ingestion.campaign import parse_campaign
+from service_core.ingestion.channel_rules.channels import CHANNEL_RULES, ChannelCondition, ChannelRule
+from service_core.ingestion.traffic_classification import TrafficClassifier, TrafficSource
+from service_core.testing.ingestion_stubs import StubPublicSuffixes
+
+CLASSIFIER = TrafficClassifier(StubPublicSuffixes())
+OWN = ("example.com",)
+
+
+def classify(properties=None, referrer=None, own=()):
+    host = referrer if referrer and CLASSIFIER.is_external(referrer, OWN) else None
+    return CLASSIFIER.classify(parse_campaign(properties or {}), host, own)
+
+
+def utm(source=None, medium=None, name=None, **more):
+    sent = {"utm_source": source, "utm_medium": medium, "utm_campaign": name, **more}
+    return {key: value for key, value in sent.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("properties", "referrer", "channel"),
+    [
+        (utm("google", "cpc"), None, "paid_search"),
+        (utm("google", "cpc", "spring-shopping"), None, "paid_shopping"),
+        (utm("google", "cpm"), None, "paid_search"),
+        (utm("news.example", "cpm"), None, "display"),
+        (utm("fb", "paid_social"), None, "paid_social"),
+        (utm(fbclid="1"), None, "organic_social"),
+        (utm(gclid="1"), None, "paid_search"),
+        (utm("youtube", gclid="1"), None, "paid_video"),
+        (utm("google", "organic", gclid="1"), None, "organic_search"),
+        (utm(dclid="1"), None, "display"),
+        (utm(irclid="1"), None, "affiliate"),
+        (utm(obclid="1"), None, "paid_other"),
+        (utm(oppref="1"), None, "ai_assistant"),
+        (None, "gemini.google.com", "ai_assistant"),
+        (None, "google.com", "organic_search"),
+        (utm("foo", name="workshop"), None, "unassigned"),
+        (utm("foo", name="eshop"), None, "organic_shopping"),
+        (None, "checkout.stripe.com", "direct"),
+        (None, "partner.example", "referral"),
+        ({"lyr": "tag"}, None, "link"),
+        (None, None, "direct"),
+    ],
+)
+def test_golden(properties, referrer, channel):
+    assert classify(properties, referrer).channel == channel
+
+
+@pytest.mark.parametrize(
+    ("click_id", "source", "medium", "channel"),
+    [
+        ("gclid", "google", "cpc", "paid_search"),
+        ("gbraid", "google", "cpc", "paid_search"),
+        ("wbraid", "google", "cpc", "paid_search"),
+        ("msclkid", "bing", "cpc", "paid_search"),
+        ("dclid", "doubleclick", "display", "display"),
+        ("ttclid", "tiktok", "cpc", "paid_social"),
+        ("twclid", "twitter", "cpc", "paid_social"),
+        ("li_fat_id", "linkedin", "cpc", "paid_social"),
+        ("rdt_cid", "reddit", "cpc", "paid_social"),
+        ("sclid", "snapchat", "cpc", "paid_social"),
+        ("ScCid", "snapchat", "cpc", "paid_social"),
+        ("epik", "pinterest", "cpc", "paid_social"),
+        ("fbclid", "facebook", "social", "organic_social"),
+        ("obclid", "outbrain", "cpc", "paid_other"),
+        ("irclid", "impact", "affiliate", "affiliate"),
+        ("irclickid", "impact", "affiliate", "affiliate"),
+        ("oppref", "openai", "referral", "ai_assistant"),
+        ("ko_click_id", "(direct)", "(none)", "unassigned"),
+    ],
+)
+def test_a_click_id_names_source_and_medium(click_id, source, medium, channel):
+    assert classify({click_id: "1"}) == TrafficSource(source, medium, channel)
+
+
+@pytest.mark.parametrize(
+    ("host", "source", "medium", "channel"),
+    [
+        ("google.de", "google", "organic", "organic_search"),
+        ("google.co.uk", "google", "organic", "organic_search"),
+        ("l.facebook.com", "facebook", "social", "organic_social"),
+        ("t.co", "twitter", "social", "organic_social"),
+        ("out.reddit.com", "reddit", "social", "organic_social"),
+        ("youtu.be", "youtube", "video", "video"),
+        ("m.youtube.com", "youtube", "video", "video"),
+        ("shopping.google.com", "shopping.google.com", "referral", "organic_shopping"),
+        ("amazon.co.uk", "amazon", "referral", "organic_shopping"),
+        ("chatgpt.com", "chatgpt.com", "referral", "ai_assistant"),
+        ("search.brave.com", "search.brave.com", "organic", "organic_search"),
+        ("brave.com", "brave.com", "referral", "referral"),
+        ("blog.partner.example", "partner.example", "referral", "referral"),
+        ("198.51.100.7", "198.51.100.7", "referral", "referral"),
+        ("example.com", "(direct)", "(none)", "direct"),
+        ("shop.example.com", "(direct)", "(none)", "direct"),
+        ("accounts.google.com", "(direct)", "(none)", "direct"),
+        ("login.microsoftonline.com", "(direct)", "(none)", "direct"),
+        ("notstripe.com", "notstripe.com", "referral", "referral"),
+    ],
+)
+def test_a_referrer_is_found_in_the_lists_or_named_by_its_registrable_domain(host, source, medium, channel):
+    assert classify(None, host) == TrafficSource(source, medium, channel)
+
+
+@pytest.mark.parametrize(
+    ("properties", "attribution"),
+    [
+        (utm(" Google "), ("google", "organic", "organic_search")),
+        (utm("IG"), ("ig", "social", "organic_social")),
+        (utm("www.facebook.com", "CPC"), ("www.facebook.com", "CPC", "paid_social")),
+        (utm("newsletter", "E-Mail"), ("newsletter", "E-Mail", "email")),
+        (utm("firebase"), ("firebase", "(none)", "push")),
+        (utm("app", "mobile web"), ("app", "mobile web", "push")),
+        (utm("a", "web_push"), ("a", "web_push", "push")),
+        (utm("a", "sms"), ("a", "sms", "sms")),
+        (utm("a", "audio"), ("a", "audio", "audio")),
+        (utm("a", "affiliates"), ("a", "affiliates", "affiliate")),
+        (utm("a", "Social-Network"), ("a", "Social-Network", "organic_social")),
+        (utm("a", "online video"), ("a", "online video", "video")),
+        (utm("a", "link"), ("a", "link", "referral")),
+        (utm("a", "x", "2026 Cross-Network"), ("a", "x", "cross_network")),
+        (utm("(direct)", "(not set)"), ("(direct)", "(none)", "direct")),
+        (utm("(direct)"), ("(direct)", "(none)", "direct")),
+        (utm(name="only"), ("(direct)", "(none)", "unassigned")),
+        (utm("a", "retargeting"), ("a", "retargeting", "paid_other")),
+    ],
+)
+def test_sent_values_are_kept_and_matched_without_case(properties, attribution):
+    assert classify(properties) == TrafficSource(*attribution)
+
+
+def test_the_first_click_id_by_precedence_is_the_source():
+    assert classify({"msclkid": "m", "gclid": "g"}).source == "google"
+    assert classify({"gclid": "g", "fbclid": "f"}).source == "facebook"
+
+
+def test_own_hosts_and_the_host_of_the_page_are_never_external():
+    assert not CLASSIFIER.is_external("docs.example.com", OWN)
+    assert not CLASSIFIER.is_external("localhost", ("localhost",))
+    assert CLASSIFIER.is_external("me.github.io", ("you.github.io",))
+
+
+def test_known_spam_is_spam_with_its_subdomains():
+    assert CLASSIFIER.is_spam("www1.semalt.com")
+    assert not CLASSIFIER.is_spam("partner.example")
+
+
+@pytest.mark.parametrize(
+    ("own", "properties", "channel"),
+    [
+        (CustomChannel("custom:crm", source="newsletter"), utm("Newsletter", "email"), "custom:crm"),
+        (CustomChannel("custom:crm", source="newsletter"), utm("google", "cpc"), "paid_search"),
+        (CustomChannel("custom:crm", source="newsletter"), utm("newsletters", "email"), "email"),
+        (CustomChannel("custom:partner", campaign="partner-*"), utm("google", "cpc", "Partner-7"), "custom:partner"),
+        (CustomChannel("custom:both", source="google", medium="cp*"), utm("google", "cpc"), "custom:both"),
+        (CustomChannel("custom:both", source="google", medium="cp*"), utm("google", "organic"), "organic_search"),
+        (CustomChannel("custom:dot", source="a.b"), utm("axb", "email"), "email"),
+        (CustomChannel("custom:walkin", source="(direct)"), None, "custom:walkin"),
+    ],
+)  # fmt: skip
+def test_a_workspace_puts_its_own_channels_first(own, properties, channel):
+    assert classify(properties, own=(own,)).channel == channel
+
+
+def test_own_channels_are_tested_in_their_order_and_leave_other_workspaces_alone():
+    own = (CustomChannel("custom:first", medium="email"), CustomChannel("custom:second", medium="*"))
+    assert classify(utm("foo", "email"), own=own).channel == "custom:first"
+    assert classify(utm("foo", "other"), own=own).channel == "custom:second"
+    assert classify(utm("foo", "email")).channel == "email"
+
+
+def test_the_last_rule_matches_everything():
+    assert CHANNEL_RULES[-1] == ChannelRule("unassigned", (ChannelCondition(),))

@@ -1,0 +1,134 @@
+"""The documentation at its address: HTML, Markdown, the index for programs, and the search that leads there."""
+
+import json
+import re
+
+import pytest
+
+from hosts.client_address import ClientAddress
+from hosts.composition.compose import compose
+from hosts.http.app import create_quart_app
+from hosts.web.documentation import create_documentation_blueprint
+from service_core.access.api_keys import create_named_key, create_workspace_with_keys
+from service_core.api.http_messages import ApiRequest
+from service_core.documentation.site import Documentation
+from service_core.kernel.clock import system_clock
+from service_core.kernel.settings import Settings
+
+
+def service_in(folder, **http):
+    return compose(Settings.model_validate({"storage": {"events": "memory://"}, "http": http}), folder)
+
+
+@pytest.fixture
+def reader(tmp_path):
+    service = service_in(tmp_path)
+    app = create_quart_app(
+        service.dispatch, ClientAddress(), [create_documentation_blueprint(service.component(Documentation))]
+    )
+    return app.test_client()
+
+
+async def text_of(reader, path, kind):
+    answer = await reader.get(path)
+    assert answer.status_code == 200, path
+    assert answer.mimetype == kind
+    assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+    return await answer.get_data(as_text=True)
+
+
+async def test_a_page_is_read_as_html_and_as_markdown_by_its_suffix(reader):
+    shown = await text_of(reader, "/docs/consumers/changes", "text/html")
+    assert re.search('<h1 id="[a-z-]+">Changing things', shown)
+    assert 'href="../style.css"' in shown
+    written = await text_of(reader, "/docs/consumers/changes.md", "text/markdown")
+    assert written.startswith("# Changing things")
+
+
+async def test_links_between_pages_lead_to_pages(reader):
+    start = await text_of(reader, "/docs/", "text/html")
+    links = [link for link in re.findall('href="([^"]+)"', start) if not link.startswith(("data:", "#"))]
+    assert "consumers/first-answers" in links
+    for link in links:
+        answer = await reader.get("/docs/" + link.removeprefix("./"))
+        assert answer.status_code == 200, link
+    assert (await reader.get("/docs")).headers["Location"] == "docs/"
+
+
+async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(reader):
+    shown = await text_of(reader, "/docs/reference/operations", "text/html")
+    contents = shown.partition('<nav class="contents"')[2].partition("</nav>")[0]
+    entries = re.findall('href="#([^"]+)">([^<]+)', contents)
+    assert len(entries) > 10
+    for anchor, title in entries:
+        assert re.search(f'<h2 id="{anchor}">(<code>)?{title}', shown)
+
+
+async def test_programs_find_an_index_and_the_whole_text(reader):
+    index = await text_of(reader, "/docs/llms.txt", "text/plain")
+    addresses = re.findall(r"\]\(http://127\.0\.0\.1:8080(/docs/[^)]+\.md)\)", index)
+    assert len(addresses) > 20
+    whole = await text_of(reader, "/docs/llms-full.txt", "text/plain")
+    for address in addresses[:5]:
+        assert (await text_of(reader, address, "text/markdown")).strip() in whole
+
+
+@pytest.mark.parametrize(
+    "path", ["/docs/nothing", "/docs/../pyproject.toml", "/docs/changelog.d/x.md", "/docs/x.html"]
+)
+async def test_what_is_no_page_is_not_found(reader, path):
+    assert (await reader.get(path)).status_code in {401, 404}
+
+
+class Searching:
+    """Whoever holds a key."""
+
+    def __init__(self, service, key):
+        self.service, self.key = service, key
+
+    async def ask(self, query):
+        request = ApiRequest("GET", "/v1/docs/search", query, {"authorization": f"Bearer {self.key}"})
+        response = await self.service.dispatch(request)
+        return response.status, json.loads(response.body)
+
+
+@pytest.fixture
+async def searching(tmp_path):
+    service = service_in(tmp_path, docs_url="https://docs.example.com/")
+    async with service:
+        store, now = service.ports.workspace, system_clock()
+        initialized_deployment = await create_workspace_with_keys(store, now, name="shop")
+        minted = await create_named_key(
+            store, initialized_deployment.workspace, now, name="Reader", rate_limit=10_000
+        )
+        yield Searching(service, minted.secret)
+
+
+async def test_a_search_answers_sections_with_link_and_excerpt(searching):
+    status, answer = await searching.ask("q=idempotency%20key&limit=3")
+    assert status == 200
+    assert (answer["query"], answer["count"]) == ("idempotency key", len(answer["results"]))
+    assert 1 <= answer["count"] <= 3
+    for result in answer["results"]:
+        assert set(result) == {"title", "section", "url", "excerpt", "score"}
+        assert re.fullmatch(r"https://docs\.example\.com/[a-z0-9/-]+#[\w-]+", result["url"])
+    scores = [result["score"] for result in answer["results"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_an_endpoint_is_found_by_its_words(searching):
+    _, answer = await searching.ask("q=conversion+rule+pixel")
+    assert any("/v1/rules" in result["section"] or "rules" in result["url"] for result in answer["results"])
+
+
+@pytest.mark.parametrize(("query", "count"), [("q=key", 5), ("q=key&limit=1000", 20), ("q=key&limit=0", 1)])
+async def test_the_number_of_sections_is_clamped(searching, query, count):
+    assert (await searching.ask(query))[1]["count"] == count
+
+
+@pytest.mark.parametrize("query", ["", "q=", "q=%20%20"])
+async def test_a_blank_search_is_refused(searching, query):
+    assert await searching.ask(query) == (
+        400,
+        {"error": "q is required", "code": "missing_query", "field": "q"},
+    )

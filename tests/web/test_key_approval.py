@@ -1,0 +1,139 @@
+"""Approving a key: the person sees who asks for what, decides once, within the role (contract 7.2, S13, S14)."""
+
+import asyncio
+
+import pytest
+
+READ, LINKS = "service:read", "service:write:links"
+
+
+async def test_the_page_shows_requester_workspace_and_every_scope(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, _ = await deployment.asked(
+        READ, LINKS, name="Link keeper", reason="For the spring sale", client_name="Campaign Helper"
+    )
+    text = (await person.get(f"/app{page}")).text
+    for part in (
+        "Link keeper",
+        "Agent key",
+        "Campaign Helper",
+        "For the spring sale",
+        "Example Shop",
+        READ,
+        LINKS,
+    ):
+        assert part in text
+
+
+async def test_approving_gives_the_requester_the_key_once_with_the_chosen_limit(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, poll = await deployment.asked(READ, LINKS)
+    token = page.partition("=")[2]
+    fields = {"request": token, "decision": "approve", "rate_limit": "250"}
+    answer = await person.send(f"/app{page}", "/app/approve", **fields)
+    assert "approved" in answer.text
+    agent = deployment.founded.agent_key.secret
+    polls = await asyncio.max_pending(
+        *(deployment.api("GET", f"/v1/keys/requests/{poll}", agent) for _ in range(20))
+    )
+    assert sum("key" in said for _, said in polls) == 1
+    [key] = [said["key"] for _, said in polls if "key" in said]
+    identity = next(
+        one for one in await deployment.store.keys(deployment.workspace.id) if one.name == "Helper key"
+    )
+    assert identity.rate_limit == 250
+    assert key not in (await person.get(f"/app{page}")).body
+
+
+async def test_twenty_decisions_at_once_are_one(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, _ = await deployment.asked()
+    token = page.partition("=")[2]
+    csrf = await person.token(f"/app{page}")
+    fields = {"csrf": csrf, "request": token, "decision": "approve"}
+    answers = await asyncio.max_pending(*(person.post("/app/approve", fields) for _ in range(20)))
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 19
+
+
+async def test_a_denied_request_makes_no_key_and_cannot_be_approved(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, poll = await deployment.asked()
+    token = page.partition("=")[2]
+    csrf = await person.token(f"/app{page}")
+    denied = await person.post("/app/approve", {"csrf": csrf, "request": token, "decision": "deny"})
+    assert "denied" in denied.text
+    again = await person.post("/app/approve", {"csrf": csrf, "request": token, "decision": "approve"})
+    assert again.status == 409
+    _, said = await deployment.api("GET", f"/v1/keys/requests/{poll}", deployment.founded.agent_key.secret)
+    assert said["status"] == "denied"
+    assert "key" not in said
+
+
+async def test_a_link_ends_after_24_hours(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, _ = await deployment.asked()
+    csrf = await person.token(f"/app{page}")
+    deployment.clock.advance(hours=24)
+    fields = {"csrf": csrf, "request": page.partition("=")[2], "decision": "approve"}
+    assert (await person.post("/app/approve", fields)).status == 409
+    assert "expired" in (await person.get(f"/app{page}")).text
+
+
+@pytest.mark.parametrize(
+    ("role", "scopes", "approve", "deny"),
+    [
+        ("owner", [READ, LINKS], True, True),
+        ("admin", [READ], True, True),
+        ("admin", [READ, LINKS], False, True),
+        ("member", [READ], False, False),
+        ("viewer", [READ], False, False),
+    ],
+)
+async def test_who_may_decide(deployment, role, scopes, approve, deny):
+    person = await deployment.signed_in("bob", role)
+    page, _ = await deployment.asked(*scopes)
+    shown = await person.get(f"/app{page}")
+    assert ('value="approve"' in shown.body) is approve
+    assert ('value="deny"' in shown.body) is deny
+    csrf = await person.token("/app/workspaces")
+    fields = {"csrf": csrf, "request": page.partition("=")[2], "decision": "approve"}
+    answer = await person.post("/app/approve", fields)
+    assert answer.status == (200 if approve else 403)
+
+
+async def test_an_admin_cannot_choose_the_limit(deployment):
+    person = await deployment.signed_in("bob", "admin")
+    page, _ = await deployment.asked()
+    assert "rate_limit" not in (await person.get(f"/app{page}")).body
+    fields = {"request": page.partition("=")[2], "decision": "approve", "rate_limit": "9999"}
+    assert (await person.send(f"/app{page}", "/app/approve", **fields)).status == 403
+
+
+async def test_a_stranger_to_the_workspace_sees_no_more_than_behind_a_made_up_link(deployment):
+    await deployment.enrol("eve", "owner", deployment.other)
+    person = await deployment.person().sign_in("eve@example.com")
+    page, _ = await deployment.asked()
+    theirs, madeup = await person.get(f"/app{page}"), await person.get(f"/app/approve?request={'A' * 43}")
+    assert theirs.status == madeup.status == 404
+    assert theirs.body == madeup.body
+
+
+async def test_whoever_is_not_signed_in_signs_in_first_and_comes_back(deployment):
+    await deployment.enrol("ann", "owner")
+    person = deployment.person()
+    page, _ = await deployment.asked()
+    asked = await person.get(f"/app{page}")
+    assert asked.status == 303
+    signed = await person.send(
+        asked.location, "/app/sign-in", email="ann@example.com", password="a good long password", next=page
+    )
+    assert signed.location == f"/app{page}"
+
+
+async def test_texts_of_the_requester_are_short_and_cannot_turn_around(deployment):
+    agent = deployment.founded.agent_key.secret
+    for name in ("x" * 201, "two\nlines", "right\u202eleft", "hidden\u200bhere", ""):
+        status, _ = await deployment.api(
+            "POST", "/v1/keys/requests", agent, {"name": name, "scopes": ["service:read"]}
+        )
+        assert status == 400, name

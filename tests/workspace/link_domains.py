@@ -1,0 +1,79 @@
+"""Domains of a workspace, as its settings page makes them."""
+
+from uuid import UUID
+
+from service_core.access.reader import read_only_caller
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.record_plans import new_record_fields
+from service_core.testing.txt_records import FakeTxtRecords
+from service_core.workspace.links.domains.models import LinkDomainClaim
+from service_core.workspace.links.domains.verification import (
+    plan_domain_claim,
+    plan_domain_removal,
+    verify_domain,
+)
+from service_core.workspace.links.resource import shared_link_domain
+
+
+class DomainOwner:
+    """Somebody of a workspace who cares for its domains, and the DNS as far as it goes.
+
+    Args:
+        office: the deployment.
+        key: whose workspace.
+        dns: what everybody sees; share one for several people.
+
+    Attributes:
+        limiter: counts their questions; None counts by the deployment's own.
+    """
+
+    limiter = None
+
+    def __init__(self, workspace_api, key="shop", dns=None):
+        self.office, self.key, self.dns = workspace_api, key, dns or FakeTxtRecords()
+
+    @property
+    def caller(self):
+        return read_only_caller(self.office.workspaces[self.key], self.office.now, "Ann")
+
+    @property
+    def writes(self):
+        return self.office.service.part(ChangeExecutor)
+
+    async def claim(self, host):
+        self.office.later(seconds=1)
+        plan = plan_domain_claim(self.who, host, shared_link_domain(self.office.service.settings))
+        made = (await self.writes.run(self.who, plan, dry_run=False)).answer
+        return await self.found(UUID(made.data["id"]))
+
+    def publish(self, claimed):
+        """Write the proof into the DNS."""
+        self.dns.book[claimed.record] = [*self.dns.book.get(claimed.record, ()), claimed.proof]
+
+    async def prove(self, claimed):
+        self.office.later(seconds=1)
+        limiter = self.limiter or self.office.service.ports.limits
+        return (await verify_domain(self.who, claimed.id, self.writes, self.dns, limiter)).body
+
+    async def own(self, host):
+        """A claimed and proved domain; its id as links name it."""
+        claimed = await self.claim(host)
+        self.publish(claimed)
+        await self.prove(claimed)
+        return str(claimed.domain.id)
+
+    async def remove(self, host):
+        self.office.later(seconds=1)
+        [claimed] = [each for each in await self.claims() if each.name == host]
+        return (await self.writes.run(self.who, plan_domain_removal(claimed.id), dry_run=False)).answer
+
+    async def claims(self):
+        async with self.writes.units.look(self.who.workspace.id) as unit:
+            return await unit.resources.every(LinkDomainClaim)
+
+    async def found(self, claim_id):
+        return next(each for each in await self.claims() if each.id == claim_id)
+
+    def claimed(self, host):
+        """A claim that nobody kept."""
+        return LinkDomainClaim(**new_record_fields(self.who), name=host)

@@ -1,0 +1,159 @@
+"""Something of every kind in two workspaces, so that one can be asked for what the other owns."""
+
+from itertools import count
+
+from service_core.analytics.connections.models import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+)
+from service_core.testing.event_builder import EventBuilder
+from tests.workspace.link_domains import DomainOwner
+
+LINK = {"name": "Spring", "destination_url": "https://example.com/a", "slug": "spring"}
+RULE = {"name": "Sale", "trigger_event": "purchase", "platform": "meta", "platform_event": "Purchase"}
+SCRIPT = {"name": "Chat", "type": "inline", "content": "1"}
+REPORT = {"name": "Visitors", "source": "catalog", "metric_id": "visitors", "chart": "number"}
+EXPORT = {"type": "events", "start_date": "2026-07-01", "end_date": "2026-07-02"}
+
+PATCH_BODIES = {
+    "PATCH /links/{linkId}": {"link": {"name": "New"}},
+    "PATCH /rules/{ruleId}": {"rule": {"name": "New"}},
+    "PATCH /reports/{reportId}": {"report": {"name": "New"}},
+    "PATCH /dashboards/{dashboardId}": {"dashboard": {"name": "New"}},
+    "PATCH /analyses/{analysisId}": {"analysis": {"title": "New"}},
+    "POST /dashboards/{dashboardId}/reorder": {"report_ids": []},
+}
+"""What a route needs beside the id."""
+
+
+def layout_with(report):
+    return {"v": 1, "cards": [{"report_id": report}]}
+
+
+def share_link_body(what, object_id):
+    return {"share_link": {"object_type": what, "object_id": object_id}}
+
+
+BODY_IDS = {
+    "POST /links": ("domainId", lambda one: {"link": LINK | {"slug": None, "domain_id": one}}),
+    "POST /dashboards": ("reportId", lambda one: {"dashboard": {"name": "D", "layout": layout_with(one)}}),
+    "PATCH /dashboards": ("reportId", lambda one: {"dashboard": {"layout": layout_with(one)}}),
+    "POST /analyses": (
+        "reportId",
+        lambda one: {"analysis": {"title": "A", "body_md": "So.", "report_ids": [one]}},
+    ),
+    "POST /share-links report": ("reportId", lambda one: share_link_body("report", one)),
+    "POST /share-links dashboard": ("dashboardId", lambda one: share_link_body("dashboard", one)),
+    "POST /share-links analysis": ("analysisId", lambda one: share_link_body("analysis", one)),
+}
+"""Ids in the bodies of writes."""
+
+
+class ResourceFactory:
+    """Something of every kind in both workspaces, and something deleted."""
+
+    def __init__(self, workspace_api):
+        self.office = workspace_api
+        self.made = {}
+        self.number = count()
+
+    async def id(self, name, key, *, deleted=False):
+        """An id of a kind, by the name the paths give it."""
+        if (name, key, deleted) not in self.made:
+            made = await CREATORS[name](self, key, deleted)
+            self.made[name, key, deleted] = made
+        return self.made[name, key, deleted]
+
+    async def write(self, path, field, key, deleted, **fields):
+        made = await self.office.ask("POST", path, {field: fields}, key=key)
+        assert made.status == 200, made.json
+        found = made.json["data"]["id"]
+        if deleted:
+            assert (await self.office.ask("DELETE", f"{path}/{found}", key=key)).status == 200
+        return found
+
+    async def link(self, key, deleted):
+        slug = {"slug": f"spring-{next(self.number)}"}
+        return await self.write("/links", "link", key, deleted, **LINK | slug)
+
+    async def domain(self, key, deleted):
+        domain_owner, host = DomainOwner(self.office, key), f"go{next(self.number)}.example.com"
+        made = await domain_owner.own(host)
+        if deleted:
+            await domain_owner.remove(host)
+        return made
+
+    async def rule(self, key, deleted):
+        asset = ConnectedAccount("act_1", "Main", (Asset("1234", "Pixel"),))
+        workspace, now = self.office.workspaces[key], self.office.now
+        made = Connection(
+            workspace.id,
+            "meta",
+            ProviderKind.ADS,
+            ConnectionStatus.CONNECTED,
+            now,
+            (asset,),
+            last_synced_at=now,
+        )
+        await self.office.service.ports.workspace.save_connection(made)
+        event = {"trigger_event": f"purchase_{next(self.number)}"}
+        return await self.write("/rules", "rule", key, deleted, **RULE | event)
+
+    async def proposal(self, key, deleted):
+        made = await self.office.ask("POST", "/scripts/proposals", {"proposal": SCRIPT}, key=key)
+        return made.json["data"]["id"]
+
+    async def report(self, key, deleted):
+        return await self.write("/reports", "report", key, deleted, **REPORT)
+
+    async def dashboard(self, key, deleted):
+        return await self.write("/dashboards", "dashboard", key, deleted, name="Weekly")
+
+    async def analysis(self, key, deleted):
+        return await self.write("/analyses", "analysis", key, deleted, title="Why", body_md="So.")
+
+    async def share_link(self, key, deleted):
+        body = share_link_body("report", await self.id("reportId", key))
+        made = await self.office.ask("POST", "/share-links", body, key=key)
+        return made.json["data"]["id"]
+
+    async def entry(self, key, deleted):
+        dashboard = await self.dashboard(key, False)
+        made = await self.office.ask("DELETE", f"/dashboards/{dashboard}", key=key)
+        return made.json["audit_id"]
+
+    async def export(self, key, deleted):
+        return (await self.office.ask("POST", "/exports", EXPORT, key=key)).json["id"]
+
+    async def request(self, key, deleted):
+        wanted = {"name": "Bot", "scopes": ["service:read"]}
+        return (await self.office.ask("POST", "/keys/requests", wanted, key=key)).json["request_id"]
+
+    async def user(self, key, deleted):
+        story = EventBuilder(self.office.workspaces[key].id)
+        story.add_event("page_view", at="2026-07-08T10:00", visitor=f"visitor-of-{key}")
+        await self.office.service.ports.events.append(story.events)
+        return f"visitor-of-{key}"
+
+
+CREATORS = {
+    "linkId": ResourceFactory.link,
+    "domainId": ResourceFactory.domain,
+    "ruleId": ResourceFactory.rule,
+    "proposalId": ResourceFactory.proposal,
+    "reportId": ResourceFactory.report,
+    "dashboardId": ResourceFactory.dashboard,
+    "analysisId": ResourceFactory.analysis,
+    "shareLinkId": ResourceFactory.share_link,
+    "auditId": ResourceFactory.entry,
+    "exportId": ResourceFactory.export,
+    "requestId": ResourceFactory.request,
+    "userId": ResourceFactory.user,
+}
+"""Id in a path -> how one comes to be."""
+
+NEVER_DELETED = {"proposalId", "shareLinkId", "auditId", "exportId", "requestId", "userId"}
+"""Nothing deletes these; revoked share links stay."""

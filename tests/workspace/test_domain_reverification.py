@@ -1,0 +1,338 @@
+"""Proofs of link domains are looked at again: who has lost one is told, and what is not known changes nothing."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.roles.tasks import build_domain_verification
+from service_core.access.email_sender import EmailSenderUnavailable
+from service_core.access.fixed_window import FixedWindowCounter
+from service_core.access.members.membership import add_member
+from service_core.access.roles import Role
+from service_core.changes.actor import Actor
+from service_core.changes.operations import AuditQuery, list_audit
+from service_core.kernel.errors import Conflict, TooManyRequests, Unprocessable
+from service_core.kernel.ids import new_id
+from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, LinkDomainClaim
+from service_core.workspace.links.domains.resource import is_verified_link_host
+from service_core.workspace.links.domains.verification import MAX_DNS_QUERIES
+from service_core.workspace.links.redirect_lookup import DatabaseRedirects
+from tests.workspace.conftest import NOW
+from tests.workspace.link_domains import DomainOwner
+
+HOST = "go.shop.example"
+PEOPLE = {
+    "ann@shop.example": Role.OWNER,
+    "bob@shop.example": Role.ADMIN,
+    "cid@shop.example": Role.MEMBER,
+    "dee@shop.example": Role.VIEWER,
+}
+
+
+class Letterbox:
+    """Mail that is kept, but for addresses that take none."""
+
+    def __init__(self):
+        self.letters, self.refused = [], set()
+
+    async def send(self, message):
+        await asyncio.sleep(0)
+        if message.to in self.refused:
+            raise EmailSenderUnavailable
+        self.letters.append(message)
+
+    def told(self):
+        """Who was told what since somebody asked."""
+        told, self.letters = [(letter.to, letter.subject) for letter in self.letters], []
+        return told
+
+
+class Watched(DomainOwner):
+    """Somebody with a proved domain, and the look at it."""
+
+    async def open(self):
+        store = self.office.service.ports.workspace
+        for email, role in PEOPLE.items():
+            await add_member(store, store, self.who.workspace, email=email, role=role, now=self.office.now)
+        self.letterbox = Letterbox()
+        proofs = replace(
+            build_domain_verification(self.office.service.ports), records=self.dns, mail=self.letterbox
+        )
+        self.proofs, self.domain = proofs, await self.own(HOST)
+        return self
+
+    async def looks(self, **later):
+        self.office.later(**later)
+        await self.proofs.recheck_all(self.office.now)
+        return (await self.claims())[0]
+
+    async def lose(self, **later):
+        self.dns.book.clear()
+        return await self.looks(**later)
+
+    async def audit(self):
+        asked = AuditQuery(resource_type="link_domain")
+        return (await list_audit.handler(asked, caller=self.who, writes=self.writes)).entries
+
+
+@pytest.fixture
+async def shop(workspace_api):
+    return await Watched(workspace_api).open()
+
+
+def managers(subject):
+    return [(email, subject) for email in ("ann@shop.example", "bob@shop.example")]
+
+
+async def test_a_proof_that_stands_is_looked_at_and_nothing_is_written(shop):
+    before = await shop.audit()
+    for _ in range(3):
+        assert (await shop.looks(days=10)).is_record_present
+    assert await shop.audit() == before
+    assert shop.letterbox.told() == []
+
+
+async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(shop):
+    claim = await shop.lose(hours=6)
+    assert claim.missing_since == shop.office.now
+    assert shop.letterbox.letters[0].text.endswith(f"\n{claim.line}\n")
+    assert f"by {shop.office.now + MISSING_RECORD_GRACE:%Y-%m-%d}" in shop.letterbox.letters[0].text
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")
+    assert await shop.looks(hours=6) == claim
+    assert shop.letterbox.told() == []
+    newest = (await shop.audit())[0]
+    assert (newest.action, newest.resource.label) == ("update", HOST)
+    assert (newest.actor.type, newest.actor.name, newest.undoable) == ("system", "Look at the DNS", False)
+    assert [change.field for change in newest.changes] == ["missing_since"]
+
+
+async def test_until_the_grace_is_over_the_domain_is_used_as_before(shop):
+    await shop.lose(hours=6)
+    await shop.looks(days=6)
+    assert (await shop.office.link(domain_id=shop.domain))["data"]["url"].startswith(f"https://{HOST}/")
+
+
+async def test_a_record_that_is_back_says_so_by_itself_or_when_somebody_asks(shop):
+    for asked in (False, True):
+        claim = await shop.lose(hours=6)
+        shop.publish(claim)
+        back = (
+            await shop.looks(hours=6) if not asked else (await shop.prove(claim), await shop.claims())[1][0]
+        )
+        assert (back.missing_since, back.verified_at) == (None, claim.verified_at)
+    assert len(shop.letterbox.told()) == 4
+
+
+async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(shop):
+    shop.dns.down = True
+    for _ in range(5):
+        assert (await shop.looks(days=10)).is_record_present
+    shop.dns.down = False
+    claim = await shop.lose(hours=6)
+    shop.dns.down = True
+    assert await shop.looks(days=30) == claim
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")
+
+
+async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(shop):
+    workspace_api, store = shop.office, shop.office.service.ports.workspace
+    link = (await workspace_api.link(domain_id=shop.domain, slug="spring"))["data"]
+    await shop.lose(hours=6)
+    claim = await shop.looks(days=7)
+    assert (claim.is_verified, claim.lapsed_at) == (True, workspace_api.now)
+    assert shop.letterbox.told()[2:] == managers(f"{HOST} takes no new links")
+    for dry_run in (True, False):
+        wanted = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": shop.domain}
+        refused = await workspace_api.ask("POST", "/links", {"link": wanted, "dry_run": dry_run})
+        assert (refused.status, refused.json["code"], refused.json["field"]) == (
+            422, "unknown_domain", "link.domain_id",
+        )  # fmt: skip
+        assert HOST in refused.json["error"]
+    assert (await DatabaseRedirects(store).find(f"{HOST}/spring")).destination_url == link["destination_url"]
+    changed = await workspace_api.ask("PATCH", f"/links/{link['id']}", {"link": {"name": "Autumn reel"}})
+    assert (changed.status, changed.json["data"]["url"]) == (200, f"https://{HOST}/spring")
+    assert await is_verified_link_host(store, HOST)
+    assert (await workspace_api.link(slug="a"))["data"]["url"] == "https://go.example.com/a"
+
+
+async def test_a_lapsed_domain_whose_record_is_back_takes_links_again(shop):
+    await shop.office.link(domain_id=shop.domain)
+    await shop.lose(hours=6)
+    claim = await shop.looks(days=7)
+    with pytest.raises(Unprocessable, match="no TXT record"):
+        await shop.prove(claim)
+    shop.publish(claim)
+    assert (await shop.prove(claim)).applied
+    assert (await shop.office.link(domain_id=shop.domain))["applied"]
+
+
+async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(shop):
+    workspace_api, store = shop.office, shop.office.service.ports.workspace
+    rival = DomainOwner(workspace_api, "other", shop.dns)
+    link = (await workspace_api.link(domain_id=shop.domain))["data"]
+    await shop.lose(hours=6)
+    theirs = await rival.claim(HOST)
+    rival.publish(theirs)
+    await shop.looks(days=7)
+    with pytest.raises(Conflict, match="another workspace"):
+        await rival.prove(theirs)
+    await workspace_api.ask("DELETE", f"/links/{link['id']}")
+    claim = await shop.looks(hours=6)
+    assert (claim.verified_at, claim.missing_since, claim.lapsed_at) == (None, None, None)
+    assert shop.letterbox.told()[4:] == managers(f"{HOST} is no link domain of shop any more")
+    assert not await is_verified_link_host(store, HOST)
+    assert (await rival.prove(theirs)).applied
+    assert shop.letterbox.told() == []
+    assert not (await shop.looks(hours=6)).is_verified
+
+
+async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
+    other = await DomainOwner(shop.office, "other", shop.dns).own("go.other.example")
+    shop.letterbox.refused = {"ann@shop.example"}
+    with pytest.raises(EmailSenderUnavailable):
+        await shop.lose(hours=6)
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[1:]
+    claims = [*await shop.claims(), *await DomainOwner(shop.office, "other").claims()]
+    assert {claim.missing_since for claim in claims} == {shop.office.now}
+    assert str(claims[1].domain.id) == other
+
+
+async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_told_twice(shop):
+    shop.letterbox.refused = {*PEOPLE}
+    for _ in range(3):
+        with pytest.raises(EmailSenderUnavailable):
+            await shop.lose(hours=1)
+    shop.letterbox.refused = {"ann@shop.example"}
+    with pytest.raises(EmailSenderUnavailable):
+        await shop.looks(hours=1)
+    gone = managers(f"The DNS record of {HOST} is gone")
+    assert shop.letterbox.told() == gone[1:]
+    shop.letterbox.refused = set()
+    claim, before = await shop.looks(hours=1), await shop.audit()
+    assert shop.letterbox.told() == gone[:1]
+    assert (await shop.looks(hours=1), shop.letterbox.told()) == (claim, [])
+    assert await shop.audit() == before
+    assert [change.field for change in before[0].changes] == ["missing_since"]
+    shop.publish(claim)
+    assert "to_tell" not in (await shop.prove(claim)).data
+
+
+async def test_who_was_not_told_hears_how_it_stands_by_then_or_nothing_when_all_is_well(shop):
+    shop.letterbox.refused = {"bob@shop.example"}
+    with pytest.raises(EmailSenderUnavailable):
+        await shop.lose(hours=1)
+    shop.publish((await shop.claims())[0])
+    await shop.looks(hours=1)
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
+    with pytest.raises(EmailSenderUnavailable):
+        await shop.lose(hours=1)
+    shop.letterbox.told()
+    shop.letterbox.refused = set()
+    await shop.looks(days=7)
+    assert shop.letterbox.told() == managers(f"{HOST} is no link domain of shop any more")
+
+
+async def test_a_mail_about_a_domain_that_is_pending_again_is_tried_again_for_seven_days(shop):
+    await shop.lose(hours=1)
+    shop.letterbox.told()
+    shop.letterbox.refused = {*PEOPLE}
+    with pytest.raises(EmailSenderUnavailable):
+        await shop.looks(days=7)
+    shop.letterbox.refused = {"bob@shop.example"}
+    with pytest.raises(EmailSenderUnavailable):
+        await shop.looks(days=6)
+    assert shop.letterbox.told() == managers(f"{HOST} is no link domain of shop any more")[:1]
+    shop.letterbox.refused = set()
+    await shop.looks(days=1)
+    assert shop.letterbox.told() == []
+
+
+async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
+    shop.letterbox.refused = {*PEOPLE}
+    with pytest.raises(EmailSenderUnavailable):
+        await shop.lose(hours=1)
+    shop.letterbox.refused = set()
+    store = shop.office.service.ports.workspace
+    [bob] = [each for each in await store.members(shop.who.workspace.id) if each.role is Role.ADMIN]
+    await store.save_member(replace(bob, role=Role.VIEWER))
+    await shop.looks(hours=1)
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
+    await store.save_member(bob)
+    await shop.looks(hours=1)
+    assert shop.letterbox.told() == []
+
+
+async def test_two_looks_at_once_tell_everybody_once(shop):
+    shop.dns.book.clear()
+    await asyncio.max_pending(*(shop.proofs.look(shop.office.now) for _ in range(3)))
+    assert sorted(shop.letterbox.told()) == managers(f"The DNS record of {HOST} is gone")
+
+
+async def test_a_domain_removed_during_the_look_stays_removed(shop):
+    class Slow:
+        async def query_txt(self, name):
+            await shop.remove(HOST)
+            return ()
+
+    await replace(shop.proofs, records=Slow()).look(shop.office.now)
+    assert (await shop.claims(), shop.letterbox.told()) == ([], [])
+
+
+async def test_a_domain_proved_during_the_look_stays_proved(shop):
+    claim = await shop.lose(hours=6)
+
+    class Slow:
+        async def query_txt(self, name):
+            shop.publish(claim)
+            await shop.prove(claim)
+            return ()
+
+    await replace(shop.proofs, records=Slow()).look(shop.office.now)
+    assert (await shop.claims())[0].is_record_present
+    assert len(shop.letterbox.told()) == 2
+
+
+async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(shop):
+    class Hand:
+        """Counts by the clock of the office."""
+
+        windows = FixedWindowCounter(lambda: shop.office.now)
+
+        async def spend(self, *asked):
+            return self.windows.consume(*asked)
+
+    rival = DomainOwner(shop.office, "other", shop.dns)
+    shop.limiter = rival.limiter = Hand()
+    claim = await rival.claim("a.example")
+    for _ in range(MAX_DNS_QUERIES):
+        with pytest.raises(Unprocessable):
+            await rival.prove(claim)
+    rival.publish(claim)
+    with pytest.raises(TooManyRequests):
+        await rival.prove(claim)
+    assert not (await shop.prove((await shop.claims())[0])).applied
+    with pytest.raises(Unprocessable):
+        await shop.prove(await shop.claim("b.example"))
+    shop.office.later(minutes=15)
+    assert (await rival.prove(claim)).applied
+
+
+@given(st.lists(st.tuples(st.sampled_from(["there", "gone", "unknown"]), st.integers(1, 100)), max_size=30))
+def test_a_domain_lapses_only_after_seven_days_of_looks_that_found_nothing(looks):
+    nobody = Actor(type="system", id=new_id(), client_id=None)
+    kept = {"created_at": NOW, "updated_at": NOW, "created_via": "api", "created_by": nobody}
+    claim = LinkDomainClaim(id=new_id(), workspace_id=new_id(), name=HOST, **kept).mark_verified(NOW)
+    now, gone_since = NOW, None
+    for answer, hours in looks:
+        now += timedelta(hours=hours)
+        if answer == "there":
+            claim, gone_since = claim.mark_verified(now), None
+        elif answer == "gone":
+            claim, gone_since = claim.mark_record_missing(now, in_use=True), gone_since or now
+            assert (claim.lapsed_at is not None) == (now - gone_since >= MISSING_RECORD_GRACE)
+        assert claim.is_verified
+        assert claim.missing_since == gone_since

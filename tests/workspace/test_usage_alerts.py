@@ -1,0 +1,130 @@
+"""Owners are told of 75, 90 and 100 percent of their plan, each once (semantics 21.2)."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from hosts.roles.tasks import build_usage_watch
+from service_core.access.billing_plans import BillingPlan
+from service_core.access.email_sender import EmailSenderUnavailable
+from service_core.access.members.membership import add_member
+from service_core.access.roles import Role
+from service_core.testing.event_builder import EventBuilder
+from service_core.workspace.usage_alerts import send_alerts
+
+AUGUST = datetime(2026, 8, 2, tzinfo=UTC)
+
+
+class Letterbox:
+    """Mail that is kept, or refused while ``down``."""
+
+    def __init__(self):
+        self.letters, self.down, self.refused = [], False, None
+
+    async def send(self, message):
+        if self.down or message.to == self.refused:
+            raise EmailSenderUnavailable
+        self.letters.append(message)
+
+    @property
+    def told(self):
+        return [(letter.to, letter.subject.removeprefix("shop has used ")) for letter in self.letters]
+
+
+@pytest.fixture
+async def shop(workspace_api, monkeypatch):
+    """A workspace whose plan covers 20 events, with an owner and an admin."""
+    monkeypatch.setattr(send_alerts, "PLANS", {"tiny": BillingPlan("tiny", 20, 1, 100)})
+    store = workspace_api.service.ports.workspace
+    workspace = replace(workspace_api.workspaces["shop"], plan="tiny")
+    await store.save_workspace(workspace)
+    for email, role in (("ann@shop.example", Role.OWNER), ("bob@shop.example", Role.ADMIN)):
+        await add_member(store, store, workspace, email=email, role=role, now=workspace_api.now)
+    workspace_api.story = EventBuilder(workspace.id)
+    workspace_api.letterbox = Letterbox()
+    workspace_api.watch = replace(
+        build_usage_watch(workspace_api.service.ports), mail=workspace_api.letterbox
+    )
+    return workspace_api
+
+
+async def happen(shop, times, *, at=None):
+    """Events of a workspace, and then a look at its usage."""
+    when = at or shop.now
+    made = [shop.story.happens("purchase", at=when, visitor="v") for _ in range(times)]
+    await shop.service.ports.events.append(made)
+    await shop.watch.look(when)
+
+
+async def test_the_owner_is_told_at_each_step_once(shop):
+    await happen(shop, 14)
+    assert shop.letterbox.told == []
+    await happen(shop, 1)
+    await happen(shop, 1)
+    assert shop.letterbox.told == [("ann@shop.example", "75 percent of its events")]
+    await happen(shop, 2)
+    await happen(shop, 2)
+    await happen(shop, 5)
+    assert [subject for _, subject in shop.letterbox.told] == [
+        "75 percent of its events",
+        "90 percent of its events",
+        "100 percent of its events",
+    ]
+    assert "used 20 of the 20 events" in shop.letterbox.letters[-1].text
+    assert "2026-07-01 to 2026-08-01" in shop.letterbox.letters[-1].text
+
+
+async def test_who_reaches_several_steps_at_once_is_told_the_highest(shop):
+    await happen(shop, 19)
+    assert [subject for _, subject in shop.letterbox.told] == ["90 percent of its events"]
+
+
+async def test_a_new_period_begins_anew(shop):
+    await happen(shop, 15)
+    await happen(shop, 14, at=AUGUST)
+    assert len(shop.letterbox.told) == 1
+    await happen(shop, 1, at=AUGUST)
+    assert len(shop.letterbox.told) == 2
+
+
+async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
+    store = shop.service.ports.workspace
+    other = replace(shop.workspaces["other"], plan="tiny")
+    await store.save_workspace(other)
+    await add_member(store, store, other, email="eve@other.example", role=Role.OWNER, now=shop.now)
+    story = EventBuilder(other.id)
+    theirs = [story.add_event("purchase", at=shop.now, visitor="v") for _ in range(15)]
+    await shop.service.ports.events.append(theirs)
+    shop.letterbox.refused = "ann@shop.example"
+    with pytest.raises(EmailSenderUnavailable):
+        await happen(shop, 15)
+    assert [to for to, _ in shop.letterbox.told] == ["eve@other.example"]
+
+
+async def test_mail_that_cannot_leave_is_tried_again(shop):
+    shop.letterbox.down = True
+    with pytest.raises(EmailSenderUnavailable):
+        await happen(shop, 15)
+    shop.letterbox.down = False
+    await shop.watch.look(shop.now)
+    assert len(shop.letterbox.told) == 1
+
+
+async def test_twenty_looks_at_once_tell_once(shop):
+    shop.letterbox.down = True
+    with pytest.raises(EmailSenderUnavailable):
+        await happen(shop, 20)
+    shop.letterbox.down = False
+    await asyncio.max_pending(*(shop.watch.look(shop.now) for _ in range(20)))
+    assert len(shop.letterbox.told) == 1
+
+
+async def test_a_workspace_without_a_limit_or_a_subscription_is_told_nothing(shop):
+    store = shop.service.ports.workspace
+    workspace = next(one for one in await store.workspaces() if one.plan == "tiny")
+    for other in (replace(workspace, plan="enterprise"), replace(workspace, active=False)):
+        await store.save_workspace(other)
+        await happen(shop, 20)
+    assert shop.letterbox.told == []
