@@ -99,7 +99,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def clickhouse(session: nox.Session) -> None:
-    """The ClickHouseBackend engine in this process: the conformance kit with fewer worlds, HTTP, a cluster."""
+    """The ClickHouse engine in this process: the conformance kit with fewer worlds, HTTP, a cluster."""
     install_engine(session)
     worlds = {"TOUCHPOINT_EXAMPLES": os.environ.get("TOUCHPOINT_EXAMPLES", "2")}
     files = sorted(map(str, Path("tests").rglob("test_*clickhouse*.py")))
@@ -107,7 +107,7 @@ def clickhouse(session: nox.Session) -> None:
 
 
 def install_engine(session: nox.Session) -> None:
-    """ClickHouseBackend as a library, unless it is here."""
+    """ClickHouse as a library, unless it is here."""
     session.run(
         "uv", "pip", "install", "-q", "--require-hashes", "--no-deps", "-r", "requirements/clickhouse.txt",
         env={"VIRTUAL_ENV": sys.prefix},

@@ -1,4 +1,4 @@
-"""The event store over SQL: DuckDB embedded, PostgreSQL for several processes, ClickHouseBackend for many machines."""
+"""The event store over SQL: DuckDB embedded, PostgreSQL for several processes, ClickHouse for many machines."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from service_core.plugin import Adapter, LocalDataKind, hook
 
 _DUCKDB = "Events in one DuckDB file: exact, fast, no server."
 _POSTGRESQL = "Events in a PostgreSQL database: several processes share it."
-_CLICKHOUSE = "Events in ClickHouseBackend: one server, or a cluster of them."
+_CLICKHOUSE = "Events in ClickHouse: one server, or a cluster of them."
 
 
 @hook

@@ -1,4 +1,4 @@
-"""What events cost in ClickHouseBackend: measured as a store grows, beside what the model of the deployers' page says.
+"""What events cost in ClickHouse: measured as a store grows, beside what the model of the deployers' page says.
 
     nice -n 10 python -m tests.bench.capacity --events 10000000 50000000
 

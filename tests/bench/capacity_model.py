@@ -1,4 +1,4 @@
-"""What a ClickHouseBackend deployment of a size needs: one function, for the deployers' page and for the benchmark.
+"""What a ClickHouse deployment of a size needs: one function, for the deployers' page and for the benchmark.
 
     python -m tests.bench.capacity_model
 

@@ -1,4 +1,4 @@
-"""Events in ClickHouseBackend answer everything the kit asks as the reference does: the real engine, in process."""
+"""Events in ClickHouse answer everything the kit asks as the reference does: the real engine, in process."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What is written to ClickHouseBackend and read from it is the same through the client's HTTP transport."""
+"""What is written to ClickHouse and read from it is the same through the client's HTTP transport."""
 
 import asyncio
 from pathlib import Path

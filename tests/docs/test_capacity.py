@@ -1,4 +1,4 @@
-"""The page on the size of a ClickHouseBackend says what the model says, and the model what was measured."""
+"""The page on the size of a ClickHouse says what the model says, and the model what was measured."""
 
 import re
 from pathlib import Path

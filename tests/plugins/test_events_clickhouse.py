@@ -1,4 +1,4 @@
-"""ClickHouseBackend without transactions: what is sent twice counts once, and what was cut short becomes whole."""
+"""ClickHouse without transactions: what is sent twice counts once, and what was cut short becomes whole."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A cluster of ClickHouseBackend answers as one server does: the engine with local shards, and distributed tables.
+"""A cluster of ClickHouse answers as one server does: the engine with local shards, and distributed tables.
 
 Replication needs Keeper, which the engine in this process has not: here each shard is one table that is
 not replicated, and the statement that makes it is spoken without ``ON CLUSTER``.

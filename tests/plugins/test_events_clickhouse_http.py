@@ -1,4 +1,4 @@
-"""ClickHouseBackend over the wire: refusals, budgets, questions that are called off, and a server that goes away."""
+"""ClickHouse over the wire: refusals, budgets, questions that are called off, and a server that goes away."""
 
 import asyncio
 from pathlib import Path

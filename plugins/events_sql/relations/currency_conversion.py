@@ -87,7 +87,7 @@ def _with_rate(table: NamedSubquery, scan: QueryScope, rates: ExchangeRates, at:
             (inside, bucket_index(instant, known.days.runs()) + _FIRST_DAY_INDEX), else_=_NO_RATE_INDEX
         )
     dated = table.with_columns("dated", day.label("fx_day"))
-    # A list for each currency: ClickHouseBackend takes no field of more than 128 KiB.
+    # A list for each currency: ClickHouse takes no field of more than 128 KiB.
     num = {
         code: [0, *(each.numerator if each else 0 for each in worth)] for code, worth in known.factors.items()
     }

@@ -1,1 +1,1 @@
-"""ClickHouseBackend: one server, or a cluster of them."""
+"""ClickHouse: one server, or a cluster of them."""

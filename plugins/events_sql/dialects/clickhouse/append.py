@@ -1,4 +1,4 @@
-"""Append on ClickHouseBackend, which has no transactions: every step may be repeated and changes nothing then.
+"""Append on ClickHouse, which has no transactions: every step may be repeated and changes nothing then.
 
 Events go in first, in one block with a token of its own, without those that are stored already. What
 follows from them is worked out anew for the sessions and visitors of the batch, from all their events,

@@ -1,4 +1,4 @@
-"""ClickHouseBackend through its official client: a session of the server per question, questions bound there.
+"""ClickHouse through its official client: a session of the server per question, questions bound there.
 
 Sessions keep the tables of a question apart. A question past its budget is stopped by the server
 itself, and killed when its caller went away.

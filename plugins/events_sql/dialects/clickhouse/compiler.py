@@ -1,4 +1,4 @@
-"""ClickHouseBackend's spelling of statements and constructs, as a compile-only dialect.
+"""ClickHouse's spelling of statements and constructs, as a compile-only dialect.
 
 Parameters are ``{name:Type}``, which the server itself binds. What a join or an aggregate leaves
 empty is NULL by the settings every statement runs with (`backend`).
@@ -141,7 +141,7 @@ class _Compiler(SQLCompiler):
 
 
 class ClickHouseDialect(DefaultDialect):
-    """Statements for ClickHouseBackend; no driver, no pool."""
+    """Statements for ClickHouse; no driver, no pool."""
 
     name = "clickhouse"
     supports_statement_cache = True

@@ -1,4 +1,4 @@
-"""The tables of ClickHouseBackend: what they are sorted by, and how rows replace each other.
+"""The tables of ClickHouse: what they are sorted by, and how rows replace each other.
 
 A row written twice counts once: every table replaces rows of one sorting key, and questions look
 at the latest (``FINAL``), whether or not parts were merged already. Derived rows carry the version
