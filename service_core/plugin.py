@@ -1,11 +1,11 @@
-"""The one import for plugin authors. What stands here is stable; everything else may move.
+"""The single import for plugin authors. The names in this module are stable; everything else may change.
 
-A plugin is a module that implements hooks and is named by an entry point of the group ``touchpoint``,
-such as ``geo_example = "geo_example"``.
+A plugin is a module that implements hooks and is registered as an entry point of the group ``touchpoint``, for
+example ``geo_example = "geo_example"``.
 
-Life of a plugin: the entry point is imported (keep that cheap) -> its hooks are asked once ->
-the registry is frozen -> a URL of the settings picks an adapter -> ``open`` builds it ->
-``start()`` -> work -> ``aclose()``.
+Lifecycle of a plugin: its entry point is imported (keep that cheap), its hooks are called once, the registry is
+frozen, a URL in the settings selects an adapter, ``open`` builds it, ``start()`` is awaited, it works, and
+``aclose()`` is awaited.
 """
 
 from service_core.access.analytics_settings import AnalyticsSettings as AnalyticsSettings

@@ -1,1 +1,1 @@
-"""Who may do what: workspaces, credentials, scopes, look-up cache and budgets."""
+"""Authentication and authorization: workspaces, credentials, scopes, roles, rate limits, signup, OAuth and passkeys."""

@@ -1,4 +1,4 @@
-"""Rules behind the numbers that a workspace may replace by its own (semantics 7.2, 9, 10.1)."""
+"""Analytics settings of a workspace: conversion events, custom channels and the default attribution model."""
 
 import re
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ _MAX_TEXT_LENGTH: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class CustomChannel:
-    """A channel of the workspace's own. Everything it names must hold for a visit.
+    """A channel defined by the workspace. A visit belongs to it if all its conditions match.
 
     Attributes:
-        id: what answers show; it starts with ``custom:``.
-        source, medium, campaign: the value, without case; ``*`` stands for any characters.
+        id: the channel id in answers; it starts with ``custom:``.
+        source, medium, campaign: the value to match, case-insensitive; ``*`` matches any characters.
     """
 
     id: str
@@ -32,22 +32,22 @@ class CustomChannel:
 
     @property
     def conditions(self) -> dict[str, str]:
-        """What it names."""
+        """The conditions that are set."""
         named = {"source": self.source, "medium": self.medium, "campaign": self.campaign}
         return {name: text for name, text in named.items() if text}
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyticsSettings:
-    """What a workspace has made its own; None, and no channel, keep the rule of the house.
+    """Settings that replace the defaults. None, or no channel, keeps the default.
 
     Attributes:
-        conversions: names of the events that convert, in place of the usual ones.
-        any_revenue: whether every event with revenue converts, too.
-        channels: tested in this order before those of the house. They are applied when an event
-            comes in, so they hold from then on.
-        model: id of the attribution model used where a request names none.
-        window_days: the window used where a request names none.
+        conversions: names of the events that convert, instead of the default ones.
+        any_revenue: whether every event with revenue also converts.
+        channels: tested in this order before the default channels. They are applied when an event is ingested, so a
+            change affects only later events.
+        model: id of the attribution model for requests that name none.
+        window_days: attribution window for requests that name none.
     """
 
     conversions: frozenset[str] | None = None
@@ -58,10 +58,10 @@ class AnalyticsSettings:
 
 
 def validate_analytics_settings(settings: AnalyticsSettings) -> AnalyticsSettings:
-    """The same rules, when they can be followed.
+    """Returns the settings if they are valid.
 
     Raises:
-        BadRequest: no name or too many, an id that is not ``custom:``, a channel without a condition.
+        BadRequest: too many or empty names, an id without ``custom:``, or a channel without conditions.
     """
     if settings.conversions is not None:
         _validate_event_names(settings.conversions)
@@ -84,7 +84,7 @@ def _validate_event_names(names: frozenset[str]) -> None:
 def _validate_channel(channel: CustomChannel) -> None:
     if not _CHANNEL_ID_PATTERN.fullmatch(channel.id):
         raise _invalid_parameter_error(
-            "channels", f"{channel.id!r} is no id of an own channel, such as custom:newsletter"
+            "channels", f"{channel.id!r} is not an id of a custom channel, such as custom:newsletter"
         )
     if not channel.conditions:
         raise _invalid_parameter_error("channels", f"{channel.id} names no source, medium or campaign")

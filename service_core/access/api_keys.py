@@ -1,4 +1,4 @@
-"""Making and ending credentials: secrets exist in clear only in the values returned here (contract 2.11)."""
+"""Creation and revocation of API keys and workspaces. Secrets exist in clear text only in the values returned here."""
 
 import secrets
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ CURRENCY_CODE_LENGTH: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class KeyWithSecret:
-    """A new credential and its secret, which is shown once and never kept."""
+    """A new credential with its secret, which is shown once and never stored."""
 
     credential: Credential
     secret: str = field(repr=False)
@@ -55,19 +55,19 @@ async def create_workspace_with_keys(
     domain: str | None = None,
     plan: str = UNLIMITED_PLAN.id,
 ) -> CreatedWorkspace:
-    """Create a workspace with its write key and its Agent key.
+    """Creates a workspace with its write key and its agent key.
 
     Args:
-        directory: where it is kept.
-        now: the present, aware UTC.
-        name: shown to people.
-        timezone: IANA zone whose days the workspace counts in.
-        currency: ISO 4217 code its money is told in.
+        directory: the store of workspaces.
+        now: current time, aware UTC.
+        name: display name.
+        timezone: IANA time zone of the workspace's days.
+        currency: ISO 4217 code of the currency of its figures.
         domain: the main site, if there is one.
-        plan: id of a plan.
+        plan: id of a billing plan.
 
     Raises:
-        BadRequest: a blank name, an unknown zone, currency form or plan.
+        BadRequest: the name is blank, or the time zone, currency or plan is invalid.
     """
     workspace = build_workspace(
         now, name=name, timezone=timezone, currency=currency, domain=domain, plan=plan
@@ -89,10 +89,10 @@ def build_workspace(
     domain: str | None = None,
     plan: str = UNLIMITED_PLAN.id,
 ) -> Workspace:
-    """A workspace that is not kept yet; the arguments are those of `create_workspace_with_keys`.
+    """Returns a new workspace without storing it. The arguments are those of `create_workspace_with_keys`.
 
     Raises:
-        BadRequest: a blank name, an unknown zone, currency form or plan.
+        BadRequest: the name is blank, or the time zone, currency or plan is invalid.
     """
     return Workspace(
         id=new_id(),
@@ -117,22 +117,22 @@ async def create_named_key(
     scopes: Iterable[Scope] = (Scope.READ,),
     rate_limit: int = DEFAULT_RATE_LIMIT,
 ) -> KeyWithSecret:
-    """Create a named key.
+    """Creates a named key.
 
     Args:
-        directory: where it is kept.
-        workspace: the one it opens.
-        now: the present, aware UTC.
-        name: shown to people and in the audit.
-        scopes: what it may do; at least one.
-        rate_limit: requests per 60 seconds, clamped to the cap of the workspace's plan.
+        directory: the store of keys.
+        workspace: the workspace the key belongs to.
+        now: current time, aware UTC.
+        name: shown to people and in the audit log.
+        scopes: permissions of the key; at least one.
+        rate_limit: requests per 60 seconds, at most the limit of the workspace's plan.
 
     Raises:
-        BadRequest: a blank name, or no scope.
+        BadRequest: the name is blank, or there is no scope.
     """
-    minted = build_named_key(workspace, now, name=name, scopes=scopes, rate_limit=rate_limit)
-    await directory.save_credential(minted.credential, sha256_hex(minted.secret))
-    return minted
+    key = build_named_key(workspace, now, name=name, scopes=scopes, rate_limit=rate_limit)
+    await directory.save_credential(key.credential, sha256_hex(key.secret))
+    return key
 
 
 def build_named_key(
@@ -143,10 +143,10 @@ def build_named_key(
     scopes: Iterable[Scope] = (Scope.READ,),
     rate_limit: int = DEFAULT_RATE_LIMIT,
 ) -> KeyWithSecret:
-    """A named key that is not kept yet; the arguments are those of `create_named_key`.
+    """Returns a new named key without storing it. The arguments are those of `create_named_key`.
 
     Raises:
-        BadRequest: a blank name, or no scope.
+        BadRequest: the name is blank, or there is no scope.
     """
     allowed = frozenset(scopes)
     if not allowed:
@@ -167,14 +167,14 @@ def build_named_key(
 async def create_workspace_key(
     directory: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
-    """Create the Agent key or the write key of a workspace."""
-    minted = build_workspace_key(workspace, kind, now)
-    await directory.save_credential(minted.credential, sha256_hex(minted.secret))
-    return minted
+    """Creates the agent key or the write key of a workspace."""
+    key = build_workspace_key(workspace, kind, now)
+    await directory.save_credential(key.credential, sha256_hex(key.secret))
+    return key
 
 
 def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetime) -> KeyWithSecret:
-    """An Agent key or write key that is not kept yet."""
+    """Returns a new agent key or write key without storing it."""
     if kind is CredentialKind.WRITE:
         secret, name, scopes, limit = new_write_key(), "Write key", frozenset[Scope](), INGEST_RATE_LIMIT
     else:
@@ -187,7 +187,7 @@ def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetim
 async def regenerate_workspace_key(
     directory: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
-    """Replace the Agent key or the write key: the old value ends first, so there is no overlap."""
+    """Replaces the agent key or the write key. The old key is revoked first, so the two are never valid together."""
     for credential in await directory.list_keys(workspace.id):
         if credential.kind is kind and credential.revoked_at is None:
             await directory.save_credential(replace(credential, revoked_at=now))
@@ -197,7 +197,7 @@ async def regenerate_workspace_key(
 async def revoke_key(
     directory: CredentialStore, workspace: Workspace, key_id: UUID, now: datetime
 ) -> Credential:
-    """End a key at once, in every process; revoking twice changes nothing.
+    """Revokes a key at once in every process. Revoking it again changes nothing.
 
     Raises:
         NotFound: the workspace has no such key.
@@ -236,10 +236,10 @@ def _build_key_with_secret(
 
 
 def validate_name(name: str) -> str:
-    """A name without space around it.
+    """Returns the name without surrounding space.
 
     Raises:
-        BadRequest: nothing is left.
+        BadRequest: the name is blank.
     """
     trimmed = name.strip()
     if not trimmed:
@@ -248,7 +248,7 @@ def validate_name(name: str) -> str:
 
 
 def validate_time_zone(name: str) -> str:
-    """The name of a time zone.
+    """Returns the name of the time zone if it exists.
 
     Raises:
         BadRequest: it is unknown.
@@ -278,7 +278,7 @@ def _validate_currency(code: str) -> str:
 
 
 def validate_plan_id(plan: str) -> str:
-    """The id of a plan.
+    """Returns the plan id if the plan exists.
 
     Raises:
         BadRequest: it is unknown.

@@ -1,4 +1,4 @@
-"""What each plan allows, as data (semantics 21.3, contract 7.3). Limits on events and postbacks are soft."""
+"""Limits of the billing plans. The limits on events and postbacks are soft."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class BillingPlan:
-    """Limits of a billing period and the highest request limit one key may have; None is no limit."""
+    """Limits per billing period, and the highest request limit of one key. None means no limit."""
 
     id: str
     events_limit: int | None
@@ -16,9 +16,13 @@ class BillingPlan:
     max_key_rate_limit: int | None
 
     def clamp_rate_limit(self, rate_limit: int) -> int:
-        """A key's requests per 60 seconds under this plan: at least 1, at most the cap."""
-        least = max(1, rate_limit)
-        return least if self.max_key_rate_limit is None else min(least, self.max_key_rate_limit)
+        """Returns a request limit per 60 seconds within the plan: at least 1, at most the plan's maximum."""
+        positive_limit = max(1, rate_limit)
+        return (
+            positive_limit
+            if self.max_key_rate_limit is None
+            else min(positive_limit, self.max_key_rate_limit)
+        )
 
 
 UNLIMITED_PLAN: Final = BillingPlan("unlimited", None, None, None)
@@ -37,4 +41,4 @@ BILLING_PLANS: Final[Mapping[str, BillingPlan]] = MappingProxyType(
         )
     }
 )
-"""Every plan by its id."""
+"""Plan id to plan."""

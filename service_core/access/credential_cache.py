@@ -1,4 +1,4 @@
-"""A bounded memory of who a digest belongs to, dropped whole when the directory changes."""
+"""A bounded cache of credentials by digest, cleared when the credential store changes."""
 
 import asyncio
 from collections import OrderedDict
@@ -15,25 +15,24 @@ CACHE_CAPACITY: Final = 10_000
 
 
 class _NotCached(Enum):
-    """The memory says nothing about a digest; None would mean: known to match nothing."""
+    """The cache has no entry for a digest. None means that the digest is known to match nothing."""
 
     DIGEST = "digest"
 
 
 class CredentialCache:
-    """Digest -> identity through a memory of 300 seconds, for keys that exist and keys that do not.
+    """Caches for 300 seconds which credential a digest belongs to, also for digests that match nothing.
 
-    Every look-up first asks for the generation of the directory: a key minted or revoked in any
-    process empties the memory, so a revoked key fails from the next request on. Only digests are
-    kept, and the least recently used one goes when the memory is full.
+    Each look-up first asks for the change version of the store. A key that is created or revoked in any process clears
+    the cache, so a revoked key fails with the next request. Only digests are kept; the least recently used entry is
+    dropped when the cache is full.
 
-    A directory that is away knows no generation. What is remembered then counts for a caller who
-    takes it ``unsure``, and for nobody else.
+    A store that is unavailable knows no change version. Cached entries are then served only if ``allow_stale`` is set.
 
     Args:
-        directory: where credentials are kept.
-        clock: gives the present.
-        capacity: digests remembered at most.
+        directory: the store of credentials.
+        clock: current time.
+        capacity: most cached digests.
     """
 
     def __init__(self, directory: CredentialStore, clock: Clock, capacity: int = CACHE_CAPACITY) -> None:
@@ -45,26 +44,26 @@ class CredentialCache:
         self._loads: dict[str, asyncio.Task[AuthContext | None]] = {}
 
     def _get_cached(self, digest: str, *, allow_stale: bool = False) -> AuthContext | _NotCached | None:
-        """What is remembered of a digest; never waits."""
+        """Returns the cached entry of a digest; never waits."""
         generation = self._directory.change_version()
         if generation is None:
             if not allow_stale:
-                self._loads.clear()  # their answers may be old, too
+                self._loads.clear()  # their results may be stale, too
                 return _NotCached.DIGEST
         elif generation != self._generation:
             self._clear(generation)
-        kept = self._entries.get(digest)
-        if kept is None:
+        entry = self._entries.get(digest)
+        if entry is None:
             return _NotCached.DIGEST
-        age = self._clock() - kept[0]
+        age = self._clock() - entry[0]
         if not timedelta() <= age < CACHE_LIFETIME:
             del self._entries[digest]
             return _NotCached.DIGEST
         self._entries.move_to_end(digest)
-        return kept[1]
+        return entry[1]
 
     async def find_by_digest(self, digest: str, *, allow_stale: bool = False) -> AuthContext | None:
-        """The identity of a digest; callers that miss at the same time share one question."""
+        """Returns the credential of a digest. Concurrent look-ups of the same digest share one store request."""
         remembered = self._get_cached(digest, allow_stale=allow_stale)
         if not isinstance(remembered, _NotCached):
             return remembered
@@ -74,19 +73,22 @@ class CredentialCache:
         return await asyncio.shield(task)
 
     def _clear(self, generation: int) -> None:
-        # Questions under way may have read the old state: later callers must ask anew.
+        # Running look-ups may have read the old state: later callers must not share them.
         self._generation = generation
         self._entries.clear()
         self._loads.clear()
 
     async def _load(self, digest: str) -> AuthContext | None:
-        asked = self._generation
+        version_at_start = self._generation
         try:
             identity = await self._directory.find_auth_context(digest)
         finally:
             if self._loads.get(digest) is asyncio.current_task():
                 del self._loads[digest]
-        if asked is not None and self._directory.change_version() == asked == self._generation:
+        if (
+            version_at_start is not None
+            and self._directory.change_version() == version_at_start == self._generation
+        ):
             self._entries[digest] = self._clock(), identity
             if len(self._entries) > self._capacity:
                 self._entries.popitem(last=False)

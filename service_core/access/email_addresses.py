@@ -1,4 +1,4 @@
-"""E-mail addresses of people: one form, so that one address is one account."""
+"""Normalization of e-mail addresses, so that each address belongs to one account."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ _EMAIL_PATTERN: Final = re.compile(
 
 
 def normalize_email(text: str) -> str:
-    """The address in lower case, without space around it.
+    """Returns the e-mail address in lower case, without surrounding space.
 
     Raises:
         BadRequest: ``invalid_email``.

@@ -1,4 +1,4 @@
-"""What the service writes to people."""
+"""Sending of e-mails to people."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class EmailMessage:
-    """A mail in plain text; it may hold a one-time link, so it is never logged."""
+    """An e-mail in plain text. It may contain a one-time link, so it is never logged."""
 
     to: str
     subject: str
@@ -14,15 +14,15 @@ class EmailMessage:
 
 
 class EmailSenderUnavailable(Exception):
-    """The mail could not be handed over; it was not sent."""
+    """The e-mail was not accepted for delivery."""
 
 
 class EmailSender(Protocol):
-    """Outgoing mail."""
+    """Sends e-mails."""
 
     async def send(self, message: EmailMessage) -> None:
-        """Hand a message over for delivery.
+        """Hands an e-mail over for delivery.
 
         Raises:
-            EmailSenderUnavailable: it was not taken.
+            EmailSenderUnavailable: it was not accepted.
         """

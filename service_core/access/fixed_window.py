@@ -1,4 +1,4 @@
-"""Counting in fixed windows of the wall clock: the rule behind every budget (contract 14)."""
+"""Counting of requests in fixed windows of clock time."""
 
 from typing import Final
 
@@ -11,13 +11,12 @@ COUNTER_CAPACITY: Final = 100_000
 class FixedWindowCounter:
     """Counters of one process, kept in memory.
 
-    A window of 60 seconds is a minute of the clock, so every key starts afresh at the same instant
-    and last window's counters are dropped together. A clock that is set back starts a new window:
-    nobody stays locked out.
+    A window of 60 seconds is a minute of the clock: all keys start at zero at the same instant, and the counters of the
+    previous window are dropped together. If the clock is set back, a new window starts, so nobody stays locked out.
 
     Args:
-        clock: gives the present.
-        capacity: keys counted per window length; beyond it the oldest ones start afresh.
+        clock: current time.
+        capacity: most counted keys per window length; beyond it the oldest ones start at zero.
     """
 
     def __init__(self, clock: Clock, capacity: int = COUNTER_CAPACITY) -> None:
@@ -26,7 +25,7 @@ class FixedWindowCounter:
         self._windows: dict[int, tuple[int, dict[str, int]]] = {}
 
     def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
-        """Count one request against ``key``; refused ones do not count on."""
+        """Counts one request for ``key``. Refused requests are not counted."""
         counts = self._current_counts(window_seconds)
         used = counts.get(key, 0)
         if used >= limit:
@@ -37,11 +36,11 @@ class FixedWindowCounter:
         return RateLimitResult(allowed=True, limit=limit, remaining=limit - used - 1)
 
     def _current_counts(self, seconds: int) -> dict[str, int]:
-        """Counters of the window that is open now."""
+        """Returns the counters of the current window."""
         number = int(self._clock().timestamp()) // seconds
-        kept = self._windows.get(seconds)
-        if kept is not None and kept[0] == number:
-            return kept[1]
+        window = self._windows.get(seconds)
+        if window is not None and window[0] == number:
+            return window[1]
         counts: dict[str, int] = {}
         self._windows[seconds] = number, counts
         return counts

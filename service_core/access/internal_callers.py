@@ -1,4 +1,4 @@
-"""Whoever is signed in to the web application, as a caller like any other."""
+"""Callers that send no credential: people in the web application, and read-only internal work."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -30,17 +30,17 @@ DASHBOARD_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
         Role.VIEWER: frozenset({Scope.READ}),
     }
 )
-"""Role -> what it may do in the web application (semantics 21)."""
+"""Role to its scopes in the web application."""
 
 
 def dashboard_caller(account: Account, member: Member, workspace: Workspace, now: datetime) -> Caller:
-    """The caller behind a page: the person, without a program in between.
+    """Returns the caller for a request of a signed-in person in the web application.
 
     Args:
-        account: who is signed in.
-        member: that account's membership in ``workspace``.
-        workspace: the one the page is about.
-        now: the present.
+        account: the signed-in account.
+        member: the account's membership in ``workspace``.
+        workspace: the workspace the page shows.
+        now: current time.
     """
     scopes = DASHBOARD_SCOPES[member.role]
     grant = OAuthGrant(

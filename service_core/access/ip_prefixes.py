@@ -1,4 +1,4 @@
-"""Client addresses as far as limits tell them apart."""
+"""Prefixes of client IP addresses, for rate limits and for storage."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
@@ -8,7 +8,7 @@ _TRUNCATED_PREFIX_LENGTH: Final = {4: 24, 6: 48}
 
 
 def rate_limit_prefix(address: str | None) -> str | None:
-    """An IPv4 address as it is, an IPv6 address as its /64; None for what is no address."""
+    """Returns an IPv4 address unchanged and an IPv6 address as its /64; None for any other text."""
     try:
         parsed = ip_address((address or "").partition("%")[0])
     except ValueError:
@@ -21,7 +21,7 @@ def rate_limit_prefix(address: str | None) -> str | None:
 
 
 def truncate_ip(address: str | None) -> str | None:
-    """The /24 or /48 an address lies in: what is kept of it for long (semantics 22); None for no address."""
+    """Returns the /24 or /48 of an IP address, the part that may be stored for long; None for any other text."""
     try:
         parsed = ip_address((address or "").partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""A bearer token or a write key -> who is asking (contract 2.2, 10)."""
+"""Authentication of API keys: agent keys, named keys and write keys."""
 
 from typing import Final
 
@@ -14,28 +14,26 @@ READ_KEY_KINDS: Final = frozenset({CredentialKind.AGENT, CredentialKind.NAMED})
 
 
 class KeyAuthenticator:
-    """Finds the credential behind what a request carries.
+    """Finds the credential of a request.
 
-    A malformed token is refused before the directory is asked; what the directory says, yes or no,
-    is remembered for 300 seconds and forgotten at once when a key changes anywhere. While the directory
-    cannot tell whether one has, write keys are still believed for their 300 seconds, so that no event is
-    lost; keys that read are asked for every time.
+    A malformed token is rejected without a look-up. Results, found or not, are cached for 300 seconds; the cache is
+    cleared when a key changes in any process. While the store cannot report changes, write keys may be served from the
+    cache for up to 300 seconds so that no event is lost. Read keys are then looked up for each request.
 
     Args:
-        directory: where credentials are kept.
-        clock: gives the present.
-        capacity: look-ups remembered at most.
+        directory: the store of credentials.
+        clock: current time.
+        capacity: most cached look-ups.
     """
 
     def __init__(self, directory: CredentialStore, clock: Clock, capacity: int = CACHE_CAPACITY) -> None:
         self._lookup = CredentialCache(directory, clock, capacity)
 
     async def authenticate(self, authorization: str | None) -> AuthContext:
-        """The Agent key or named key of an ``Authorization`` header.
+        """Returns the agent key or named key of an ``Authorization`` header.
 
         Raises:
-            Unauthorized: no header, not two parts, another scheme, no token of the right form, or a
-                token that matches nothing; all five look the same to the caller.
+            Unauthorized: the header is missing or malformed, or the token is unknown. The response is the same for all.
         """
         token = parse_bearer_token(authorization)
         if token is None or not AGENT_TOKEN_PATTERN.fullmatch(token):
@@ -46,14 +44,14 @@ class KeyAuthenticator:
         return identity
 
     async def find_active_write_key(self, key: str) -> AuthContext | None:
-        """The write key of an active workspace; None for any other key, however long (contract 10.1)."""
+        """Returns the write key of an active workspace; None for any other text."""
         if not WRITE_KEY_PATTERN.fullmatch(key):
             return None
         return _active_write_key(await self._lookup.find_by_digest(sha256_hex(key), allow_stale=True))
 
 
 def parse_bearer_token(authorization: str | None) -> str | None:
-    """The token of ``Bearer <token>``, the scheme in any case; None for anything else."""
+    """Returns the token of ``Bearer <token>``, with the scheme in any case; None for anything else."""
     if authorization is None:
         return None
     scheme, _, token = authorization.partition(" ")
@@ -61,7 +59,7 @@ def parse_bearer_token(authorization: str | None) -> str | None:
 
 
 def invalid_api_key_error() -> Unauthorized:
-    """The one 401 of ``/v1``."""
+    """Returns the 401 error of ``/v1`` endpoints."""
     return Unauthorized("Invalid or missing API key", headers={"WWW-Authenticate": BEARER_CHALLENGE})
 
 

@@ -1,4 +1,4 @@
-"""What people do with the keys of their workspace in the web application (contract 7.3, semantics 21)."""
+"""Management of API keys by members in the web application."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,11 +25,11 @@ MAX_KEY_NAME_LENGTH: Final = 200
 
 
 class KeyManagement:
-    """Lists and changes keys for a member; every change is in force with the next request everywhere.
+    """Lists and changes keys for a member. A change takes effect with the next request in every process.
 
     Args:
-        directory: where keys are kept.
-        clock: gives the present.
+        directory: the store of keys.
+        clock: current time.
     """
 
     def __init__(self, directory: CredentialStore, clock: Clock) -> None:
@@ -37,38 +37,38 @@ class KeyManagement:
         self._clock = clock
 
     async def list_keys(self, workspace: Workspace, member: Member) -> list[Credential]:
-        """Live keys: the write key and the Agent key, then named keys, oldest first.
+        """Returns the active keys: write key, agent key, then named keys, oldest first.
 
         Raises:
             Forbidden: ``role_required``.
         """
         require_permission(member.role, Permission.MANAGE)
-        live = [key for key in await self._directory.list_keys(workspace.id) if key.revoked_at is None]
+        active = [key for key in await self._directory.list_keys(workspace.id) if key.revoked_at is None]
         order = [CredentialKind.WRITE, CredentialKind.AGENT, CredentialKind.NAMED]
-        return sorted(live, key=lambda key: order.index(key.kind))
+        return sorted(active, key=lambda key: order.index(key.kind))
 
     async def create_key(
         self, workspace: Workspace, member: Member, name: str, scopes: Iterable[Scope]
     ) -> KeyWithSecret:
-        """Make a named key.
+        """Creates a named key.
 
         Raises:
-            Forbidden: ``role_required``, ``owner_required`` for a write scope.
-            BadRequest: a blank or long name, no scope.
+            Forbidden: ``role_required``; ``owner_required`` for a write scope.
+            BadRequest: the name is blank or too long, or there is no scope.
         """
-        wanted = frozenset(scopes)
-        require_can_grant(member.role, wanted)
+        scope_set = frozenset(scopes)
+        require_can_grant(member.role, scope_set)
         return await create_named_key(
-            self._directory, workspace, self._clock(), name=_validate_key_name(name), scopes=wanted
+            self._directory, workspace, self._clock(), name=_validate_key_name(name), scopes=scope_set
         )
 
     async def rename_key(self, workspace: Workspace, member: Member, key_id: UUID, name: str) -> None:
-        """Give a named key another name.
+        """Renames a named key.
 
         Raises:
             Forbidden: ``role_required``.
-            NotFound: the workspace has no such live named key.
-            BadRequest: a blank or long name.
+            NotFound: the workspace has no such active named key.
+            BadRequest: the name is blank or too long.
         """
         require_permission(member.role, Permission.MANAGE)
         key = await self._find_named_key(workspace, key_id)
@@ -77,11 +77,11 @@ class KeyManagement:
     async def set_rate_limit(
         self, workspace: Workspace, member: Member, key_id: UUID, rate_limit: int
     ) -> None:
-        """Set the requests per 60 seconds of a named key, at most those of the plan.
+        """Sets the requests per 60 seconds of a named key, at most the limit of the plan.
 
         Raises:
             Forbidden: ``owner_required``.
-            NotFound: the workspace has no such live named key.
+            NotFound: the workspace has no such active named key.
         """
         require_permission(member.role, Permission.GRANT_WRITES)
         key = await self._find_named_key(workspace, key_id)
@@ -89,11 +89,11 @@ class KeyManagement:
         await self._directory.save_credential(replace(key, rate_limit=allowed))
 
     async def revoke_named_key(self, workspace: Workspace, member: Member, key_id: UUID) -> None:
-        """End a named key at once.
+        """Revokes a named key at once.
 
         Raises:
             Forbidden: ``role_required``.
-            NotFound: the workspace has no such live named key.
+            NotFound: the workspace has no such active named key.
         """
         require_permission(member.role, Permission.MANAGE)
         key = await self._find_named_key(workspace, key_id)
@@ -102,7 +102,7 @@ class KeyManagement:
     async def regenerate_key(
         self, workspace: Workspace, member: Member, kind: CredentialKind
     ) -> KeyWithSecret:
-        """Replace the Agent key or the write key; the old value ends at once.
+        """Replaces the agent key or the write key. The old key is revoked at once.
 
         Raises:
             Forbidden: ``role_required``.

@@ -1,4 +1,4 @@
-"""Who is asking: workspaces, credentials and the caller of one request."""
+"""Workspaces, credentials and the caller of a request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from service_core.kernel.operations import Scope
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One customer's data and its rules. ``public_id`` is the id on the wire.
+    """A workspace: one customer's data and settings. ``public_id`` is its id in the API.
 
-    ``secret`` keys the generated session ids of the workspace (semantics 6.1); it never leaves the house.
-    ``triggers`` are the events its active conversion rules send; they follow from those rules.
+    ``secret`` keys the generated session ids of the workspace; it is never part of an answer. ``triggers`` are the event
+    names its active conversion rules wait for, derived from those rules.
     """
 
     id: UUID
@@ -37,12 +37,12 @@ class Workspace:
 
     @property
     def zone(self) -> ZoneInfo:
-        """The workspace's time zone: days, weeks and buckets follow its wall clock."""
+        """The time zone that defines the workspace's days, weeks and buckets."""
         return ZoneInfo(self.timezone)
 
 
 class CredentialKind(StrEnum):
-    """Forms of a credential (specification, Authentication)."""
+    """Kinds of credentials."""
 
     AGENT = "agent"
     NAMED = "named"
@@ -52,9 +52,9 @@ class CredentialKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A stored credential; the secret itself is not kept, only its digest.
+    """A stored credential. Only the digest of its secret is stored.
 
-    An OAuth grant appears as a credential of its own: with its id, its scopes and its budget.
+    An OAuth grant is represented as a credential with the grant's id, scopes and rate limit.
     """
 
     id: UUID
@@ -70,9 +70,9 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class OAuthGrant:
-    """What a person lets a program do in one workspace over OAuth (contract 8).
+    """The permission a person gave an OAuth client in one workspace.
 
-    ``scopes`` are those consented to; what a token may do is what the person's role still allows.
+    ``scopes`` are those the person consented to; a token has those that the person's current role also allows.
     """
 
     id: UUID
@@ -87,7 +87,7 @@ class OAuthGrant:
 
 @dataclass(frozen=True, slots=True)
 class ActingUser:
-    """The person behind an OAuth token, and the grant the token was made from."""
+    """The person behind an OAuth token, with the grant of the token."""
 
     grant: OAuthGrant
     email: str
@@ -96,10 +96,10 @@ class ActingUser:
 
 @dataclass(frozen=True, slots=True)
 class AuthContext:
-    """What a token resolves to: the credential and its workspace.
+    """The credential of a request and its workspace.
 
     Attributes:
-        delegate: set when an OAuth token was sent.
+        acting_user: set for OAuth tokens.
     """
 
     credential: Credential
@@ -108,7 +108,7 @@ class AuthContext:
 
     @property
     def spender(self) -> UUID:
-        """Whose budgets a request is charged to."""
+        """Id under which rate limits are counted."""
         return self.credential.id
 
     @property
@@ -122,7 +122,7 @@ SIGNUP_RATE_LIMIT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class SignupCaller:
-    """Whoever holds the secret of a signup; there is a workspace once it is paid."""
+    """The caller with the secret of a signup. The workspace exists once the signup is paid."""
 
     signup_id: UUID
     workspace: Workspace | None
@@ -130,7 +130,7 @@ class SignupCaller:
 
     @property
     def spender(self) -> UUID:
-        """Whose budgets a request is charged to."""
+        """Id under which rate limits are counted."""
         return self.signup_id
 
     @property
@@ -141,11 +141,11 @@ class SignupCaller:
 
 @dataclass(frozen=True, slots=True)
 class AnonymousCaller:
-    """Whoever asks a route that takes no credential.
+    """The caller of an endpoint that requires no credential.
 
     Attributes:
-        client: address of the client, when it is known.
-        headers: of the request, names in lower case.
+        client_ip: IP address of the client, if known.
+        headers: request headers, names in lower case.
     """
 
     now: datetime
@@ -154,7 +154,7 @@ class AnonymousCaller:
 
 
 class RequestInterface(StrEnum):
-    """The door a change came through: ``created_via`` and ``via`` on the wire."""
+    """The interface a request used: ``created_via`` and ``via`` in answers."""
 
     API = "api"
     MCP = "mcp"
@@ -163,7 +163,7 @@ class RequestInterface(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IdempotentRequest:
-    """A request that asks to be performed once: its ``Idempotency-Key`` and what a retry repeats."""
+    """The ``Idempotency-Key`` of a request and what an identical retry repeats."""
 
     key: str
     method: str
@@ -173,17 +173,16 @@ class IdempotentRequest:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of one request; every handler that touches data takes one.
+    """The authenticated caller of a request; every handler that reads or writes data takes one.
 
-    Workspace isolation rests on it: stores are asked with ``who.workspace`` and never with an id
-    that came from the request.
+    Workspace isolation relies on it: stores are queried with ``caller.workspace``, never with an id from the request.
 
     Attributes:
-        via: the door the request came through.
-        once: set when the request carries an ``Idempotency-Key`` its operation honours.
-        delegate: set when an OAuth token was sent.
-        client: address of the client, when it is known.
-        is_system: whoever runs the deployment, at its command line: no credential was sent.
+        interface: the interface the request used.
+        idempotency: set when the request has an ``Idempotency-Key`` that its operation honours.
+        acting_user: set for OAuth tokens and the web application.
+        client_ip: IP address of the client, if known.
+        is_system: the operator of the deployment on its command line; no credential was sent.
     """
 
     workspace: Workspace

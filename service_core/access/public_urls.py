@@ -1,4 +1,4 @@
-"""Addresses that answers name."""
+"""Public URLs that answers contain."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,20 +6,25 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class PublicUrls:
-    """A deployment's public addresses.
+    """Builds public URLs of a deployment.
 
     Attributes:
-        root_url: of the API host, without a slash at its end.
-        web_url: of the web application, without a slash at its end.
+        root_url: URL of the API host, without a trailing slash.
+        web_url: URL of the web application, without a trailing slash.
     """
 
     root_url: str
     web_url: str
 
     def poll_url(self, kind: str, subject: UUID) -> str:
-        """Where to ask again: ``keys/requests`` or ``signup``, and an id."""
+        """Returns the URL to poll a resource.
+
+        Args:
+            kind: ``keys/requests`` or ``signup``.
+            subject: id of the key request or signup.
+        """
         return f"{self.root_url}/v1/{kind}/{subject}"
 
     def approval_url(self, token: str) -> str:
-        """The page on which a person decides a request for a key."""
+        """Returns the URL of the page where a person approves or denies a key request."""
         return f"{self.web_url}/approve?request={token}"

@@ -1,4 +1,4 @@
-"""What a credential may still spend: requests and mutations in fixed windows (contract 2.1, 2.4, 14)."""
+"""Rate limits per credential: requests and mutations in fixed windows of 60 seconds."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -17,11 +17,11 @@ RETRY_UNAVAILABLE: Final = {"Retry-After": "5"}
 
 
 class RateLimited(Protocol):
-    """Whoever a request is charged to: an `Identity` or an `Applicant`."""
+    """The subject of rate limits: an `AuthContext` or a `SignupCaller`."""
 
     @property
     def spender(self) -> UUID:
-        """Id of the credential, grant or signup."""
+        """Id of the credential, OAuth grant or signup."""
 
     @property
     def rate_limit(self) -> int:
@@ -29,15 +29,15 @@ class RateLimited(Protocol):
 
 
 class RateLimits:
-    """Charges requests against the budgets of their credential.
+    """Counts requests against the limits of their credential.
 
-    While the limit store is away reads live on a standby limit of 30 per 60 seconds, credential and
-    server, of which each process of the server has its share; routes that fail closed are refused.
+    While the limit store is unavailable, reads use a standby limit of 30 requests per 60 seconds for each credential
+    and server, divided among the server's processes. Endpoints that fail closed are refused.
 
     Args:
         limiter: the limit store.
-        clock: gives the present.
-        processes: how many processes of this server answer requests.
+        clock: current time.
+        processes: number of processes of this server that answer requests.
     """
 
     def __init__(self, limiter: RateLimiter, clock: Clock, processes: int = 1) -> None:
@@ -46,61 +46,61 @@ class RateLimits:
         self._standby_limit_per_process = max(1, STANDBY_LIMIT // processes)
 
     async def consume_request(self, subject: RateLimited, *, fail_closed: bool = False) -> RateLimitResult:
-        """Charge one request: every request, before its path is looked at.
+        """Counts one request. Called for every request before its path is matched.
 
         Args:
-            asker: who is asking.
-            fail_closed: the route is refused, not served on standby, when the store is away.
+            subject: the credential to count against.
+            fail_closed: refuse the request, instead of using the standby limit, while the limit store is unavailable.
 
         Returns:
-            What is left, for `rate_headers`.
+            The remaining limit, for `rate_headers`.
 
         Raises:
             TooManyRequests: ``rate_limited``.
-            Unavailable503: ``limiter_unavailable``.
+            ServiceUnavailable: ``limiter_unavailable``.
         """
         key = f"request:{subject.spender}"
         try:
-            allowance = await self._limiter.consume(key, subject.rate_limit, WINDOW_SECONDS)
+            result = await self._limiter.consume(key, subject.rate_limit, WINDOW_SECONDS)
         except RateLimiterUnavailable:
-            allowance = self._consume_standby_limit(key)
+            result = self._consume_standby_limit(key)
             if fail_closed:
-                raise _limiter_unavailable(rate_headers(allowance)) from None
-        if not allowance.allowed:
+                raise _limiter_unavailable(rate_headers(result)) from None
+        if not result.allowed:
             raise TooManyRequests(
-                "Rate limit exceeded", "rate_limited", headers={**RETRY_TOO_MANY, **rate_headers(allowance)}
+                "Rate limit exceeded", "rate_limited", headers={**RETRY_TOO_MANY, **rate_headers(result)}
             )
-        return allowance
+        return result
 
     async def consume_mutation(self, subject: RateLimited) -> RateLimitResult:
-        """Charge one mutation, dry runs included; the request has been charged before.
+        """Counts one mutation, dry runs included. The request itself was counted before.
 
         Returns:
-            What is left, for `rate_headers`.
+            The remaining limit, for `rate_headers`.
 
         Raises:
             TooManyRequests: ``mutation_rate_limited``.
-            Unavailable503: ``limiter_unavailable``.
+            ServiceUnavailable: ``limiter_unavailable``.
         """
         key = f"mutation:{subject.spender}"
         try:
-            allowance = await self._limiter.consume(key, MUTATION_LIMIT, WINDOW_SECONDS)
+            result = await self._limiter.consume(key, MUTATION_LIMIT, WINDOW_SECONDS)
         except RateLimiterUnavailable:
             raise _limiter_unavailable({}) from None
-        if not allowance.allowed:
-            left = {"X-RateLimit-Mutation-Remaining": "0"}
+        if not result.allowed:
+            headers = {"X-RateLimit-Mutation-Remaining": "0"}
             raise TooManyRequests(
-                "Rate limit exceeded", "mutation_rate_limited", headers={**RETRY_TOO_MANY, **left}
+                "Rate limit exceeded", "mutation_rate_limited", headers={**RETRY_TOO_MANY, **headers}
             )
-        return allowance
+        return result
 
     def _consume_standby_limit(self, key: str) -> RateLimitResult:
-        kept = self._standby.consume(key, self._standby_limit_per_process, WINDOW_SECONDS)
-        return RateLimitResult(kept.allowed, STANDBY_LIMIT, kept.remaining, degraded=True)
+        result = self._standby.consume(key, self._standby_limit_per_process, WINDOW_SECONDS)
+        return RateLimitResult(result.allowed, STANDBY_LIMIT, result.remaining, degraded=True)
 
 
 def rate_headers(request: RateLimitResult, mutation: RateLimitResult | None = None) -> dict[str, str]:
-    """The rate headers of an answer to an identified credential, success or error (contract 2.4)."""
+    """Returns the rate limit headers of a response to an authenticated request."""
     headers = {"X-RateLimit-Limit": str(request.limit), "X-RateLimit-Remaining": str(request.remaining)}
     if mutation is not None:
         headers["X-RateLimit-Mutation-Remaining"] = str(mutation.remaining)

@@ -1,4 +1,4 @@
-"""A caller who may read one workspace and sent no credential: a public page, an export, a comparison of stores."""
+"""The read-only caller of work without a credential: a public page, an export, a store comparison."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,13 +10,13 @@ from service_core.access.scopes import AGENT_SCOPES
 def read_only_caller(
     workspace: Workspace, now: datetime, name: str, *, credential_id: UUID | None = None
 ) -> Caller:
-    """Whoever reads a workspace without a request of its own; no budget stands behind it.
+    """Returns a caller that can read one workspace. It has no rate limit.
 
     Args:
-        workspace: the one it may read, and no other.
-        now: the present of its questions.
+        workspace: the only workspace it can read.
+        now: current time.
         name: what it reads for.
-        credential_id: the key on whose behalf it reads, when there is one.
+        credential_id: id of the key on whose behalf it reads, if there is one.
     """
     credential = Credential(
         id=credential_id or workspace.id,

@@ -1,4 +1,4 @@
-"""Which credential opens a route, decided in one place (contract 2.2, 10.1, 12)."""
+"""Authentication of requests by the credential their endpoint requires."""
 
 import hmac
 import re
@@ -45,19 +45,19 @@ ACCEPTED_TOKENS: Final[Mapping[CredentialRequirement, tuple[re.Pattern[str], ...
         ),
     }
 )
-"""Entry -> forms of the bearer tokens it looks up; any other token is refused unseen."""
+"""Credential requirement to the patterns of the bearer tokens that are looked up; other tokens are rejected unseen."""
 
 
 class RequestAuthenticator:
-    """Finds who is behind a request, by what its route accepts.
+    """Finds the caller of a request by the credential its endpoint requires.
 
     Args:
-        authenticator: for keys, through its memory of 300 seconds.
-        grants: for OAuth tokens, asked every time: an ended grant or a changed role counts at once.
-        signups: for signup secrets.
-        workspaces: the workspace of a paid signup.
-        clock: gives the present.
-        internal_token: what opens internal routes beside a key; without one they stay shut.
+        authenticator: authenticates API keys, with a cache of 300 seconds.
+        grants: finds OAuth tokens; not cached, so that an ended grant or a changed role takes effect at once.
+        signups: finds signup secrets.
+        workspaces: finds the workspace of a paid signup.
+        clock: current time.
+        internal_token: the token that opens internal endpoints together with a key; if empty, they stay closed.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class RequestAuthenticator:
     async def authenticate(
         self, requirement: CredentialRequirement, headers: Mapping[str, str]
     ) -> AuthContext | SignupCaller | None:
-        """Who is asking; None where the route takes no credential.
+        """Returns the caller, or None for an endpoint that requires no credential.
 
         Args:
-            entry: what the route accepts.
-            headers: of the request, names in lower case.
+            requirement: the credential the endpoint requires.
+            headers: request headers, names in lower case.
 
         Raises:
-            Unauthorized: nothing, or nothing that is accepted here.
+            Unauthorized: the credential is missing, malformed or unknown.
         """
         if requirement is CredentialRequirement.PUBLIC:
             return None
@@ -106,7 +106,7 @@ class RequestAuthenticator:
         return await self._authenticator.authenticate(authorization)
 
     def require_internal_token(self, requirement: CredentialRequirement, headers: Mapping[str, str]) -> None:
-        """Refuse whoever is not of the deployment itself where a route is internal (contract 12).
+        """Checks the internal token for endpoints that require it.
 
         Raises:
             Forbidden: ``internal_credential_required``.
@@ -118,19 +118,19 @@ class RequestAuthenticator:
             raise Forbidden("This route is internal to the deployment", "internal_credential_required")
 
     async def authenticate_oauth_token(self, token: str) -> AuthContext:
-        """The person and program behind an OAuth access token, with what the person's role still allows.
+        """Returns the person and client behind an OAuth access token, with the scopes the person's role still allows.
 
         Raises:
-            Unauthorized: unknown, expired, or its grant has ended.
+            Unauthorized: the token is unknown or expired, or its grant has ended.
         """
-        found = (
+        access_token = (
             await self._grants.find_access_token(sha256_hex(token))
             if ACCESS_TOKEN_PATTERN.fullmatch(token)
             else None
         )
-        if found is None or self._clock() >= found.expires_at:
+        if access_token is None or self._clock() >= access_token.expires_at:
             raise invalid_api_key_error()
-        return _auth_context_of_token(found, token)
+        return _auth_context_of_token(access_token, token)
 
     async def _authenticate_signup(self, secret: str) -> SignupCaller:
         signup = await self._signups.find_signup(SignupLookup.SECRET, sha256_hex(secret))
@@ -151,7 +151,7 @@ class RequestAuthenticator:
 
 
 def require_oauth(requirement: CredentialRequirement, identity: AuthContext) -> None:
-    """Refuse a key where only a person's consent counts.
+    """Rejects API keys on endpoints that require the consent of a person.
 
     Raises:
         Forbidden: ``oauth_required``.
@@ -164,16 +164,20 @@ def require_oauth(requirement: CredentialRequirement, identity: AuthContext) -> 
         )
 
 
-def _auth_context_of_token(found: AccessToken, token: str) -> AuthContext:
-    grant = found.grant
+def _auth_context_of_token(access_token: AccessToken, token: str) -> AuthContext:
+    grant = access_token.grant
     credential = Credential(
         id=grant.id,
         workspace_id=grant.workspace_id,
         kind=CredentialKind.OAUTH,
         name=grant.client_name,
-        scopes=grant.scopes & ROLE_OAUTH_SCOPES[found.member.role],
+        scopes=grant.scopes & ROLE_OAUTH_SCOPES[access_token.member.role],
         rate_limit=DEFAULT_RATE_LIMIT,
         hint=key_hint(token),
         created_at=grant.created_at,
     )
-    return AuthContext(credential, found.workspace, ActingUser(grant, found.account.email, found.member.role))
+    return AuthContext(
+        credential,
+        access_token.workspace,
+        ActingUser(grant, access_token.account.email, access_token.member.role),
+    )

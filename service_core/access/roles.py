@@ -1,4 +1,4 @@
-"""Members have roles; what a role may do is data (semantics 21, contract 2.3)."""
+"""Roles of members and their permissions."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ from service_core.kernel.operations import Scope
 
 
 class Role(StrEnum):
-    """Of a person in one workspace."""
+    """Role of a member in one workspace."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -19,10 +19,10 @@ class Role(StrEnum):
 
 
 class Permission(StrEnum):
-    """A line of the table of roles.
+    """A permission that roles have.
 
-    ``MANAGE`` is: approve read key requests, regenerate keys, review scripts, connect platforms and
-    change workspace settings. ``OWN`` is: billing, roles, deleting and handing over the workspace.
+    ``MANAGE``: approve requests for read keys, regenerate keys, review scripts, connect platforms and change workspace
+    settings. ``OWN``: billing, roles, deletion and transfer of the workspace.
     """
 
     READ = "read"
@@ -50,7 +50,7 @@ ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = MappingProxyType
         Role.VIEWER: _VIEWER_PERMISSIONS,
     }
 )
-"""Role -> what it may do."""
+"""Role to its permissions."""
 
 _READ_SCOPES: Final = frozenset({Scope.READ})
 
@@ -62,7 +62,7 @@ GRANTABLE_KEY_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
         Role.VIEWER: frozenset(),
     }
 )
-"""Role -> scopes it can grant on a named key."""
+"""Role to the scopes it can grant to a named key."""
 
 ROLE_OAUTH_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
     {
@@ -72,28 +72,27 @@ ROLE_OAUTH_SCOPES: Final[Mapping[Role, frozenset[Scope]]] = MappingProxyType(
         Role.VIEWER: _READ_SCOPES,
     }
 )
-"""Role -> scopes it can hold over OAuth; a grant is cut down to them whenever it is used."""
+"""Role to the scopes it can hold over OAuth. A grant is reduced to them each time it is used."""
 
 
 def require_permission(role: Role | None, permission: Permission) -> None:
-    """Refuse a member whose role lacks ``ability``, and who is no member.
+    """Rejects a role without the permission; None means not a member.
 
     Raises:
-        Forbidden: ``owner_required`` when only an owner may, else ``role_required``.
+        Forbidden: ``owner_required`` if only owners have the permission, otherwise ``role_required``.
     """
     if role is not None and permission in ROLE_PERMISSIONS[role]:
         return
-    able = [known.value for known in Role if permission in ROLE_PERMISSIONS[known]]
-    code = "owner_required" if able == [Role.OWNER] else "role_required"
-    raise Forbidden(f"This needs the role {' or '.join(able)}", code)
+    permitted_roles = [candidate.value for candidate in Role if permission in ROLE_PERMISSIONS[candidate]]
+    code = "owner_required" if permitted_roles == [Role.OWNER] else "role_required"
+    raise Forbidden(f"This needs the role {' or '.join(permitted_roles)}", code)
 
 
 def require_can_grant(role: Role | None, scopes: Iterable[Scope]) -> None:
-    """Refuse a member who may not put these scopes on a named key.
+    """Rejects a role that may not grant these scopes to a named key.
 
     Raises:
-        Forbidden: ``role_required`` for members and viewers, ``owner_required`` for an admin and a
-            write scope.
+        Forbidden: ``role_required`` for members and viewers; ``owner_required`` for an admin and a write scope.
     """
     require_permission(role, Permission.MANAGE)
     if role is not None and not frozenset(scopes) <= GRANTABLE_KEY_SCOPES[role]:

@@ -1,4 +1,4 @@
-"""What a credential may do (contract 2.3)."""
+"""Checks and parsing of scopes."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,14 +8,14 @@ from service_core.kernel.errors import BadRequest, Forbidden
 from service_core.kernel.operations import Scope
 
 AGENT_SCOPES: Final = frozenset({Scope.READ})
-"""The Agent key holds these for ever, and nothing else."""
+"""The scopes of every agent key."""
 
 
 def require_scope(identity: AuthContext | Caller, scope: Scope) -> None:
-    """Refuse a credential that lacks ``scope``.
+    """Rejects a credential without the scope.
 
     Raises:
-        Forbidden: ``insufficient_scope``; ``required_scope`` names what is missing.
+        Forbidden: ``insufficient_scope``; ``required_scope`` names the missing scope.
     """
     if scope not in identity.credential.scopes:
         raise Forbidden(
@@ -24,7 +24,7 @@ def require_scope(identity: AuthContext | Caller, scope: Scope) -> None:
 
 
 def require_active(identity: AuthContext) -> None:
-    """Refuse mutations and exports of a workspace whose subscription ended; it keeps its reads.
+    """Rejects mutations and exports of a workspace whose subscription has ended. Reads stay allowed.
 
     Raises:
         Forbidden: ``workspace_inactive``.
@@ -38,16 +38,16 @@ def require_active(identity: AuthContext) -> None:
 
 
 def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
-    """Scopes by their names.
+    """Returns the scopes with these names.
 
     Raises:
-        BadRequest: ``unknown_scope``, with the known ones as the hint.
+        BadRequest: ``unknown_scope``, with the known scopes as the hint.
     """
     known = {scope.value: scope for scope in Scope}
-    wanted = list(names)
-    for name in wanted:
+    requested = list(names)
+    for name in requested:
         if name not in known:
             raise BadRequest(
                 f"Unknown scope {name}", "unknown_scope", field="scopes", hint=f"Scopes: {', '.join(known)}."
             )
-    return frozenset(known[name] for name in wanted)
+    return frozenset(known[name] for name in requested)

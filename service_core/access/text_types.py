@@ -1,4 +1,4 @@
-"""Texts that strangers write and people read: one line, nothing that hides or turns around."""
+"""Text types for names and reasons in requests: one line, without invisible or direction-changing characters."""
 
 import unicodedata
 from typing import Annotated, Final
@@ -23,9 +23,9 @@ SingleLineName = Annotated[
     StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
     AfterValidator(_require_single_line),
 ]
-"""A name, at most 200 characters."""
+"""A name of 1 to 200 characters."""
 
 SingleLineText = Annotated[
     str, StringConstraints(strip_whitespace=True, max_length=1000), AfterValidator(_require_single_line)
 ]
-"""A reason, at most 1,000 characters; it may be empty."""
+"""A text of at most 1,000 characters; it may be empty."""

@@ -1,4 +1,4 @@
-"""Workspaces by id, remembered until the directory changes."""
+"""A cache of workspaces, reloaded when the credential store changes."""
 
 import time
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from service_core.access.ports import CredentialStore
 
 
 class WorkspaceCache:
-    """Finds workspaces without asking the directory again while nothing has changed in it.
+    """Finds workspaces without a store request while nothing has changed.
 
-    A directory that is away knows no generation. What was right less than 300 seconds ago then counts for
-    a caller who takes it ``unsure``, and for nobody else, as with keys.
+    A store that is unavailable knows no change version. Entries less than 300 seconds old are then served only if
+    ``allow_stale`` is set, as in `CredentialCache`.
 
     Args:
-        directory: where workspaces are kept.
-        clock: seconds, from any point.
+        directory: the store of workspaces.
+        clock: monotonic seconds.
     """
 
     def __init__(self, directory: CredentialStore, clock: Callable[[], float] = time.monotonic) -> None:
@@ -29,12 +29,12 @@ class WorkspaceCache:
         self._by_public_id: dict[str, Workspace] = {}
 
     async def find_by_id(self, workspace_id: UUID) -> Workspace | None:
-        """The workspace; None when there is none with this id."""
+        """Returns the workspace, or None."""
         await self._refresh()
         return self._by_id.get(workspace_id)
 
     async def find_by_public_id(self, public_id: str, *, allow_stale: bool = False) -> Workspace | None:
-        """The workspace with this id on the wire; None when there is none."""
+        """Returns the workspace with this public id, or None."""
         await self._refresh(allow_stale=allow_stale)
         return self._by_public_id.get(public_id)
 

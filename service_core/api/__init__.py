@@ -1,1 +1,1 @@
-"""The one door: credential, budgets, path, scope, parse, handler, render."""
+"""The HTTP-independent API: authentication, rate limits, routing, authorization, parsing, handlers and responses."""

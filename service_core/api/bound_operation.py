@@ -1,4 +1,4 @@
-"""An operation with its dependencies in place: what the gateway calls."""
+"""An operation with its injected dependencies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from service_core.kernel.operations import HandlerResponse, Operation
 
 @dataclass(frozen=True, slots=True)
 class BoundOperation:
-    """An operation whose dependencies were matched when the service was composed.
+    """An operation whose dependencies were resolved when the service was composed.
 
     Attributes:
-        dependencies: parameter -> port or value, the same for every request.
-        caller: name of the parameter that takes whoever asks; None when the handler does not want to know.
+        dependencies: parameter to port or value, the same for every request.
+        caller_parameter: name of the parameter for the caller; None if the handler has none.
     """
 
     operation: Operation
@@ -24,7 +24,7 @@ class BoundOperation:
     async def call(
         self, inputs: Mapping[str, Any], who: Caller | SignupCaller | AnonymousCaller | None
     ) -> HandlerResponse[Any]:
-        """Run the handler; a bare answer gets the operation's first status."""
+        """Calls the handler and returns its response; a bare result gets the operation's first status."""
         caller = {self.caller_parameter: who} if self.caller_parameter else {}
         result = await self.operation.handler(**inputs, **self.dependencies, **caller)
         return (

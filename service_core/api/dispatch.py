@@ -1,8 +1,8 @@
-"""The one door: every request of every host walks the same checks in the same order (contract 2.1).
+"""Dispatches a request: authenticates, applies rate limits, routes, authorizes, parses, calls the handler, renders.
 
-credential -> request budget -> path -> method -> mutation budget -> scope -> workspace -> body and
-parameters -> resource of the path -> rules of the domain. What goes wrong on the way is a `Refusal`;
-anything else that escapes a handler is a fault with an id, and the log holds no message of it.
+The order of the checks is the same for every interface: credential, request limit, path, method, mutation limit,
+scope, active workspace, body and parameters, path parameters, domain rules. An expected error is an `ApiError`. Any
+other exception becomes a 500 response with an id; the log contains the traceback but not its message.
 """
 
 import logging
@@ -44,28 +44,28 @@ from service_core.kernel.operations import (
 from service_core.kernel.schemas import parse_body, parse_query_parameters
 
 MAX_BODY_BYTES: Final = 1_000_000
-"""Bytes of a request body (contract 14). A host keeps at most one byte more."""
+"""Most bytes of a request body. A host keeps at most one byte more."""
 
 _log: Final = logging.getLogger("touchpoint.gateway")
 
 
 @dataclass(slots=True)
 class _RequestState:
-    """How far a request has come: what its answer carries, however it ends."""
+    """Response headers collected so far, and whether the request is a mutation; used by success and error responses."""
 
     headers: dict[str, str] = field(default_factory=dict)
     is_mutation: bool = False
 
 
 class Dispatcher:
-    """Answers requests from bound operations.
+    """Answers requests with bound operations.
 
     Args:
-        operations: everything that can be asked.
-        admission: headers -> who is asking.
-        budgets: what whoever asks may still spend.
-        clock: gives the present to callers.
-        codec: JSON in and out.
+        operations: all operations.
+        admission: authenticates requests.
+        budgets: applies rate limits.
+        clock: current time.
+        codec: JSON encoding and decoding.
     """
 
     def __init__(
@@ -84,37 +84,37 @@ class Dispatcher:
         self._codec = codec
 
     async def dispatch(self, request: ApiRequest) -> ApiResponse:
-        """Answer one request; never raises but when it is cancelled."""
+        """Returns the response of a request. Raises only when it is cancelled."""
         if request.method == "OPTIONS":
             return PREFLIGHT_RESPONSE
-        found = self._routes.match(request.method, request.path)
-        passage = _RequestState()
+        match = self._routes.match(request.method, request.path)
+        state = _RequestState()
         try:
-            reply = await self._handle(request, found, passage)
+            result = await self._handle(request, match, state)
             response = render_result(
-                self._codec, reply.status, reply.body, {**passage.headers, **reply.headers}
+                self._codec, result.status, result.body, {**state.headers, **result.headers}
             )
-        except ApiError as refusal:
-            response = self._render_api_error(refusal, found, passage)
-        except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets an id and the log the place
-            response = self._render_internal_error(fault, found, passage)
+        except ApiError as api_error:
+            response = self._render_api_error(api_error, match, state)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an id and the log the place
+            response = self._render_internal_error(error, match, state)
         return _without_body(response) if request.method == "HEAD" else response
 
     def route_template(self, method: str, path: str) -> str | None:
-        """The path template of the operation a request asks for; None when there is none."""
-        found = self._routes.match(method, path)
-        if found.operation is None:
+        """Returns the path template of a request's operation, or None."""
+        match = self._routes.match(method, path)
+        if match.bound_operation is None:
             return None
-        root = f"/{V1_PREFIX}" if found.prefix is RoutePrefix.V1 else ""
-        return root + found.operation.operation.path
+        prefix = f"/{V1_PREFIX}" if match.prefix is RoutePrefix.V1 else ""
+        return prefix + match.bound_operation.operation.path
 
     async def _handle(
         self, request: ApiRequest, found: RouteMatch, passage: _RequestState
     ) -> HandlerResponse[Any]:
         asker = await self._authenticate(request, found, passage)
-        if found.operation is None:
+        if found.bound_operation is None:
             raise MethodNotAllowed(found.allowed_methods) if found.allowed_methods else NotFound
-        operation = found.operation.operation
+        operation = found.bound_operation.operation
         if asker is not None:
             await self._authorize(asker, operation, passage)
             self._admission.require_internal_token(operation.credential, request.headers)
@@ -122,29 +122,31 @@ class Dispatcher:
             request = replace(request, body=sanitize_json_bytes(request.body))
         content = self._decode_body(request.body, operation)
         inputs = self._parse_inputs(operation, request, found.path_values, content)
-        return await found.operation.call(inputs, self._build_caller(asker, request, operation, content))
+        return await found.bound_operation.call(
+            inputs, self._build_caller(asker, request, operation, content)
+        )
 
     async def _authenticate(
         self, request: ApiRequest, found: RouteMatch, passage: _RequestState
     ) -> AuthContext | SignupCaller | None:
-        """Checks 2 and 3: the credential, and its request budget before any path is looked at."""
+        """Authenticates the request and counts it against the request limit, before its path is examined."""
         asker = request.auth_context or await self._admission.authenticate(
             _credential_requirement(found), request.headers
         )
         if asker is not None:
-            closed = found.operation is not None and found.operation.operation.fails_closed
-            allowance = await self._budgets.consume_request(asker, fail_closed=closed)
-            passage.headers.update(rate_headers(allowance))
+            fail_closed = found.bound_operation is not None and found.bound_operation.operation.fails_closed
+            result = await self._budgets.consume_request(asker, fail_closed=fail_closed)
+            passage.headers.update(rate_headers(result))
         return asker
 
     async def _authorize(
         self, asker: AuthContext | SignupCaller, operation: Operation, passage: _RequestState
     ) -> None:
-        """Checks 6 and 7: the mutation budget, the scope, and a workspace that is still active."""
+        """Checks the mutation limit, the scope, and that the workspace is active."""
         passage.is_mutation = operation.rate_limit is RateLimitClass.MUTATION
         if operation.consumes_mutation_limit:
-            allowance = await self._budgets.consume_mutation(asker)
-            passage.headers["X-RateLimit-Mutation-Remaining"] = str(allowance.remaining)
+            result = await self._budgets.consume_mutation(asker)
+            passage.headers["X-RateLimit-Mutation-Remaining"] = str(result.remaining)
         if isinstance(asker, SignupCaller):
             return
         require_oauth(operation.credential, asker)
@@ -160,7 +162,7 @@ class Dispatcher:
         operation: Operation,
         content: Any,
     ) -> Caller | SignupCaller | AnonymousCaller:
-        """What the handler learns of whoever asks."""
+        """Returns the caller that the handler receives."""
         if asker is None:
             return AnonymousCaller(self._clock(), request.client_ip, request.headers)
         if isinstance(asker, SignupCaller):
@@ -178,7 +180,7 @@ class Dispatcher:
     def _parse_inputs(
         self, operation: Operation, request: ApiRequest, values: Mapping[str, str], content: Any
     ) -> dict[str, Any]:
-        """Checks 8 and 9: fields and parameters, then the form of the path."""
+        """Returns the handler's arguments from query, body and path."""
         inputs: dict[str, Any] = {}
         if operation.query is not None:
             pairs = parse_qsl(request.query, keep_blank_values=True, errors="replace")
@@ -190,14 +192,14 @@ class Dispatcher:
             inputs["raw"] = request.body
         if operation.path_model is not None:
             try:
-                named = {name: sanitize_text(value) for name, value in values.items()}
-                inputs["path"] = operation.path_model.model_validate(named)
+                path_values = {name: sanitize_text(value) for name, value in values.items()}
+                inputs["path"] = operation.path_model.model_validate(path_values)
             except ValidationError:
                 raise NotFound from None
         return inputs
 
     def _decode_body(self, body: bytes, operation: Operation) -> Any:
-        """Check 8: body size and JSON; the body decoded, None where the operation takes none."""
+        """Checks the body size and returns the decoded JSON body; None if the operation takes no body."""
         if len(body) > MAX_BODY_BYTES:
             raise PayloadTooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
         if operation.body is None:
@@ -210,8 +212,8 @@ class Dispatcher:
             raise BadRequest("The body must be a JSON object", "invalid_json") from None
 
     def _render_api_error(self, refusal: ApiError, found: RouteMatch, passage: _RequestState) -> ApiResponse:
-        if found.operation is not None and found.operation.operation.map_error is not None:
-            refusal = found.operation.operation.map_error(refusal)
+        if found.bound_operation is not None and found.bound_operation.operation.map_error is not None:
+            refusal = found.bound_operation.operation.map_error(refusal)
         if refusal.status == ServiceUnavailable.status and refusal.__cause__ is not None:
             _log.warning("%s: %s", refusal.code, _exception_types(refusal.__cause__))
         body = refusal.body() | _mutation_error_fields(passage)
@@ -221,24 +223,24 @@ class Dispatcher:
         self, fault: Exception, found: RouteMatch, passage: _RequestState
     ) -> ApiResponse:
         error_id = str(new_id())
-        name = found.operation.operation.id if found.operation else "routing"
-        # A message may hold a secret or a person's data (SQL errors repeat parameters): only its place is kept.
-        place = "".join(traceback.format_tb(fault.__traceback__))
-        _log.error("fault %s in %s: %s\n%s", error_id, name, _exception_types(fault), place)
+        name = found.bound_operation.operation.id if found.bound_operation else "routing"
+        # A message may contain a secret or personal data (SQL errors repeat parameters), so only the traceback is logged.
+        traceback_text = "".join(traceback.format_tb(fault.__traceback__))
+        _log.error("error %s in %s: %s\n%s", error_id, name, _exception_types(fault), traceback_text)
         body = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
         headers = {**passage.headers, "X-Error-Id": error_id}
         return json_response(self._codec, 500, body | _mutation_error_fields(passage), headers)
 
 
 def _credential_requirement(found: RouteMatch) -> CredentialRequirement:
-    """The credential a place asks for: on ``/v1`` a key, so that nobody learns which paths there are."""
-    if found.operation is None:
+    """Returns the required credential. Unknown ``/v1`` paths require a key, so that a 401 does not reveal which paths exist."""
+    if found.bound_operation is None:
         return CredentialRequirement.PUBLIC if found.prefix is RoutePrefix.ROOT else CredentialRequirement.KEY
-    return found.operation.operation.credential
+    return found.bound_operation.operation.credential
 
 
 def _idempotent_request(operation: Operation, request: ApiRequest, content: Any) -> IdempotentRequest | None:
-    """What a retry of this request would repeat, when it asks to be performed once."""
+    """Returns what a retry would repeat, if the request has an ``Idempotency-Key`` that its operation honours."""
     key = request.headers.get("idempotency-key")
     return (
         IdempotentRequest(key, request.method, request.path, content)
@@ -248,16 +250,16 @@ def _idempotent_request(operation: Operation, request: ApiRequest, content: Any)
 
 
 def _mutation_error_fields(passage: _RequestState) -> dict[str, object]:
-    """What an error of a mutation says besides: neither was it a dry run, nor did anything change."""
+    """Returns extra fields for errors of mutations: not a dry run, and nothing was changed."""
     return {"dry_run": False, "applied": False} if passage.is_mutation else {}
 
 
 def _without_body(response: ApiResponse) -> ApiResponse:
-    length = {"Content-Length": str(len(response.body))}  # that of a file is known already
-    return replace(response, headers={**length, **response.headers}, body=b"", open_stream=None)
+    default_length = {"Content-Length": str(len(response.body))}  # that of a file is known already
+    return replace(response, headers={**default_length, **response.headers}, body=b"", open_stream=None)
 
 
 def _exception_types(fault: BaseException) -> str:
-    """Types of a fault and its causes, the outermost first."""
+    """Returns the type names of an exception and its causes, the outermost first."""
     cause = fault.__cause__ or fault.__context__
     return type(fault).__name__ + (f" from {_exception_types(cause)}" if cause else "")

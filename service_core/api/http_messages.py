@@ -1,4 +1,4 @@
-"""What passes through the door: a request, a response and the codec between bytes and JSON."""
+"""Server-independent request and response values, and the JSON codec."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,17 +10,17 @@ from service_core.kernel.file_response import ByteStreamOpener
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request, free of any server.
+    """A request, independent of any server.
 
     Attributes:
         method: upper case.
         path: as sent, percent-encoded, without the query string.
         query: query string as sent.
         headers: names in lower case.
-        body: at most one byte more than the limit; the rest of a larger body is not kept.
-        client: address of the client, when it is known.
-        via: the door it came through.
-        identity: whoever that door has admitted by rules of its own; None lets the gateway read the credential.
+        body: at most one byte more than the limit; the rest of a larger body is dropped.
+        client_ip: IP address of the client, if known.
+        interface: the interface the request used.
+        auth_context: the credential, if the interface has authenticated the request itself.
     """
 
     method: str
@@ -35,10 +35,10 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """One response; a host writes it as it stands.
+    """A response; a host writes it unchanged.
 
     Attributes:
-        chunks: gives the body piece by piece instead; ``Content-Length`` stands in the headers then.
+        open_stream: returns the body in chunks instead; the headers then contain ``Content-Length``.
     """
 
     status: int
@@ -49,11 +49,11 @@ class ApiResponse:
 
 @dataclass(frozen=True, slots=True)
 class JsonCodec:
-    """JSON in and out. The core has none of its own: composition chooses a library.
+    """JSON encoding and decoding. The core has no implementation; composition chooses a library.
 
     Attributes:
-        loads: refuses what is no JSON (NaN, lone surrogates, bytes that are not UTF-8) with a `ValueError`.
-        dumps: takes a value and the function that renders what JSON lacks, `gateway.render.plain`.
+        loads: raises `ValueError` for invalid JSON, also for NaN, lone surrogates and bytes that are not UTF-8.
+        dumps: takes a value and the function for types that JSON lacks, `api.render.json_default`.
     """
 
     loads: Callable[[bytes], Any]

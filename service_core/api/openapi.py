@@ -1,4 +1,4 @@
-"""The machine-readable description, OpenAPI 3.1, derived from the operations (contract 12)."""
+"""The OpenAPI 3.1 document, derived from the operations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -24,11 +24,11 @@ _COMPONENT_PREFIX: Final = "#/components/schemas/"
 
 
 def build_openapi(operations: Sequence[Operation], *, public_url: str) -> dict[str, Any]:
-    """The OpenAPI document of these operations.
+    """Returns the OpenAPI document of the operations.
 
     Args:
-        operations: everything the gateway answers.
-        public_url: root address of the deployment, without a slash at its end.
+        operations: all operations of the API.
+        public_url: root URL of the deployment, without a trailing slash.
     """
     schemas = _Schemas(operations)
     paths: dict[str, dict[str, Any]] = {}
@@ -55,26 +55,26 @@ def build_openapi(operations: Sequence[Operation], *, public_url: str) -> dict[s
 
 
 class ResponseSchemaGenerator(GenerateJsonSchema):
-    """Schemas as the wire has them: decimals are numbers, and names are not repeated as titles."""
+    """Generates schemas as answers have them: decimals are numbers, and field names are not repeated as titles."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002
-        """A number, whichever way it is computed."""
+        """Returns the number schema."""
         return {"type": "number"}
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
-        """Never: it would say the name once more."""
+        """Returns False, because the title would repeat the field name."""
         return False
 
 
 class _Schemas:
-    """Schemas of every model, generated together so that shared ones are one component."""
+    """Schemas of all models, generated together so that shared ones become one component."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        wanted = [entry for op in operations for entry in _operation_models(op)]
-        found, definitions = TypeAdapter.json_schemas(
-            wanted, ref_template=_COMPONENT_PREFIX + "{model}", schema_generator=ResponseSchemaGenerator
+        models = [entry for op in operations for entry in _operation_models(op)]
+        schemas, definitions = TypeAdapter.json_schemas(
+            models, ref_template=_COMPONENT_PREFIX + "{model}", schema_generator=ResponseSchemaGenerator
         )
-        self._found = {key: schema for (key, _), schema in found.items()}
+        self._found = {key: schema for (key, _), schema in schemas.items()}
         self.components: dict[str, Any] = dict(definitions.get("$defs", {}))
         self._parameters = {
             key: self._resolved(schema) for key, schema in self._found.items() if key[0] in ("query", "path")
@@ -83,19 +83,19 @@ class _Schemas:
             self.components.pop(self._found[key].get("$ref", "").removeprefix(_COMPONENT_PREFIX), None)
 
     def of(self, part: str, op: Operation) -> Any:
-        """The schema of a body or an answer: a reference, or the schema itself."""
+        """Returns the schema of a body or an answer: a reference, or the schema itself."""
         return self._found[part, op.id]
 
     def parameters(self, part: str, op: Operation) -> Mapping[str, Any]:
-        """The object schema of an operation's query or path; empty when it has none."""
+        """Returns the object schema of an operation's query or path; empty if it has none."""
         return self._parameters.get((part, op.id), {})
 
     def _resolved(self, schema: Any) -> Mapping[str, Any]:
         reference = schema.get("$ref")
-        found: Mapping[str, Any] = (
+        resolved: Mapping[str, Any] = (
             self.components[reference.removeprefix(_COMPONENT_PREFIX)] if reference else schema
         )
-        return found
+        return resolved
 
 
 def _operation_models(op: Operation) -> Iterable[tuple[tuple[str, str], JsonSchemaMode, TypeAdapter[Any]]]:
@@ -111,7 +111,7 @@ def _full_path(op: Operation) -> str:
 
 
 def _describe_operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
-    described: dict[str, Any] = {
+    result: dict[str, Any] = {
         "operationId": op.id,
         "summary": op.summary.rstrip("."),
         "description": op.description,
@@ -125,16 +125,18 @@ def _describe_operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
     }
     if op.scope is not None:
         scopes = [op.scope.value] if isinstance(op.scope, Scope) else []
-        beside: dict[str, list[str]] = {scheme: [] for scheme in ADDITIONAL_SCHEMES.get(op.credential, ())}
-        described["security"] = [
-            {scheme: scopes, **beside} for scheme in SCHEMES_BY_REQUIREMENT[op.credential]
+        additional: dict[str, list[str]] = {
+            scheme: [] for scheme in ADDITIONAL_SCHEMES.get(op.credential, ())
+        }
+        result["security"] = [
+            {scheme: scopes, **additional} for scheme in SCHEMES_BY_REQUIREMENT[op.credential]
         ]
     if op.raw:
-        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
+        result["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     if op.body is not None:
         content = {"application/json": {"schema": schemas.of("body", op)}}
-        described["requestBody"] = {"required": not op.body_optional, "content": content}
-    return {name: value for name, value in described.items() if value not in ("", [])}
+        result["requestBody"] = {"required": not op.body_optional, "content": content}
+    return {name: value for name, value in result.items() if value not in ("", [])}
 
 
 def _describe_parameters(
@@ -143,21 +145,21 @@ def _describe_parameters(
     required = schema.get("required", ())
     described = []
     for name, raw in schema.get("properties", {}).items():
-        facts = dict(raw)
-        also = describe_aliases(model, name) if model else ""
-        text = " ".join(filter(None, [facts.pop("description", None), also]))
+        field_schema = dict(raw)
+        aliases = describe_aliases(model, name) if model else ""
+        description = " ".join(filter(None, [field_schema.pop("description", None), aliases]))
         parameter = {
             "name": name,
             "in": location,
             "required": location == "path" or name in required,
-            "schema": _remove_null_choice(facts),
+            "schema": _remove_null_choice(field_schema),
         }
-        described.append(parameter | ({"description": text} if text else {}))
+        described.append(parameter | ({"description": description} if description else {}))
     return described
 
 
 def _remove_null_choice(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter is absent rather than null."""
+    """Returns the schema of a parameter without null, because parameters are absent rather than null."""
     rest = {key: value for key, value in schema.items() if (key, value) != ("default", None)}
     choices = [choice for choice in rest.pop("anyOf", []) if choice != {"type": "null"}]
     if len(choices) == 1:
@@ -175,6 +177,6 @@ def _describe_responses(op: Operation, schemas: _Schemas) -> dict[str, Any]:
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in RATE_HEADERS} if op.scope else {}
     answer = {"description": op.summary, "content": _response_content(op, schemas)}
     answer |= {"headers": headers} if headers else {}
-    good = {str(status): answer for status in op.statuses}
+    success = {str(status): answer for status in op.statuses}
     errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in error_statuses(op)}
-    return dict(sorted((errors | good).items()))
+    return dict(sorted((errors | success).items()))

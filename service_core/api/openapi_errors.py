@@ -1,4 +1,4 @@
-"""The errors every operation may answer, as OpenAPI responses with the codes of the registry."""
+"""The error responses of operations in OpenAPI, with the registered error codes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,16 +8,16 @@ from service_core.kernel.operations import Operation
 
 _DESCRIPTIONS: Final = {
     400: "The request is malformed; nothing was done.",
-    401: "No credential, or one that matches nothing.",
-    403: "The credential may not do this.",
+    401: "No credential, or an unknown one.",
+    403: "The credential lacks permission.",
     404: "The workspace has no such resource.",
-    405: "The path exists, not for this method.",
-    409: "The state of the resource refuses the change.",
+    405: "The path exists, but not for this method.",
+    409: "The state of the resource does not allow the change.",
     413: "The body is over 1,000,000 bytes.",
-    422: "Well-formed, and against a rule of the domain.",
-    429: "A budget is used up.",
-    500: "A fault; `error_id` names it.",
-    503: "The answer could not be verified: unknown, never zero.",
+    422: "Well-formed, but against a domain rule.",
+    429: "A rate limit is exceeded.",
+    500: "An internal error; `error_id` identifies it in the log.",
+    503: "The answer could not be computed or verified: it is unknown, not zero.",
 }
 
 _COMMON_STATUSES: Final = (405, 413, 500)
@@ -25,7 +25,7 @@ _AUTHENTICATED_STATUSES: Final = (400, 401, 403, 404, 429, 503)
 
 
 def error_statuses(op: Operation) -> tuple[int, ...]:
-    """Statuses of the errors an operation may answer."""
+    """Returns the error statuses an operation may return."""
     inputs = (400,) if op.query or op.body else ()
     path = (404,) if op.path_model else ()
     return tuple(
@@ -43,7 +43,7 @@ RATE_HEADERS: Final[Mapping[str, Any]] = {
     "X-RateLimit-Limit": _describe_header("Requests per 60 seconds of this credential."),
     "X-RateLimit-Remaining": _describe_header("Requests left in the present window."),
 }
-"""Headers of every answer to an identified credential."""
+"""Headers of every response to an authenticated request."""
 
 IDEMPOTENCY_KEY_PARAMETER: Final[Mapping[str, Any]] = {
     "name": "Idempotency-Key",
@@ -53,7 +53,7 @@ IDEMPOTENCY_KEY_PARAMETER: Final[Mapping[str, Any]] = {
     "description": "The request is performed once; an identical retry within 24 hours gets the first answer "
     "with `Idempotent-Replay: true`. Ignored on dry runs.",
 }
-"""The header of operations that answer a retry with the first answer."""
+"""The header of idempotent operations."""
 
 _HEADERS_BY_STATUS: Final[Mapping[int, Mapping[str, Any]]] = {
     409: {"Retry-After": _describe_header("Seconds to wait, while an identical request is still running.")},
@@ -66,7 +66,7 @@ _HEADERS_BY_STATUS: Final[Mapping[int, Mapping[str, Any]]] = {
 
 
 def error_responses() -> dict[str, Any]:
-    """One response per status, named by the status."""
+    """Returns one OpenAPI response per status, named by the status."""
     return {str(status): _describe_response(status, text) for status, text in _DESCRIPTIONS.items()}
 
 

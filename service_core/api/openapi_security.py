@@ -1,4 +1,4 @@
-"""The credentials of routes, as OpenAPI security schemes (contract 2.2)."""
+"""OpenAPI security schemes for the credentials of endpoints."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -29,7 +29,7 @@ SECURITY_SCHEMES: Final[Mapping[str, Any]] = {
         "description": "The deployment's own token, `http.internal_token`.",
     },
 }
-"""Every way to identify oneself."""
+"""All security schemes."""
 
 SCHEMES_BY_REQUIREMENT: Final[Mapping[CredentialRequirement, tuple[str, ...]]] = {
     CredentialRequirement.PUBLIC: (),
@@ -41,9 +41,9 @@ SCHEMES_BY_REQUIREMENT: Final[Mapping[CredentialRequirement, tuple[str, ...]]] =
     CredentialRequirement.WRITE_KEY: ("write_key",),
     CredentialRequirement.INTERNAL: ("key",),
 }
-"""Entry -> the schemes any one of which opens it."""
+"""Credential requirement to the schemes of which one is required."""
 
 ADDITIONAL_SCHEMES: Final[Mapping[CredentialRequirement, tuple[str, ...]]] = {
     CredentialRequirement.INTERNAL: ("internal",)
 }
-"""Entry -> what has to be sent beside that."""
+"""Credential requirement to the schemes that are required in addition."""

@@ -1,4 +1,4 @@
-"""What the service says about itself: health, readiness and its machine-readable description."""
+"""Endpoints for health, readiness and the OpenAPI document."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ class HealthResponse(ResponseModel):
 
 
 class ReadinessResponse(ResponseModel):
-    """Whether the service can do its work."""
+    """Whether the service can work."""
 
     status: HealthStatus
     checks: dict[str, HealthStatus]
@@ -29,7 +29,7 @@ class ReadinessResponse(ResponseModel):
 
 
 class OpenApiDocument:
-    """The OpenAPI document of everything that is composed, made when it is first asked for."""
+    """The OpenAPI document of the composed operations, built on first use."""
 
     def __init__(self, operations: Sequence[Operation], public_url: str) -> None:
         self._operations = operations
@@ -37,13 +37,13 @@ class OpenApiDocument:
 
     @cached_property
     def document(self) -> Mapping[str, Any]:
-        """The document, as JSON values."""
+        """The document as JSON values."""
         return build_openapi(self._operations, public_url=self._public_url)
 
 
 @operation("GET /health", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="service")
 async def get_health() -> HealthResponse:
-    """Tell that the process answers. Touches no store."""
+    """Report that the process answers. Uses no store."""
     return HealthResponse()
 
 
@@ -56,19 +56,19 @@ async def get_health() -> HealthResponse:
     statuses=(200, 503),
 )
 async def get_ready(*, readiness: ReadinessChecker) -> HandlerResponse[ReadinessResponse]:
-    """Tell whether stores, queue and limits can be relied on.
+    """Report whether stores, queue and limits are available.
 
-    Degraded, with status 503, when one of them does not answer, when an event has waited for more
-    than 5 minutes, or when the ledger does not balance.
+    Degraded, with status 503, when one of them does not answer, when an event has waited for more than 5 minutes, or
+    when the ledger does not balance.
     """
-    reading = await readiness.current_report()
+    report = await readiness.current_report()
     answer = ReadinessResponse(
-        status=_status_text(reading.ok),
-        checks={name: _status_text(ok) for name, ok in reading.checks.items()},
-        queue_age_seconds=reading.queue_age_seconds,
-        newest_event_at=reading.newest_event_at,
+        status=_status_text(report.ok),
+        checks={name: _status_text(ok) for name, ok in report.checks.items()},
+        queue_age_seconds=report.queue_age_seconds,
+        newest_event_at=report.newest_event_at,
     )
-    return HandlerResponse(answer, 200 if reading.ok else 503)
+    return HandlerResponse(answer, 200 if report.ok else 503)
 
 
 @operation(

@@ -1,7 +1,6 @@
-"""Whether the service can do its work: probes of what it stands on (contract 12).
+"""Readiness of the service: probes of its stores, queue and limits.
 
-A probe is a value, so a wing or a host that adds something to stand on adds a probe. Anybody may
-ask, so one reading serves every caller of the next second.
+A probe is a value, so each package or host can add one. The endpoint is public, so a result is reused for one second.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ LEDGER_WINDOW: Final = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a probe saw, and the facts it knows besides."""
+    """The result of a probe, with optional facts."""
 
     ok: bool
     queue_age_seconds: float | None = None
@@ -32,7 +31,7 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One thing the service stands on. A check that raises or takes over 2 seconds has failed."""
+    """A readiness check. It fails if it raises or takes more than 2 seconds."""
 
     name: str
     check: Callable[[], Awaitable[ProbeResult]]
@@ -40,7 +39,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ReadinessReport:
-    """What all probes saw: name -> whether it holds, and the known facts."""
+    """Results of all probes by name, and the collected facts."""
 
     checks: dict[str, bool]
     queue_age_seconds: float | None
@@ -48,16 +47,16 @@ class ReadinessReport:
 
     @property
     def ok(self) -> bool:
-        """Whether everything holds."""
+        """Whether all probes succeeded."""
         return all(self.checks.values())
 
 
 class ReadinessChecker:
-    """Asks the probes together, at most once a second.
+    """Runs all probes concurrently, at most once a second.
 
     Args:
-        probes: what to ask.
-        clock: gives the present.
+        probes: the probes to run.
+        clock: current time.
     """
 
     def __init__(self, probes: Sequence[Probe], clock: Clock) -> None:
@@ -67,7 +66,7 @@ class ReadinessChecker:
         self._asking = asyncio.Lock()
 
     async def current_report(self) -> ReadinessReport:
-        """The latest reading, or a new one when it is older than a second."""
+        """Returns the latest report, or a new one if it is older than a second."""
         async with self._asking:
             now = self._clock()
             if self._latest is None or not timedelta() <= now - self._latest[0] < REPORT_LIFETIME:
@@ -75,11 +74,11 @@ class ReadinessChecker:
             return self._latest[1]
 
     async def _run_probes(self) -> ReadinessReport:
-        findings = await asyncio.gather(*(_run_probe(probe) for probe in self._probes))
-        ages = [found.queue_age_seconds for found in findings if found.queue_age_seconds is not None]
-        newest = [found.newest_event_at for found in findings if found.newest_event_at is not None]
+        results = await asyncio.gather(*(_run_probe(probe) for probe in self._probes))
+        ages = [result.queue_age_seconds for result in results if result.queue_age_seconds is not None]
+        newest = [result.newest_event_at for result in results if result.newest_event_at is not None]
         return ReadinessReport(
-            checks={probe.name: found.ok for probe, found in zip(self._probes, findings, strict=True)},
+            checks={probe.name: result.ok for probe, result in zip(self._probes, results, strict=True)},
             queue_age_seconds=max(ages, default=None),
             newest_event_at=max(newest, default=None),
         )
@@ -89,12 +88,12 @@ async def _run_probe(probe: Probe) -> ProbeResult:
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
             return await probe.check()
-    except Exception:  # noqa: BLE001 - whatever keeps a probe from an answer, what it stands for is not ready
+    except Exception:  # noqa: BLE001 - any failure of a probe means that its component is not ready
         return ProbeResult(ok=False)
 
 
 def store_probe(events: EventReader, directory: CredentialStore) -> Probe:
-    """The event store answers; knows the newest event."""
+    """Returns the probe of the event store, which reports the newest event."""
 
     async def check() -> ProbeResult:
         spans = [
@@ -106,7 +105,7 @@ def store_probe(events: EventReader, directory: CredentialStore) -> Probe:
 
 
 def queue_probe(queue: IngestQueue, directory: CredentialStore, clock: Clock) -> Probe:
-    """The queue answers, is not more than 5 minutes behind, and every recent ledger row balances."""
+    """Returns the probe of the queue: it answers, is at most 5 minutes behind, and all recent ledger rows balance."""
 
     async def check() -> ProbeResult:
         now, state = clock(), await queue.state()
@@ -124,7 +123,7 @@ def queue_probe(queue: IngestQueue, directory: CredentialStore, clock: Clock) ->
 
 
 def limiter_probe(limiter: RateLimiter) -> Probe:
-    """The limit store counts."""
+    """Returns the probe of the limit store."""
 
     async def check() -> ProbeResult:
         await limiter.consume("ready", 1_000_000, 60)
@@ -134,7 +133,7 @@ def limiter_probe(limiter: RateLimiter) -> Probe:
 
 
 def cache_probe(directory: CredentialStore) -> Probe:
-    """The directory tells its generation, so remembered look-ups can be trusted."""
+    """Returns the probe of the credential store's change version, on which caches rely."""
 
     async def check() -> ProbeResult:
         return ProbeResult(ok=directory.change_version() is not None)

@@ -1,4 +1,4 @@
-"""Answers and refusals as responses: headers, timestamps and numbers of the wire (contract 2.4, 2.5, 2.8)."""
+"""Renders results and errors as responses: headers, timestamps and numbers."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -32,11 +32,11 @@ PREFLIGHT_RESPONSE: Final = ApiResponse(
         "Access-Control-Max-Age": "86400",
     },
 )
-"""The answer to ``OPTIONS`` on any path; credentials mode is never allowed."""
+"""The response to ``OPTIONS`` on any path. Credentials mode is never allowed."""
 
 
 def render_result(codec: JsonCodec, status: int, answer: Any, headers: Mapping[str, str]) -> ApiResponse:
-    """The response to an answer: a file as it is, anything else as JSON."""
+    """Returns the response for a result: a file as a stream, anything else as JSON."""
     if not isinstance(answer, FileResponse):
         return json_response(codec, status, answer, headers)
     described = {
@@ -49,7 +49,7 @@ def render_result(codec: JsonCodec, status: int, answer: Any, headers: Mapping[s
 
 
 def json_response(codec: JsonCodec, status: int, content: Any, headers: Mapping[str, str]) -> ApiResponse:
-    """A JSON response with the headers every response has; a 503 asks to come back in 5 seconds."""
+    """Returns a JSON response with the default headers; a 503 carries ``Retry-After: 5``."""
     retry = {"Retry-After": "5"} if status == 503 else {}  # noqa: PLR2004
     return ApiResponse(
         status,
@@ -59,10 +59,10 @@ def json_response(codec: JsonCodec, status: int, content: Any, headers: Mapping[
 
 
 def json_default(value: Any) -> Any:
-    """Render what JSON lacks: models, timestamps ``2026-07-01T05:00:00.000Z``, dates and exact decimals.
+    """Returns the JSON form of types that JSON lacks: models, timestamps, dates, decimals and sets.
 
     Raises:
-        TypeError: a value that has no form on the wire.
+        TypeError: the type has no JSON form.
     """
     if isinstance(value, BaseModel):
         return value.model_dump(by_alias=True)
@@ -74,4 +74,4 @@ def json_default(value: Any) -> Any:
         return float(value)
     if isinstance(value, frozenset | set):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} has no JSON form")

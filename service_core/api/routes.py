@@ -1,4 +1,4 @@
-"""From method and path to an operation: a dictionary for plain paths, a short list for templates."""
+"""Routing: matches method and path to an operation."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,23 +15,23 @@ _Segments = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class RouteMatch:
-    """What stands at a path.
+    """The result of matching a path.
 
     Attributes:
-        surface: ``/v1`` or the bare root.
-        bound: the operation; None for an unknown path or another method.
-        values: path parameters, decoded.
-        allow: methods of a path that exists; empty for an unknown one.
+        prefix: ``/v1`` or the root.
+        bound_operation: the operation; None for an unknown path or another method.
+        path_values: decoded path parameters.
+        allowed_methods: methods of an existing path; empty for an unknown one.
     """
 
     prefix: RoutePrefix
-    operation: BoundOperation | None = None
+    bound_operation: BoundOperation | None = None
     path_values: Mapping[str, str] = field(default_factory=dict)
     allowed_methods: tuple[str, ...] = ()
 
 
 class Routes:
-    """Finds operations by path. Segments are compared decoded, so ``%6f`` is ``o`` and ``%2F`` no slash."""
+    """Finds operations by path. Segments are compared after decoding: ``%6f`` equals ``o``, ``%2F`` is not a separator."""
 
     def __init__(self, operations: Iterable[BoundOperation]) -> None:
         self._plain: dict[_Segments, dict[str, BoundOperation]] = {}
@@ -43,7 +43,7 @@ class Routes:
         self._templates = sorted(templates.items(), key=lambda entry: _template_sort_key(entry[0]))
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """What stands at ``path``; ``HEAD`` is answered by ``GET``. A trailing slash makes another path."""
+        """Returns the match of a method and path. ``GET`` answers ``HEAD``. A trailing slash makes a different path."""
         segments = tuple(unquote(segment) for segment in path.removeprefix("/").split("/"))
         surface = RoutePrefix.V1 if segments[0] == V1_PREFIX else RoutePrefix.ROOT
         methods, values = self._match_methods(segments)
@@ -67,12 +67,12 @@ def _template_segments(bound: BoundOperation) -> _Segments:
 
 
 def _parameter_name(segment: str) -> str | None:
-    """The parameter a segment of a template stands for."""
+    """Returns the name of a template segment that is a parameter, or None."""
     return segment[1:-1] if segment.startswith("{") and segment.endswith("}") else None
 
 
 def _template_sort_key(template: _Segments) -> list[bool]:
-    """Sorts the template with the earlier fixed segment first."""
+    """Sorts templates so that earlier fixed segments come first."""
     return [_parameter_name(segment) is not None for segment in template]
 
 

@@ -1,4 +1,4 @@
-"""The core as a plugin of itself: its operations, resources, metrics and dimensions, in explicit tuples."""
+"""The core as a plugin: its operations, resources, metrics and dimensions."""
 
 from collections.abc import Iterable
 

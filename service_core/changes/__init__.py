@@ -1,1 +1,1 @@
-"""Every mutation: planned as a value, shown by a dry run, applied once with its audit entry, and undone."""
+"""Changes of resources: planned as values, shown by a dry run, applied once with an audit entry, and undone."""

@@ -1,4 +1,4 @@
-"""Who changed something, as it is kept beside what was changed (contract 2.10)."""
+"""The actor of a change, as stored with the changed resource and in the audit log."""
 
 from typing import Literal
 from uuid import UUID
@@ -8,7 +8,7 @@ from service_core.kernel.schemas import ResponseModel
 
 
 class Actor(ResponseModel):
-    """Whoever made a resource."""
+    """The actor that created a resource."""
 
     type: Literal["user", "key", "system"]
     id: UUID
@@ -16,13 +16,13 @@ class Actor(ResponseModel):
 
 
 class NamedActor(Actor):
-    """Whoever made a change, with the name at that time: of the key, or the person's address."""
+    """The actor of a change with its name at that time: the key's name or the person's e-mail address."""
 
     name: str
 
 
 def build_actor(caller: Caller) -> Actor:
-    """The person behind an OAuth token or a page, otherwise the key; a page has no client."""
+    """Returns the person behind an OAuth token or a page, otherwise the key. A page has no client."""
     if caller.acting_user is None:
         return Actor(type="system" if caller.is_system else "key", id=caller.credential.id, client_id=None)
     grant = caller.acting_user.grant
@@ -30,6 +30,6 @@ def build_actor(caller: Caller) -> Actor:
 
 
 def build_named_actor(caller: Caller) -> NamedActor:
-    """The actor with its name."""
+    """Returns the actor with its name."""
     name = caller.acting_user.email if caller.acting_user else caller.credential.name
     return NamedActor(**build_actor(caller).model_dump(), name=name)

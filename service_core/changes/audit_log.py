@@ -1,4 +1,4 @@
-"""An entry of the audit log: an applied write, with the state it replaced (contract 5.4)."""
+"""Audit entries: applied changes with the state they replaced."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,14 +16,14 @@ from service_core.kernel.schemas import ResponseModel
 UNDOABLE_ACTIONS: Final = frozenset({Action.UPDATE, Action.REORDER, Action.DELETE})
 
 NOT_UNDOABLE_TYPES: Final = frozenset({"container_script_proposal", "link_domain"})
-"""Resource types whose changes are decisions or proofs: nothing takes them back."""
+"""Resource types whose changes are decisions or proofs and cannot be undone."""
 
 PUBLIC_TYPES: Final = frozenset({"share_link"})
-"""Resource types of which nothing is taken back: who has seen a page has seen it."""
+"""Resource types whose content may have been seen by the public, so that a creation is not undone."""
 
 
 class AuditEntry(ResponseModel):
-    """One applied write."""
+    """An applied change."""
 
     id: UUID
     action: Action
@@ -42,18 +42,18 @@ class AuditEntry(ResponseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def undoable(self) -> bool:
-        """Whether an undo may be tried: an update, reorder or delete that was not taken back yet."""
+        """Whether an undo can be requested: an update, reorder or delete that was not undone yet."""
         return self.is_reversible and self.undone_by is None
 
     @property
     def is_reversible(self) -> bool:
-        """Whether it is of the kind that can be taken back."""
+        """Whether changes of this kind can be undone."""
         return self.action in UNDOABLE_ACTIONS and self.resource.type not in NOT_UNDOABLE_TYPES
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which entries are asked for; None asks for all.
+    """Which audit entries are requested; None matches all.
 
     Attributes:
         since, until: bounds of ``created_at``, both inclusive.

@@ -1,4 +1,4 @@
-"""The write pipeline: plan, show or apply, record, answer; the only way anything is changed that anybody is told of."""
+"""Executes changes: plan, dry run or apply, audit entry, idempotency record, response."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
@@ -23,17 +23,17 @@ from service_core.kernel.ids import new_id
 from service_core.kernel.operations import HandlerResponse
 
 ChangePlanner = Callable[[Transaction], Awaitable[Change]]
-"""Reads what it needs and returns the change; refuses what breaks a rule. It writes nothing itself."""
+"""Reads what it needs and returns the change; raises an `ApiError` if a rule forbids it. It writes nothing."""
 
 REPLAY_HEADERS: Final[Mapping[str, str]] = {"Idempotent-Replay": "true"}
 
 
 class ChangeExecutor:
-    """Performs changes.
+    """Executes planned changes.
 
     Args:
-        units: the transactions of the workspace store.
-        kinds: every type of resource that can be written.
+        units: transactions of the workspace store.
+        kinds: the writable resource types.
     """
 
     def __init__(self, units: Transactions, kinds: Iterable[ResourceType]) -> None:
@@ -46,42 +46,42 @@ class ChangeExecutor:
     async def execute(
         self, caller: Caller, plan: ChangePlanner, *, dry_run: bool | None
     ) -> HandlerResponse[Envelope]:
-        """Show a change, or make it once.
+        """Plans a change and applies it, or shows it in a dry run.
 
         Args:
-            who: whose workspace it is, and who is written down.
-            plan: gives the change.
-            dry_run: what the request says; None means no over HTTP and yes over MCP.
+            caller: the workspace and the actor of the change.
+            plan: returns the change.
+            dry_run: as requested; None means False over HTTP and True over MCP.
 
         Raises:
-            Refusal: of the plan; a unique key that is taken; ``idempotency_in_progress``.
+            ApiError: raised by the planner; a unique key conflict; ``idempotency_in_progress``.
         """
         if caller.interface is RequestInterface.MCP if dry_run is None else dry_run:
             async with self.transactions.read(caller.workspace.id) as unit:
                 return HandlerResponse(await self._preview(unit, plan), 200)
-        ticket = idempotency_digest(caller)
-        with self._in_flight.track(ticket):
+        digest = idempotency_digest(caller)
+        with self._in_flight.track(digest):
             try:
-                return await self._apply(caller, plan, ticket)
+                return await self._apply(caller, plan, digest)
             except RequestInProgress:
                 raise request_in_progress_error() from None
 
     async def _preview(self, unit: Transaction, plan: ChangePlanner) -> Envelope:
         change = await plan(unit)
         if change.new is not None:
-            held = change.prior.unique_keys() if change.prior else ()
+            current_keys = change.prior.unique_keys() if change.prior else ()
             for key in change.new.unique_keys():
-                if key not in held and await unit.resources.is_key_in_use(key):
+                if key not in current_keys and await unit.resources.is_key_in_use(key):
                     raise change.new.unique_key_error(key)
         return Envelope.from_change(change, await self._resolve_type(unit, change), dry_run=True)
 
     async def _apply(
-        self, caller: Caller, plan: ChangePlanner, ticket: str | None
+        self, caller: Caller, plan: ChangePlanner, digest: str | None
     ) -> HandlerResponse[Envelope]:
-        async with self.transactions.write(caller.workspace.id, ticket) as unit:
-            kept = await unit.idempotency.find_answer(ticket, caller.now) if ticket else None
-            if kept is not None:
-                return HandlerResponse(Envelope.model_validate(kept), 200, REPLAY_HEADERS)
+        async with self.transactions.write(caller.workspace.id, digest) as unit:
+            stored_answer = await unit.idempotency.find_answer(digest, caller.now) if digest else None
+            if stored_answer is not None:
+                return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
             change = await plan(unit)
             kind = await self._resolve_type(unit, change)
             if change.is_empty:
@@ -92,9 +92,9 @@ class ChangeExecutor:
             if kind.triggers:
                 await unit.triggers.set_triggers(await kind.triggers(unit.resources))
             await _add_audit_entry(unit, caller, change, envelope, audit_id)
-            if ticket:
+            if digest:
                 answer = envelope.model_dump(mode="json", by_alias=True)
-                await unit.idempotency.save_answer(ticket, answer, caller.now, caller.now + RECORD_LIFETIME)
+                await unit.idempotency.save_answer(digest, answer, caller.now, caller.now + RECORD_LIFETIME)
             if kind.on_change:
                 await kind.on_change(*change.states)
         return HandlerResponse(envelope, 200)
@@ -111,8 +111,8 @@ async def _save_records(unit: Transaction, change: Change, now: datetime) -> Non
     try:
         for record in (change.new, *change.additional_records):
             await unit.resources.save(record)
-    except UniqueKeyConflict as taken:
-        raise change.new.unique_key_error(taken.key) from None
+    except UniqueKeyConflict as conflict:
+        raise change.new.unique_key_error(conflict.key) from None
 
 
 async def _add_audit_entry(

@@ -1,4 +1,4 @@
-"""The answer to every mutation (specification, Write result envelope)."""
+"""The response of every write operation."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,12 +14,14 @@ _OPTIONAL_FIELDS: Final = ("audit_id", "data")
 
 
 class Envelope(ResponseModel):
-    """What a write does, or would do."""
+    """The change that a write made, or would make."""
 
-    dry_run: bool = Field(description="Whether nothing was written because nothing was meant to be.")
+    dry_run: bool = Field(description="Whether this was a dry run, which writes nothing.")
     applied: bool = Field(description="Whether the change was made.")
     diff: Diff
-    audit_id: UUID | None = Field(None, description="On an applied write: the handle for its undo.")
+    audit_id: UUID | None = Field(
+        None, description="Id of the audit entry of an applied write; an undo needs it."
+    )
     data: dict[str, Any] | None = Field(None, description="The resulting resource; absent on a delete.")
 
     @model_serializer(mode="wrap")
@@ -34,7 +36,7 @@ class Envelope(ResponseModel):
     def from_change(
         cls, change: Change, kind: ResourceType, *, dry_run: bool, audit_id: UUID | None = None
     ) -> "Envelope":
-        """The envelope of a change, applied when there is an audit entry."""
+        """Returns the envelope of a change. It counts as applied if it has an audit id."""
         state = change.resulting_state(dry_run=dry_run)
         return cls(
             dry_run=dry_run,

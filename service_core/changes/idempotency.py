@@ -1,4 +1,4 @@
-"""A request performed once: what a retry repeats, and who is still at work on it (contract 2.12)."""
+"""Idempotent requests: the digest of a request, and requests that are still running."""
 
 import json
 from collections.abc import Iterator
@@ -15,38 +15,38 @@ RECORD_LIFETIME: Final = timedelta(hours=24)
 
 
 def idempotency_digest(caller: Caller) -> str | None:
-    """A digest of credential, key, method, path and body; None when the request may be repeated.
+    """Returns a digest of credential, key, method, path and body; None without an ``Idempotency-Key``.
 
     Raises:
         BadRequest: ``invalid_idempotency_key``.
     """
-    once = caller.idempotency
-    if once is None:
+    request = caller.idempotency
+    if request is None:
         return None
-    if len(once.key) > MAX_IDEMPOTENCY_KEY_LENGTH:
+    if len(request.key) > MAX_IDEMPOTENCY_KEY_LENGTH:
         raise BadRequest(
             f"Idempotency-Key has at most {MAX_IDEMPOTENCY_KEY_LENGTH} characters", "invalid_idempotency_key"
         )
-    parts = (caller.credential.id.hex, once.key, once.method, once.path, once.content)
+    parts = (caller.credential.id.hex, request.key, request.method, request.path, request.content)
     return sha256_hex(json.dumps(parts, sort_keys=True, separators=(",", ":")))
 
 
 def request_in_progress_error() -> Conflict:
-    """What an identical request hears while the first is running."""
+    """Returns the error for an identical request while the first is running."""
     return Conflict(
         "An identical request is still running", "idempotency_in_progress", headers={"Retry-After": "1"}
     )
 
 
 class InFlightRequests:
-    """The tickets this process is at work on; the store knows those of other processes."""
+    """The idempotent requests that this process is executing. The store knows those of other processes."""
 
     def __init__(self) -> None:
         self._digests: set[str] = set()
 
     @contextmanager
     def track(self, digest: str | None) -> Iterator[None]:
-        """Work on a ticket.
+        """Marks a request as running during the context.
 
         Raises:
             Conflict: ``idempotency_in_progress``, an identical request is still running.

@@ -1,4 +1,4 @@
-"""A change as a value: what stood before, what stands after, and what it does elsewhere."""
+"""A change as a value: the states before and after, and effects elsewhere."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from service_core.kernel.schemas import ResponseModel
 
 
 class Action(StrEnum):
-    """What a write does."""
+    """Kind of a change."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -25,11 +25,11 @@ class Action(StrEnum):
 
 
 GENERATED_FIELDS: Final = frozenset({"id", "created_at", "updated_at"})
-"""What an applied write gives a new record."""
+"""Fields that are set when a new record is saved."""
 
 
 class ResourceRef(ResponseModel):
-    """Which resource a change is about; the id is null while a dry run only plans it."""
+    """The resource of a change. The id is null in the dry run of a creation."""
 
     type: str
     id: UUID | None
@@ -37,7 +37,7 @@ class ResourceRef(ResponseModel):
 
 
 class FieldChange(ResponseModel):
-    """One field; nested values have dot paths."""
+    """A changed field; nested fields have dot paths."""
 
     field: str
     from_: Any = Field(alias="from")
@@ -45,7 +45,7 @@ class FieldChange(ResponseModel):
 
 
 class Diff(ResponseModel):
-    """A change in full. Of an update the states hold the changed fields, otherwise the whole record."""
+    """A complete change. For an update the states contain the changed fields, otherwise the whole resource."""
 
     action: Action
     resource: ResourceRef
@@ -57,15 +57,15 @@ class Diff(ResponseModel):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One planned write.
+    """A planned write.
 
     Attributes:
-        prior: the record as it stands; None when there is none.
-        new: the record as it shall stand; None when it goes.
-        assigned: fields only an applied write gives a value; a dry run shows them as null.
-        beside: further records saved in the same step.
-        undoes: the audit entry this takes back.
-        named: fields the states of an update show also when they stay as they are.
+        prior: the current record; None if there is none.
+        new: the record to save; None for a deletion.
+        generated_fields: fields that are set when the change is applied; a dry run shows them as null.
+        additional_records: further records saved in the same transaction.
+        undone_entry_id: id of the audit entry this change undoes.
+        always_shown_fields: fields that the states of an update contain even if unchanged.
     """
 
     action: Action
@@ -78,25 +78,25 @@ class Change:
 
     @property
     def resource(self) -> Resource:
-        """The resource it is about."""
-        found = self.new or self.prior
-        assert found is not None, "a change has a side"
-        return found
+        """The changed record: the new one, or the prior one for a deletion."""
+        record = self.new or self.prior
+        assert record is not None, "a change has a side"
+        return record
 
     @property
     def states(self) -> tuple[State | None, State | None]:
-        """The record before and after, whole."""
+        """The complete states before and after."""
         return self.prior.state if self.prior else None, self.new.state if self.new else None
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything stays as it is."""
+        """Whether nothing changes."""
         if self.prior is None or self.new is None:
             return False
         return not changed_fields(self.prior.state, self.new.state)
 
     def resulting_state(self, *, dry_run: bool) -> State | None:
-        """The state that comes of it; what is not assigned yet is None in a dry run."""
+        """Returns the state after the change; generated fields are None in a dry run."""
         if self.new is None:
             return None
         if self.prior is not None and self.is_empty:
@@ -104,13 +104,13 @@ class Change:
         return self.new.public_state | (dict.fromkeys(self.generated_fields) if dry_run else {})
 
     def build_diff(self, kind: ResourceType, *, dry_run: bool) -> Diff:
-        """The change as it is shown, kept and undone."""
+        """Returns the change as it is shown, stored and undone."""
         before, after = self.prior.public_state if self.prior else None, self.resulting_state(dry_run=dry_run)
         effects = () if self.is_empty else kind.effects(before, after)
-        differences = list(_field_changes(before or {}, after or {}))
-        both = before is not None and after is not None
-        changed = changed_fields(before, after) if before is not None and after is not None else ()
-        fields = tuple(dict.fromkeys((*self.always_shown_fields, *changed)))
+        field_changes = list(_field_changes(before or {}, after or {}))
+        is_update = before is not None and after is not None
+        changed_names = changed_fields(before, after) if before is not None and after is not None else ()
+        fields = tuple(dict.fromkeys((*self.always_shown_fields, *changed_names)))
         return Diff(
             action=self.action,
             resource=ResourceRef(
@@ -118,15 +118,15 @@ class Change:
                 id=(after or before or {})["id"],
                 label=self.resource.name,
             ),
-            prior_state=_select_fields(before, fields) if both else _copy_state(before),
-            new_state=_select_fields(after, fields) if both else _copy_state(after),
-            changes=sorted(differences, key=lambda change: change.field),
+            prior_state=_select_fields(before, fields) if is_update else _copy_state(before),
+            new_state=_select_fields(after, fields) if is_update else _copy_state(after),
+            changes=sorted(field_changes, key=lambda change: change.field),
             effects=[dict(effect) for effect in effects],
         )
 
 
 def changed_fields(before: State, after: State) -> tuple[str, ...]:
-    """Fields of the record that differ, in the order they stand in."""
+    """Returns the names of the fields that differ, in their order."""
     return tuple(name for name in after if name not in METADATA_FIELDS and before.get(name) != after[name])
 
 
@@ -142,13 +142,13 @@ def _field_changes(before: State, after: State, path: str = "") -> Iterator[Fiel
     for name in dict.fromkeys([*before, *after]):
         if not path and name in METADATA_FIELDS:
             continue
-        old, new = before.get(name), after.get(name)
-        if old == new:
+        old_value, new_value = before.get(name), after.get(name)
+        if old_value == new_value:
             continue
-        if _is_nested_object(old) and _is_nested_object(new) and (old or new):
-            yield from _field_changes(old or {}, new or {}, f"{path}{name}.")
+        if _is_nested_object(old_value) and _is_nested_object(new_value) and (old_value or new_value):
+            yield from _field_changes(old_value or {}, new_value or {}, f"{path}{name}.")
         else:
-            yield FieldChange.model_validate({"field": path + name, "from": old, "to": new})
+            yield FieldChange.model_validate({"field": path + name, "from": old_value, "to": new_value})
 
 
 def _is_nested_object(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""``GET /audit`` and undo (contract 5.4)."""
+"""Endpoints for the audit log and for undo."""
 
 from datetime import datetime
 from typing import Annotated
@@ -22,23 +22,23 @@ from service_core.kernel.paging import (
 from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 from service_core.kernel.timestamps import parse_date_or_timestamp
 
-DryRun = Annotated[bool | None, Field(description="Show the change and make none.")]
+DryRun = Annotated[bool | None, Field(description="Show the change without making it.")]
 
 
 class DryRunBody(BodyModel):
-    """Whether only to show what would change."""
+    """The ``dry_run`` field of a request body."""
 
     dry_run: DryRun = None
 
 
 class DryRunQuery(QueryModel):
-    """The same for requests that send no body."""
+    """The ``dry_run`` parameter of requests without a body."""
 
     dry_run: DryRun = None
 
 
 def requested_dry_run(query: DryRunQuery, body: DryRunBody) -> bool | None:
-    """What a delete says, in its body or else in its query; None when it says nothing."""
+    """Returns ``dry_run`` of a delete request, from its body or else its query; None if it is in neither."""
     return query.dry_run if body.dry_run is None else body.dry_run
 
 
@@ -50,41 +50,42 @@ class AuditQuery(QueryModel):
     resource_type: str | None = None
     resource_id: UUID | None = None
     actor_id: UUID | None = None
-    since: str | None = Field(None, description="A date or an instant; earlier entries are left out.")
+    since: str | None = Field(None, description="A date or timestamp; earlier entries are left out.")
 
 
 class AuditPage(ResponseModel):
-    """Applied writes, newest first."""
+    """Applied changes, newest first."""
 
     entries: list[AuditEntry]
     next_cursor: str | None
 
 
 class AuditPath(BaseModel):
-    """Which entry."""
+    """Path parameters."""
 
     auditId: UUID  # noqa: N815 - as in the path
 
 
 @operation("GET /audit", tag="audit")
 async def list_audit(query: AuditQuery, *, caller: Caller, writes: ChangeExecutor) -> AuditPage:
-    """Applied writes, newest first, each with the state it replaced."""
-    asked = query.model_dump(exclude={"cursor"}, mode="json")
-    bound = cursor_scope_digest(caller.workspace.id, "audit", asked)
-    start = decode_offset_cursor(query.cursor, bound) if query.cursor else OffsetCursor(0, caller.now)
-    question = AuditFilter(
-        until=start.first_requested_at,
+    """List applied changes, newest first, each with the state it replaced."""
+    parameters = query.model_dump(exclude={"cursor"}, mode="json")
+    scope_digest = cursor_scope_digest(caller.workspace.id, "audit", parameters)
+    cursor = decode_offset_cursor(query.cursor, scope_digest) if query.cursor else OffsetCursor(0, caller.now)
+    audit_filter = AuditFilter(
+        until=cursor.first_requested_at,
         since=_parse_since(query.since, caller),
         resource_type=query.resource_type,
         resource_id=query.resource_id,
         actor_id=query.actor_id,
     )
     async with writes.transactions.read(caller.workspace.id) as unit:
-        found = await unit.audit.list_entries(question, query.limit + 1, start.offset)
-    more = len(found) > query.limit
-    following = OffsetCursor(start.offset + query.limit, start.first_requested_at)
+        entries = await unit.audit.list_entries(audit_filter, query.limit + 1, cursor.offset)
+    has_more = len(entries) > query.limit
+    next_cursor = OffsetCursor(cursor.offset + query.limit, cursor.first_requested_at)
     return AuditPage(
-        entries=found[: query.limit], next_cursor=encode_offset_cursor(following, bound) if more else None
+        entries=entries[: query.limit],
+        next_cursor=encode_offset_cursor(next_cursor, scope_digest) if has_more else None,
     )
 
 
@@ -100,10 +101,10 @@ async def list_audit(query: AuditQuery, *, caller: Caller, writes: ChangeExecuto
 async def undo_change(
     path: AuditPath, body: DryRunBody, *, caller: Caller, writes: ChangeExecutor
 ) -> HandlerResponse[Envelope]:
-    """Take a change back.
+    """Undo a change.
 
-    Needs the scope of the write it reverses. A create is not undone but deleted, an entry is undone
-    once, and nothing that changed since is overwritten.
+    Needs the scope of the write it reverses. A creation is not undone but deleted, an entry can be undone once, and
+    later changes are not overwritten.
     """
     return await writes.execute(
         caller, plan_undo(caller, writes.resource_types, path.auditId), dry_run=body.dry_run
@@ -115,7 +116,7 @@ def _parse_since(text: str | None, caller: Caller) -> datetime | None:
         return None
     span = parse_date_or_timestamp(text, caller.workspace.zone)
     if span is None:
-        raise BadRequest("since must be a date or an instant (ISO 8601)", "invalid_parameter", field="since")
+        raise BadRequest("since must be a date or a timestamp (ISO 8601)", "invalid_parameter", field="since")
     return span.start
 
 

@@ -1,4 +1,4 @@
-"""Lists that are paged by cursor, newest first (contract 2.9)."""
+"""Keyset pagination of resource lists, newest first."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated
@@ -17,7 +17,7 @@ from service_core.kernel.schemas import Clamp, QueryModel
 
 
 class ListQuery(QueryModel):
-    """Parameters of a paged list."""
+    """Parameters of a paginated list."""
 
     limit: Annotated[int, Clamp(1, 500)] = 100
     cursor: str | None = Field(None, description="`next_cursor` of the page before.")
@@ -32,34 +32,36 @@ async def paginate_records(
     field_filters: Mapping[str, str] = NO_FILTER,
     predicate: Callable[[R], bool] = lambda _: True,
 ) -> tuple[list[R], str | None]:
-    """One page of the records of a type, newest first, and the cursor that leads on.
+    """Returns one page of the resources of a type, newest first, and the cursor of the next page.
 
-    What is made while somebody walks stays out of the walk, and what is deleted shifts nothing.
+    Resources created after the first page do not appear on later pages, and deleted ones do not shift them.
 
     Args:
-        records: of the caller's workspace.
-        model: the type.
-        query: how many, and where the page before ended.
-        who: who asks; a cursor is bound to the workspace and to the rest of the query.
-        matching: field of the state -> the text it holds.
-        fits: whether a record belongs to the list, where its fields alone do not tell.
+        records: resources of the caller's workspace.
+        model: the resource type.
+        query: page size and cursor.
+        caller: the caller; a cursor is bound to the workspace and the rest of the query.
+        field_filters: field of the state to the text it must equal.
+        predicate: whether a resource belongs to the list, if its fields alone do not decide it.
 
     Raises:
         BadRequest: ``invalid_cursor``.
     """
-    asked = query.model_dump(mode="json", exclude={"cursor"})
-    bound = cursor_scope_digest(caller.workspace.id, type(query).__name__, asked)
-    after = decode_keyset_cursor(query.cursor, bound) if query.cursor else None
-    found: list[R] = []
-    enough = query.limit + 1
-    while len(found) < enough:
-        some = await records.list_page(model, enough, after=after, field_filters=field_filters)
-        found += filter(predicate, some)
-        if len(some) < enough:
+    parameters = query.model_dump(mode="json", exclude={"cursor"})
+    scope_digest = cursor_scope_digest(caller.workspace.id, type(query).__name__, parameters)
+    after = decode_keyset_cursor(query.cursor, scope_digest) if query.cursor else None
+    matches: list[R] = []
+    batch_size = query.limit + 1
+    while len(matches) < batch_size:
+        batch = await records.list_page(model, batch_size, after=after, field_filters=field_filters)
+        matches += filter(predicate, batch)
+        if len(batch) < batch_size:
             break
-        after = _keyset_cursor(some[-1])
-    page = found[: query.limit]
-    return page, encode_keyset_cursor(_keyset_cursor(page[-1]), bound) if len(found) > query.limit else None
+        after = _keyset_cursor(batch[-1])
+    page = matches[: query.limit]
+    return page, encode_keyset_cursor(_keyset_cursor(page[-1]), scope_digest) if len(
+        matches
+    ) > query.limit else None
 
 
 def _keyset_cursor(record: Resource) -> KeysetCursor:

@@ -1,4 +1,4 @@
-"""What changes need from outside: one transaction with records, the audit log and kept answers."""
+"""Ports for changes: one transaction over records, audit log and idempotency records."""
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -13,7 +13,7 @@ from service_core.changes.resource import R, RecordReader, Resource
 
 
 class UniqueKeyConflict(Exception):
-    """Another live resource holds a unique key.
+    """Another resource has the same unique key.
 
     Args:
         key: the key.
@@ -25,64 +25,64 @@ class UniqueKeyConflict(Exception):
 
 
 class RequestInProgress(Exception):
-    """Another process is performing the same request."""
+    """Another process is executing the same idempotent request."""
 
 
 class ResourceRepository(RecordReader, Protocol):
-    """Live records of one workspace, of every type."""
+    """Resources of one workspace, of every type."""
 
     async def save(self, record: Resource) -> None:
-        """Add a record, replace the one with its id, or bring a removed one back.
+        """Adds a record, replaces the one with its id, or restores a removed one.
 
         Raises:
-            Taken: another one, of whichever workspace, holds one of its unique keys.
+            UniqueKeyConflict: another record of any workspace has one of its unique keys.
         """
 
     async def remove(self, record: Resource, now: datetime) -> None:
-        """Let a record go, and with it its unique keys and what waits to be sent because of it."""
+        """Removes a record, its unique keys, and pending messages that depend on it."""
 
     async def is_key_in_use(self, key: str) -> bool:
-        """Whether a live record, of whichever workspace, holds a unique key."""
+        """Returns whether a record of any workspace has this unique key."""
 
 
 class AuditLog(Protocol):
-    """Applied writes of one workspace."""
+    """Audit entries of one workspace."""
 
     async def add(self, entry: AuditEntry) -> None:
-        """Add an entry; it is never changed but by `mark_undone`."""
+        """Adds an entry. Only `mark_undone` changes it later."""
 
     async def get(self, entry_id: UUID) -> AuditEntry | None:
-        """The entry with this id."""
+        """Returns the entry with this id."""
 
     async def list_entries(self, audit_filter: AuditFilter, limit: int, offset: int) -> list[AuditEntry]:
-        """Entries that fit, newest first, ties by id."""
+        """Returns matching entries, newest first, ties by id."""
 
     async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
-        """Say that an entry was taken back by another one; False when one has done so before."""
+        """Marks an entry as undone by another one; False if it already was."""
 
 
 class IdempotencyRecords(Protocol):
-    """Answers of requests that asked to be performed once, of one workspace."""
+    """Responses of idempotent requests of one workspace."""
 
     async def find_answer(self, digest: str, now: datetime) -> Mapping[str, Any] | None:
-        """The answer kept under a ticket, unless its time is over."""
+        """Returns the stored response of a digest unless it has expired."""
 
     async def save_answer(
         self, digest: str, answer: Mapping[str, Any], now: datetime, until: datetime
     ) -> None:
-        """Keep an answer, and let those go whose time is over."""
+        """Stores a response and deletes expired ones."""
 
 
 class WorkspaceTriggers(Protocol):
-    """The workspace itself, as far as it follows from its records."""
+    """The trigger event names of one workspace, derived from its conversion rules."""
 
     async def set_triggers(self, names: Collection[str]) -> None:
-        """Say which events trigger conversion rules; what is remembered of the workspace anywhere is old at once."""
+        """Stores which events trigger conversion rules. Cached copies of the workspace become invalid at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What one transaction sees and changes, in one workspace."""
+    """A transaction in one workspace."""
 
     resources: ResourceRepository
     audit: AuditLog
@@ -91,29 +91,29 @@ class Transaction:
 
 
 class Transactions(Protocol):
-    """Transactions."""
+    """Opens transactions."""
 
     def read(self, workspace_id: UUID) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction that only reads."""
+        """Opens a read-only transaction."""
 
     def write(
         self, workspace_id: UUID, idempotency_digest: str | None = None
     ) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction that commits as a whole when the block ends, and changes nothing when it raises.
+        """Opens a transaction that is committed when the block ends and rolled back when it raises.
 
-        Of two that read and then write the same rows, one waits for the other.
+        Of two transactions that read and then write the same rows, one waits for the other.
 
         Args:
-            workspace_id: whose records it sees and changes.
-            ticket: digest in hex of a request that is performed once.
+            workspace_id: the workspace it reads and writes.
+            idempotency_digest: digest of an idempotent request, in hexadecimal.
 
         Raises:
-            Busy: another process is at work on the ticket. A store whose processes cannot know may wait instead.
+            RequestInProgress: another process is executing the same request. A store may also wait for it.
         """
 
 
 class UniqueKeyLookup(Protocol):
-    """Records found without knowing their workspace: by what only one of the deployment can hold."""
+    """Finds records by a key that is unique in the deployment, without knowing their workspace."""
 
     async def find_by_unique_key(self, model: type[R], key: str) -> tuple[Workspace, R] | None:
-        """The live record of a type that holds a unique key, and its workspace; None when nobody does."""
+        """Returns the record of a type with this unique key and its workspace, or None."""

@@ -1,4 +1,4 @@
-"""What the plans of every type of resource have in common."""
+"""Building blocks for the change planners of resource types."""
 
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ from service_core.kernel.ids import new_id
 
 
 def new_record_fields(caller: Caller) -> dict[str, Any]:
-    """What a new record tells of itself (`resource.SILENT`): a new id, and who makes it now."""
+    """Returns the metadata fields of a new record (`METADATA_FIELDS`): a new id, the time, and its creator."""
     return {
         "id": new_id(),
         "workspace_id": caller.workspace.id,
@@ -26,10 +26,10 @@ def new_record_fields(caller: Caller) -> dict[str, Any]:
 
 
 async def get_or_404(records: RecordReader, model: type[R], resource_id: UUID) -> R:
-    """The record with this id.
+    """Returns the record with this id.
 
     Raises:
-        NotFound: there is none, or it was deleted.
+        NotFound: it does not exist or was deleted.
     """
     record = await records.get(model, resource_id)
     if record is None:
@@ -38,7 +38,7 @@ async def get_or_404(records: RecordReader, model: type[R], resource_id: UUID) -
 
 
 def plan_delete(model: type[Resource], resource_id: UUID) -> ChangePlanner:
-    """The plan of a deleted record; what it was stands in the audit entry, and an undo brings it back.
+    """Returns the planner of a deletion. The audit entry keeps the deleted state, and an undo restores it.
 
     Raises:
         NotFound: the workspace has no such record.

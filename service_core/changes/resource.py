@@ -1,4 +1,4 @@
-"""A writable resource: a frozen record that is stored as it stands, and how its type is written."""
+"""Base class of writable resources, and the definition of a resource type."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ State = Mapping[str, Any]
 METADATA_FIELDS: Final = frozenset(
     {"id", "workspace_id", "created_at", "updated_at", "created_via", "created_by"}
 )
-"""Fields that tell of the record itself: no change lists them."""
+"""Fields that describe the record itself; changes do not list them."""
 
 
 def _truncate_to_milliseconds(instant: datetime) -> datetime:
@@ -35,17 +35,17 @@ MillisecondDatetime = Annotated[
     PlainSerializer(format_timestamp, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-"""An instant as precise as the wire is, so that a stored record reads back as it was."""
+"""A timestamp truncated to milliseconds, the precision of answers, so that a stored record reads back unchanged."""
 
 
 class Resource(BaseModel):
-    """What every writable resource has. A subclass adds its fields and its ``resource_type``."""
+    """Fields of every writable resource. A subclass adds its fields and its ``resource_type``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     resource_type: ClassVar[str]
     untold: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are kept and stand in no answer and no audit entry; a delete of such a type is not undone."""
+    """Stored fields that no answer or audit entry contains. Deletions of such a type are not undone."""
 
     id: UUID
     workspace_id: UUID
@@ -57,50 +57,50 @@ class Resource(BaseModel):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The whole record as JSON values."""
+        """The complete record as JSON values."""
         return self.model_dump(mode="json", by_alias=True)
 
     @property
     def public_state(self) -> dict[str, Any]:
-        """What of the record anybody gets to see."""
+        """The record without its hidden fields."""
         return {name: value for name, value in self.state.items() if name not in self.untold}
 
     def next_updated_at(self, now: datetime) -> datetime:
-        """``updated_at`` of a change made now: never that of the change before, so a reader can tell."""
+        """Returns ``updated_at`` for a change at ``now``, always later than that of the previous change."""
         return max(now, self.updated_at + timedelta(milliseconds=1))
 
     def search_names(self) -> tuple[str, ...]:
-        """What it is looked for by: its name, then what else it is known by."""
+        """Returns the texts by which a search finds the resource: its name, then others."""
         return (self.name,)
 
     @property
     def search_text(self) -> str:
-        """The names as `Records.named` looks through them: a line each, whatever their case."""
+        """The search names as `RecordReader.search_by_name` matches them: one per line, lower case."""
         return "\n".join(self.search_names()).replace("\0", "").lower()
 
     def unique_keys(self) -> tuple[str, ...]:
-        """What no other live resource of the deployment may hold; name the workspace where that is the bound."""
+        """Returns keys that no other resource of the deployment may have. Include the workspace id to limit it to a workspace."""
         return ()
 
     def unique_key_error(self, key: str) -> ApiError:  # noqa: ARG002 - a type with several keys tells them apart
-        """What is answered when another resource holds one of the unique keys."""
-        return Conflict("Another resource stands in its place", "resource_changed")
+        """Returns the error for a unique key that another resource has."""
+        return Conflict("Another resource has the same unique key", "resource_changed")
 
 
 R = TypeVar("R", bound=Resource)
 
 NO_FILTER: Final[Mapping[str, str]] = MappingProxyType({})
-"""Of a list without a filter."""
+"""Matches every record of a list."""
 
 
 class RecordReader(Protocol):
-    """Live records of one workspace, of every type, to look at."""
+    """Reads resources of one workspace, of every type."""
 
     async def get(self, model: type[R], resource_id: UUID) -> R | None:
-        """The record with this id; None when there is none, or not any more."""
+        """Returns the record with this id; None if it does not exist or was deleted."""
 
     async def get_many(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
-        """The records with these ids, by id; those that are not there, or not any more, are left out."""
+        """Returns the records with these ids, by id; missing and deleted ones are left out."""
 
     async def list_all(
         self,
@@ -109,12 +109,12 @@ class RecordReader(Protocol):
         field_filters: Mapping[str, str] = NO_FILTER,
         mentioning_id: UUID | None = None,
     ) -> list[R]:
-        """Every record of a type that matches, newest first, ties by id.
+        """Returns all matching records of a type, newest first, ties by id.
 
         Args:
-            model: the type.
-            matching: field of the state -> the text it holds.
-            telling: an id that stands somewhere in the state.
+            model: the resource type.
+            field_filters: field of the state to the text it must equal.
+            mentioning_id: an id that must occur anywhere in the state.
         """
 
     async def list_page(
@@ -125,49 +125,45 @@ class RecordReader(Protocol):
         after: KeysetCursor | None = None,
         field_filters: Mapping[str, str] = NO_FILTER,
     ) -> list[R]:
-        """Some records of a type, in the order of `every`.
+        """Returns records of a type in the order of `list_all`.
 
         Args:
-            model: the type.
-            limit: at most so many.
-            after: the record before the first of them; it need not be there any more.
-            matching: as of `every`.
+            model: the resource type.
+            limit: most records to return.
+            after: position of the record before the first one; it may have been deleted.
+            field_filters: as in `list_all`.
         """
 
     async def search_by_name(self, model: type[R], text: str, limit: int) -> list[R]:
-        """Some records of a type one of whose names holds a text, whatever the case.
+        """Returns records of a type whose search names contain a text, case-insensitive.
 
-        Those whose own name starts with it come first, then they stand in the order of their names,
-        ties by id.
+        Records whose name starts with the text come first; then they are sorted by name, ties by id.
 
         Args:
-            model: the type.
+            model: the resource type.
             text: not empty.
-            limit: at most so many.
+            limit: most records to return.
         """
 
 
 def no_effects(prior: State | None, new: State | None) -> tuple[State, ...]:  # noqa: ARG001 - as `Kind.effects`
-    """A change that shows nowhere else."""
+    """Returns no effects; the default of `ResourceType.effects`."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """How one type of resource is written.
+    """How resources of one type are written and serialized.
 
     Attributes:
-        scope: what a write of it needs, an undo included.
-        effects: states before and after -> what the change does elsewhere, as effect objects.
-        shown: state -> the resource on the wire. Values a dry run does not know yet are None.
-        informed: the kind once it knows what other records say of one of its own, where effects or
-            form depend on them.
-        triggers: records of the workspace -> the events those of this type wait for; the workspace is
-            told of them with every change.
-        announced: states before and after -> whoever answers from a copy has heard of the change. Called
-            last in its transaction; what it raises undoes the change.
-        standing: records of the workspace, a record that an undo brings back -> nothing; raises `Conflict`
-            when what it stood on is gone.
+        scope: scope required for a write or undo.
+        effects: returns the effects of a change elsewhere as JSON objects, from the states before and after.
+        serialize: returns the resource in answers from its state. Values a dry run does not know yet are None.
+        with_related: returns the type extended with related records that effects or serialization depend on.
+        triggers: returns the trigger event names of the workspace from its records; stored after each change.
+        on_change: called last in the transaction with the states before and after; an exception rolls it back.
+        check_restorable: called before an undo restores a deleted record; raises `Conflict` if a record it refers to no
+            longer exists.
     """
 
     model: type[Resource]
@@ -180,17 +176,17 @@ class ResourceType:
     check_restorable: Callable[[RecordReader, Any], Awaitable[None]] | None = None
 
     async def resolve(self, records: RecordReader, record: Resource) -> "ResourceType":
-        """The kind with which to tell of a record and its change."""
+        """Returns the type extended with the records related to ``record``."""
         return await self.with_related(records, record) if self.with_related else self
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """A type of resource as it is brought along; nothing else has to know of it.
+    """A resource type with its endpoints, as a plugin registers it.
 
     Attributes:
-        kind: how it is written; or a function that says so, whose keyword-only parameters are matched by
-            their annotations, as those of a handler.
+        resource_type: the type, or a function that returns it; its keyword-only parameters are injected by their
+            annotations, as those of a handler.
         operations: its endpoints.
     """
 

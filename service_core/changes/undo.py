@@ -1,4 +1,4 @@
-"""Taking a change back: the inverse of an audit entry, or the reason why there is none (contract 5.4)."""
+"""Undo: the change that reverses an audit entry."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,11 +18,11 @@ _CREATING_ACTIONS: Final = frozenset({Action.CREATE, Action.PROPOSE})
 
 
 def plan_undo(caller: Caller, kinds: Mapping[str, ResourceType], entry_id: UUID) -> ChangePlanner:
-    """The plan that takes an entry back.
+    """Returns the planner that reverses an audit entry.
 
     Raises:
         NotFound: the workspace has no such entry.
-        Forbidden: ``insufficient_scope``, the write it reverses needs another scope.
+        Forbidden: ``insufficient_scope``, the reversed write needs another scope.
         Conflict: ``undo_create_unsupported``, ``not_undoable``, ``already_undone``, ``resource_changed``.
     """
 
@@ -45,7 +45,7 @@ def plan_undo(caller: Caller, kinds: Mapping[str, ResourceType], entry_id: UUID)
 def _require_reversible(entry: AuditEntry) -> None:
     if entry.action in _CREATING_ACTIONS and entry.resource.type not in PUBLIC_TYPES:
         raise Conflict(
-            "What was created is not undone; delete it",
+            "A creation is not undone; delete the resource",
             "undo_create_unsupported",
             hint="Send DELETE instead.",
         )
@@ -58,14 +58,16 @@ def _require_reversible(entry: AuditEntry) -> None:
 def _restore_record(
     entry: AuditEntry, kind: ResourceType, current: Resource | None, caller: Caller
 ) -> Resource:
-    """The record as it stood before the entry; nothing that came later is overwritten."""
+    """Returns the record as it was before the entry. Raises `Conflict` if it was changed later."""
     state = current.state if current else {}
     if entry.action is Action.DELETE:
-        untouched = current is None
+        is_unchanged = current is None
     else:
-        wanted = entry.new_state or {}
-        untouched = current is not None and all(state.get(name) == value for name, value in wanted.items())
-    if not untouched:
+        expected = entry.new_state or {}
+        is_unchanged = current is not None and all(
+            state.get(name) == value for name, value in expected.items()
+        )
+    if not is_unchanged:
         raise Conflict("The resource has changed since", "resource_changed")
     now = current.next_updated_at(caller.now) if current else caller.now
     return kind.model.model_validate(

@@ -1,1 +1,1 @@
-"""The documentation: its pages as they are written, what is in them, and where they are read."""
+"""The documentation: its pages, full-text search, and ``llms.txt``."""

@@ -1,4 +1,4 @@
-"""`GET /docs/search` (contract 3.16)."""
+"""The endpoint that searches the documentation."""
 
 from typing import Annotated, ClassVar
 
@@ -15,18 +15,18 @@ class DocsSearchQuery(QueryModel):
     """Parameters of `GET /docs/search`."""
 
     needed: ClassVar = ("q",)
-    q: str = Field(default="", description="Words to look for.")
+    q: str = Field(default="", description="Words to search for.")
     limit: Annotated[int, Clamp(1, 20)] = 5
 
 
 class DocsSearchResult(ResponseModel):
     """A section of the documentation."""
 
-    title: str = Field(description="Of the page.")
+    title: str = Field(description="Title of the page.")
     section: str
     url: str
     excerpt: str
-    score: float = Field(description="Higher is better; it means nothing beside that of another search.")
+    score: float = Field(description="Higher is better; not comparable between searches.")
 
 
 class DocsSearchResponse(ResponseModel):
@@ -44,18 +44,18 @@ async def search_docs(
     caller: Caller,  # noqa: ARG001 - everybody reads the same
     documentation: Documentation,
 ) -> DocsSearchResponse:
-    """Sections of the documentation that hold all words of a text, or some where none holds all."""
+    """Search the documentation: sections with all words of a text, or with some if none has all."""
     if not query.q.strip():
         raise BadRequest("q is required", "missing_query", field="q")
     results = [
         DocsSearchResult(
-            title=found.page.title,
-            section=found.section.title,
-            url=documentation.page_url(found.page, found.section.anchor),
-            excerpt=found.excerpt,
-            score=found.score,
+            title=match.page.title,
+            section=match.section.title,
+            url=documentation.page_url(match.page, match.section.anchor),
+            excerpt=match.excerpt,
+            score=match.score,
         )
-        for found in documentation.search_index.search(query.q, query.limit)
+        for match in documentation.search_index.search(query.q, query.limit)
     ]
     return DocsSearchResponse(query=query.q, results=results, count=len(results))
 

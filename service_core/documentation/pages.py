@@ -1,4 +1,4 @@
-"""Pages of the documentation and the sections they are made of, as plain Markdown."""
+"""Documentation pages and their sections, as Markdown."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 
 BUNDLED_DOCS: Final = Path(__file__).parent / "shelf"
-"""Where an installation keeps the pages."""
+"""Folder of the pages in an installation."""
 
 SOURCE_DOCS: Final = Path(__file__).parents[2] / "docs"
-"""Where they stand in a checkout."""
+"""Folder of the pages in a source checkout."""
 
 INDEX: Final = "index"
 _EXCLUDED_FOLDERS: Final = ("changelog.d",)
-"""Folders that hold no pages."""
+"""Folders without pages."""
 
 _HEADING: Final = re.compile(r"(#{1,3}) +(.+?)(?: +#+)?")
 _FENCE: Final = re.compile(r" {0,3}(```|~~~)")
@@ -25,10 +25,10 @@ _COMMENT: Final = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with what stands below it, up to the next one.
+    """A heading with the text below it, up to the next heading.
 
     Attributes:
-        anchor: the id of the heading in the page.
+        anchor: id of the heading in the page.
         text: Markdown, without the heading.
     """
 
@@ -39,10 +39,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page.
+    """A documentation page.
 
     Attributes:
-        path: below the address of the documentation, without a suffix: ``consumers/keys``.
+        path: path below the documentation URL, without a suffix: ``consumers/keys``.
         text: Markdown.
     """
 
@@ -56,12 +56,12 @@ class Page:
 
     @property
     def folder(self) -> str:
-        """The part of the documentation it belongs to; empty for the pages above all."""
+        """The folder of its path; empty for top-level pages."""
         return self.path.rpartition("/")[0]
 
     @property
     def summary(self) -> str:
-        """Its first sentence; nothing where it begins with a table, a list or code."""
+        """Its first sentence; empty if it begins with a table, a list or code."""
         opening = self.sections[0].text.split("\n\n", 1)[0] if self.sections else ""
         if not opening or not _PROSE.match(opening):
             return ""
@@ -69,7 +69,7 @@ class Page:
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """Its sections in order, those of the third level included."""
+        """Its sections in order, headings of level one to three."""
         parts = list(_split_sections(self.text))
         anchors = heading_anchors(title for title, _ in parts)
         return tuple(
@@ -79,10 +79,10 @@ class Page:
 
 
 def load_pages(folder: Path | None = None) -> tuple[Page, ...]:
-    """Every page, the index first, then by path.
+    """Returns all pages, the index first, then sorted by path.
 
     Args:
-        folder: where they are; None for those of this installation.
+        folder: folder of the pages; None for those of this installation.
     """
     root = folder or (BUNDLED_DOCS if BUNDLED_DOCS.is_dir() else SOURCE_DOCS)
     files = (file for file in root.rglob("*.md") if file.relative_to(root).parts[0] not in _EXCLUDED_FOLDERS)
@@ -94,19 +94,19 @@ def load_pages(folder: Path | None = None) -> tuple[Page, ...]:
 
 
 def heading_anchors(titles: Iterable[str]) -> list[str]:
-    """Ids of the headings of one page, as they are usual for Markdown: words joined by hyphens."""
+    """Returns the ids of the headings of one page, in the usual Markdown form: words joined by hyphens."""
     seen: dict[str, int] = {}
     anchors = []
     for title in titles:
         words = re.sub(r"[^\w\- ]", "", strip_markdown(title).lower()).strip().replace(" ", "-")
-        before = seen.get(words, 0)
-        seen[words] = before + 1
-        anchors.append(f"{words}-{before}" if before else words)
+        count = seen.get(words, 0)
+        seen[words] = count + 1
+        anchors.append(f"{words}-{count}" if count else words)
     return anchors
 
 
 def strip_markdown(text: str) -> str:
-    """Markdown as a line of plain text."""
+    """Returns Markdown as one line of plain text."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"(?m)^\|[-|: ]+\|$|^ {0,3}(?:```|~~~).*$", "", text)
     text = re.sub(r"(?m)^(?:[>\-*]|\d+\.|#{1,6}) +", "", text)
@@ -115,7 +115,7 @@ def strip_markdown(text: str) -> str:
 
 
 def _split_sections(text: str) -> Iterator[tuple[str, str]]:
-    """Headings with what follows them; signs of headings in code are none."""
+    """Yields headings with the text below them; ``#`` lines in code blocks are not headings."""
     title, lines = "", list[str]()
     fenced = False
     for line in text.splitlines():

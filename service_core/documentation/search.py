@@ -1,4 +1,4 @@
-"""Finding sections: full text with stems, headings before bodies."""
+"""Full-text search of documentation sections, with stemming."""
 
 import re
 import sqlite3
@@ -24,7 +24,7 @@ _STOP_WORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SectionMatch:
-    """A section that answers a search; a higher score is a better one."""
+    """A section that matches a search; a higher score is better."""
 
     page: Page
     section: Section
@@ -33,10 +33,10 @@ class SectionMatch:
 
 
 class SearchIndex:
-    """The sections of pages in a full-text index of SQLite's, in memory.
+    """The sections of pages in an in-memory SQLite full-text index.
 
     Args:
-        pages: what to look through.
+        pages: the pages to index.
     """
 
     def __init__(self, pages: Iterable[Page]) -> None:
@@ -49,13 +49,13 @@ class SearchIndex:
         self._index.executemany(
             "INSERT INTO sections (rowid, page, heading, body) VALUES (?, ?, ?, ?)",
             (
-                (place, page.title, section.title, strip_markdown(section.text))
-                for place, (page, section) in enumerate(self._sections)
+                (row_id, page.title, section.title, strip_markdown(section.text))
+                for row_id, (page, section) in enumerate(self._sections)
             ),
         )
 
     def search(self, text: str, limit: int) -> list[SectionMatch]:
-        """The best sections that hold all words of a text; where none does, those that hold some."""
+        """Returns the best sections with all words of a text, or with some words if none has all."""
         words = _query_words(text)
         return self._run_query(" ".join(words), limit) or self._run_query(" OR ".join(words), limit)
 
@@ -63,15 +63,15 @@ class SearchIndex:
         if not expression:
             return []
         rows = self._index.execute(_SEARCH_SQL, (expression, limit))
-        return [self._build_match(place, excerpt, -cost) for place, excerpt, cost in rows]
+        return [self._build_match(row_id, excerpt, -cost) for row_id, excerpt, cost in rows]
 
-    def _build_match(self, place: int, excerpt: str, score: float) -> SectionMatch:
-        page, section = self._sections[place]
+    def _build_match(self, row_id: int, excerpt: str, score: float) -> SectionMatch:
+        page, section = self._sections[row_id]
         return SectionMatch(page, section, excerpt, round(score, 4))
 
 
 def _query_words(text: str) -> list[str]:
-    """The words to look for, quoted; common ones only where there are no others."""
+    """Returns the quoted words of a query; stop words only if there are no others."""
     words = _WORD.findall(text.lower())[:_MAX_WORDS]
-    telling = [word for word in words if word not in _STOP_WORDS]
-    return [f'"{word}"' for word in telling or words]
+    specific = [word for word in words if word not in _STOP_WORDS]
+    return [f'"{word}"' for word in specific or words]

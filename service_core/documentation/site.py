@@ -1,4 +1,4 @@
-"""The documentation as one thing: its pages by address, its index for programs, and what is in it."""
+"""The documentation site: pages by path, search index, and the text files for language models."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -23,15 +23,15 @@ _FOLDER_TITLES: Final[Mapping[str, str]] = MappingProxyType(
         "adr": "Decisions",
     }
 )
-"""Folder -> what its pages are for, in the order of the index."""
+"""Folder to its heading in ``llms.txt``, in order."""
 
 
 class Documentation:
-    """The documentation; it is read when it is first asked for.
+    """The documentation; pages are loaded on first use.
 
     Args:
-        url: its address, without a slash at the end.
-        folder: where its pages are; None for those of this installation.
+        url: its URL, without a trailing slash.
+        folder: folder of its pages; None for those of this installation.
     """
 
     def __init__(self, url: str, folder: Path | None = None) -> None:
@@ -40,25 +40,25 @@ class Documentation:
 
     @cached_property
     def pages(self) -> Mapping[str, Page]:
-        """Path -> page."""
+        """Path to page."""
         return MappingProxyType({page.path: page for page in load_pages(self._folder)})
 
     @cached_property
     def search_index(self) -> SearchIndex:
-        """What finds sections."""
+        """The full-text index of all sections."""
         return SearchIndex(self.pages.values())
 
     def page_url(self, page: Page, anchor: str = "", *, suffix: str = "") -> str:
-        """Where a page, or a section of it, is read."""
+        """Returns the URL of a page or of a section in it."""
         path = page.path if suffix or page.path != INDEX else ""
         return f"{self.url}/{path}{suffix}" + (f"#{anchor}" if anchor else "")
 
     def llms_txt(self) -> str:
-        """``llms.txt``: every page with its address as Markdown, and what it is about."""
+        """Returns ``llms.txt``: every page with its Markdown URL and a summary."""
         return "\n".join([_LLMS_TXT_TITLE, *self._index_lines()])
 
     def llms_full_txt(self) -> str:
-        """``llms-full.txt``: every page, one after the other."""
+        """Returns ``llms-full.txt``: the text of all pages."""
         parts = (
             f"<!-- {self.page_url(page, suffix='.md')} -->\n\n{page.text.strip()}\n"
             for page in self.pages.values()
@@ -66,12 +66,12 @@ class Documentation:
         return "\n".join(parts)
 
     def _index_lines(self) -> Iterator[str]:
-        others = {page.folder for page in self.pages.values()} - _FOLDER_TITLES.keys()
-        for folder in (*_FOLDER_TITLES, *sorted(others)):
-            inside = [page for page in self.pages.values() if page.folder == folder]
-            if inside:
+        other_folders = {page.folder for page in self.pages.values()} - _FOLDER_TITLES.keys()
+        for folder in (*_FOLDER_TITLES, *sorted(other_folders)):
+            folder_pages = [page for page in self.pages.values() if page.folder == folder]
+            if folder_pages:
                 yield f"## {_FOLDER_TITLES.get(folder, folder.capitalize())}\n"
-                yield from (self._index_line(page) for page in inside)
+                yield from (self._index_line(page) for page in folder_pages)
                 yield ""
 
     def _index_line(self, page: Page) -> str:

@@ -1,4 +1,4 @@
-"""An adapter as a value, and what the URL that chooses it says."""
+"""Adapter declarations, and parsing of the URLs that select them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from service_core.kernel.errors import StartupError
 
 
 class AdapterSettings(BaseModel):
-    """What the URL of an adapter says; subclass it to accept query parameters.
+    """The settings in an adapter's URL. Subclass it to accept query parameters.
 
-    ``duckdb:////var/events.db?threads=2`` gives ``path`` ``/var/events.db`` and, in a subclass,
-    ``threads``. A parameter the model does not name is a start-up error.
+    ``duckdb:////var/events.db?threads=2`` gives ``path`` ``/var/events.db`` and, in a subclass, ``threads``. An unknown
+    parameter is a startup error.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -31,7 +31,7 @@ class AdapterSettings(BaseModel):
 
 
 class ServerSettings(AdapterSettings):
-    """What the URL of a server with numbered databases says: ``redis://user:password@host:6379/0``."""
+    """The URL of a server with numbered databases: ``redis://user:password@host:6379/0``."""
 
     @property
     def database(self) -> int:
@@ -54,26 +54,26 @@ class LocalDataKind(StrEnum):
     SQLITE = "sqlite"
     """A SQLite database; copied by its own backup, while others write."""
     FILE = "file"
-    """A file, and those beside it whose names begin with its name; copied while no port writes."""
+    """A file, and files in its folder whose names begin with its name; copied while no port writes."""
     FOLDER = "folder"
-    """A folder of finished files; drafts in it end with ``.part``."""
+    """A folder of finished files; names of unfinished ones end with ``.part``."""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """One implementation of one port, chosen by the scheme of a URL.
+    """An implementation of a port, selected by the scheme of a URL.
 
     Attributes:
         port: name of the port, as in the settings (``events``, ``workspace``, ``queue``, ``limits``...).
-        scheme: scheme of the URLs it serves.
-        open: builds the adapter from its settings; cheap, heavy imports belong inside it. The
-            result may have ``async start()`` and ``async aclose()``, and ``async check()``, which changes
-            nothing and raises `StartupError` when it could not be used.
+        scheme: scheme of its URLs.
+        open: builds the adapter from its settings. It must be cheap; heavy imports belong inside it. The result may have
+            ``async start()``, ``async aclose()`` and ``async check()``, which changes nothing and raises `StartupError`
+            if the adapter cannot be used.
         settings: model of the URL.
         summary: one sentence for ``touchpoint plugins``.
-        shared: False when what it opens, or counts, belongs to one process; a deployment of several
-            processes that need it is refused at the start.
-        keeps: what lies at the path of its URL; None when a server keeps its data.
+        multi_process: False if its data or counters belong to one process; a deployment of several processes is then
+            refused at startup.
+        local_data: what is stored at the path of its URL; None if a server stores the data.
     """
 
     port: str
@@ -86,58 +86,57 @@ class Adapter:
 
 
 def parse_adapter_settings(adapter: Adapter, url: str, folder: Path) -> AdapterSettings:
-    """What a URL says, checked by the model of the adapter it names.
+    """Returns the settings of a URL, validated by the adapter's model.
 
     Args:
-        adapter: the one that serves the URL.
-        url: setting of the deployment.
-        folder: what a relative path in it is relative to.
+        adapter: the adapter of the URL's scheme.
+        url: the configured URL.
+        folder: base of relative paths.
 
     Raises:
-        StartupError: a part the adapter does not know, or refuses; what it knows is named. No path where data is
-            kept at one: DuckDB would keep it in memory.
+        StartupError: a part is unknown or invalid, or the path is missing where the adapter stores local data.
     """
     if adapter.local_data is not None:
         _require_path(adapter, url)
     try:
         return adapter.settings.model_validate(_parse_url_fields(url, folder))
-    except ValidationError as fault:
-        wrong = "; ".join(map(_describe_validation_error, fault.errors()))
+    except ValidationError as error:
+        problems = "; ".join(map(_describe_validation_error, error.errors()))
         options = ", ".join(
             sorted(adapter.settings.model_fields.keys() - AdapterSettings.model_fields.keys())
         )
         raise StartupError(
-            f"The {adapter.scheme}:// URL of {adapter.port!r} does not fit its adapter: {wrong}. "
+            f"The {adapter.scheme}:// URL of {adapter.port!r} does not fit its adapter: {problems}. "
             f"Options after its ? are: {options or 'none'}."
         ) from None
-    except ValueError as fault:
+    except ValueError as error:
         raise StartupError(
-            f"The {adapter.scheme}:// URL of {adapter.port!r} cannot be read: {fault}."
+            f"The {adapter.scheme}:// URL of {adapter.port!r} cannot be read: {error}."
         ) from None
 
 
 def _require_path(adapter: Adapter, url: str) -> None:
     parts = urlsplit(url)
-    place = (parts.netloc.rpartition("@")[2] + parts.path).strip("/") or "NAME"
+    path_name = (parts.netloc.rpartition("@")[2] + parts.path).strip("/") or "NAME"
     if parts.netloc or not parts.path.strip("/"):
-        kept = "folder" if adapter.local_data is LocalDataKind.FOLDER else "file"
+        kind = "folder" if adapter.local_data is LocalDataKind.FOLDER else "file"
         raise StartupError(
-            f"The {adapter.scheme}:// URL of {adapter.port!r} has to name a {kept}. Write three slashes before it: "
-            f"{adapter.scheme}:///{place}."
+            f"The {adapter.scheme}:// URL of {adapter.port!r} has to name a {kind}. Write three slashes before it: "
+            f"{adapter.scheme}:///{path_name}."
         )
 
 
 def _describe_validation_error(error: ErrorDetails) -> str:
-    """What is wrong with a part of a URL, or with all of it."""
+    """Returns the text about one invalid part of a URL."""
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
-        return f"{name} is no option of it"
+        return f"{name} is not an option"
     reason = error["msg"].removeprefix("Value error, ")
     return f"{name}: {reason}" if name else reason
 
 
 def _parse_url_fields(url: str, folder: Path) -> dict[str, object]:
-    """The parts of an adapter URL as fields of its settings model.
+    """Returns the parts of an adapter URL as fields of its settings model.
 
     ``scheme:///relative`` is relative to ``folder``, ``scheme:////absolute`` is absolute.
     """

@@ -1,4 +1,4 @@
-"""What a plugin may bring: one hook specification for each kind of value."""
+"""Hook specifications: one for each kind of value a plugin can provide."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,7 +15,7 @@ from service_core.extensions.adapters import Adapter
 from service_core.kernel.operations import Operation
 
 ENTRY_POINT_GROUP: Final = "touchpoint"
-"""The group of entry points plugins are found in."""
+"""The entry point group in which plugins are found."""
 
 hookspec = pluggy.HookspecMarker(ENTRY_POINT_GROUP)
 hook = pluggy.HookimplMarker(ENTRY_POINT_GROUP)
@@ -27,36 +27,36 @@ class Hooks:
 
     @hookspec
     def adapters(self) -> Iterable[Adapter]:  # type: ignore[empty-body]
-        """Adapters this plugin brings; two of one (port, scheme) stop the start."""
+        """Returns adapters of ports. Two adapters with the same port and scheme stop the startup."""
 
     @hookspec
     def operations(self) -> Iterable[Operation]:  # type: ignore[empty-body]
-        """Endpoints this plugin brings; they get credentials, budgets and docs like any other."""
+        """Returns endpoints. They get authentication, rate limits and documentation like built-in ones."""
 
     @hookspec
     def resources(self) -> Iterable[ResourceDefinition]:  # type: ignore[empty-body]
-        """Types of resource this plugin brings, with their endpoints; writes of them are audited and undone."""
+        """Returns writable resource types with their endpoints. Their changes are audited and can be undone."""
 
     @hookspec
     def metrics(self) -> Iterable[Metric]:  # type: ignore[empty-body]
-        """Metrics this plugin brings; each appears in the catalog and in ``POST /query``."""
+        """Returns metrics; each appears in the catalog and in ``POST /query``."""
 
     @hookspec
     def dimensions(self) -> Iterable[Dimension]:  # type: ignore[empty-body]
-        """Dimensions this plugin brings."""
+        """Returns dimensions."""
 
     @hookspec
     def attribution_models(self) -> Iterable[AttributionModel]:  # type: ignore[empty-body]
-        """Attribution models this plugin brings; their ids are valid wherever a model is named."""
+        """Returns attribution models; requests can name their ids wherever a model is allowed."""
 
     @hookspec
     def ad_platforms(self) -> Iterable[AdPlatform]:  # type: ignore[empty-body]
-        """Ad platforms this plugin brings; each is read where a workspace connects it by its id."""
+        """Returns ad platforms; a workspace connects one by its id."""
 
     @hookspec
     def revenue_providers(self) -> Iterable[RevenueProvider]:  # type: ignore[empty-body]
-        """Revenue providers this plugin brings; each takes webhooks under its id."""
+        """Returns revenue providers; each receives webhooks under its id."""
 
     @hookspec
     def conversion_senders(self) -> Iterable[ConversionSender]:  # type: ignore[empty-body]
-        """Senders of conversions this plugin brings; rules may name their platforms."""
+        """Returns senders of conversions; conversion rules can name their platforms."""

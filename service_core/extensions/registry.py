@@ -1,4 +1,4 @@
-"""Everything installed: the values of all plugins, collected once, checked and frozen."""
+"""The registry: the values of all plugins, collected once, validated and frozen."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from service_core.kernel.unique_index import index_unique
 
 @dataclass(frozen=True)
 class Registry:
-    """Everything installed, checked and frozen."""
+    """The values of all plugins, validated and frozen."""
 
     adapters: Mapping[tuple[str, str], Adapter]
     operations: tuple[Operation, ...]
@@ -38,23 +38,24 @@ class Registry:
     conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
 
     def open_adapter(self, port: str, url: str, *, folder: Path) -> Any:
-        """Build the adapter that ``url`` names.
+        """Returns the adapter selected by a URL.
 
         Args:
             port: name of the port.
-            url: setting of the deployment; a relative path in it is relative to ``folder``.
+            url: the configured URL.
+            folder: base of relative paths in the URL.
 
         Raises:
-            StartupError: unknown scheme (the installed ones are named) or a URL the adapter refuses.
+            StartupError: no installed adapter has the scheme, or the adapter rejects the URL.
         """
         adapter = self.adapter_for_url(port, url)
         return adapter.open(parse_adapter_settings(adapter, url, folder))
 
     def adapter_for_url(self, port: str, url: str) -> Adapter:
-        """The adapter that serves ``url``.
+        """Returns the adapter declaration for the scheme of a URL.
 
         Raises:
-            StartupError: unknown scheme; the installed ones are named.
+            StartupError: no installed adapter has the scheme; the message names the installed ones.
         """
         scheme, colon, _ = url.partition("://")
         adapter = self.adapters.get((port, scheme.lower()))
@@ -68,10 +69,10 @@ class Registry:
         return adapter
 
     def local_data_of_url(self, port: str, url: str, *, folder: Path) -> tuple[LocalDataKind, Path] | None:
-        """What the adapter of ``url`` keeps on this machine, and where; None when a server keeps it.
+        """Returns the kind and path of the local data of a URL; None if a server stores it.
 
         Raises:
-            StartupError: as `open`.
+            StartupError: as `open_adapter`.
         """
         adapter = self.adapter_for_url(port, url)
         path = parse_adapter_settings(adapter, url, folder).path
@@ -81,17 +82,17 @@ class Registry:
 def load_plugins(
     extra: Iterable[tuple[str, object]] = (), *, discover: bool = True, catalog: bool = True
 ) -> Registry:
-    """Collect every installed plugin into a frozen registry.
+    """Returns the frozen registry of all installed plugins.
 
     Args:
-        extra: further plugins as (name, module or object): the core's own, or those of a test.
-        discover: read the entry points of the group ``touchpoint``.
-        catalog: collect metrics and dimensions. A process without the core leaves them empty: metrics of
-            a plugin name dimensions of the core.
+        extra: additional plugins as (name, module or object): the core's own, or those of a test.
+        discover: whether to load the plugins of the entry point group ``touchpoint``.
+        catalog: whether to collect metrics and dimensions. A process without the core skips them, because metrics of a
+            plugin refer to dimensions of the core.
 
     Raises:
-        StartupError: a plugin that cannot be imported, a misspelt hook, one that fails or returns something else
-            than its values, or a clash of two plugins.
+        StartupError: a plugin cannot be imported, a hook is misspelt, fails or returns a wrong type, or two plugins
+            conflict.
     """
     manager = pluggy.PluginManager(ENTRY_POINT_GROUP)
     manager.add_hookspecs(Hooks)
@@ -102,7 +103,7 @@ def load_plugins(
             _register_plugin(manager, _import_plugin(point), point.name)
     _check_hooks(manager)
     resources = tuple(_collect_hook(manager.hook.resources, ResourceDefinition))
-    of_resources = [operation for resource in resources for operation in resource.operations]
+    resource_operations = [operation for resource in resources for operation in resource.operations]
     return Registry(
         adapters=index_unique(
             _collect_hook(manager.hook.adapters, Adapter),
@@ -111,7 +112,7 @@ def load_plugins(
         ),
         operations=tuple(
             index_unique(
-                [*_collect_hook(manager.hook.operations, Operation), *of_resources],
+                [*_collect_hook(manager.hook.operations, Operation), *resource_operations],
                 lambda op: (op.prefix, op.method, op.path),
                 lambda op: f"{op.method} {op.path}",
             ).values()
@@ -143,18 +144,18 @@ def load_plugins(
 
 
 def _collect_hook(hook: pluggy.HookCaller, kind: Any) -> list[Any]:
-    """What plugins bring by one hook, in order of registration, each asked for itself: one that fails is named."""
+    """Returns the values of one hook from all plugins in registration order. Errors name the plugin."""
     values: list[Any] = []
     for plugin in hook.get_hookimpls():
-        asked = f"Plugin {plugin.plugin_name!r}: its hook {hook.name!r}"
+        subject = f"Plugin {plugin.plugin_name!r}: its hook {hook.name!r}"
         try:
-            brought = list(cast(Iterable[Any], plugin.function()))
-        except Exception as fault:
-            raise StartupError(f"{asked} failed. {_describe_exception(fault)}.") from fault
-        for value in brought:
+            returned = list(cast(Iterable[Any], plugin.function()))
+        except Exception as error:
+            raise StartupError(f"{subject} failed. {_describe_exception(error)}.") from error
+        for value in returned:
             if not isinstance(value, kind):
-                raise StartupError(f"{asked} returns {value!r}, which is no {_type_name(kind)}.")
-        values += brought
+                raise StartupError(f"{subject} returns {value!r}, which is not a {_type_name(kind)}.")
+        values += returned
     return values
 
 
@@ -163,8 +164,8 @@ def _describe_exception(fault: Exception) -> str:
 
 
 def _type_name(kind: Any) -> str:
-    """The name of a class, or those of a union."""
-    return " or ".join(one.__name__ for one in get_args(kind) or (kind,))
+    """Returns the name of a class, or the names of a union."""
+    return " or ".join(type_.__name__ for type_ in get_args(kind) or (kind,))
 
 
 def _import_plugin(point: Any) -> object:
@@ -177,7 +178,7 @@ def _import_plugin(point: Any) -> object:
 
 
 def _check_hooks(manager: pluggy.PluginManager) -> None:
-    """Refuse a function marked as a hook that no specification knows."""
+    """Raises an error for a hook implementation without a specification."""
     try:
         manager.check_pending()
     except pluggy.PluginValidationError as fault:
@@ -194,4 +195,4 @@ def _register_plugin(manager: pluggy.PluginManager, plugin: object, name: str) -
     try:
         manager.register(plugin, name)
     except pluggy.PluginValidationError as fault:
-        raise StartupError(f"Plugin {name!r} implements a hook with other parameters: {fault}") from fault
+        raise StartupError(f"Plugin {name!r} implements a hook with wrong parameters: {fault}") from fault

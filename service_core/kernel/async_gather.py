@@ -1,4 +1,4 @@
-"""Things that are asked at the same time, and end at the same time."""
+"""Runs awaitables concurrently and leaves none running when one fails."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -38,13 +38,13 @@ async def gather_or_cancel(
 async def gather_or_cancel(*asked: Awaitable[_A]) -> tuple[_A, ...]: ...
 
 
-async def gather_or_cancel(*asked: Awaitable[Any]) -> tuple[Any, ...]:
-    """The answers, in the order of what is asked.
+async def gather_or_cancel(*awaitables: Awaitable[Any]) -> tuple[Any, ...]:
+    """Returns the results of the awaitables, in their order.
 
-    With the first fault the others are given up, and have ended when it is raised: `asyncio.gather` leaves
-    them at work for nobody, beyond the request and the stores it is about.
+    When one raises, the others are cancelled and awaited before the exception is raised. `asyncio.gather` would
+    leave them running after the request has ended.
     """
-    tasks = [asyncio.ensure_future(each) for each in asked]
+    tasks = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
     try:
         return tuple(await asyncio.gather(*tasks))
     except BaseException:

@@ -1,4 +1,4 @@
-"""Unknown is a type, never zero: a value is `Measured`, or `Unavailable` with its reason (semantics 1.3)."""
+"""Measured and unavailable values. An unknown value is never reported as zero."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 
 class UnavailableReason(StrEnum):
-    """Why a value was not measured (contract 2.10)."""
+    """Why a value is unavailable, as reported in answers."""
 
     NO_AD_PLATFORM = "no_ad_platform"
     NO_REVENUE_PROVIDER = "no_revenue_provider"
@@ -21,19 +21,19 @@ class UnavailableReason(StrEnum):
 
 
 Number: TypeAlias = int | Fraction
-"""An exact value; it becomes a float only when it is rounded for the answer."""
+"""An exact value. It becomes a float only when an answer rounds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A value that was measured. None stands for a quotient whose denominator is 0."""
+    """A measured value. None is the result of a division by zero."""
 
     value: Number | None
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A value that was not measured, and why."""
+    """A value that was not measured, with the reason."""
 
     reason: UnavailableReason
 
@@ -44,7 +44,13 @@ Measurement: TypeAlias = Measured | Unavailable
 def combine_measurements(
     operator: Callable[[Number, Number], Number | None], left: Measurement, right: Measurement
 ) -> Measurement:
-    """Compute with two readings: an unknown part makes the whole unknown, the first reason stands."""
+    """Returns the result of an operation on two measurements.
+
+    If one of them is unavailable, the result is unavailable with that reason; the left one comes first.
+
+    Args:
+        operator: computes the result from two numbers; None means a division by zero.
+    """
     if isinstance(left, Unavailable):
         return left
     if isinstance(right, Unavailable):

@@ -1,7 +1,7 @@
-"""Bucket series over a range (contract 2.7, semantics 18).
+"""Bucket series over a date range.
 
-A series follows the wall clock: its buckets are local hours, days, weeks from Monday, months or
-quarters, each known by the UTC instant of its local start.
+Buckets are local hours, days, weeks from Monday, months or quarters. Each is identified by the UTC instant of its
+local start.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ from service_core.kernel.wall_clock import day_start, hour_start, local_date, ne
 
 MAX_BUCKETS: Final = 1000
 BUCKET_UNITS: Final = (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH, BucketUnit.QUARTER)
-"""Bucket sizes of the wire, small to large."""
+"""Bucket units that requests may use, small to large."""
 
 _MIN_BUCKET_LENGTH: Final = {
     BucketUnit.HOUR: timedelta(hours=1),
@@ -30,42 +30,42 @@ _UNIT_BY_MAX_DAYS: Final = ((0, BucketUnit.HOUR), (60, BucketUnit.DAY), (180, Bu
 
 
 def choose_bucket_unit(date_range: ResolvedRange) -> BucketUnit:
-    """The size that suits a range, by the difference of its local dates."""
+    """Returns the bucket unit for a range when the request names none, by the number of local days."""
     days = (date_range.last_day - date_range.first_day).days
-    return next((unit for most, unit in _UNIT_BY_MAX_DAYS if days <= most), BucketUnit.MONTH)
+    return next((unit for max_days, unit in _UNIT_BY_MAX_DAYS if days <= max_days), BucketUnit.MONTH)
 
 
 def build_bucket_series(
     date_range: ResolvedRange, unit: BucketUnit, units: Sequence[BucketUnit] = BUCKET_UNITS
 ) -> Buckets:
-    """The buckets that cover a range, in the size asked or, over 1,000 of them, a larger one.
+    """Returns the buckets that cover a range, in the requested unit or the next larger one with at most 1,000 buckets.
 
     Args:
-        asked: the range.
-        unit: the size asked for.
-        sizes: the sizes that may be used, small to large; the last one is never refused.
+        date_range: the range to cover.
+        unit: the requested unit.
+        units: the allowed units, small to large. The last one is used whatever the number of buckets.
     """
-    larger = units[units.index(unit) :]
+    candidates = units[units.index(unit) :]
     length = date_range.span.end - date_range.span.start
-    for size in larger:
-        if size is not larger[-1] and length / _MIN_BUCKET_LENGTH[size] > MAX_BUCKETS + 1:
+    for larger_unit in candidates:
+        if larger_unit is not candidates[-1] and length / _MIN_BUCKET_LENGTH[larger_unit] > MAX_BUCKETS + 1:
             continue
-        buckets = buckets_covering(date_range.span, size, date_range.zone)
+        buckets = buckets_covering(date_range.span, larger_unit, date_range.zone)
         if len(buckets.starts) <= MAX_BUCKETS:
             break
     return buckets
 
 
 def started_buckets(buckets: Buckets, now: datetime) -> Buckets:
-    """The buckets that have begun by now, as none is shown after it."""
-    begun = tuple(start for start in buckets.starts if start <= now)
-    if len(begun) == len(buckets.starts):
+    """Returns the buckets that have started by ``now``."""
+    started = tuple(start for start in buckets.starts if start <= now)
+    if len(started) == len(buckets.starts):
         return buckets
-    return Buckets(buckets.unit, begun, buckets.starts[len(begun)])
+    return Buckets(buckets.unit, started, buckets.starts[len(started)])
 
 
 def buckets_overlapping(buckets: Buckets, first: datetime, last: datetime) -> Buckets:
-    """The buckets that reach into ``first`` to ``last``; where none does, the one that lies nearest."""
+    """Returns the buckets that overlap the time from ``first`` to ``last``, or the nearest one if none does."""
     starts = buckets.starts
     begin = min(max(bisect_right(starts, first) - 1, 0), len(starts) - 1)
     stop = max(bisect_right(starts, last), begin + 1)
@@ -73,7 +73,7 @@ def buckets_overlapping(buckets: Buckets, first: datetime, last: datetime) -> Bu
 
 
 def partial_bucket_flags(buckets: Buckets, date_range: ResolvedRange) -> list[bool]:
-    """Per bucket, whether the range cuts it or it is not over yet."""
+    """Returns for each bucket whether the range cuts it or it has not ended yet."""
     return [
         start < date_range.span.start or end > date_range.span.end or end > date_range.now
         for start, end in pairwise((*buckets.starts, buckets.end))
@@ -81,7 +81,7 @@ def partial_bucket_flags(buckets: Buckets, date_range: ResolvedRange) -> list[bo
 
 
 def buckets_covering(time_range: TimeRange, unit: BucketUnit, zone: ZoneInfo) -> Buckets:
-    """The series of one size from the bucket of the start to that of the end."""
+    """Returns the buckets of one unit from the start to the end of a time range."""
     starts: list[datetime] = []
     for start in _bucket_starts(time_range.start, unit, zone):
         if start >= time_range.end:
@@ -107,7 +107,7 @@ def _bucket_starts(first: datetime, unit: BucketUnit, zone: ZoneInfo) -> Iterato
 
 
 def _bucket_start_days(first: date, unit: BucketUnit) -> Iterator[date]:
-    """Local dates on which buckets of a calendar size start, from the one that holds ``first``."""
+    """Yields the local dates on which buckets of a calendar unit start, beginning with the one that contains ``first``."""
     if unit in _MONTHS_PER_BUCKET:
         step = _MONTHS_PER_BUCKET[unit]
         month = (first.year * 12 + first.month - 1) // step * step

@@ -1,7 +1,6 @@
-"""Many callers, one call at a time: while it is on its way, those who come gather for the next one.
+"""Batches concurrent calls: requests that arrive while a call runs are sent together in the next call.
 
-Nothing waits for a timer. Alone, a caller is served at once; under load the length of a call sets
-how many share the next.
+No timer is involved. A single request is sent at once; under load the duration of a call sets the batch size.
 """
 
 import asyncio
@@ -14,13 +13,13 @@ F = TypeVar("F", bound=Exception)
 
 
 class CallBatcher(Generic[Q, A]):
-    """Puts the questions of many callers into few calls, on one event loop.
+    """Combines items of concurrent callers into batch calls, on one event loop.
 
     Args:
-        call: answers several questions in order.
-        failure: makes the exception of one caller from what `call` raised. Callers who wait for
-            the next call get it too: the same would happen to them, only later.
-        at_most: questions of one call.
+        call: processes several items and returns one result per item, in order.
+        map_error: creates the exception for one caller from the exception `call` raised. Callers who wait for the next
+            call get it too, because the next call would most likely fail in the same way.
+        max_batch_size: most items in one call.
     """
 
     def __init__(
@@ -37,11 +36,11 @@ class CallBatcher(Generic[Q, A]):
         self._runner: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
-        """Callers without an answer yet."""
+        """Returns the number of items without a result."""
         return len(self._pending) + len(self._in_flight)
 
     def submit(self, item: Q) -> asyncio.Future[A]:
-        """The answer, once a call has brought it."""
+        """Adds an item and returns the future of its result."""
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._pending.append((item, future))
         if self._runner is None:
@@ -49,7 +48,7 @@ class CallBatcher(Generic[Q, A]):
         return future
 
     async def wait_idle(self) -> None:
-        """Wait until nobody waits any more."""
+        """Waits until no item is left without a result."""
         while self._runner is not None:
             await asyncio.wait([self._runner])
 
@@ -65,39 +64,39 @@ class CallBatcher(Generic[Q, A]):
     async def _run_call(self) -> None:
         try:
             answers = await self._call([question for question, _ in self._in_flight])
-        except Exception as fault:  # noqa: BLE001 - whatever it was, every caller must hear of it
-            self._reject_all(fault)
+        except Exception as error:  # noqa: BLE001 - whatever it was, every caller must hear of it
+            self._reject_all(error)
         else:
             for (_, future), answer in zip(self._in_flight, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
         self._in_flight = []
 
-    def _reject_all(self, fault: Exception) -> None:
-        hit = self._in_flight + self._pending
+    def _reject_all(self, error: Exception) -> None:
+        items = self._in_flight + self._pending
         self._pending = []
-        for _, future in hit:
+        for _, future in items:
             if not future.done():
-                future.set_exception(self._map_error(fault))
+                future.set_exception(self._map_error(error))
 
 
 async def gather_results(futures: Sequence[asyncio.Future[A]], expected_error: type[F]) -> list[A | F]:
-    """What became of each, once all are decided; an expected failure stands in the place of its answer.
+    """Returns the results of the futures after all have finished; an expected exception takes the place of its result.
 
-    Answers of one call come at once: to wait for the first is to wait for all.
+    Results of one batch arrive together, so waiting for them in order costs nothing.
 
     Args:
-        asked: futures nobody else waits for.
-        failure: the exception that is an outcome; any other is raised.
+        futures: futures that nobody else awaits; they are cancelled when this call is cancelled.
+        expected_error: the exception type returned as a result. Any other exception is raised.
     """
-    found: list[A | F] = []
+    results: list[A | F] = []
     try:
         for future in futures:
             try:
-                found.append(await future)
-            except expected_error as fault:
-                found.append(fault)
+                results.append(await future)
+            except expected_error as error:
+                results.append(error)
     finally:
-        for future in futures[len(found) :]:
+        for future in futures[len(results) :]:
             future.cancel()
-    return found
+    return results

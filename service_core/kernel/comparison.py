@@ -1,4 +1,4 @@
-"""The range another one is compared with (semantics 18.3)."""
+"""Computes the range that a date range is compared with."""
 
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -11,7 +11,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class ComparisonMode(StrEnum):
-    """Ways to find the range to compare with."""
+    """How the comparison range is chosen."""
 
     PREVIOUS_PERIOD = "previous_period"
     PREVIOUS_YEAR = "previous_year"
@@ -19,10 +19,10 @@ class ComparisonMode(StrEnum):
 
 
 def comparison_range(date_range: ResolvedRange, mode: ComparisonMode) -> ResolvedRange:
-    """The compared range, over the same wall clock.
+    """Returns the range to compare a date range with, in the same time zone.
 
-    When the range ends today and today is not over, it ends at the same local clock time of its last
-    day, so like is compared with like.
+    When the date range ends today, the comparison range ends at the same local time of its last day, so that an
+    incomplete day is compared with an equally incomplete day.
     """
     back = _comparison_offset(date_range, mode)
     by_seconds = mode is ComparisonMode.PREVIOUS_PERIOD and not date_range.is_whole_days
@@ -44,7 +44,7 @@ def comparison_range(date_range: ResolvedRange, mode: ComparisonMode) -> Resolve
 
 
 def _comparison_offset(date_range: ResolvedRange, mode: ComparisonMode) -> timedelta | None:
-    """How far back, in whole local days; None stands for one calendar year."""
+    """Returns how far the comparison range lies back, in whole local days; None means one calendar year."""
     days = (date_range.last_day - date_range.first_day).days + 1
     if mode is ComparisonMode.PREVIOUS_YEAR:
         return None

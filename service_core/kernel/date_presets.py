@@ -1,4 +1,4 @@
-"""Named ranges, by the wall clock of the workspace (contract 2.7)."""
+"""Named date ranges, in the time zone of the workspace."""
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
@@ -6,7 +6,7 @@ from typing import Final
 
 _DAY: Final = timedelta(days=1)
 DayRange = tuple[date, date]
-"""First and last local day, both whole."""
+"""First and last local day, both included."""
 
 
 def _last_days(count: int) -> Callable[[date], DayRange]:
@@ -60,22 +60,22 @@ DATE_PRESETS: Final[Mapping[str, Callable[[date], DayRange]]] = {
     "qtd": _PRESETS_BY_LONG_NAME["this_quarter"],
     "ytd": _PRESETS_BY_LONG_NAME["this_year"],
 }
-"""Name -> the days it means, given the local date of today."""
+"""Preset name to a function that returns its days for today's local date."""
 
 ALL_TIME: Final = "all_time"
-"""From the local day of the first event to the end of today; it needs to be told that day."""
+"""From the local day of the first event to the end of today. Resolving it needs that day."""
 
 PRESET_NAMES: Final = (*_PRESETS_BY_LONG_NAME, ALL_TIME)
-"""The long forms, as a request is told them."""
+"""Long names of the presets, as documented for requests."""
 
 
 def resolve_preset(name: str, today: date, first_day: date | None = None) -> DayRange | None:
-    """The days of a preset; None for an unknown name.
+    """Returns the days of a preset, or None for an unknown name.
 
     Args:
-        name: long or short form.
+        name: long or short name.
         today: the local date.
-        first_day: local day of the first event, for ``all_time``; without events it is today.
+        first_day: local day of the first event, used by ``all_time``; None without events, which means today.
     """
     if name == ALL_TIME:
         return (min(first_day or today, today), today)

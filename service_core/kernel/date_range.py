@@ -1,4 +1,4 @@
-"""A range as a request says it, and as an answer repeats it (contract 2.7)."""
+"""Date ranges as requests send them and as answers repeat them."""
 
 from datetime import datetime
 from typing import Final
@@ -14,11 +14,11 @@ from service_core.kernel.timestamps import parse_date_or_timestamp
 from service_core.kernel.wall_clock import local_date
 
 DATES_REQUIRED_MESSAGE: Final = "start_date and end_date required (ISO 8601)"
-"""The date error of the specification; most routes send it without a code (contract 2.5)."""
+"""The error message for missing dates. Most endpoints send it without an error code."""
 
 
 class DateRange(BodyModel):
-    """Either both ends, inclusive, or a preset."""
+    """A start and an end, both inclusive, or a preset."""
 
     from_: str | None = Field(default=None, alias="from", description="Date or instant, inclusive.")
     to: str | None = Field(default=None, description="Date or instant, inclusive.")
@@ -28,13 +28,19 @@ class DateRange(BodyModel):
 
     @property
     def is_all_time(self) -> bool:
-        """Whether `resolve` needs to know the day of the first event."""
+        """Whether `resolve` needs the time of the first event."""
         return self.preset == ALL_TIME
 
     def resolve(
         self, zone: ZoneInfo, now: datetime, first_event: datetime | None = None, *, field: str = "date_range"
     ) -> ResolvedRange:
-        """The range it means; an empty text is absent. ``field`` is what the request calls it.
+        """Returns the resolved range. Empty texts count as absent.
+
+        Args:
+            zone: time zone of the workspace.
+            now: time of the request.
+            first_event: time of the first event, for ``all_time``.
+            field: name of the range in the request, for error messages.
 
         Raises:
             BadRequest: ``invalid_date_range``.
@@ -63,11 +69,11 @@ class DateRange(BodyModel):
 def parse_start_end_dates(
     start_date: str | None, end_date: str | None, zone: ZoneInfo, now: datetime
 ) -> ResolvedRange:
-    """The range of the parameters ``start_date`` and ``end_date``, both inclusive.
+    """Returns the range of the parameters ``start_date`` and ``end_date``, both inclusive.
 
     Raises:
-        BadRequest: the date error, without a code, when one is missing or does not parse;
-            ``invalid_date_range`` when the start lies after the end.
+        BadRequest: without a code if one is missing or does not parse; ``invalid_date_range`` if the start lies after
+            the end.
     """
     first, last = (
         parse_date_or_timestamp(start_date or "", zone),
@@ -75,13 +81,13 @@ def parse_start_end_dates(
     )
     if first is None or last is None:
         raise BadRequest(DATES_REQUIRED_MESSAGE)
-    complaint = "start_date must not be after end_date"
-    return ResolvedRange(_join_start_and_end(first, last, complaint, "start_date"), zone, now)
+    message = "start_date must not be after end_date"
+    return ResolvedRange(_join_start_and_end(first, last, message, "start_date"), zone, now)
 
 
-def _join_start_and_end(first: TimeRange, last: TimeRange, complaint: str, field: str) -> TimeRange:
+def _join_start_and_end(first: TimeRange, last: TimeRange, message: str, field: str) -> TimeRange:
     if first.start >= last.end:
-        raise _invalid_date_range_error(complaint, field)
+        raise _invalid_date_range_error(message, field)
     return TimeRange(first.start, last.end)
 
 
@@ -90,7 +96,7 @@ def _invalid_date_range_error(message: str, field: str, hint: str | None = None)
 
 
 class RangeResponse(ResponseModel):
-    """The range an answer covers; both ends are inclusive and may be sent back unchanged."""
+    """The range that an answer covers. Both ends are inclusive and can be sent back unchanged."""
 
     from_: datetime = Field(serialization_alias="from")
     to: datetime
@@ -99,7 +105,7 @@ class RangeResponse(ResponseModel):
 
     @classmethod
     def from_range(cls, date_range: ResolvedRange) -> "RangeResponse":
-        """The answer's form of a range."""
+        """Returns the response model of a resolved range."""
         return cls(
             from_=date_range.span.start,
             to=date_range.inclusive_end,

@@ -1,8 +1,8 @@
-"""One tree of refusals: every answer that is not a success is one of these values.
+"""Errors of the API: each error response is an instance of one of these exceptions.
 
-A refusal knows its HTTP status, its stable ``code`` and the extra fields of its body; a host only
-renders it (contract 2.5, 15.2). `CODES` is the whole registry: a refusal with a code that does not
-stand there cannot be built, so a code can neither be misspelt nor be forgotten in the reference.
+An `ApiError` knows its HTTP status, its stable ``code`` and the extra fields of its body; hosts only render it.
+`ERROR_CODES` is the complete registry. An error with an unregistered code cannot be created, so a code can neither
+be misspelt nor be missing in the reference.
 """
 
 from collections.abc import Mapping
@@ -56,19 +56,19 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
         }
     ),
 }  # fmt: skip
-"""Status -> the codes that may stand in its body (contract 15.2)."""
+"""HTTP status to the codes its error bodies may contain."""
 
 
 class ApiError(Exception):
-    """An answer that is not a success.
+    """Base class of error responses.
 
     Args:
-        message: the one sentence of ``error``; consumers never branch on it.
-        code: stable code of the registry; None for the bodies that carry ``error`` only.
-        field: the offending parameter or JSON path.
+        message: the sentence in ``error``. Clients must not depend on its text.
+        code: a registered code; None for bodies that have only ``error``.
+        field: the invalid parameter or JSON path.
         hint: one sentence that says what to do.
         headers: extra response headers.
-        extra: further body fields (``required_scope``, ``current_updated_at``...).
+        extra: further body fields, such as ``required_scope``.
     """
 
     status: ClassVar[int] = 500
@@ -94,31 +94,33 @@ class ApiError(Exception):
         self.extra: Mapping[str, object] = extra or {}
 
     def body(self) -> dict[str, object]:
-        """The JSON object of the answer: ``error`` first, then what is known."""
-        known = {"code": self.code, "field": self.field, "hint": self.hint}
-        return {"error": self.message} | {k: v for k, v in known.items() if v is not None} | dict(self.extra)
+        """Returns the JSON object of the response: ``error`` first, then the fields that are set."""
+        optional = {"code": self.code, "field": self.field, "hint": self.hint}
+        return (
+            {"error": self.message} | {k: v for k, v in optional.items() if v is not None} | dict(self.extra)
+        )
 
 
 class BadRequest(ApiError):
-    """The request is malformed: nothing was done."""
+    """The request is malformed. Nothing was done."""
 
     status = 400
 
 
 class Unauthorized(ApiError):
-    """No credential, or one that matches nothing (contract 2.2)."""
+    """The request has no credential, or an unknown one."""
 
     status = 401
 
 
 class Forbidden(ApiError):
-    """The credential is known and may not do this."""
+    """The credential is valid but lacks permission."""
 
     status = 403
 
 
 class NotFound(ApiError):
-    """The path is no endpoint, or the workspace has no such resource."""
+    """No such endpoint, or no such resource in the workspace."""
 
     status = 404
 
@@ -127,7 +129,7 @@ class NotFound(ApiError):
 
 
 class MethodNotAllowed(ApiError):
-    """The path exists, not for this method."""
+    """The path exists, but not for this method."""
 
     status = 405
 
@@ -136,40 +138,40 @@ class MethodNotAllowed(ApiError):
 
 
 class Conflict(ApiError):
-    """The state of the resource refuses the change."""
+    """The current state of the resource does not allow the change."""
 
     status = 409
 
 
 class Gone(ApiError):
-    """What stood here was withdrawn, or its time is over."""
+    """The resource was withdrawn or has expired."""
 
     status = 410
 
 
 class PayloadTooLarge(ApiError):
-    """The body is over the limit."""
+    """The body exceeds the size limit."""
 
     status = 413
 
 
 class Unprocessable(ApiError):
-    """Well-formed, and against a rule of the domain."""
+    """The request is well-formed but violates a domain rule."""
 
     status = 422
 
 
 class TooManyRequests(ApiError):
-    """A budget is used up; carries ``Retry-After``."""
+    """A rate limit is exceeded; the response carries ``Retry-After``."""
 
     status = 429
 
 
 class ServiceUnavailable(ApiError):
-    """The answer could not be verified: unknown, never zero (contract 2.5)."""
+    """The answer could not be computed or verified. It is unknown, not zero."""
 
     status = 503
 
 
 class StartupError(Exception):
-    """The process cannot start as configured; the message says what to change."""
+    """The process cannot start with this configuration. The message says what to change."""

@@ -1,4 +1,4 @@
-"""Exchange rates as they are published, and what follows for the money of a day (semantics 10.7)."""
+"""Published exchange rates and the conversion of amounts by the rate of a day."""
 
 import re
 from bisect import bisect_right
@@ -17,26 +17,26 @@ from service_core.kernel.time_ranges import Buckets, BucketUnit, TimeRange
 from service_core.kernel.wall_clock import day_start, local_date
 
 EURO: Final = "EUR"
-"""What every rate is published against."""
+"""The currency against which all rates are published."""
 
 MAX_RATE_AGE: Final = timedelta(days=7)
-"""How long a rate stands while no other is published: over weekends and holidays."""
+"""How long a rate is used when no newer one is published, as on weekends and holidays."""
 
 _CURRENCY_CODE: Final = re.compile("[A-Z]{3}")
 _MAX_DIGITS: Final = 8
 _MAX_DECIMALS: Final = 6
-"""More digits, and more of them behind the point, than anybody publishes: any two rates are a fraction of 64 bits."""
+"""Limits above any published rate. They keep the fraction of two rates within 64 bits."""
 
 MAX_CONVERTED_MINOR: Final = 2**53
-"""Minor units; a movement that is worth more is worth nothing anybody knows (`intake.amounts.MAX_MINOR_UNITS`)."""
+"""Largest converted amount in minor units; `convert_amount` returns None above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DayRate:
-    """How many units of a currency a euro was on a day.
+    """Units of a currency for one euro on a day.
 
     Raises:
-        ValueError: it is no currency, or nothing that could be a rate.
+        ValueError: the currency or the rate is invalid.
     """
 
     day: date
@@ -45,21 +45,21 @@ class DayRate:
 
     def __post_init__(self) -> None:
         if not _CURRENCY_CODE.fullmatch(self.currency) or self.currency == EURO:
-            raise ValueError(f"{self.currency!r} is no currency that has a rate")
+            raise ValueError(f"{self.currency!r} is not a currency with a rate")
         if not self.per_euro.is_finite() or self.per_euro <= 0:
-            raise ValueError(f"{self.per_euro} is no rate")
+            raise ValueError(f"{self.per_euro} is not a rate")
         _, digits, places = self.per_euro.as_tuple()
         if len(digits) + max(int(places), 0) > _MAX_DIGITS or -int(places) > _MAX_DECIMALS:
-            raise ValueError(f"{self.per_euro} has more digits than a rate")
+            raise ValueError(f"{self.per_euro} has too many digits for a rate")
 
 
 @dataclass(frozen=True, slots=True)
 class RateTable:
-    """Rates day by day.
+    """Daily conversion factors of all currencies.
 
     Attributes:
-        days: the local days; None when there is no rate at all.
-        worth: what each currency is worth on each of them, as in `Rates.on`.
+        days: the local days; None if there are no rates.
+        factors: currency to its factor for each day, as `ExchangeRates.rate_on` returns it.
     """
 
     days: Buckets | None
@@ -68,10 +68,10 @@ class RateTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExchangeRates:
-    """What other currencies are worth in one, on any day rates were published for.
+    """Conversion of amounts into one currency by the published rates.
 
     Attributes:
-        to: the currency money is told in.
+        target_currency: the currency amounts are converted into.
     """
 
     target_currency: str
@@ -79,38 +79,42 @@ class ExchangeRates:
 
     @classmethod
     def from_published(cls, to: str, published: Iterable[DayRate]) -> "ExchangeRates":
-        """Rates into a currency, from what was published in any order."""
+        """Returns the exchange rates into a currency from published rates in any order."""
         by_currency: dict[str, dict[date, Decimal]] = defaultdict(dict)
-        for each in published:
-            by_currency[each.currency][each.day] = each.per_euro
+        for rate in published:
+            by_currency[rate.currency][rate.day] = rate.per_euro
         ordered = {code: sorted(days.items()) for code, days in by_currency.items()}
         return cls(to, {code: ([d for d, _ in days], [r for _, r in days]) for code, days in ordered.items()})
 
     def rate_on(self, day: date, currency: str) -> Fraction | None:
-        """Minor units of `to` for a minor unit of a currency, exactly; None without a rate for the day."""
+        """Returns the exact number of target minor units for one minor unit of a currency, or None without a rate for the day."""
         if currency == self.target_currency:
             return Fraction(1)
-        ours, theirs = self._euro_rate_on(day, self.target_currency), self._euro_rate_on(day, currency)
-        if ours is None or theirs is None:
+        target_rate, source_rate = (
+            self._euro_rate_on(day, self.target_currency),
+            self._euro_rate_on(day, currency),
+        )
+        if target_rate is None or source_rate is None:
             return None
         return (
-            Fraction(ours)
-            / Fraction(theirs)
+            Fraction(target_rate)
+            / Fraction(source_rate)
             * Fraction(10) ** (currency_decimals(self.target_currency) - currency_decimals(currency))
         )
 
     def convert_amount(self, day: date, currency: str | None, amount: int) -> int | None:
-        """An amount of a movement in minor units of `to`, rounded half-even; None without a rate for the day.
+        """Returns an amount in target minor units, rounded half-even.
 
-        What nobody named a currency of is taken as it is.
+        Returns None without a rate for the day, and above `MAX_CONVERTED_MINOR`. An amount without a currency is taken to
+        be in the target currency.
         """
         rate = Fraction(1) if currency is None else self.rate_on(day, currency)
-        told = None if rate is None else round(amount * rate)
-        return told if told is not None and told <= MAX_CONVERTED_MINOR else None
+        converted = None if rate is None else round(amount * rate)
+        return converted if converted is not None and converted <= MAX_CONVERTED_MINOR else None
 
     def daily_table(self, zone: ZoneInfo) -> "RateTable":
-        """All there is for the days of a zone, for engines that look rates up by themselves."""
-        days = sorted({day for known, _ in self._published.values() for day in known})
+        """Returns the factors for every day of a zone that has a rate, for event stores that convert amounts themselves."""
+        days = sorted({day for days_and_rates, _ in self._published.values() for day in days_and_rates})
         if not days:
             return RateTable(None, {})
         last = days[-1] + MAX_RATE_AGE + timedelta(days=1)
@@ -125,5 +129,5 @@ class ExchangeRates:
         if currency == EURO:
             return Decimal(1)
         days, rates = self._published.get(currency, ([], []))
-        place = bisect_right(days, day) - 1
-        return rates[place] if place >= 0 and day - days[place] <= MAX_RATE_AGE else None
+        index = bisect_right(days, day) - 1
+        return rates[index] if index >= 0 and day - days[index] <= MAX_RATE_AGE else None

@@ -1,7 +1,7 @@
-"""Identifiers and secrets: their forms, how they are made and how they are kept (contract 2.11).
+"""Identifiers and secrets: their formats, how they are generated, and how they are stored.
 
-A secret is shown once and stored as its SHA-256 only. Every kind has a fixed form, so a malformed
-token is refused before any store is asked, and a leaked one can be found by a scanner.
+A secret is shown once and stored as its SHA-256 only. Each kind has a fixed format, so a malformed token is
+rejected without a store look-up, and a secret scanner can find a leaked one.
 """
 
 import base64
@@ -24,18 +24,18 @@ _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 
 
 class _MonotonicCounter:
-    """Numbers that grow: 48 bits of milliseconds before 74 bits of chance, which makes a UUID but for its marks."""
+    """Generates increasing numbers: 48 bits of milliseconds followed by 74 random bits, the payload of a UUIDv7."""
 
     def __init__(self) -> None:
         self._last = 0
         self._lock = Lock()
 
     def next(self) -> int:
-        """A number that nobody else has, and larger than the one before."""
+        """Returns a number that is larger than every number this process returned before."""
         with self._lock:
-            present = (time.time_ns() // 1_000_000) << 74 | secrets.randbits(74)
-            # Within a millisecond, and while a clock that was set back catches up, it goes on from the last one.
-            self._last = max(present, self._last + 1 + secrets.randbits(32))
+            candidate = (time.time_ns() // 1_000_000) << 74 | secrets.randbits(74)
+            # Within one millisecond, and after the clock was set back, it continues from the last number.
+            self._last = max(candidate, self._last + 1 + secrets.randbits(32))
             return self._last
 
 
@@ -43,52 +43,52 @@ _ID_COUNTER: Final = _MonotonicCounter()
 
 
 def new_id() -> UUID:
-    """A UUID of version 7, for resource ids: whatever a process makes later is larger. Never a secret."""
-    place = _ID_COUNTER.next()
-    head, tail = place >> 62, place & (2**62 - 1)
+    """Returns a new UUIDv7 for a resource id. Later ids of the same process are larger. Not suitable as a secret."""
+    number = _ID_COUNTER.next()
+    head, tail = number >> 62, number & (2**62 - 1)
     return UUID(int=(head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0x2 << 62 | tail)
 
 
 def new_public_id() -> str:
-    """Public id of a workspace: 12 random characters ``[A-Za-z0-9]``."""
+    """Returns a new public workspace id: 12 random characters ``[A-Za-z0-9]``."""
     return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(12))
 
 
 def new_token(prefix: str = "") -> str:
-    """A secret of 32 random bytes: ``prefix`` and 43 base64url characters."""
+    """Returns a new secret: ``prefix`` and 32 random bytes as 43 base64url characters."""
     return prefix + encode_base64url(secrets.token_bytes(32))
 
 
 def encode_base64url(data: bytes) -> str:
-    """Bytes in base64url, without padding."""
+    """Returns the bytes in base64url without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def new_agent_token() -> str:
-    """Token of an Agent key or named key: ``dk_agent_`` and 43 base64url characters."""
+    """Returns a new token for an agent key or a named key: ``dk_agent_`` and 43 base64url characters."""
     return new_token("dk_agent_")
 
 
 def new_signup_secret() -> str:
-    """Secret of a signup: ``dl_signup_`` and 43 base64url characters."""
+    """Returns a new signup secret: ``dl_signup_`` and 43 base64url characters."""
     return new_token("dl_signup_")
 
 
 def new_access_token() -> str:
-    """OAuth access token: ``oat_`` and 43 base64url characters."""
+    """Returns a new OAuth access token: ``oat_`` and 43 base64url characters."""
     return new_token("oat_")
 
 
 def new_write_key() -> str:
-    """Write key of a workspace: ``dk_`` and 32 hex characters."""
+    """Returns a new write key: ``dk_`` and 32 hexadecimal characters."""
     return "dk_" + secrets.token_hex(16)
 
 
 def sha256_hex(secret: str) -> str:
-    """SHA-256 of a secret in hex: the only form that is ever stored."""
+    """Returns the SHA-256 of a text in hexadecimal. Secrets are stored in this form only."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def key_hint(secret: str) -> str:
-    """What may be shown of a secret later on: its last four characters."""
+    """Returns the part of a secret that may be shown later: its last four characters."""
     return "…" + secret[-4:]

@@ -1,4 +1,4 @@
-"""Addresses a process listens on, as settings and commands write them."""
+"""The `HOST:PORT` form in which settings and commands name a listen address."""
 
 from typing import Final
 
@@ -6,15 +6,15 @@ MAX_PORT: Final = 65535
 
 
 def parse_listen_address(address: str) -> tuple[str, int]:
-    """Host and port of an address.
+    """Returns the host and the port of a listen address.
 
     Args:
-        address: ``HOST:PORT``, a literal IPv6 host in brackets; port 0 stands for a free one.
+        address: ``HOST:PORT``, with a literal IPv6 host in brackets. Port 0 lets the system choose a free port.
 
     Raises:
-        ValueError: it is none; the message says how to write one.
+        ValueError: the text has another form; the message shows the right one.
     """
     host, _, port = address.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal()) or int(port) > MAX_PORT:
-        raise ValueError(f"{address!r} is no address to listen on; write HOST:PORT")
+        raise ValueError(f"{address!r} is not a listen address; write HOST:PORT")
     return host, int(port)

@@ -1,7 +1,7 @@
-"""Money: integer minor units of a currency, rounded half-even once, split without a remainder.
+"""Amounts of money as integer minor units: conversion, rounding half-even, and allocation without a remainder.
 
-A currency has two decimals unless `_DECIMALS` says otherwise (ISO 4217). An unknown code counts as
-two, so a new currency is never refused.
+A currency has two decimals unless `_DECIMALS` says otherwise (ISO 4217). An unknown currency code counts as
+having two, so that a new currency is never refused.
 """
 
 from collections.abc import Sequence
@@ -21,31 +21,35 @@ _DECIMALS: Final = {
 
 
 def currency_decimals(currency: str) -> int:
-    """Decimals of a currency: 0 for JPY, 2 for USD, 3 for KWD."""
+    """Returns the number of decimals of a currency: 0 for JPY, 2 for USD, 3 for KWD."""
     return _DECIMALS.get(currency, 2)
 
 
 def to_minor(amount: Decimal, currency: str) -> int:
-    """Major units -> integer minor units, rounded half-even."""
+    """Returns an amount in major units as integer minor units, rounded half-even."""
     return int(amount.scaleb(currency_decimals(currency)).to_integral_value(ROUND_HALF_EVEN))
 
 
 def to_major(amount: int, currency: str) -> Decimal:
-    """Integer minor units -> major units, exactly."""
+    """Returns an amount in integer minor units as major units, exactly."""
     return Decimal(amount).scaleb(-currency_decimals(currency))
 
 
 def allocate_amount(amount: int, weights: Sequence[int | float | Decimal | Fraction]) -> list[int]:
-    """Split by largest remainder, ties to the earlier part; the parts add up to ``amount`` exactly.
+    """Returns the parts of an amount, one for each weight; they add up to the amount exactly.
 
-    Weights are relative and not negative; when all are zero the parts are equal.
+    Remainders go to the parts with the largest fractions, ties to the earlier part.
+
+    Args:
+        amount: integer minor units.
+        weights: relative weights, not negative. When all are zero, the parts are equal.
 
     Raises:
-        ValueError: no weights, or a negative one.
+        ValueError: there is no weight, or a negative one.
     """
     shares = [Fraction(weight) for weight in weights]
     if not shares or min(shares) < 0:
-        raise ValueError("an amount is split over at least one weight, and no weight is negative")
+        raise ValueError("an amount is allocated over at least one weight, and no weight is negative")
     whole = sum(shares)
     if not whole:
         shares, whole = [Fraction(1)] * len(shares), Fraction(len(shares))

@@ -1,7 +1,7 @@
-"""An endpoint, once: the declaration from which routes, OpenAPI, tools and reference pages are derived.
+"""The declaration of an endpoint. Routes, OpenAPI, MCP tools and reference pages are derived from it.
 
-`operation` returns a frozen, callable `Operation`; nothing registers on import. A handler is an
-``async def`` whose parameters are matched by name and by type:
+`operation` turns a handler into a frozen, callable `Operation`; nothing is registered on import. A handler is an
+``async def`` whose parameters are matched by name and type:
 
 ``query``
     a pydantic model of the query parameters,
@@ -10,13 +10,13 @@
 ``path``
     a pydantic model of the path parameters,
 ``raw``
-    the body as bytes, for signatures; instead of ``body``,
+    the body as bytes, to check a signature; instead of ``body``,
 keyword-only parameters
-    dependencies, matched to ports by their annotation when the service is composed, and
-    ``who: Caller``, which `gateway.dispatch` fills for each request (`Stranger` where no credential
-    is asked for, `Applicant` where it is the secret of a signup).
+    dependencies, matched by their annotation when the service is composed, and ``caller: Caller``, which
+    `api.dispatch` sets for each request (`AnonymousCaller` where no credential is required, `SignupCaller` where the
+    credential is a signup secret).
 
-The return annotation is the answer model, or a `Reply` of it, and writes the response schema.
+The return annotation is the response model, or a `HandlerResponse` of it, and defines the response schema.
 """
 
 import inspect
@@ -31,7 +31,7 @@ from service_core.kernel.errors import ApiError
 
 
 class Scope(StrEnum):
-    """What a credential may do (contract 2.3)."""
+    """Permissions a credential may have."""
 
     READ = "service:read"
     WRITE_RULES = "service:write:rules"
@@ -42,15 +42,15 @@ class Scope(StrEnum):
 
 AnyScope = Literal["any"]
 ANY_SCOPE: Final[AnyScope] = "any"
-"""Every identified credential may ask; the handler tests the scope once it knows what is asked for."""
+"""Any authenticated credential is accepted; the handler checks the scope itself."""
 
 
 class CredentialRequirement(StrEnum):
-    """Which credential opens a route (contract 2.2, 12).
+    """Which credential an endpoint accepts.
 
-    ``KEY`` is an Agent key or named key. ``OAUTH`` is an access token; a valid key gets 403 there.
-    ``FILER`` is whatever can file a request for a key: key, access token or signup secret.
-    ``INTERNAL`` is a key beside the token of the deployment itself; a key alone gets 403 there.
+    ``KEY`` is an agent key or a named key. ``OAUTH`` is an access token; a valid key gets 403. ``KEY_REQUESTER`` is any
+    credential that can request a key: key, access token or signup secret. ``INTERNAL`` is a key together with the
+    internal token of the deployment; a key without it gets 403.
     """
 
     PUBLIC = "public"
@@ -64,10 +64,10 @@ class CredentialRequirement(StrEnum):
 
 
 class RateLimitClass(StrEnum):
-    """Which budgets a request spends (contract 2.12, 14).
+    """Which rate limits a request counts against.
 
-    ``KEYS`` makes credentials: it spends as a mutation does, and changes nothing a workspace owns.
-    ``POLL`` spends a request, and is refused while the limit store is away.
+    ``KEY_CREATION`` counts as a mutation although it changes no resource of the workspace. ``POLL`` counts as a read
+    and is refused while the limit store is unavailable.
     """
 
     READ = "read"
@@ -78,7 +78,7 @@ class RateLimitClass(StrEnum):
 
 
 class RoutePrefix(StrEnum):
-    """Where an operation is mounted: under ``/v1`` or on the bare root (contract 1)."""
+    """Whether an operation is mounted under ``/v1`` or at the root."""
 
     V1 = "v1"
     ROOT = "root"
@@ -87,14 +87,14 @@ class RoutePrefix(StrEnum):
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PATH_PARAMETER: Final = "{"
 _MODEL_FIELD_BY_PARAMETER: Final = {"query": "query", "body": "body", "path": "path_model"}
-"""Parameter of a handler that takes a model -> field of the `Operation`."""
+"""Handler parameter that takes a model to the field of the `Operation` that holds it."""
 
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
 class HandlerResponse(Generic[_Answer]):
-    """An answer that chooses its status or headers; a handler that needs neither returns the bare answer."""
+    """A response with its own status or headers. A handler that needs neither returns the bare body."""
 
     body: _Answer
     status: int
@@ -103,24 +103,23 @@ class HandlerResponse(Generic[_Answer]):
 
 @dataclass(frozen=True)
 class Operation:
-    """One declared endpoint. Calling it calls the handler.
+    """A declared endpoint. Calling it calls the handler.
 
     Attributes:
         method: HTTP method, upper case.
-        path: template below the surface, e.g. ``/users/{userId}``.
-        scope: needed scope; `ANY_SCOPE` when the handler tests it; None for routes without a credential.
+        path: path template below the prefix, such as ``/users/{userId}``.
+        scope: the required scope; `ANY_SCOPE` if the handler checks it; None for public endpoints.
         handler: the coroutine function.
         query, body, path_model, answer: pydantic models, or None where the handler has none.
-        dependencies: keyword-only parameter -> annotated type, ``who`` included.
-        statuses: the statuses that carry the answer; the first is that of a bare answer.
-        errors: statuses of errors beyond those every route has.
-        reshape: turns a refusal into the one this route answers, where its errors have a shape of
-            their own.
-        replays: a retry with the same ``Idempotency-Key`` gets the first answer again (contract 2.12).
-        starts_background_work: begins something that outlives the request, as a mutation does: refused while the
-            limit store is away, and to a workspace that is not active.
-        entry: the credential that opens it.
-        raw: takes the body as bytes.
+        dependencies: keyword-only parameter to its annotated type, ``caller`` included.
+        statuses: success statuses; the first is that of a bare response.
+        errors: error statuses beyond those of every endpoint.
+        map_error: converts an error for endpoints whose errors have another shape.
+        idempotent: a retry with the same ``Idempotency-Key`` gets the first response again.
+        starts_background_work: starts work that outlives the request. Like a mutation, it is refused while the limit
+            store is unavailable and for inactive workspaces.
+        credential: the credential it requires.
+        raw: the handler takes the body as bytes.
     """
 
     method: str
@@ -146,7 +145,7 @@ class Operation:
 
     @property
     def fails_closed(self) -> bool:
-        """Whether it is refused, not served on standby, while the limit store is away (contract 14)."""
+        """Whether it is refused while the limit store is unavailable, instead of using the standby limit."""
         return self.requires_active_workspace or self.rate_limit in (
             RateLimitClass.KEY_CREATION,
             RateLimitClass.POLL,
@@ -154,17 +153,17 @@ class Operation:
 
     @property
     def consumes_mutation_limit(self) -> bool:
-        """Whether it needs room in both budgets."""
+        """Whether it counts against the mutation limit as well as the request limit."""
         return self.rate_limit in (RateLimitClass.MUTATION, RateLimitClass.KEY_CREATION)
 
     @property
     def requires_active_workspace(self) -> bool:
-        """Whether it needs a limit store that answers and a workspace that is active (contract 14)."""
+        """Whether it needs an available limit store and an active workspace."""
         return self.starts_background_work or self.rate_limit is RateLimitClass.MUTATION
 
     @property
     def id(self) -> str:
-        """The handler's name: ``operationId`` in OpenAPI."""
+        """The handler's name, used as ``operationId``."""
         return self.handler.__name__
 
     @property
@@ -178,7 +177,7 @@ class Operation:
         return (inspect.getdoc(self.handler) or "").partition("\n")[2].strip()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Awaitable[Any]:
-        """Call the handler, as a test or another operation would."""
+        """Calls the handler, as a test or another operation does."""
         return self.handler(*args, **kwargs)
 
 
@@ -197,38 +196,38 @@ def operation(
     starts_background_work: bool = False,
     credential: CredentialRequirement | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
-    """Declare an endpoint from its handler.
+    """Declares an endpoint from its handler.
 
     Args:
-        route: method and path, e.g. ``"GET /overview"``.
-        scope: the scope a credential needs; `ANY_SCOPE` when that depends on what is asked for; None
-            only for public routes.
-        budget: which budgets the request spends.
-        surface: ``/v1`` or the bare root.
+        route: method and path, such as ``"GET /overview"``.
+        scope: the required scope; `ANY_SCOPE` if the handler checks it; None for public endpoints.
+        rate_limit: which rate limits the request counts against.
+        prefix: ``/v1`` or the root.
         tag: group in the reference and in OpenAPI.
-        statuses: statuses that carry the answer; the first is that of a bare answer.
-        errors: statuses the route may answer beyond those every route has.
-        body_optional: an absent body is an empty object.
-        reshape: turns a refusal into the one this route answers.
-        replays: honours ``Idempotency-Key``.
-        starts_background_work: begins something that outlives the request.
-        entry: the credential that opens it; None for an Agent key or named key, or for no credential
-            where ``scope`` is None.
+        statuses: success statuses; the first is that of a bare response.
+        errors: error statuses beyond those of every endpoint.
+        body_optional: a missing body counts as an empty object.
+        map_error: converts an error of this endpoint.
+        idempotent: honours ``Idempotency-Key``.
+        starts_background_work: starts work that outlives the request.
+        credential: the required credential; None means an agent key or named key, or no credential if ``scope`` is None.
 
     Raises:
-        TypeError: at import, when the route is none, or the handler's signature does not follow the rules above.
+        TypeError: at import, if the route or the handler's signature breaks the rules above.
     """
     method, _, path = route.partition(" ")
     if method not in _METHODS or not path.startswith("/"):
-        raise TypeError(f"{route!r} is no route; write a method and a path, as in 'GET /overview'")
-    opened_by = credential or (CredentialRequirement.PUBLIC if scope is None else CredentialRequirement.KEY)
-    if (opened_by is CredentialRequirement.PUBLIC) != (scope is None):
-        raise TypeError(f"{route}: a public route has no scope, and any other one has")
+        raise TypeError(f"{route!r} is not a route; write a method and a path, as in 'GET /overview'")
+    required_credential = credential or (
+        CredentialRequirement.PUBLIC if scope is None else CredentialRequirement.KEY
+    )
+    if (required_credential is CredentialRequirement.PUBLIC) != (scope is None):
+        raise TypeError(f"{route}: a public endpoint has no scope, every other endpoint has one")
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
-        taken = _signature_fields(handler)
-        if (_PATH_PARAMETER in path) != (taken["path_model"] is not None):
-            raise TypeError(f"{handler.__name__}: {path} and the parameter 'path' do not agree")
+        fields = _signature_fields(handler)
+        if (_PATH_PARAMETER in path) != (fields["path_model"] is not None):
+            raise TypeError(f"{handler.__name__}: {path} and the parameter 'path' do not match")
         return Operation(
             method=method,
             path=path,
@@ -237,29 +236,29 @@ def operation(
             prefix=prefix,
             tag=tag,
             handler=handler,
-            **taken,
+            **fields,
             statuses=statuses,
             errors=errors,
             body_optional=body_optional,
             map_error=map_error,
             idempotent=idempotent,
             starts_background_work=starts_background_work,
-            credential=opened_by,
+            credential=required_credential,
         )
 
     return declare
 
 
 def _signature_fields(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
-    """The fields of an `Operation` that the handler's signature tells."""
+    """Returns the fields of an `Operation` that follow from the handler's signature."""
     if not inspect.iscoroutinefunction(handler) or not inspect.getdoc(handler):
-        raise TypeError(f"{handler.__name__}: an operation is an async def with a docstring")
+        raise TypeError(f"{handler.__name__}: a handler is an async def with a docstring")
     hints = get_type_hints(handler, include_extras=True)
     parameters = inspect.signature(handler).parameters
     untyped = next((name for name in parameters if name not in hints), None)
     if untyped is not None:
-        raise TypeError(f"{handler.__name__}: {untyped!r} needs a type, by which it is known what it is for")
-    taken: dict[str, Any] = dict.fromkeys(_MODEL_FIELD_BY_PARAMETER.values())
+        raise TypeError(f"{handler.__name__}: parameter {untyped!r} needs a type annotation")
+    models: dict[str, Any] = dict.fromkeys(_MODEL_FIELD_BY_PARAMETER.values())
     dependencies: dict[str, Any] = {}
     raw = False
     for name, parameter in parameters.items():
@@ -268,17 +267,22 @@ def _signature_fields(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
         elif name == "raw" and hints[name] is bytes:
             raw = True
         elif name in _MODEL_FIELD_BY_PARAMETER:
-            taken[_MODEL_FIELD_BY_PARAMETER[name]] = hints[name]
+            models[_MODEL_FIELD_BY_PARAMETER[name]] = hints[name]
         else:
             raise TypeError(f"{handler.__name__}: unknown parameter {name!r}; dependencies are keyword-only")
-    return {**taken, "dependencies": dependencies, "answer": _response_model(hints.get("return")), "raw": raw}
+    return {
+        **models,
+        "dependencies": dependencies,
+        "answer": _response_model(hints.get("return")),
+        "raw": raw,
+    }
 
 
 def _response_model(returned: Any) -> Any:
-    """The answer's type: what a `Reply` carries, or what is returned bare."""
+    """Returns the response model of a return annotation, unwrapped from `HandlerResponse`."""
     return get_args(returned)[0] if get_origin(returned) is HandlerResponse else returned
 
 
 def strip_annotated(annotation: Any) -> Any:
-    """The bare type of an ``Annotated[...]``, or the annotation itself."""
+    """Returns the bare type of an ``Annotated[...]``, or the annotation itself."""
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -1,4 +1,4 @@
-"""Pages: a window by offset, and opaque cursors bound to the request that produced them (contract 2.9)."""
+"""Pagination cursors: opaque texts that are bound to the request that produced them."""
 
 import base64
 import binascii
@@ -18,12 +18,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class OffsetCursor:
-    """Where the next page starts.
+    """Start of the next page, counted in rows.
 
     Attributes:
-        offset: rows before it.
-        asked_at: when the first page was asked; later pages resolve relative ranges at that instant,
-            so a walk over midnight stays one walk.
+        offset: number of rows before the page.
+        first_requested_at: time of the request for the first page. Later pages resolve relative date ranges at that time,
+            so that all pages describe the same range.
     """
 
     offset: int
@@ -32,11 +32,11 @@ class OffsetCursor:
 
 @dataclass(frozen=True, slots=True)
 class KeysetCursor:
-    """The last row of a page of a list that is newest first; the next page starts after it.
+    """Last row of a page in a list that is sorted newest first. The next page starts after it.
 
     Attributes:
-        made_at: when the row was made, in whole milliseconds.
-        id: of the row; rows of one instant are in its order.
+        created_at: creation time of the row, in whole milliseconds.
+        id: id of the row; it orders rows of the same time.
     """
 
     created_at: datetime
@@ -44,41 +44,41 @@ class KeysetCursor:
 
 
 def cursor_scope_digest(*parts: Any) -> bytes:
-    """A digest of everything a cursor is bound to: the workspace and the request without its cursor."""
+    """Returns a digest of the workspace and of the request without its cursor, to which the cursor is bound."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).digest()
 
 
 def encode_offset_cursor(cursor: OffsetCursor, scope_digest: bytes) -> str:
-    """The opaque form. It holds no secret: the seal tells a damaged or borrowed cursor, not a forged one."""
+    """Returns the encoded cursor. Its checksum detects damage and use with another request; it does not authenticate."""
     return _encode_fields(
         {"o": cursor.offset, "t": epoch_milliseconds(cursor.first_requested_at)}, scope_digest
     )
 
 
 def encode_keyset_cursor(cursor: KeysetCursor, scope_digest: bytes) -> str:
-    """The opaque form of a mark, as of a cursor."""
+    """Returns the encoded cursor, as `encode_offset_cursor` does."""
     return _encode_fields({"i": cursor.id.hex, "t": epoch_milliseconds(cursor.created_at)}, scope_digest)
 
 
 def decode_offset_cursor(token: str, scope_digest: bytes) -> OffsetCursor:
-    """Read a cursor.
+    """Returns the cursor of a request.
 
     Raises:
-        BadRequest: ``invalid_cursor``, when it is damaged or belongs to another request.
+        BadRequest: ``invalid_cursor`` if the text is damaged or belongs to another request.
     """
     try:
         fields = _decode_fields(token, scope_digest)
         return OffsetCursor(fields["o"], _from_epoch_milliseconds(fields["t"]))
-    except KeyError:  # of a release that paged this list in another way
+    except KeyError:  # a cursor of the other kind
         raise _invalid_cursor_error() from None
 
 
 def decode_keyset_cursor(token: str, scope_digest: bytes) -> KeysetCursor:
-    """Read a mark.
+    """Returns the cursor of a request.
 
     Raises:
-        BadRequest: ``invalid_cursor``, as of `unseal`.
+        BadRequest: ``invalid_cursor``, as `decode_offset_cursor`.
     """
     try:
         fields = _decode_fields(token, scope_digest)

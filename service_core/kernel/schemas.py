@@ -1,8 +1,8 @@
-"""What a request says, read by the rules of the contract (2.6): parameters, bodies and answers.
+"""Base classes of request and response models, and the parsing of query parameters and JSON bodies.
 
-Query parameters are forgiving: numbers are clamped, a number that does not parse takes the default,
-unknown names are ignored. JSON bodies are strict: nothing unknown, nothing of the wrong type. Both
-end in pydantic models; a model's own validator may raise a `Refusal` with the code of its endpoint.
+Query parameters are lenient: numbers are clamped, a number that does not parse takes the default, and unknown names
+are ignored. JSON bodies are strict: unknown fields and wrong types are errors. A validator of a model may raise an
+`ApiError` with a code of its endpoint.
 """
 
 import re
@@ -31,10 +31,10 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _RequestModel(BaseModel):
-    """What a request sends.
+    """Base of query and body models.
 
-    ``needed`` are those fields it has to send although they have defaults: the operation tells in its own
-    words when one is not there. The schema calls them required all the same.
+    ``needed`` lists fields that the schema marks as required although they have defaults. The operation itself raises
+    the error when one is missing, with its own message.
     """
 
     needed: ClassVar[tuple[str, ...]] = ()
@@ -43,37 +43,37 @@ class _RequestModel(BaseModel):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        described = handler(schema)
-        own = handler.resolve_ref_schema(described)
+        reference = handler(schema)
+        properties_schema = handler.resolve_ref_schema(reference)
         for name in cls.needed:
-            own["properties"][name].pop("default", None)
-            own.setdefault("required", []).append(name)
-        return described
+            properties_schema["properties"][name].pop("default", None)
+            properties_schema.setdefault("required", []).append(name)
+        return reference
 
 
 class QueryModel(_RequestModel):
-    """Query parameters of an operation; unknown ones are ignored."""
+    """Query parameters of an operation. Unknown parameters are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
 
 class BodyModel(_RequestModel):
-    """A JSON body, or an object inside one: strict, and without fields it does not know."""
+    """A JSON body or an object inside one. Unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 class ResponseModel(BaseModel):
-    """An answer, or an object inside one. Datetimes and decimals are rendered by `gateway.render`."""
+    """A response or an object inside one. `api.render` serializes timestamps and decimals."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Clamp:
-    """A number is moved into ``minimum <= n <= maximum`` instead of being refused.
+    """Moves a number into ``minimum <= n <= maximum`` instead of rejecting it.
 
-    Stands in an annotation, ``Annotated[int, Clamp(1, 200)]``, and writes its bounds into the schema.
+    Used in an annotation, ``Annotated[int, Clamp(1, 200)]``. The bounds appear in the schema.
     """
 
     minimum: float
@@ -88,18 +88,17 @@ class Clamp:
         return handler(schema) | {"minimum": self.minimum, "maximum": self.maximum}
 
     def clamp_value(self, value: Any) -> Any:
-        """The nearest number in the bounds; None stays None."""
+        """Returns the nearest number within the bounds; None stays None."""
         return value if value is None else max(self.minimum, min(self.maximum, value))
 
 
 def parse_query_parameters(model: type[_Model], pairs: Iterable[tuple[str, str]]) -> _Model:
-    """Read query parameters.
+    """Returns the query model of decoded name and value pairs.
 
-    An empty string counts as absent, the last of a repeated parameter counts, and a list parameter
-    collects all of its repeats.
+    An empty text counts as absent. The last of repeated parameters counts; a list parameter collects all of them.
 
     Raises:
-        BadRequest: a value that is not listed, or a parameter that is missing.
+        BadRequest: a value is not allowed, or a required parameter is missing.
     """
     kinds = _parsing_kinds(model)
     values: dict[str, Any] = {}
@@ -116,17 +115,16 @@ def parse_query_parameters(model: type[_Model], pairs: Iterable[tuple[str, str]]
             values[name] = _parse_boolean(name, value) if kind == "bool" else value
     try:
         return model.model_validate(values)
-    except ValidationError as fault:
-        raise _validation_error_to_bad_request(fault, values) from None
+    except ValidationError as error:
+        raise _validation_error_to_bad_request(error, values) from None
 
 
 def parse_body(model: type[_Model], body: bytes, data: Any) -> _Model:
-    """Read a JSON body.
+    """Returns the body model of a JSON body.
 
     Args:
-        body: the bytes as sent; pydantic reads them strictly, as JSON and not as Python values.
-        data: the same body, decoded: it was refused already if it is no JSON, and it leads to the
-            path of a fault.
+        body: the bytes as sent; pydantic parses them in strict JSON mode.
+        data: the decoded body, used to find the path of an error.
 
     Raises:
         BadRequest: not an object, an unknown or missing field, or a wrong type.
@@ -135,15 +133,15 @@ def parse_body(model: type[_Model], body: bytes, data: Any) -> _Model:
         raise BadRequest("The body must be a JSON object", "invalid_json")
     try:
         return model.model_validate_json(body or b"{}", strict=True)
-    except ValidationError as fault:
-        raise _validation_error_to_bad_request(fault, data) from None
+    except ValidationError as error:
+        raise _validation_error_to_bad_request(error, data) from None
 
 
 _NUMBER_PATTERNS: Final = {
     "int": re.compile(r"[+-]?[0-9]{1,300}"),
     "float": re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][+-]?[0-9]{1,3})?"),
 }
-"""What parses as a number in a query string; anything else takes the default."""
+"""Texts that parse as numbers in a query string. Any other text takes the default."""
 
 _BOOLEAN_TEXTS: Final = {"true": True, "1": True, "false": False, "0": False}
 
@@ -165,7 +163,7 @@ def _parse_boolean(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _parsing_kinds(model: type[BaseModel]) -> Mapping[str, str]:
-    """Every name a parameter answers to -> how its text is read."""
+    """Returns for each parameter name, aliases included, how its text is parsed."""
     return {
         name: _parsing_kind(field)
         for key, field in model.model_fields.items()
@@ -182,31 +180,31 @@ def _parsing_kind(field: FieldInfo) -> str:
 
 
 def parameter_names(key: str, field: FieldInfo) -> tuple[str, ...]:
-    """The names a parameter answers to, the canonical one first."""
+    """Returns the names a parameter accepts, the canonical one first."""
     alias = field.validation_alias
     choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
     return tuple(dict.fromkeys([key, *(choice for choice in choices if isinstance(choice, str))]))
 
 
 def describe_aliases(model: type[BaseModel], name: str) -> str:
-    """What a description says of the other names of a parameter; nothing when there are none."""
-    every = (parameter_names(key, field) for key, field in model.model_fields.items())
-    found = next((names for names in every if name in names), ())
-    others = ", ".join(f"`{other}`" for other in found if other not in (name, found[0]))
+    """Returns the sentence about the aliases of a parameter; empty if there are none."""
+    all_names = (parameter_names(key, field) for key, field in model.model_fields.items())
+    aliases = next((names for names in all_names if name in names), ())
+    others = ", ".join(f"`{other}`" for other in aliases if other not in (name, aliases[0]))
     return f"Also accepted as {others}." if others else ""
 
 
 _CODE_BY_ERROR_TYPE: Final = {"missing": "missing_field", "extra_forbidden": "unknown_field"}
 
 
-def _validation_error_to_bad_request(fault: ValidationError, data: Any) -> BadRequest:
-    """The first of pydantic's faults as an answer; it never repeats what was sent.
+def _validation_error_to_bad_request(validation_error: ValidationError, data: Any) -> BadRequest:
+    """Returns the first validation error as a response; it never repeats what was sent.
 
-    Of a field that may be of several kinds each kind tells its own: the one that got furthest counts.
+    For a field with a union type pydantic reports an error per member; the member that got furthest counts.
     """
-    errors = fault.errors(include_url=False, include_input=False)
-    same = [each for each in errors if each["loc"][:1] == errors[0]["loc"][:1]]
-    error = max(same, key=lambda each: len(_error_path_steps(each, data)))
+    errors = validation_error.errors(include_url=False, include_input=False)
+    candidates = [candidate for candidate in errors if candidate["loc"][:1] == errors[0]["loc"][:1]]
+    error = max(candidates, key=lambda candidate: len(_error_path_steps(candidate, data)))
     path = "".join(_error_path_steps(error, data)).removeprefix(".")
     reason = str(error.get("ctx", {}).get("error") or error["msg"])
     return BadRequest(
@@ -217,9 +215,9 @@ def _validation_error_to_bad_request(fault: ValidationError, data: Any) -> BadRe
 
 
 def _error_path_steps(error: ErrorDetails, data: Any) -> list[str]:
-    """``.dashboard``, ``.cards``, ``[0]``, ``.size``: what leads through ``data``, and the one that is missing.
+    """Returns the path of an error within ``data`` as ``.dashboard``, ``.cards``, ``[0]``, ``.size``.
 
-    Pydantic puts names of union members between them; those lead nowhere and are left out.
+    Pydantic inserts the names of union members into the path; these lead nowhere in ``data`` and are left out.
     """
     steps: list[str] = []
     missing = error["loc"][-1:] if error["type"] == "missing" else ()

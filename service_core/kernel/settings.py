@@ -1,8 +1,8 @@
-"""The settings of a deployment: the only list of what can be configured.
+"""The settings of a deployment: the complete list of what can be configured.
 
-One frozen model per section of ``touchpoint.toml``; an environment variable
-``TOUCHPOINT_<SECTION>__<NAME>`` overrides a line of the file. The reference page is generated from
-the descriptions below. An adapter's own options stand in its URL, not here.
+One frozen model per section of ``touchpoint.toml``. An environment variable ``TOUCHPOINT_<SECTION>__<NAME>``
+overrides a line of the file. The reference page is generated from the descriptions below. Options of an adapter
+are part of its URL and not listed here.
 """
 
 from ipaddress import ip_network
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from service_core.kernel.listen_address import parse_listen_address
 
 AsgiServer = Literal["hypercorn", "uvicorn", "granian"]
-"""ASGI servers `touchpoint serve` can run."""
+"""ASGI servers that `touchpoint serve` can run."""
 
 
 def _validate_listen_address(address: str) -> str:
@@ -30,20 +30,22 @@ def _validate_network(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no address and no network, such as 10.0.0.7 or 10.0.0.0/8") from None
+        raise ValueError(
+            f"{text!r} is not an IP address or network, such as 10.0.0.7 or 10.0.0.0/8"
+        ) from None
     return text
 
 
 def _validate_public_url(url: str) -> str:
     parts = urlsplit(url)
     if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
-        raise ValueError(f"{url!r} is no address of a host; write it as https://analytics.example.com")
+        raise ValueError(f"{url!r} is not a URL of a host; write it as https://analytics.example.com")
     return url
 
 
 def _validate_host_name(name: str) -> str:
     if any(sign in name for sign in "/@ "):
-        raise ValueError(f"{name!r} is no host; write a name alone, such as go.example.com")
+        raise ValueError(f"{name!r} is not a host name; write only the name, such as go.example.com")
     return name
 
 
@@ -57,19 +59,19 @@ MIN_TOKEN_LENGTH: Final = 24
 ListenAddress = Annotated[str, AfterValidator(_validate_listen_address)]
 """``HOST:PORT``."""
 PublicUrl = Annotated[str, AfterValidator(_validate_public_url)]
-"""A web address, or nothing."""
+"""An http or https URL, or an empty text."""
 NetworkText = Annotated[str, AfterValidator(_validate_network)]
-"""An address, or a network with its prefix."""
+"""An IP address, or a network with its prefix length."""
 
 
 class SettingsSection(BaseModel):
-    """A table of the settings file: frozen, and without names it does not know."""
+    """A section of the settings file: frozen, unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class StorageSettings(SettingsSection):
-    """Where data is kept."""
+    """Where data is stored."""
 
     events: str = Field("duckdb:///events.duckdb", description="URL of the event store.")
     workspace: str = Field(
@@ -78,59 +80,62 @@ class StorageSettings(SettingsSection):
 
 
 class IngestSettings(SettingsSection):
-    """How events come in."""
+    """How events are received."""
 
     queue: str = Field("spool:///spool.db", description="URL of the durable queue between ingest and store.")
     mobile_sdks: tuple[str, ...] = Field(
         ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native"),
-        description="User-Agent parts that mark a mobile SDK; its events have the source `mobile_app`.",
+        description="User-Agent substrings of mobile SDKs; their events have the source `mobile_app`.",
     )
     server_sdks: tuple[str, ...] = Field(
         ("touchpoint-python", "touchpoint-node"),
-        description="User-Agent parts that mark a server SDK; its events have the source `api`.",
+        description="User-Agent substrings of server SDKs; their events have the source `api`.",
     )
     trusted_proxies: tuple[NetworkText, ...] = Field(
         (),
-        description="Addresses or networks of the proxies in front; only theirs is a forwarded client "
-        "address believed.",
+        description="IP addresses or networks of the reverse proxies; forwarded client addresses are trusted "
+        "from these only.",
     )
     quarantine_days: int = Field(
         90,
         ge=0,
-        description="How many days events are kept that could not be stored, so that they can be put back; 0 for "
-        "ever.",
+        description="How many days events that could not be stored are kept for re-import; 0 keeps them forever.",
     )
 
 
 class LimitsSettings(SettingsSection):
-    """Where request budgets are counted."""
+    """Where rate limits are counted."""
 
-    store: str = Field("memory://", description="URL of the counters of request and mutation budgets.")
+    store: str = Field(
+        "memory://", description="URL of the store that counts request and mutation rate limits."
+    )
 
 
 class ExportSettings(SettingsSection):
-    """Who writes export files, and where they are kept."""
+    """Who writes export files, and where they are stored."""
 
     jobs: str = Field("inline://", description="URL of the queue that wakes workers.")
-    sink: str = Field("local:///exports", description="URL of the place where files are kept for seven days.")
+    sink: str = Field(
+        "local:///exports", description="URL of the file storage; files are kept for seven days."
+    )
 
 
 class GeoSettings(SettingsSection):
-    """Address to place."""
+    """Geolocation of IP addresses."""
 
     database: str = Field(
-        "", description="URL of the place database, e.g. `mmdb:///city.mmdb`; empty for none."
+        "", description="URL of the geolocation database, e.g. `mmdb:///city.mmdb`; empty for none."
     )
 
 
 class DevicesSettings(SettingsSection):
-    """User agent to device."""
+    """Parsing of user agents."""
 
     parser: str = Field("useragent://", description="URL of the user agent parser.")
 
 
 class DomainsSettings(SettingsSection):
-    """Host name to registrable domain."""
+    """Registrable domains of host names."""
 
     suffixes: str = Field("publicsuffix://", description="URL of the list of public suffixes.")
 
@@ -141,71 +146,71 @@ class AttributionSettings(SettingsSection):
     floor: int = Field(
         300,
         ge=1,
-        description="Conversions, and paths without one, that a data-driven model needs; below, it answers "
-        "`insufficient_data`.",
+        description="Fewest conversions, and fewest paths without conversion, for a data-driven model; with less data "
+        "it answers `insufficient_data`.",
     )
     deferred_minutes: int = Field(
         60,
         ge=1,
         le=1440,
-        description="How long after a visit an install from the same address is matched with it.",
+        description="How many minutes after a visit an install from the same IP address is matched with it.",
     )
 
 
 class HttpSettings(SettingsSection):
-    """What the service listens on, and the addresses it gives out."""
+    """Listen addresses and public URLs."""
 
     api: ListenAddress = Field("127.0.0.1:8080", description="Address and port of the API.")
     ingest: ListenAddress = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
     links: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
         "",
-        description="Address and port for redirects alone; empty for none. The ingest host answers requests "
-        "that name the link domain in any case.",
+        description="Address and port that serve only redirects; empty for none. The ingest host serves redirects "
+        "of the link domain in any case.",
     )
     internal_token: Annotated[str, AfterValidator(_validate_internal_token)] = Field(
         "",
         repr=False,
-        description="Secret that opens internal routes (`X-Internal-Token`) beside a key, at least 24 characters; "
-        "empty: they refuse everybody.",
+        description="Secret for internal endpoints (`X-Internal-Token`), required together with a key; at least 24 "
+        "characters. If empty, internal endpoints refuse every request.",
     )
     server: AsgiServer = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
     root_url: PublicUrl = Field(
         "",
-        description="Public address of the API host, without `/v1`; empty for `http://` and the address above.",
+        description="Public URL of the API host, without `/v1`; if empty, `http://` and `http.api`.",
     )
     app_url: PublicUrl = Field(
-        "", description="Public address of the web application; empty for the API's address and `/app`."
+        "", description="Public URL of the web application; if empty, the API's URL and `/app`."
     )
     ingest_url: PublicUrl = Field(
-        "", description="Public address of the ingest host; empty for `http://` and the address above."
+        "", description="Public URL of the ingest host; if empty, `http://` and `http.ingest`."
     )
     docs_url: PublicUrl = Field(
-        "", description="Public address of the documentation; empty for the API's address and `/docs`."
+        "", description="Public URL of the documentation; if empty, the API's URL and `/docs`."
     )
 
     @property
     def effective_api_url(self) -> str:
-        """The root address that answers name, without a slash at its end."""
+        """Public URL of the API host, without a trailing slash."""
         return (self.root_url or f"http://{_reachable_address(self.api)}").rstrip("/")
 
     @property
     def effective_app_url(self) -> str:
-        """The address of the web application that answers name, without a slash at its end."""
+        """Public URL of the web application, without a trailing slash."""
         return (self.app_url or f"{self.effective_api_url}/app").rstrip("/")
 
     @property
     def effective_ingest_url(self) -> str:
-        """The address of the ingest host that pages name, without a slash at its end."""
+        """Public URL of the ingest host, without a trailing slash."""
         return (self.ingest_url or f"http://{_reachable_address(self.ingest)}").rstrip("/")
 
     @property
     def effective_docs_url(self) -> str:
-        """The address of the documentation that answers name, without a slash at its end."""
+        """Public URL of the documentation, without a trailing slash."""
         return (self.docs_url or f"{self.effective_api_url}/docs").rstrip("/")
 
 
 _LOOPBACK_BY_WILDCARD_HOST: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - what is listened on, not a choice of ours
-"""Listening on every address of a machine is no address to follow; this one leads there from the machine itself."""
+"""A wildcard listen address cannot be opened in a browser; its loopback address can, from the same machine."""
 
 
 def _reachable_address(listening: str) -> str:
@@ -218,7 +223,7 @@ SignupMode = Literal["checkout", "verification", "closed"]
 
 
 class SignupSettings(SettingsSection):
-    """Whether and how strangers may sign up."""
+    """Whether and how people can sign up."""
 
     mode: SignupMode = Field(
         "checkout",
@@ -227,39 +232,40 @@ class SignupSettings(SettingsSection):
     )
     checkout: str = Field(
         "sandbox://",
-        description="URL of the checkout. `sandbox://` is for trying out: everybody pays by a click.",
+        description="URL of the checkout. `sandbox://` is for trials: one click confirms a payment.",
     )
 
 
 class MailSettings(SettingsSection):
-    """How mail to people leaves."""
+    """How e-mails are sent."""
 
     outbox: str = Field(
         "console://",
-        description="URL of the outgoing mail; `console://` prints it for whoever runs the service.",
+        description="URL of the e-mail transport; `console://` prints e-mails on the console.",
     )
 
 
 class AccountsSettings(SettingsSection):
-    """People who sign in."""
+    """How people sign in."""
 
     passwords: str = Field("argon2://", description="URL of the function that hashes passwords.")
     passkeys: str = Field(
         "webauthn://",
-        description="URL of what reads passkeys; empty for none. They need an `https` address with a host name.",
+        description="URL of the passkey verifier; empty for none. Passkeys need an `https` URL with a host name.",
     )
 
 
 class ConnectionsSettings(SettingsSection):
-    """What a workspace has connected."""
+    """Connections of workspaces to providers and platforms."""
 
     key: str = Field(
-        "keyfile:///connections.key", description="URL of the key that seals credentials of connections."
+        "keyfile:///connections.key",
+        description="URL of the key that encrypts the credentials of connections.",
     )
     visitor_names: dict[str, str] = Field(
         {},
-        description="Names under which revenue providers carry the visitor's id back, by provider, besides those "
-        'their pages tell: `{"revenuecat": "analytics_id"}`.',
+        description="Additional field names in which a revenue provider returns the visitor id, by provider: "
+        '`{"revenuecat": "analytics_id"}`.',
     )
 
 
@@ -267,12 +273,12 @@ class AdsSettings(SettingsSection):
     """How ad platforms are read."""
 
     first_days: int = Field(
-        90, ge=28, le=730, description="How many days back the first reading of a connection goes."
+        90, ge=28, le=730, description="How many days the first sync of a connection reads back."
     )
     apis: dict[str, PublicUrl] = Field(
         {},
-        description="Addresses of APIs instead of those the plugins know, by platform, such as that of another "
-        'version: `{"meta": "https://graph.facebook.com/v27.0"}`.',
+        description="API URLs that replace the plugins' defaults, by platform, for example another version: "
+        '`{"meta": "https://graph.facebook.com/v27.0"}`.',
     )
 
 
@@ -281,21 +287,21 @@ class PostbacksSettings(SettingsSection):
 
     calls: dict[str, Annotated[int, Field(ge=1)]] = Field(
         {},
-        description="How many calls to one account a platform takes in the time its plugin knows, by platform, "
-        'where it is another number: `{"meta": 1000}`.',
+        description="How many calls per account and time window a platform accepts, by platform, if it differs from "
+        'the plugin\'s default: `{"meta": 1000}`.',
     )
     apis: dict[str, PublicUrl] = Field(
-        {}, description="Addresses of APIs instead of those the plugins know, by platform, as in `ads.apis`."
+        {}, description="API URLs that replace the plugins' defaults, by platform, as in `ads.apis`."
     )
 
 
 class FxSettings(SettingsSection):
-    """Money of other currencies."""
+    """Exchange rates."""
 
     rates: str = Field(
         "",
-        description="URL of the source of exchange rates, e.g. `ecb:///`; empty for none: a sum that needs a rate "
-        "is `missing_fx_rate`.",
+        description="URL of the source of exchange rates, e.g. `ecb:///`; empty for none. An amount that needs a rate "
+        "is then `missing_fx_rate`.",
     )
 
 
@@ -304,11 +310,11 @@ class RevenueSettings(SettingsSection):
 
     left_out: dict[str, tuple[str, ...]] = Field(
         {},
-        description="Kinds of messages that are not asked for, by provider, such as those its webhook endpoint does "
-        'not send either: `{"stripe": ["payment_intent.succeeded"]}`.',
+        description="Event types that are not read from a provider, for example those its webhook endpoint does not "
+        'send either: `{"stripe": ["payment_intent.succeeded"]}`.',
     )
     apis: dict[str, PublicUrl] = Field(
-        {}, description="Addresses of APIs instead of those the plugins know, by provider."
+        {}, description="API URLs that replace the plugins' defaults, by provider."
     )
 
 
@@ -323,44 +329,44 @@ class LinksSettings(SettingsSection):
 
     domain: Annotated[str, AfterValidator(_validate_host_name)] = Field(
         "",
-        description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. It never "
-        "changes once links are published.",
+        description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. Do not change it "
+        "after links are published.",
     )
     edge: str = Field(
         "",
-        description="URL of a memory of redirects that several machines share; empty reads the workspace store.",
+        description="URL of a redirect cache that several machines share; empty reads the workspace store.",
     )
     dns: str = Field(
         "dns://",
-        description="URL of the name servers that are asked for the proof of a workspace's own link domain.",
+        description="URL of the DNS servers that verify the link domain of a workspace.",
     )
     ios_apps: tuple[Annotated[str, Field(pattern=IOS_APP_PATTERN)], ...] = Field(
-        (), description="Apps that open links of the domain on iOS, as `TEAMID.bundle.id`."
+        (), description="iOS apps that open links of the domain, as `TEAMID.bundle.id`."
     )
     android_apps: tuple[Annotated[str, Field(pattern=ANDROID_APP_PATTERN)], ...] = Field(
         (),
-        description="Apps that open links of the domain on Android, as `package.name/SHA256:OF:CERTIFICATE`.",
+        description="Android apps that open links of the domain, as `package.name/SHA256:OF:CERTIFICATE`.",
     )
 
 
 class MonitoringSettings(SettingsSection):
-    """What an operator watches."""
+    """Metrics for operators."""
 
     listen: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
         "",
-        description="Address and port that answer `/metrics`, `/health` and `/ready` for the processes of one "
-        "command, e.g. `127.0.0.1:9100`; empty for none. It takes no credential: keep it private.",
+        description="Address and port of `/metrics`, `/health` and `/ready` for the processes of one command, e.g. "
+        "`127.0.0.1:9100`; empty for none. It requires no credential: keep it private.",
     )
     canary_seconds: float = Field(
         60,
         ge=0,
-        description="How often an event of a reserved workspace is sent through queue and store to see how "
-        "long it takes, where metrics are shown; 0 for never.",
+        description="Seconds between test events that measure the time from queue to store, where metrics are "
+        "enabled; 0 for never.",
     )
 
 
 class Settings(SettingsSection):
-    """A deployment. Every section and every line has a default that works on one machine."""
+    """The settings of a deployment. Every section has defaults that work on one machine."""
 
     storage: StorageSettings = StorageSettings()
     ingest: IngestSettings = IngestSettings()
@@ -385,7 +391,5 @@ class Settings(SettingsSection):
     @model_validator(mode="after")
     def _require_link_domain(self) -> Self:
         if self.http.links and not self.links.domain:
-            raise ValueError(
-                "http.links names an address for redirects; name their host in links.domain, too"
-            )
+            raise ValueError("http.links is set; set links.domain to the host of the redirect links, too")
         return self

@@ -1,7 +1,7 @@
-"""Instants, ranges and buckets in a workspace's zone (contract 2.7, semantics 18).
+"""Time ranges, date ranges and buckets in the time zone of a workspace.
 
-Inside the house every range is a half-open `Span` in UTC. A bucket series is a list of UTC starts
-that follows the wall clock of the zone: days may have 23, 24.5 or 25 hours and no midnight.
+Internally every range is a half-open `TimeRange` in UTC. A bucket series is a list of UTC start times that follow
+the local time of the zone: a day may have 23 or 24.5 hours and no midnight.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _RESOLUTION: Final = timedelta.resolution
 
 
 class BucketUnit(StrEnum):
-    """Bucket sizes."""
+    """Sizes of buckets."""
 
     MINUTE = "minute"
     HOUR = "hour"
@@ -29,7 +29,7 @@ class BucketUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """The instants ``start <= t < end``, aware UTC."""
+    """The half-open interval ``start <= t < end``, both aware UTC."""
 
     start: datetime
     end: datetime
@@ -37,7 +37,7 @@ class TimeRange:
 
 @dataclass(frozen=True, slots=True)
 class BucketRun:
-    """A run of ``count`` buckets of equal length, the first one at ``start``."""
+    """A run of ``count`` consecutive buckets of equal length, the first one at ``start``."""
 
     start: datetime
     seconds: int
@@ -46,11 +46,11 @@ class BucketRun:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """A series of buckets that covers a span.
+    """A series of buckets that covers a time range.
 
     Attributes:
         unit: their size.
-        starts: UTC instants of the local starts, ascending; the first lies at or before the span.
+        starts: UTC instants of the local starts, ascending; the first is at or before the start of the range.
         end: UTC instant at which the last bucket ends.
     """
 
@@ -59,10 +59,10 @@ class Buckets:
     end: datetime
 
     def runs(self) -> tuple[BucketRun, ...]:
-        """The series as runs of equal buckets: a store finds the bucket of an event by division.
+        """Returns the series as runs of buckets of equal length.
 
-        A year of days in a zone with two clock changes is five runs; no calendar or time-zone
-        function of an engine is ever asked.
+        An event store finds the bucket of an event by division and needs no calendar or time zone functions. A year of days
+        with two clock changes has five runs.
         """
         runs: list[BucketRun] = []
         for start, end in pairwise((*self.starts, self.end)):
@@ -76,12 +76,12 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRange:
-    """A span as a question means it: in a zone, asked at an instant.
+    """A date range of a request, resolved in a time zone at a point in time.
 
     Attributes:
-        span: its instants.
-        zone: whose wall clock days and buckets follow.
-        now: when it was asked; what lies after is not over yet.
+        span: the time range in UTC.
+        zone: time zone of its days and buckets.
+        now: time of the request.
     """
 
     span: TimeRange
@@ -90,30 +90,30 @@ class ResolvedRange:
 
     @property
     def inclusive_end(self) -> datetime:
-        """The inclusive end as answers show it: one millisecond before the end."""
+        """The inclusive end as answers show it: one millisecond before the exclusive end."""
         return self.span.end - timedelta(milliseconds=1)
 
     @property
     def extends_past_now(self) -> bool:
-        """Whether it reaches past now."""
+        """Whether the range ends after the time of the request."""
         return self.inclusive_end > self.now
 
     @property
     def first_day(self) -> date:
-        """The local date it starts on."""
+        """The local date of its start."""
         return local_date(self.span.start, self.zone)
 
     @property
     def last_day(self) -> date:
-        """The local date it ends on."""
+        """The local date of its end."""
         return local_date(self.span.end - _RESOLUTION, self.zone)
 
     @property
     def is_whole_days(self) -> bool:
-        """Whether it consists of whole local days, however it was written."""
+        """Whether it consists of whole local days, however the request expressed it."""
         return self.span == whole_days_range(self.first_day, self.last_day, self.zone)
 
 
 def whole_days_range(first: date, last: date, zone: ZoneInfo) -> TimeRange:
-    """The local days from ``first`` to ``last``, both whole."""
+    """Returns the time range of the local days from ``first`` to ``last``, both included."""
     return TimeRange(day_start(first, zone), day_start(last + timedelta(days=1), zone))

@@ -1,8 +1,7 @@
-"""Dates and instants as they are sent and shown (contract 2.7, semantics 1.2).
+"""Parsing and formatting of dates and timestamps in requests and answers.
 
-An end is inclusive and covers the precision sent: ``2026-07-01`` the whole local day,
-``…T10:00Z`` the whole minute, ``…:59.000Z`` one millisecond. Answers show milliseconds, so a
-finer fraction is read as the millisecond it lies in.
+The end of a range is inclusive and covers the precision sent: ``2026-07-01`` covers the whole local day,
+``…T10:00Z`` the whole minute, ``…:59.000Z`` one millisecond. A finer fraction is truncated to milliseconds.
 """
 
 import re
@@ -20,43 +19,43 @@ _TIMESTAMP_PATTERN: Final = re.compile(
     re.ASCII,
 )
 _ALLOWED_YEARS: Final = range(1900, 2200)
-"""Years a range may name: wide of every event, and far from the ends of the calendar."""
+"""Years a range may contain: wider than any event, and far from the limits of `datetime`."""
 
 
 def parse_date_or_timestamp(text: str, zone: ZoneInfo) -> TimeRange | None:
-    """The instants a date or an instant covers: its start as a start, its end as an inclusive end.
+    """Returns the time range that a date or timestamp covers.
 
-    A date is a local day; an instant without an offset is local, too. A space in the place of the
-    ``+`` of an offset is read as ``+``, as a query string makes one of it.
+    Its start is used as the start of a date range, its end as an inclusive end. A date means a local day. A timestamp
+    without an offset is local time. A space before an offset is read as ``+``, because query strings decode ``+`` so.
 
     Returns:
-        None when the text is no ISO 8601 date or instant of the years 1900 to 2199.
+        None if the text is not an ISO 8601 date or timestamp of the years 1900 to 2199.
     """
-    found = _TIMESTAMP_PATTERN.fullmatch(text.strip())
-    if found is None:
+    match = _TIMESTAMP_PATTERN.fullmatch(text.strip())
+    if match is None:
         return None
     try:
-        day = date.fromisoformat(found["date"])
+        day = date.fromisoformat(match["date"])
         if day.year not in _ALLOWED_YEARS:
             return None
-        if found["hour"] is None:
+        if match["hour"] is None:
             return TimeRange(day_start(day, zone), day_start(day + timedelta(days=1), zone))
-        return _parse_timestamp(found, day, zone)
+        return _parse_timestamp(match, day, zone)
     except ValueError:
         return None
 
 
-def _parse_timestamp(found: re.Match[str], day: date, zone: ZoneInfo) -> TimeRange:
-    fraction = (found["fraction"] or "")[:3].ljust(6, "0")
-    clock = time(int(found["hour"]), int(found["minute"] or 0), int(found["second"] or 0), int(fraction))
+def _parse_timestamp(match: re.Match[str], day: date, zone: ZoneInfo) -> TimeRange:
+    fraction = (match["fraction"] or "")[:3].ljust(6, "0")
+    clock = time(int(match["hour"]), int(match["minute"] or 0), int(match["second"] or 0), int(fraction))
     local = datetime.combine(day, clock)
-    offset = found["offset"]
+    offset = match["offset"]
     start = (
         wall_time_to_utc(local, zone)
         if offset is None
         else (local - _parse_utc_offset(offset)).replace(tzinfo=UTC)
     )
-    return TimeRange(start, start + _timestamp_precision(found))
+    return TimeRange(start, start + _timestamp_precision(match))
 
 
 def _parse_utc_offset(text: str) -> timedelta:
@@ -67,14 +66,14 @@ def _parse_utc_offset(text: str) -> timedelta:
     return timezone(-size if text[0] == "-" else size).utcoffset(None)
 
 
-def _timestamp_precision(found: re.Match[str]) -> timedelta:
-    if found["fraction"]:
-        return timedelta(milliseconds=10 ** max(3 - len(found["fraction"]), 0))
-    if found["second"]:
+def _timestamp_precision(match: re.Match[str]) -> timedelta:
+    if match["fraction"]:
+        return timedelta(milliseconds=10 ** max(3 - len(match["fraction"]), 0))
+    if match["second"]:
         return timedelta(seconds=1)
-    return timedelta(minutes=1) if found["minute"] else timedelta(hours=1)
+    return timedelta(minutes=1) if match["minute"] else timedelta(hours=1)
 
 
 def format_timestamp(instant: datetime) -> str:
-    """An instant as answers show it: ``2026-07-01T05:00:00.000Z``."""
+    """Returns a timestamp as answers show it: ``2026-07-01T05:00:00.000Z``."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

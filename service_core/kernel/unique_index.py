@@ -1,4 +1,4 @@
-"""What plugins bring, by what names it: two of one name stop the start."""
+"""An index of plugin values by a unique key."""
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -11,21 +11,21 @@ V = TypeVar("V")
 
 
 def index_unique(values: Iterable[V], key: Callable[[V], K], describe: Callable[[V], str]) -> Mapping[K, V]:
-    """The values by name, in their order, frozen.
+    """Returns a read-only mapping from key to value, in the order of the values.
 
     Args:
-        values: everything that was brought.
-        name: value -> what only one may have.
-        told: value -> what a refusal calls it, as in ``the metric 'visitors'``.
+        values: the values of all plugins.
+        key: returns the key of a value; no two values may have the same one.
+        describe: returns the text for a value in the error message, such as ``the metric 'visitors'``.
 
     Raises:
-        StartupError: two have one name.
+        StartupError: two values have the same key.
     """
-    found: dict[K, V] = {}
+    index: dict[K, V] = {}
     for value in values:
-        if key(value) in found:
+        if key(value) in index:
             raise StartupError(
-                f"Plugins bring {describe(value)} twice. Uninstall one of them, or rename what one brings."
+                f"Two plugins provide {describe(value)}. Uninstall one of them, or rename it in one of them."
             )
-        found[key(value)] = value
-    return MappingProxyType(found)
+        index[key(value)] = value
+    return MappingProxyType(index)

@@ -1,7 +1,7 @@
-"""The wall clock of a zone: where local days, hours and dates begin on the UTC line (semantics 18.4).
+"""Conversions between wall-clock time in a time zone and UTC: starts of local days and hours.
 
-The zone database is asked for offsets only. A day may have 23, 23.5, 24.5 or 25 hours, may have no
-midnight, and may not exist at all; an hour may be skipped, repeated or cut by a half-hour change.
+The zone database is only asked for offsets. A local day may have 23, 23.5, 24.5 or 25 hours, may have no midnight,
+and may not exist at all. A local hour may be skipped, repeated or shortened by a half-hour change.
 """
 
 from datetime import UTC, date, datetime, time, timedelta
@@ -12,9 +12,9 @@ _ZERO = timedelta(0)
 
 
 def wall_time_to_utc(local: datetime, zone: ZoneInfo) -> datetime:
-    """The UTC instant of a naive wall-clock time: the first one when it is repeated.
+    """Returns the UTC instant of a naive wall-clock time.
 
-    A skipped wall-clock time becomes the instant at which the clock jumped over it.
+    A repeated wall-clock time gives the first instant, a skipped one the instant of the clock change.
     """
     aware = local.replace(tzinfo=zone, fold=0)
     before, after = aware.utcoffset() or _ZERO, aware.replace(fold=1).utcoffset() or _ZERO
@@ -25,17 +25,17 @@ def wall_time_to_utc(local: datetime, zone: ZoneInfo) -> datetime:
 
 
 def day_start(day: date, zone: ZoneInfo) -> datetime:
-    """The first instant of a local day; of the next one when the zone skipped the day."""
+    """Returns the first instant of a local day; of the next day when the zone skipped the day."""
     return wall_time_to_utc(datetime.combine(day, time.min), zone)
 
 
 def local_date(instant: datetime, zone: ZoneInfo) -> date:
-    """The date the wall clock shows."""
+    """Returns the local date of an instant."""
     return instant.astimezone(zone).date()
 
 
 def hour_start(instant: datetime, zone: ZoneInfo) -> datetime:
-    """The start of the wall-clock hour an instant lies in, or the clock change that cut it."""
+    """Returns the start of the local hour that contains an instant, or the clock change that shortened it."""
     local = instant.astimezone(zone)
     past = timedelta(minutes=local.minute, seconds=local.second, microseconds=local.microsecond)
     start = instant - past
@@ -45,7 +45,7 @@ def hour_start(instant: datetime, zone: ZoneInfo) -> datetime:
 
 
 def next_hour_start(start: datetime, zone: ZoneInfo) -> datetime:
-    """The start of the hour that follows the one starting at ``start``."""
+    """Returns the start of the local hour after the one that begins at ``start``."""
     local = start.astimezone(zone)
     end = start + timedelta(hours=1) - timedelta(minutes=local.minute, seconds=local.second)
     if (end - _SECOND).astimezone(zone).utcoffset() == local.utcoffset():
@@ -54,7 +54,7 @@ def next_hour_start(start: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _find_offset_change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """The clock change between two instants: the first whole second with the later offset."""
+    """Returns the first whole second between two instants that has the later UTC offset."""
     offset = before.astimezone(zone).utcoffset()
     low, high = int(before.timestamp()), int(after.timestamp())
     while high - low > 1:

@@ -1,4 +1,4 @@
-"""Whether files and folders that settings name may be changed by whoever runs this."""
+"""Checks at startup that configured files and folders can be written."""
 
 import os
 from pathlib import Path
@@ -6,20 +6,22 @@ from pathlib import Path
 from service_core.kernel.errors import StartupError
 
 
-def require_writable_paths(setting: str, *places: Path) -> None:
-    """Refuse places that can be read and not written: SQLite opens such a file, and fails at the first change.
+def require_writable_paths(setting: str, *paths: Path) -> None:
+    """Raises an error when the current user cannot write to one of the paths.
+
+    SQLite opens a file that is only readable and fails at the first change; this check fails at startup instead.
 
     Args:
-        setting: what names them.
-        places: files and folders; for one that is not there yet, the nearest folder above it counts.
+        setting: name of the setting that holds the paths, for the message.
+        places: files and folders. For a path that does not exist, its nearest existing parent folder is checked.
 
     Raises:
-        StartupError: whoever runs this may not write there.
+        StartupError: the current user may not write there.
     """
-    for place in places:
-        there = next(one for one in (place, *place.parents) if os.path.lexists(one))
-        if not os.access(there, os.W_OK):
+    for path in paths:
+        existing = next(candidate for candidate in (path, *path.parents) if os.path.lexists(candidate))
+        if not os.access(existing, os.W_OK):
             raise StartupError(
-                f"{there} cannot be written by the user who runs this. Give it to that user, or name another place "
+                f"{existing} cannot be written by the user who runs this. Give it to that user, or name another path "
                 f"in {setting}."
             )

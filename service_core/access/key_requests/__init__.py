@@ -1,1 +1,1 @@
-"""Asking people for a key: filed by a program, decided by a person, collected once."""
+"""Requests for API keys: created by a program, approved by a person, collected once."""

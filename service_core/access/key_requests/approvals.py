@@ -1,4 +1,4 @@
-"""What a person sees of a request, and the decision (contract 7.2, S13, S14)."""
+"""The approval page of a key request, and the decision."""
 
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -24,13 +24,13 @@ from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, sha256_hex
 
 @dataclass(frozen=True, slots=True)
 class RequestView:
-    """What the approval page shows.
+    """A key request as the approval page shows it.
 
     Attributes:
-        status: where the request stands now; only a pending one can be decided.
-        may_approve: the role of the viewer suffices for every scope asked for.
-        may_deny: the viewer may decide at all.
-        may_limit: the viewer may choose the key's requests per 60 seconds.
+        status: current status; only a pending request can be decided.
+        may_approve: the viewer's role can grant all requested scopes.
+        may_deny: the viewer can decide at all.
+        may_limit: the viewer can choose the key's requests per 60 seconds.
     """
 
     request: KeyRequest
@@ -42,13 +42,13 @@ class RequestView:
 
 
 class Approvals:
-    """Shows and decides requests for whoever is signed in.
+    """Shows key requests to signed-in people and saves their decisions.
 
     Args:
-        requests: where requests are kept.
-        members: who may decide.
+        requests: the store of key requests.
+        members: tells who may decide.
         workspaces: finds the workspace of a request.
-        clock: gives the present.
+        clock: current time.
     """
 
     def __init__(
@@ -60,38 +60,37 @@ class Approvals:
         self._clock = clock
 
     async def view_request(self, token: str, account_id: UUID) -> RequestView:
-        """What stands behind an approval link.
+        """Returns the request of an approval link.
 
         Raises:
             NotFound: no such link, or the account does not belong to its workspace.
         """
         request, workspace, member = await self._load_request(token, account_id)
-        deny = Permission.MANAGE in ROLE_PERMISSIONS[member.role]
+        may_decide = Permission.MANAGE in ROLE_PERMISSIONS[member.role]
         return RequestView(
             request,
             workspace,
             request.status_at(self._clock()),
-            may_approve=deny and request.scopes <= GRANTABLE_KEY_SCOPES[member.role],
-            may_deny=deny,
+            may_approve=may_decide and request.scopes <= GRANTABLE_KEY_SCOPES[member.role],
+            may_deny=may_decide,
             may_limit=Permission.GRANT_WRITES in ROLE_PERMISSIONS[member.role],
         )
 
     async def decide_request(
         self, token: str, account_id: UUID, *, approve: bool, rate_limit: int | None = None
     ) -> KeyRequest:
-        """Approve or deny; the link is used up by the first decision, and by nothing else.
+        """Approves or denies a request. The first decision uses up the link.
 
         Args:
-            token: of the approval link.
+            token: token of the approval link.
             account_id: who decides.
-            approve: or deny.
-            rate_limit: requests per 60 seconds of the key; an owner alone may choose it.
+            approve: False denies the request.
+            rate_limit: requests per 60 seconds of the key; only an owner may choose it.
 
         Raises:
             NotFound: no such link, or the account does not belong to its workspace.
-            Forbidden: ``role_required``, or ``owner_required`` for a write scope or a limit; the
-                link can still be used.
-            Conflict: it was decided before, or has expired.
+            Forbidden: ``role_required``; ``owner_required`` for a write scope or a limit. The link stays valid.
+            Conflict: it was already decided, or has expired.
         """
         request, workspace, member = await self._load_request(token, account_id)
         require_can_grant(member.role, request.scopes if approve else ())
@@ -126,14 +125,16 @@ async def save_decision(
     decided_by: UUID | None,
     limit: int,
 ) -> KeyRequest:
-    """Write a decision whose maker has been checked.
+    """Saves a decision that the caller has authorized.
 
     Raises:
-        Conflict: it was decided before, or has expired.
+        Conflict: the request was already decided, or has expired.
     """
     now = clock()
     status = RequestStatus.APPROVED if approve else RequestStatus.DENIED
-    changed = replace(request, status=status, decided_at=now, decided_by=decided_by, rate_limit=limit)
-    if request.status_at(now) is not RequestStatus.PENDING or not await requests.save_key_decision(changed):
+    decided_request = replace(request, status=status, decided_at=now, decided_by=decided_by, rate_limit=limit)
+    if request.status_at(now) is not RequestStatus.PENDING or not await requests.save_key_decision(
+        decided_request
+    ):
         raise Conflict("This request was decided before, or has expired", "resource_changed")
-    return changed
+    return decided_request

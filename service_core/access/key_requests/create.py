@@ -1,4 +1,4 @@
-"""Filing a request and following it (contract 7.2)."""
+"""Creates key requests and lets their requesters poll them."""
 
 import hashlib
 import hmac
@@ -21,7 +21,12 @@ MAX_IDEMPOTENCY_KEY_LENGTH: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class KeyRequestInput:
-    """What a program asks for, and for whom it says it asks."""
+    """The requested key, and who requests it.
+
+    Attributes:
+        filer: id of the credential, grant or signup that requests the key.
+        requester: description of the requester for people.
+    """
 
     filer: UUID
     requester: str
@@ -33,7 +38,7 @@ class KeyRequestInput:
 
 @dataclass(frozen=True, slots=True)
 class CreatedKeyRequest:
-    """A request and the token of its approval link; ``replayed`` when an earlier answer is given again."""
+    """A key request and the token of its approval link. ``replayed`` is set if a retry returned an earlier request."""
 
     request: KeyRequest
     token: str = field(repr=False)
@@ -48,7 +53,7 @@ async def create_key_request(
     *,
     idempotency: IdempotentRequest | None = None,
 ) -> CreatedKeyRequest:
-    """File a request; with an ``Idempotency-Key`` an identical retry of 24 hours finds the first one.
+    """Creates a key request. With an ``Idempotency-Key``, an identical retry within 24 hours returns the first request.
 
     Raises:
         BadRequest: ``invalid_idempotency_key``.
@@ -59,18 +64,18 @@ async def create_key_request(
         return CreatedKeyRequest(await requests.add_key_request(request, sha256_hex(token), None), token)
     if len(idempotency.key) > MAX_IDEMPOTENCY_KEY_LENGTH:
         raise BadRequest("Idempotency-Key has at most 255 characters", "invalid_idempotency_key")
-    kept = await requests.add_key_request(
+    stored = await requests.add_key_request(
         request,
         sha256_hex(_derive_approval_token(workspace, idempotency, request.id)),
         _idempotency_digest(filing.filer, idempotency),
     )
     return CreatedKeyRequest(
-        kept, _derive_approval_token(workspace, idempotency, kept.id), replayed=kept.id != request.id
+        stored, _derive_approval_token(workspace, idempotency, stored.id), replayed=stored.id != request.id
     )
 
 
 def build_pending_request(filing: KeyRequestInput, now: datetime, *, workspace_id: UUID | None) -> KeyRequest:
-    """A request that can be decided for 24 hours."""
+    """Returns a key request that can be decided for 24 hours, without storing it."""
     return KeyRequest(
         id=new_id(),
         filer=filing.filer,
@@ -88,35 +93,35 @@ def build_pending_request(filing: KeyRequestInput, now: datetime, *, workspace_i
 async def poll_key_request(
     requests: KeyRequests, request_id: UUID, filer: UUID, workspace: Workspace | None, now: datetime
 ) -> tuple[KeyRequest, KeyWithSecret | None] | None:
-    """Where a request stands; the first call after an approval mints the key and has its secret.
+    """Returns the current state of a key request; the first call after an approval creates the key and returns its secret.
 
     Returns:
-        The request and, once, the key; None for a request somebody else filed.
+        The request and, once, the key. None if another credential made the request.
     """
     request = await requests.get_key_request(request_id)
     if request is None or request.filer != filer:
         return None
     if request.status_at(now) is not RequestStatus.APPROVED or workspace is None:
         return request, None
-    minted = build_named_key(
+    key = build_named_key(
         workspace, now, name=request.name, scopes=request.scopes, rate_limit=request.rate_limit
     )
-    if await requests.collect_key(request, minted.credential, sha256_hex(minted.secret)):
-        collected = replace(request, status=RequestStatus.COLLECTED, key_id=minted.credential.id)
-        return collected, minted
+    if await requests.collect_key(request, key.credential, sha256_hex(key.secret)):
+        collected = replace(request, status=RequestStatus.COLLECTED, key_id=key.credential.id)
+        return collected, key
     return await requests.get_key_request(request_id) or request, None
 
 
 def _derive_approval_token(workspace: Workspace, once: IdempotentRequest, request_id: UUID) -> str:
-    """The token a retry can be told again though only its digest is kept.
+    """Returns the approval token of a request, so that a retry can return it although only its digest is stored.
 
-    It follows from the ``Idempotency-Key``, which is kept nowhere, under the secret of the workspace.
+    It is derived from the ``Idempotency-Key``, which is not stored, with the secret of the workspace.
     """
     message = f"approval:{request_id}:{once.key}".encode("utf-8", "surrogatepass")
     return encode_base64url(hmac.digest(workspace.secret, message, "sha256"))
 
 
 def _idempotency_digest(filer: UUID, once: IdempotentRequest) -> str:
-    """What an identical retry has in common with the first request (contract 2.12)."""
+    """Returns a digest of everything an identical retry repeats."""
     parts = (filer.hex, once.key, once.method, once.path, json.dumps(once.content, sort_keys=True))
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

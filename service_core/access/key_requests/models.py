@@ -1,4 +1,4 @@
-"""A request for a key and the states it goes through (contract 7.2, 13)."""
+"""A key request and its states."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,11 +10,11 @@ from service_core.access.api_keys import DEFAULT_RATE_LIMIT
 from service_core.kernel.operations import Scope
 
 REQUEST_LIFETIME: Final = timedelta(hours=24)
-"""How long a link can be decided, and after that how long an approved key can be collected."""
+"""How long a request can be decided, and after an approval how long the key can be collected."""
 
 
 class RequestStatus(StrEnum):
-    """Where a request stands."""
+    """State of a key request."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -25,14 +25,14 @@ class RequestStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """What a program asks for. ``status`` is what was written last; `status_at` says what holds.
+    """A request for an API key. ``status`` is the stored state; `status_at` takes expiry into account.
 
     Attributes:
-        filer: id of the credential, grant or signup that filed it, and that alone may collect.
-        requester: who that is, for people.
-        client_name: what the program calls itself; nobody has checked it.
-        expires_at: until when it can be decided.
-        workspace_id: None while the signup that carries it is not paid.
+        filer: id of the credential, grant or signup that made the request; only it can collect the key.
+        requester: description of the requester for people.
+        client_name: what the program calls itself; unverified.
+        expires_at: end of the time in which it can be decided.
+        workspace_id: None until the signup that contains the request is paid.
         decided_by: the account that decided; None for the holder of a welcome link.
     """
 
@@ -58,7 +58,7 @@ class KeyRequest:
         return None if self.decided_at is None else self.decided_at + REQUEST_LIFETIME
 
     def status_at(self, now: datetime) -> RequestStatus:
-        """The state at ``now``: nothing writes a row when time passes."""
+        """Returns the state at ``now``. Expiry is computed, not stored."""
         end = {RequestStatus.PENDING: self.expires_at, RequestStatus.APPROVED: self.collectable_until}.get(
             self.status
         )

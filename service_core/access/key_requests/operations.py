@@ -1,4 +1,4 @@
-"""``POST /keys``, ``POST /keys/requests`` and its poll (contract 7.2, 7.3)."""
+"""Endpoints for key requests and for the exchange of access tokens into keys."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -31,16 +31,18 @@ POLL_SECONDS: Final = 5
 
 
 class CreateKeyRequestBody(BodyModel):
-    """The key a program asks a person for."""
+    """The key that a program requests from a person."""
 
     name: SingleLineName = Field(description="Name of the key.")
-    scopes: list[str] = Field(description="What it may do; the approval is the grant.")
-    reason: SingleLineText | None = Field(None, description="Why, for the person who decides.")
-    client_name: SingleLineName | None = Field(None, description="What the program calls itself.")
+    scopes: list[str] = Field(description="Requested scopes; the approval grants them.")
+    reason: SingleLineText | None = Field(
+        None, description="Reason for the request, for the person who decides."
+    )
+    client_name: SingleLineName | None = Field(None, description="Name of the program that requests the key.")
 
 
 class KeyRequestResponse(ResponseModel):
-    """A request that waits for a person."""
+    """A key request that waits for a decision."""
 
     request_id: UUID
     status: RequestStatus
@@ -53,7 +55,7 @@ class KeyRequestResponse(ResponseModel):
 
 
 class KeyRequestStatusResponse(ResponseModel):
-    """Where a request stands; the key is there once."""
+    """State of a key request."""
 
     request_id: UUID
     status: RequestStatus
@@ -64,7 +66,7 @@ class KeyRequestStatusResponse(ResponseModel):
 
 
 class CollectedKeyResponse(KeyRequestStatusResponse):
-    """The first answer after an approval."""
+    """The first response after the approval; it contains the key."""
 
     key: str
     key_id: UUID
@@ -78,18 +80,18 @@ class KeyRequestPath(BodyModel):
 
 
 class CreateKeyBody(BodyModel):
-    """The key an access token is exchanged for."""
+    """The key that an access token is exchanged for."""
 
     name: SingleLineName = Field(description="Name of the key.")
-    scopes: list[str] = Field(description="What it may do: at most what the token may.")
+    scopes: list[str] = Field(description="Scopes of the key, at most those of the token.")
     rate_limit: int | None = Field(
         None,
-        description="Requests per 60 seconds, at most the cap of the plan; an owner alone may choose it.",
+        description="Requests per 60 seconds, at most the plan's maximum; only an owner may set it.",
     )
 
 
 class CreatedKeyResponse(ResponseModel):
-    """A new key; its value is shown this once."""
+    """A new key. Its value is shown only in this response."""
 
     id: UUID
     key: str
@@ -114,7 +116,7 @@ async def request_key(
 ) -> HandlerResponse[KeyRequestResponse]:
     """Ask an owner or admin for a key.
 
-    The approval page shows who asks, the workspace and each scope. Its link works once, for 24 hours.
+    The approval page shows the requester, the workspace and each scope. Its link works once, within 24 hours.
     """
     filing = KeyRequestInput(
         filer=caller.credential.id,
@@ -151,10 +153,10 @@ async def request_key(
 async def get_key_request(
     path: KeyRequestPath, *, caller: Caller | SignupCaller, requests: KeyRequests
 ) -> CollectedKeyResponse | KeyRequestStatusResponse:
-    """Follow a request with the credential that filed it.
+    """Poll a key request with the credential that made it.
 
-    The first answer after the approval makes the key and holds it; no later one does. An answer that
-    was lost cannot be repeated: revoke the key and ask again.
+    The first response after the approval creates the key and contains it; later ones do not. A lost response cannot be
+    repeated: revoke the key and ask again.
     """
     filer = caller.signup_id if isinstance(caller, SignupCaller) else caller.credential.id
     followed = await poll_key_request(requests, path.request_id, filer, caller.workspace, caller.now)
@@ -183,8 +185,8 @@ async def create_key(
 ) -> CreatedKeyResponse:
     """Exchange an OAuth access token for a named key.
 
-    The key holds at most the scopes of the token. The person behind it has to be owner or admin, and
-    owner for a write scope or a limit of its own.
+    The key has at most the scopes of the token. The person behind the token has to be an owner or admin, and an owner
+    for a write scope or a rate limit of its own.
     """
     wanted = _parse_required_scopes(body.scopes)
     for scope in Scope:
@@ -228,7 +230,7 @@ def _scope_names(scopes: frozenset[Scope]) -> list[str]:
 
 
 def _describe_requester(caller: Caller) -> str:
-    """Who asks, as far as it has been checked."""
+    """Returns a description of the requester, as far as it is verified."""
     if caller.acting_user is not None:
         return f"{caller.acting_user.email} through {caller.acting_user.grant.client_name}"
     return f"{caller.credential.name} ({caller.credential.hint})"

@@ -1,4 +1,4 @@
-"""Where requests for keys are kept. Every step from one state to the next has one winner."""
+"""The store of key requests. Of concurrent changes of a state exactly one succeeds."""
 
 from typing import Protocol
 from uuid import UUID
@@ -8,39 +8,38 @@ from service_core.access.models import Credential
 
 
 class KeyRequests(Protocol):
-    """Requests for keys, durably."""
+    """Stores key requests durably."""
 
     async def add_key_request(
         self, request: KeyRequest, link_digest: str, retry_digest: str | None
     ) -> KeyRequest:
-        """Add a request with the digest of its approval link.
+        """Adds a request with the digest of its approval link.
 
         Args:
-            request: a pending one.
+            request: a pending request.
             link: digest of the token in its link.
-            once: what an identical retry repeats, as a digest; None when it is not to be repeated.
+            once: digest of what an identical retry repeats; None without an ``Idempotency-Key``.
 
         Returns:
-            The request; or the one filed before with the same ``once`` in the last 24 hours, and
-            nothing is added.
+            The request; or, without adding one, the request of the last 24 hours with the same ``once``.
         """
 
     async def get_key_request(self, request_id: UUID) -> KeyRequest | None:
-        """The request with this id."""
+        """Returns the request with this id."""
 
     async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
-        """The request whose link has this digest."""
+        """Returns the request whose approval link has this digest."""
 
     async def save_key_decision(self, decided: KeyRequest) -> bool:
-        """Write an approval or a denial; False when the request is no longer pending."""
+        """Saves an approval or a denial; False if the request is no longer pending."""
 
     async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
-        """Move an approved request to ``collected`` and add its key, in one step.
+        """Marks an approved request as ``collected`` and adds its key in one transaction.
 
         Returns:
-            False, and no key, when it is not approved (any more), or 24 hours have passed at
+            False, without a key, if it is not approved, or was approved more than 24 hours before
             ``credential.created_at``.
         """
 
     async def list_pending_requests(self, workspace_id: UUID) -> list[KeyRequest]:
-        """Requests of a workspace that wait for a decision, oldest first; expired ones may be among them."""
+        """Returns the undecided requests of a workspace, oldest first; expired ones may be among them."""

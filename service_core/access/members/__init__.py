@@ -1,1 +1,1 @@
-"""People: accounts, their roles in workspaces, sessions of the web application and invitations."""
+"""Accounts, memberships and roles, sessions of the web application, and invitations."""

@@ -1,4 +1,4 @@
-"""Mail to people about their account: the link to choose a password, and a new passkey."""
+"""E-mails about an account: the password link and the notice of a new passkey."""
 
 from datetime import datetime
 from typing import Final
@@ -16,18 +16,18 @@ ACCOUNT_PAGE_PATH: Final = "account"
 async def send_password_link(
     accounts: Accounts, mail: EmailSender, account: Account, *, web_url: str, now: datetime, reason: str
 ) -> None:
-    """Mail a link to choose a password; it works once, for 24 hours.
+    """Sends a link to choose a password. It works once, within 24 hours.
 
     Args:
-        accounts: where the digest of the link is kept.
-        mail: how it leaves.
-        account: whose password; its address is proved by the link.
-        web_url: address of the web application.
-        now: the present.
-        reason: first sentence of the mail.
+        accounts: stores the digest of the link.
+        mail: sends the e-mail.
+        account: the account; following the link proves its address.
+        web_url: URL of the web application.
+        now: current time.
+        reason: first sentence of the e-mail.
 
     Raises:
-        EmailSenderUnavailable: it was not sent.
+        EmailSenderUnavailable: the e-mail was not sent.
     """
     token = new_token()
     await accounts.save_password_link(
@@ -38,10 +38,10 @@ async def send_password_link(
 
 
 async def send_passkey_notice(mail: EmailSender, account: Account, *, web_url: str) -> None:
-    """Tell somebody of a new passkey, in case it was not they who added it.
+    """Informs a person about a new passkey, in case somebody else added it.
 
     Raises:
-        EmailSenderUnavailable: it was not sent.
+        EmailSenderUnavailable: the e-mail was not sent.
     """
     text = (
         "A passkey was added to your account. It signs in without your password.\n\n"

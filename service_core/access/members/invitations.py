@@ -1,4 +1,4 @@
-"""Inviting people and changing what they may do in a workspace."""
+"""Invitations to a workspace, and changes of roles."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +17,7 @@ from service_core.kernel.ids import new_id, new_token, sha256_hex
 
 @dataclass(frozen=True, slots=True)
 class CreatedInvitation:
-    """A new invitation and its token, which is in the mail and kept nowhere."""
+    """A new invitation and its token, which is only in the e-mail and not stored."""
 
     invitation: Invitation
     token: str = field(repr=False)
@@ -34,14 +34,14 @@ async def invite_member(
     web_url: str,
     now: datetime,
 ) -> CreatedInvitation:
-    """Offer a role to an address; the mailed link works for 7 days.
+    """Invites an e-mail address to a workspace. The link is valid for 7 days.
 
-    An admin invites members, viewers and other admins; only an owner makes an owner.
+    An admin can invite members, viewers and admins; only an owner can invite an owner.
 
     Raises:
         BadRequest: ``invalid_email``.
         Forbidden: ``role_required``, ``owner_required``.
-        EmailSenderUnavailable: the mail was not taken; the invitation stands in the list and can be repeated.
+        EmailSenderUnavailable: the e-mail was not accepted. The invitation is stored and can be repeated.
     """
     require_permission(inviter.role, Permission.INVITE)
     if role is Role.OWNER:
@@ -64,7 +64,7 @@ async def invite_member(
 
 
 async def accept_invitation(invitations: Invitations, account: Account, token: str, now: datetime) -> Member:
-    """Join a workspace by a mailed link; the account has to be of the invited address.
+    """Adds the account to the workspace of an invitation.
 
     Raises:
         NotFound: the link is unknown, used or expired.
@@ -82,30 +82,30 @@ async def accept_invitation(invitations: Invitations, account: Account, token: s
 
 
 async def change_role(members: Members, acting_member: Member, account_id: UUID, role: Role) -> Member:
-    """Give a member of the owner's workspace another role; grants over OAuth narrow with it at once.
+    """Changes the role of a member of the owner's workspace. OAuth grants are narrowed with it at once.
 
     Raises:
         Forbidden: ``owner_required``.
         NotFound: no such member.
-        Conflict: the last owner would be gone.
+        Conflict: the workspace would have no owner.
     """
     require_permission(acting_member.role, Permission.OWN)
-    present = await members.get_member(acting_member.workspace_id, account_id)
-    if present is None:
+    current = await members.get_member(acting_member.workspace_id, account_id)
+    if current is None:
         raise NotFound
-    changed = Member(acting_member.workspace_id, account_id, role, present.created_at)
+    changed = Member(acting_member.workspace_id, account_id, role, current.created_at)
     if not await members.save_member(changed):
         raise _last_owner_error()
     return changed
 
 
 async def remove_member(members: Members, acting_member: Member, account_id: UUID) -> None:
-    """End a membership; everybody may leave, an owner may remove anybody.
+    """Removes a member. Every member can leave; an owner can remove any member.
 
     Raises:
         Forbidden: ``owner_required``.
         NotFound: no such member.
-        Conflict: the last owner would be gone.
+        Conflict: the workspace would have no owner.
     """
     if account_id != acting_member.account_id:
         require_permission(acting_member.role, Permission.OWN)

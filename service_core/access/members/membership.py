@@ -1,4 +1,4 @@
-"""People come in: by the command line, by an invitation, or back in by a mail after a lost password."""
+"""Adds members: from the command line, by invitation, and by password reset."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -32,10 +32,10 @@ RESET_EMAIL_WINDOW_SECONDS: Final = 3_600
 
 @dataclass(frozen=True, slots=True)
 class AddedMember:
-    """A member added by whoever runs the deployment.
+    """A member added by the operator.
 
     Attributes:
-        token: of a link to choose a password, 24 hours; None for somebody who has one.
+        token: token of a password link that is valid for 24 hours; None if the account has a password.
     """
 
     account: Account
@@ -46,16 +46,16 @@ class AddedMember:
 async def add_member(
     accounts: Accounts, members: Members, workspace: Workspace, *, email: str, role: Role, now: datetime
 ) -> AddedMember:
-    """Give an address a role in a workspace, without an invitation; this is how the first owner comes.
+    """Gives an e-mail address a role in a workspace without an invitation. The first owner is added this way.
 
     Raises:
         BadRequest: ``invalid_email``.
-        Conflict: the last owner would be gone.
+        Conflict: the workspace would have no owner.
     """
-    address = normalize_email(email)
-    account = await accounts.find_account_by_email(address)
+    normalized_email = normalize_email(email)
+    account = await accounts.find_account_by_email(normalized_email)
     if account is None:
-        account = Account(new_id(), address, None, now)
+        account = Account(new_id(), normalized_email, None, now)
         await accounts.save_account(account)
     member = Member(workspace.id, account.id, role, now)
     if not await members.save_member(member):
@@ -72,32 +72,36 @@ async def add_member(
 async def send_password_reset(
     accounts: Accounts, mail: EmailSender, limiter: RateLimiter, email: str, *, web_url: str, now: datetime
 ) -> None:
-    """Mail a link to choose another password, if the address has an account; at most 3 an hour.
+    """Sends a password link if the address has an account, at most 3 in an hour.
 
-    Nothing tells the caller whether there is one.
+    The caller cannot tell whether there is an account.
 
     Raises:
-        EmailSenderUnavailable: it was not sent.
+        EmailSenderUnavailable: the e-mail was not sent.
     """
-    address = email.strip().lower()
+    normalized_email = email.strip().lower()
     try:
-        allowance = await limiter.consume(
-            f"password-mail:{sha256_hex(address)}", RESET_EMAILS_PER_ADDRESS, RESET_EMAIL_WINDOW_SECONDS
+        result = await limiter.consume(
+            f"password-mail:{sha256_hex(normalized_email)}",
+            RESET_EMAILS_PER_ADDRESS,
+            RESET_EMAIL_WINDOW_SECONDS,
         )
     except RateLimiterUnavailable:
         return
-    account = await accounts.find_account_by_email(address)
-    if allowance.allowed and account is not None:
-        reason = "Somebody asked for another password of your account. If it was not you, ignore this mail."
+    account = await accounts.find_account_by_email(normalized_email)
+    if result.allowed and account is not None:
+        reason = (
+            "Somebody requested a password reset for your account. If it was not you, ignore this e-mail."
+        )
         await send_password_link(accounts, mail, account, web_url=web_url, now=now, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class InvitationView:
-    """What stands behind an invitation link.
+    """An invitation as its page shows it.
 
     Attributes:
-        known: the address has an account with a password, so its owner signs in to accept.
+        has_password: the address has an account with a password, so the person signs in to accept.
     """
 
     invitation: Invitation
@@ -109,11 +113,11 @@ class InvitationAcceptance:
     """Shows and accepts invitations.
 
     Args:
-        accounts: people.
-        invitations: offers by the digest of their link.
-        workspaces: finds the workspace of an offer.
-        sign_in: opens the session of somebody new.
-        clock: gives the present.
+        accounts: the store of accounts.
+        invitations: the store of invitations.
+        workspaces: finds the workspace of an invitation.
+        sign_in: opens the session of a new member.
+        clock: current time.
     """
 
     def __init__(
@@ -131,7 +135,7 @@ class InvitationAcceptance:
         self._clock = clock
 
     async def view_invitation(self, token: str) -> InvitationView:
-        """What a link offers.
+        """Returns the invitation of a link.
 
         Raises:
             NotFound: the link is unknown, used or expired.
@@ -152,35 +156,35 @@ class InvitationAcceptance:
         )
 
     async def accept_as_signed_in(self, token: str, account: Account) -> InvitationView:
-        """Join as somebody who is signed in.
+        """Accepts an invitation as a signed-in account.
 
         Raises:
             NotFound: the link is unknown, used or expired.
             Forbidden: the invitation is for another address.
         """
-        offer = await self.view_invitation(token)
+        view = await self.view_invitation(token)
         await accept_invitation(self._invitations, account, token, self._clock())
-        return offer
+        return view
 
     async def accept_with_new_password(self, token: str, *, name: str | None, password: str) -> NewSession:
-        """Join as somebody without a password yet: the link proves the address.
+        """Accepts an invitation as a person without a password and opens a session. The link proves the address.
 
         Raises:
             NotFound: the link is unknown, used or expired.
-            BadRequest: the password is too short or too long; the link still works.
-            Conflict: the address has a password, so its owner signs in instead.
+            BadRequest: the password is too short or too long; the link stays valid.
+            Conflict: the address has a password, so the person must sign in instead.
         """
-        offer = await self.view_invitation(token)
-        if offer.has_password:
+        view = await self.view_invitation(token)
+        if view.has_password:
             raise Conflict("This address has an account: sign in to accept", "resource_changed")
         now = self._clock()
-        account = await self._accounts.find_account_by_email(offer.invitation.email)
-        account = account or Account(new_id(), offer.invitation.email, None, now)
+        account = await self._accounts.find_account_by_email(view.invitation.email)
+        account = account or Account(new_id(), view.invitation.email, None, now)
         await self._accounts.save_account(replace(account, name=name or account.name))
-        proof = new_token()
+        link_token = new_token()
         await self._accounts.save_password_link(
-            PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(proof)
+            PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(link_token)
         )
-        entered = await self._sign_in.set_password_by_link(proof, password)
-        await accept_invitation(self._invitations, entered.account, token, now)
-        return entered
+        session = await self._sign_in.set_password_by_link(link_token, password)
+        await accept_invitation(self._invitations, session.account, token, now)
+        return session

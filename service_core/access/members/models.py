@@ -1,4 +1,4 @@
-"""Accounts, memberships, sessions, invitations and one-time links."""
+"""Accounts, memberships, sessions, invitations and password links."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ PASSWORD_LINK_LIFETIME: Final = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A person who can sign in. Without ``password`` (a hash) the address has to be proved first."""
+    """A person who can sign in. ``password`` is a hash; without one the person has to follow a password link first."""
 
     id: UUID
     email: str
@@ -26,7 +26,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An account's role in one workspace."""
+    """The role of an account in one workspace."""
 
     workspace_id: UUID
     account_id: UUID
@@ -36,7 +36,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A signed-in browser; its secret is in the cookie alone, the store has the digest."""
+    """A signed-in browser. The secret is only in the cookie; the store has its digest."""
 
     id: UUID
     account_id: UUID
@@ -46,7 +46,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """An offer of a role to whoever reads mail at an address."""
+    """The offer of a role to the owner of an e-mail address."""
 
     id: UUID
     workspace_id: UUID
@@ -66,7 +66,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PasswordLink:
-    """A mailed link that works once: it proves that its reader owns the address of the account."""
+    """A one-time link sent by e-mail; following it proves ownership of the account's address."""
 
     account_id: UUID
     purpose: Purpose

@@ -1,4 +1,4 @@
-"""Signing in: the same answer and the same time whether or not an address is known."""
+"""Sign-in with a password, and sessions. Responses do not reveal whether an e-mail address has an account."""
 
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -21,7 +21,7 @@ MAX_PASSWORD_LENGTH: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A new session and its secret for the cookie, which is kept nowhere else."""
+    """A new session and the secret for its cookie, which is stored nowhere else."""
 
     session: Session
     account: Account
@@ -32,11 +32,11 @@ class SignIn:
     """Opens, finds and ends sessions.
 
     Args:
-        accounts: who can sign in.
-        sessions: who has.
-        passwords: the slow hash.
-        limiter: counts attempts; without it nobody signs in.
-        clock: gives the present.
+        accounts: the store of accounts.
+        sessions: the store of sessions.
+        passwords: the password hash.
+        limiter: counts attempts; nobody can sign in while it is unavailable.
+        clock: current time.
     """
 
     def __init__(
@@ -49,38 +49,40 @@ class SignIn:
         self._clock = clock
 
     async def sign_in(self, email: str, password: str, *, client: str | None) -> NewSession:
-        """Open a session for an address and its password.
+        """Verifies a password and opens a session.
 
         Raises:
-            Unauthorized, TooManyRequests, Unavailable503: as `prove`.
+            Unauthorized, TooManyRequests, ServiceUnavailable: as `verify_password`.
         """
         return await self.open_session(await self.verify_password(email, password, client=client))
 
     async def verify_password(self, email: str, password: str, *, client: str | None) -> Account:
-        """The account of an address and its password.
+        """Returns the account of an e-mail address and its password.
 
         Args:
             email: as typed.
             password: as typed.
-            client: network of the browser (`networks.rate_limit_prefix`), when it is known.
+            client: IP prefix of the browser (`rate_limit_prefix`), if known.
 
         Raises:
-            Unauthorized: they do not belong together; nothing more is said.
-            TooManyRequests: more than 10 attempts on the address, or 30 of the client, in 15 minutes.
-            Unavailable503: attempts cannot be counted.
+            Unauthorized: the address or the password is wrong; the message is the same for both.
+            TooManyRequests: more than 10 attempts for the address, or 30 of the client, in 15 minutes.
+            ServiceUnavailable: attempts cannot be counted.
         """
-        address = email.strip().lower()
-        await consume_attempt(self._limiter, f"sign-in-address:{sha256_hex(address)}", ATTEMPTS_PER_ADDRESS)
+        normalized_email = email.strip().lower()
+        await consume_attempt(
+            self._limiter, f"sign-in-normalized_email:{sha256_hex(normalized_email)}", ATTEMPTS_PER_ADDRESS
+        )
         if client is not None:
             await consume_attempt(self._limiter, f"sign-in-client:{client}", ATTEMPTS_PER_CLIENT)
-        account = await self._accounts.find_account_by_email(address)
+        account = await self._accounts.find_account_by_email(normalized_email)
         matches = await self._passwords.verify(account.password if account else None, password)
         if account is None or not matches:
-            raise Unauthorized("The address and the password do not belong together")
+            raise Unauthorized("The normalized_email and the password do not belong together")
         return account
 
     async def open_session(self, account: Account) -> NewSession:
-        """Open a session for somebody who has proved to be this account in another way."""
+        """Opens a session for an account whose owner was authenticated before."""
         now = self._clock()
         secret = new_token()
         session = Session(new_id(), account.id, now, now + SESSION_LIFETIME)
@@ -88,7 +90,7 @@ class SignIn:
         return NewSession(session, account, secret)
 
     async def find_session(self, secret: str | None) -> tuple[Session, Account] | None:
-        """Who is behind a cookie; None when it opens nothing (any more)."""
+        """Returns the session of a cookie and its account; None if it is unknown or expired."""
         if secret is None or not ONE_TIME_TOKEN_PATTERN.fullmatch(secret):
             return None
         session = await self._sessions.get_session(sha256_hex(secret))
@@ -98,18 +100,18 @@ class SignIn:
         return None if account is None else (session, account)
 
     async def sign_out(self, secret: str) -> None:
-        """End the session of a cookie."""
+        """Ends the session of a cookie."""
         await self._sessions.end_session(sha256_hex(secret))
 
     async def end_other_sessions(self, account: Account, secret: str) -> None:
-        """End every session of an account but that of a cookie."""
+        """Ends all sessions of an account except that of a cookie."""
         await self._sessions.end_sessions(account.id, except_digest=sha256_hex(secret))
 
     async def set_password_by_link(self, token: str, password: str) -> NewSession:
-        """Set the password of the account a mailed link belongs to, and end its other sessions.
+        """Sets the password of the account of a link, ends its sessions and opens a new one.
 
         Raises:
-            BadRequest: the password is too short or too long; the link still works.
+            BadRequest: the password is too short or too long; the link stays valid.
             Unauthorized: the link is unknown, used or expired.
         """
         if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
@@ -123,7 +125,7 @@ class SignIn:
         account = None if link is None else await self._accounts.get_account(link.account_id)
         if account is None:
             raise Unauthorized("This link is not valid any more")
-        changed = replace(account, password=hashed)
-        await self._accounts.save_account(changed)
+        updated_account = replace(account, password=hashed)
+        await self._accounts.save_account(updated_account)
         await self._sessions.end_sessions(account.id)
-        return await self.open_session(changed)
+        return await self.open_session(updated_account)

@@ -1,1 +1,1 @@
-"""The OAuth 2.1 authorization server: programs register, people consent, secrets are exchanged (contract 8)."""
+"""The OAuth 2.1 authorization server: client registration, authorization requests and tokens."""

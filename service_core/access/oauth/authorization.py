@@ -1,4 +1,4 @@
-"""What a program asks of a person, what the person sees of it, and the answer that goes back."""
+"""The authorization endpoint: validates requests and returns the person's decision to the client."""
 
 import re
 from collections.abc import Iterable
@@ -32,10 +32,10 @@ _CLIENT_ID_PATTERN: Final = re.compile(r"[0-9a-f-]{36}")
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """A checked authorization request.
+    """A validated authorization request.
 
     Attributes:
-        scopes: what is asked for; what a person can give depends on the role.
+        scopes: the requested scopes; the person's role decides which of them can be granted.
     """
 
     client: OAuthClient
@@ -45,18 +45,18 @@ class AuthorizationRequest:
     state: str | None
 
     def grantable_scopes(self, member: Member) -> frozenset[Scope]:
-        """What this member can give; the rest is left out of the grant."""
+        """Returns the requested scopes that this member can grant."""
         return self.scopes & ROLE_OAUTH_SCOPES[member.role]
 
 
 class AuthorizationEndpoint:
-    """Reads authorization requests and carries the person's answer back. Consent is asked every time.
+    """Validates authorization requests and answers them. Consent is asked for each request.
 
     Args:
-        clients: who may ask.
-        tickets: where codes are kept.
-        addresses: of this deployment.
-        clock: gives the present.
+        clients: the registered clients.
+        tickets: the store of authorization codes.
+        addresses: the metadata of this deployment.
+        clock: current time.
     """
 
     def __init__(
@@ -68,15 +68,15 @@ class AuthorizationEndpoint:
         self._clock = clock
 
     async def parse_request(self, pairs: Iterable[tuple[str, str]]) -> AuthorizationRequest:
-        """Check the parameters of an authorization request.
+        """Returns the validated authorization request of query parameters.
 
         Raises:
-            OAuthError: the program or its address is not certain, so nobody is redirected.
-            ErrorRedirect: any other fault; the program is told.
+            OAuthError: the client or its redirect URI is invalid, so the browser is not redirected.
+            ErrorRedirect: any other error; it is reported to the client's redirect URI.
         """
-        sent = list(pairs)
-        values = {name: value for name, value in sent if value}
-        repeated = {name for name, _ in sent if sum(name == other for other, _ in sent) > 1}
+        parameters = list(pairs)
+        values = {name: value for name, value in parameters if value}
+        repeated = {name for name, _ in parameters if sum(name == other for other, _ in parameters) > 1}
         client = await self._find_client(values.get("client_id"))
         redirect = values.get("redirect_uri")
         if client is None or repeated & {"client_id", "redirect_uri"}:
@@ -93,19 +93,19 @@ class AuthorizationEndpoint:
         )
 
     def error_redirect(self, redirect: str, state: str | None, error: str, description: str) -> ErrorRedirect:
-        """The answer that tells a program no."""
+        """Returns the redirect that reports an error to the client."""
         return ErrorRedirect(
             self._redirect_url(redirect, state, {"error": error, "error_description": description})
         )
 
     async def approve_request(self, asked: AuthorizationRequest, member: Member) -> str:
-        """Give the program what the member can give, in the member's workspace.
+        """Grants the client the scopes that the member can grant, in the member's workspace.
 
         Returns:
-            Where to send the browser: the redirect address with a code of 60 seconds.
+            The redirect URL, with an authorization code that is valid for 60 seconds.
 
         Raises:
-            ErrorRedirect: the role allows nothing of what was asked.
+            ErrorRedirect: the role allows none of the requested scopes.
         """
         scopes = asked.grantable_scopes(member)
         if not scopes:
@@ -130,7 +130,7 @@ class AuthorizationEndpoint:
         return self._redirect_url(asked.redirect_uri, asked.state, {"code": code})
 
     def _parse_scopes(self, values: dict[str, str], redirect: str, state: str | None) -> frozenset[Scope]:
-        """The scopes of a request whose other parameters are in order."""
+        """Returns the requested scopes after validating the remaining parameters."""
         if values.get("response_type") != "code":
             raise self.error_redirect(
                 redirect, state, "unsupported_response_type", "response_type must be code"
@@ -156,18 +156,20 @@ class AuthorizationEndpoint:
         )
 
     def _redirect_url(self, redirect: str, state: str | None, parameters: dict[str, str]) -> str:
-        stated = {} if state is None else {"state": state}
-        return add_query_parameters(redirect, {**parameters, **stated, "iss": self._addresses.root_url})
+        state_parameter = {} if state is None else {"state": state}
+        return add_query_parameters(
+            redirect, {**parameters, **state_parameter, "iss": self._addresses.root_url}
+        )
 
 
 def parse_scope_parameter(text: str | None) -> frozenset[Scope]:
-    """Scopes written with spaces between them; without any, the one to read.
+    """Returns the scopes of a space-separated list; the read scope if it is missing.
 
     Raises:
         OAuthError: ``invalid_scope``.
     """
     known = {scope.value: scope for scope in Scope}
-    wanted = (text or Scope.READ.value).split()
-    if not wanted or not set(wanted) <= known.keys():
+    requested = (text or Scope.READ.value).split()
+    if not requested or not set(requested) <= known.keys():
         raise OAuthError("invalid_scope", f"Known scopes: {' '.join(known)}")
-    return frozenset(known[name] for name in wanted)
+    return frozenset(known[name] for name in requested)

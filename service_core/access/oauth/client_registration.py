@@ -1,4 +1,4 @@
-"""Programs register themselves (RFC 7591): public clients, with addresses that are safe to redirect to."""
+"""Dynamic client registration (RFC 7591) of public clients."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ MAX_CLIENT_NAME_LENGTH: Final = 80
 
 
 class ClientRegistration:
-    """Keeps the list of programs.
+    """Registers clients.
 
     Args:
-        clients: where they are kept.
-        limiter: counts registrations; without it nothing registers.
-        clock: gives the present.
+        clients: the store of clients.
+        limiter: counts registrations; nothing is registered while it is unavailable.
+        clock: current time.
     """
 
     def __init__(self, clients: OAuthClients, limiter: RateLimiter, clock: Clock) -> None:
@@ -32,18 +32,15 @@ class ClientRegistration:
         self._clock = clock
 
     async def register_client(self, metadata: object, *, network: str | None) -> dict[str, object]:
-        """Register a program; metadata this server has no use for is ignored, as the RFC asks.
+        """Registers a client and returns the body of the 201 response. Unknown metadata is ignored, as the RFC requires.
 
         Args:
             metadata: the decoded body.
-            network: of the client (`networks.rate_limit_prefix`), when it is known.
-
-        Returns:
-            The body of the 201.
+            network: IP prefix of the client (`rate_limit_prefix`), if known.
 
         Raises:
-            OAuthError: ``invalid_redirect_uri``, ``invalid_client_metadata``; 429 above 10 per hour
-                and network; 503 when they cannot be counted.
+            OAuthError: ``invalid_redirect_uri``, ``invalid_client_metadata``; 429 above 10 registrations per hour and
+                network; 503 if they cannot be counted.
         """
         await self._consume_registration_limit(network)
         if not isinstance(metadata, Mapping):
@@ -64,19 +61,19 @@ class ClientRegistration:
 
     async def _consume_registration_limit(self, network: str | None) -> None:
         try:
-            allowance = await self._limiter.consume(
+            result = await self._limiter.consume(
                 f"oauth-register:{network or 'unknown'}", REGISTRATIONS_PER_HOUR, HOUR_SECONDS
             )
         except RateLimiterUnavailable:
             raise OAuthError(
                 "temporarily_unavailable", "Registrations cannot be counted at the moment", 503
             ) from None
-        if not allowance.allowed:
+        if not result.allowed:
             raise OAuthError("slow_down", f"At most {REGISTRATIONS_PER_HOUR} registrations an hour", 429)
 
 
 def sanitize_display_name(name: object) -> str:
-    """A name as people may see it: one line without anything that hides or turns around, and not long."""
+    """Returns a name as one short line without invisible or direction-changing characters."""
     if not isinstance(name, str):
         return ""
     visible = "".join(
@@ -85,14 +82,14 @@ def sanitize_display_name(name: object) -> str:
     return " ".join(visible.split())[:MAX_CLIENT_NAME_LENGTH]
 
 
-def _validate_redirect_uris(sent: object) -> tuple[str, ...]:
-    if not isinstance(sent, list) or not 1 <= len(sent) <= MAX_REDIRECT_URIS:
+def _validate_redirect_uris(redirect_uris: object) -> tuple[str, ...]:
+    if not isinstance(redirect_uris, list) or not 1 <= len(redirect_uris) <= MAX_REDIRECT_URIS:
         raise OAuthError(
             "invalid_redirect_uri", f"redirect_uris is a list of 1 to {MAX_REDIRECT_URIS} addresses"
         )
-    if not all(isinstance(uri, str) and is_allowed_redirect_uri(uri) for uri in sent):
+    if not all(isinstance(uri, str) and is_allowed_redirect_uri(uri) for uri in redirect_uris):
         raise OAuthError(
             "invalid_redirect_uri",
             "A redirect address is https, http on this machine, or of an app's own scheme; without user or fragment",
         )
-    return tuple(dict.fromkeys(sent))
+    return tuple(dict.fromkeys(redirect_uris))

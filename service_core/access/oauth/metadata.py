@@ -1,4 +1,4 @@
-"""The addresses of the authorization server and of what it protects, and the two documents that tell them."""
+"""Issuer and resource identifiers, and the two metadata documents of the authorization server."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,25 +10,25 @@ SCOPE_NAMES: Final = tuple(scope.value for scope in Scope)
 
 @dataclass(frozen=True, slots=True)
 class ServerMetadata:
-    """A deployment as OAuth sees it.
+    """The deployment as an OAuth authorization server.
 
     Attributes:
-        root_url: the issuer, without a slash at its end.
+        root_url: the issuer, without a trailing slash.
     """
 
     root_url: str
 
     @property
     def resource(self) -> str:
-        """What access tokens are for."""
+        """The resource identifier that access tokens are issued for."""
         return f"{self.root_url}/mcp"
 
-    def is_own_resource(self, named: str | None) -> bool:
-        """Whether ``resource`` of a request names this deployment; leaving it out does (RFC 8707)."""
-        return named is None or named.rstrip("/") in {self.root_url, self.resource}
+    def is_own_resource(self, resource: str | None) -> bool:
+        """Returns whether the ``resource`` parameter names this deployment; so does a missing one (RFC 8707)."""
+        return resource is None or resource.rstrip("/") in {self.root_url, self.resource}
 
     def protected_resource_metadata(self) -> dict[str, object]:
-        """RFC 9728."""
+        """Returns the protected resource metadata (RFC 9728)."""
         return {
             "resource": self.resource,
             "authorization_servers": [self.root_url],
@@ -38,7 +38,7 @@ class ServerMetadata:
         }
 
     def authorization_server_metadata(self) -> dict[str, object]:
-        """RFC 8414."""
+        """Returns the authorization server metadata (RFC 8414)."""
         return {
             "issuer": self.root_url,
             "authorization_endpoint": f"{self.root_url}/oauth/authorize",

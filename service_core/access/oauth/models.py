@@ -1,4 +1,4 @@
-"""Registered programs, the tokens and single-use secrets of a grant, and how a request to the server can fail."""
+"""Registered clients, tokens of a grant, and errors of the authorization server."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ REFRESH_LIFETIME: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class OAuthClient:
-    """A program that registered itself. Nobody has checked its name; the host it redirects to is a fact."""
+    """A client that registered itself. Its name is unverified; the host of its redirect URIs is a fact."""
 
     id: str
     name: str
@@ -26,10 +26,10 @@ class OAuthClient:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What an access token stands for, read together so that one state is seen.
+    """The grant and person behind an access token, read in one transaction.
 
     Attributes:
-        member: present membership; a token whose account left the workspace is not found at all.
+        member: current membership; a token of an account that left the workspace is not found.
     """
 
     grant: OAuthGrant
@@ -40,7 +40,7 @@ class AccessToken:
 
 
 class OneTimeTokenKind(StrEnum):
-    """What a single-use secret is."""
+    """Kind of a one-time token."""
 
     CODE = "code"
     REFRESH = "refresh"
@@ -48,11 +48,11 @@ class OneTimeTokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OneTimeToken:
-    """A secret that works once: exchanged for tokens, it continues its grant; shown again, it ends it.
+    """An authorization code or refresh token. Its first use issues tokens, a second one ends the grant.
 
     Attributes:
         redirect_uri: where the code was sent; None for a refresh token.
-        challenge: S256 challenge of the code; None for a refresh token.
+        challenge: S256 code challenge; None for a refresh token.
     """
 
     kind: OneTimeTokenKind
@@ -64,7 +64,7 @@ class OneTimeToken:
 
 @dataclass(frozen=True, slots=True)
 class IssuedTokens:
-    """What takes the place of an exchanged ticket: digests of an access token and of a refresh token."""
+    """Digests of the access token and refresh token that replace a one-time token."""
 
     access_digest: str
     access_expires_at: datetime
@@ -73,10 +73,10 @@ class IssuedTokens:
 
 
 class OAuthError(Exception):
-    """An answer of the shape ``{error, error_description}``, with a code of RFC 6749, 7591 or 8707.
+    """An error response ``{error, error_description}`` with a code of RFC 6749, 7591 or 8707.
 
     Attributes:
-        status: HTTP status of the answer.
+        status: HTTP status of the response.
     """
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:
@@ -87,14 +87,14 @@ class OAuthError(Exception):
 
 
 class ErrorRedirect(Exception):
-    """A fault of an authorization request the program is told through its redirect address."""
+    """An error of an authorization request that is reported to the client's redirect URI."""
 
     def __init__(self, url: str) -> None:
-        super().__init__("sent back to the program")
+        super().__init__("redirected to the client with an error")
         self.url = url
 
 
 def redirect_host(uri: str) -> str:
-    """What a person is shown of a redirect address: its host, or the scheme of an app."""
+    """Returns the host of a redirect URI, or the scheme of an app, to show to a person."""
     parts = urlsplit(uri)
     return parts.hostname or "" if parts.scheme in {"http", "https"} else f"the app {parts.scheme}:"

@@ -1,4 +1,4 @@
-"""Where programs, grants, their tokens and single-use secrets are kept. Every exchange has one winner."""
+"""Stores of OAuth clients, grants and tokens. Of concurrent uses of a token exactly one succeeds."""
 
 from datetime import datetime
 from typing import Protocol
@@ -9,49 +9,48 @@ from service_core.access.oauth.models import AccessToken, IssuedTokens, OAuthCli
 
 
 class OAuthGrants(Protocol):
-    """Grants and access tokens by digest: what whoever answers a request reads."""
+    """Reads grants, and access tokens by digest."""
 
     async def list_grants(self, workspace_id: UUID) -> list[OAuthGrant]:
-        """Grants of a workspace that have not ended, oldest first."""
+        """Returns the active grants of a workspace, oldest first."""
 
     async def find_access_token(self, digest: str) -> AccessToken | None:
-        """What a token stands for, expired or not; None when unknown, or its grant has ended."""
+        """Returns the access token, even if it is expired; None if it is unknown or its grant has ended."""
 
 
 class OAuthClients(Protocol):
-    """Programs that registered."""
+    """Stores registered clients."""
 
     async def add_client(self, client: OAuthClient) -> None:
-        """Keep a program; programs older than 90 days that no grant names may be dropped."""
+        """Stores a client. Clients older than 90 days without a grant may be deleted."""
 
     async def find_client(self, client_id: str) -> OAuthClient | None:
-        """The program with this id."""
+        """Returns the client with this id."""
 
 
 class OneTimeTokens(Protocol):
-    """Codes and refresh tokens by digest, each for one use."""
+    """Stores authorization codes and refresh tokens by digest."""
 
     async def open_grant(self, ticket: OneTimeToken, digest: str) -> None:
-        """Keep a new grant with its code, in one step; grants nothing can continue any more end."""
+        """Stores a new grant with its code in one transaction, and ends grants that can no longer be continued."""
 
     async def find_token(self, digest: str) -> OneTimeToken | None:
-        """The ticket with this digest, used, expired and of an ended grant included."""
+        """Returns the token with this digest, even if it is used or expired or its grant has ended."""
 
     async def replace_token(self, digest: str, issued: IssuedTokens | None, now: datetime) -> bool:
-        """Use a ticket up and keep what takes its place, in one step.
+        """Uses up a token and stores its replacements in one transaction.
 
         Args:
-            digest: of a known ticket.
-            issued: None when the ticket is used up by an attempt that failed.
-            now: the present.
+            digest: digest of a known token.
+            issued: the new tokens; None after a failed attempt.
+            now: current time.
 
         Returns:
-            True for the first use of a grant that goes on; else False, nothing is kept, and the
-            grant ends.
+            True for the first use of a token of an active grant. Otherwise False: nothing is stored and the grant ends.
         """
 
     async def end_grant(self, grant_id: UUID, now: datetime) -> None:
-        """End a grant with its tickets and access tokens; ending twice changes nothing."""
+        """Ends a grant with all its tokens. Ending it again changes nothing."""
 
     async def list_account_grants(self, account_id: UUID, workspace_id: UUID) -> list[OAuthGrant]:
-        """Grants of a person in a workspace that have not ended, oldest first."""
+        """Returns the active grants of an account in a workspace, oldest first."""

@@ -1,4 +1,4 @@
-"""Redirect addresses: which may be registered, and when a sent one is a registered one (RFC 8252, 9700)."""
+"""Rules for redirect URIs (RFC 8252, 9700)."""
 
 import re
 from typing import Final
@@ -21,11 +21,11 @@ _RESERVED_SCHEMES: Final = frozenset(
         "wyciwyg", "xmpp",
     }
 )  # fmt: skip
-"""Schemes that something other than the app of a person answers to, or that run what they hold."""
+"""Schemes that do not belong to a person's app, or that execute their content."""
 
 
 def is_allowed_redirect_uri(uri: str) -> bool:
-    """Whether a program may be sent to this address: https, http to this machine, or an app of its own."""
+    """Returns whether a client may register this URI: https, http on loopback, or a scheme of an app."""
     if (
         len(uri) > MAX_URI_LENGTH
         or not _VISIBLE_ASCII_PATTERN.fullmatch(uri)
@@ -47,22 +47,22 @@ def is_allowed_redirect_uri(uri: str) -> bool:
     return _is_app_uri(parts, uri)
 
 
-def matches_registered_uri(sent: str, registered: tuple[str, ...]) -> bool:
-    """Whether a sent address is a registered one, letter by letter; on loopback with any port."""
-    return is_allowed_redirect_uri(sent) and any(
-        sent == known or _differ_only_in_loopback_port(sent, known) for known in registered
+def matches_registered_uri(uri: str, registered: tuple[str, ...]) -> bool:
+    """Returns whether a URI equals a registered one exactly; on loopback the port may differ."""
+    return is_allowed_redirect_uri(uri) and any(
+        uri == candidate or _differ_only_in_loopback_port(uri, candidate) for candidate in registered
     )
 
 
 def add_query_parameters(uri: str, parameters: dict[str, str]) -> str:
-    """An address with more query parameters; those it has stay."""
+    """Returns the URI with additional query parameters."""
     parts = urlsplit(uri)
     query = "&".join(filter(None, (parts.query, urlencode(parameters))))
     return parts._replace(query=query).geturl() if parts.netloc else f"{uri.partition('?')[0]}?{query}"
 
 
 def csp_source(uri: str) -> str:
-    """The address as a source of a content security policy, which cannot name an IPv6 host."""
+    """Returns the URI as a source of a content security policy, which cannot name an IPv6 host."""
     parts = urlsplit(uri)
     if parts.scheme not in {"http", "https"} or ":" in (parts.hostname or ":"):
         return f"{parts.scheme}:"
@@ -70,7 +70,7 @@ def csp_source(uri: str) -> str:
 
 
 def _is_app_uri(parts: SplitResult, uri: str) -> bool:
-    """A scheme of the form ``com.example.app:``, or ``app://``; one that browsers know is neither."""
+    """Returns whether the scheme belongs to an app: ``com.example.app:`` or ``app://``, not one known to browsers."""
     if parts.scheme in _RESERVED_SCHEMES:
         return False
     if _REVERSED_DOMAIN_PATTERN.fullmatch(parts.scheme):
@@ -79,10 +79,10 @@ def _is_app_uri(parts: SplitResult, uri: str) -> bool:
 
 
 def _differ_only_in_loopback_port(sent: str, known: str) -> bool:
-    one, other = urlsplit(sent), urlsplit(known)
-    if one.scheme != "http" or one.hostname not in LOOPBACK_HOSTS:
+    sent_parts, known_parts = urlsplit(sent), urlsplit(known)
+    if sent_parts.scheme != "http" or sent_parts.hostname not in LOOPBACK_HOSTS:
         return False
-    return _remove_port(one) == _remove_port(other)
+    return _remove_port(sent_parts) == _remove_port(known_parts)
 
 
 def _remove_port(parts: SplitResult) -> str:

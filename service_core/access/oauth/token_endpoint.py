@@ -1,4 +1,7 @@
-"""Codes and refresh tokens become tokens, once; a second use ends the grant (RFC 6749, 7009, 7636, 9700)."""
+"""The token and revocation endpoints (RFC 6749, 7009, 7636, 9700).
+
+Authorization codes and refresh tokens work once; a second use ends the grant.
+"""
 
 import hashlib
 import hmac
@@ -35,7 +38,7 @@ _TOKEN_BY_GRANT_TYPE: Final[Mapping[str, tuple[OneTimeTokenKind, str]]] = {
     "authorization_code": (OneTimeTokenKind.CODE, "code"),
     "refresh_token": (OneTimeTokenKind.REFRESH, "refresh_token"),
 }
-"""Grant type -> the kind of its ticket, and the parameter that holds it."""
+"""Grant type to the kind of its one-time token and the parameter that contains it."""
 
 _TOKEN_PATTERNS: Final[Mapping[OneTimeTokenKind, re.Pattern[str]]] = {
     OneTimeTokenKind.CODE: re.compile(CODE_PREFIX + r"[A-Za-z0-9_-]{43}"),
@@ -48,11 +51,11 @@ class TokenEndpoint:
     """The token endpoint and the revocation endpoint.
 
     Args:
-        tickets: codes and refresh tokens.
-        grants: access tokens.
-        members: whether the person still belongs to the workspace, and in which role.
-        addresses: of this deployment.
-        clock: gives the present.
+        tickets: the store of authorization codes and refresh tokens.
+        grants: the store of access tokens.
+        members: tells whether the person still belongs to the workspace, and in which role.
+        addresses: the metadata of this deployment.
+        clock: current time.
     """
 
     def __init__(
@@ -70,10 +73,10 @@ class TokenEndpoint:
         self._clock = clock
 
     async def issue_tokens(self, pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-        """Answer ``POST /oauth/token``.
+        """Returns the response body of ``POST /oauth/token``.
 
         Raises:
-            OAuthError: with the code of RFC 6749, section 5.2.
+            OAuthError: with an error code of RFC 6749, section 5.2.
         """
         form = _parse_form(pairs)
         kind, parameter = _TOKEN_BY_GRANT_TYPE.get(form.get("grant_type", ""), (None, ""))
@@ -85,19 +88,19 @@ class TokenEndpoint:
             raise OAuthError("invalid_client", "client_id is required", 401)
         if not self._addresses.is_own_resource(form.get("resource")):
             raise OAuthError("invalid_target", "resource names another service")
-        sought = sha256_hex(_require_secret(form, parameter, _TOKEN_PATTERNS[kind]))
+        token_digest = sha256_hex(_require_secret(form, parameter, _TOKEN_PATTERNS[kind]))
         now = self._clock()
-        ticket = await self._tickets.find_token(sought)
+        ticket = await self._tickets.find_token(token_digest)
         if ticket is None or ticket.kind is not kind:
             raise _invalid_grant_error()
         scopes = await self._current_scopes(ticket, form.get("scope"))
         access, refresh = new_access_token(), new_token(REFRESH_PREFIX)
-        fits = _is_token_of_client(ticket, form) and now < ticket.expires_at and bool(scopes)
+        is_valid = _is_token_of_client(ticket, form) and now < ticket.expires_at and bool(scopes)
         issued = IssuedTokens(
             sha256_hex(access), now + ACCESS_TOKEN_LIFETIME, sha256_hex(refresh), now + REFRESH_LIFETIME
         )
-        # Whatever does not fit uses the ticket up as well: whoever holds it should not.
-        if not await self._tickets.replace_token(sought, issued if fits else None, now):
+        # A failed attempt uses up the token as well, because it may have been stolen.
+        if not await self._tickets.replace_token(token_digest, issued if is_valid else None, now):
             raise _invalid_grant_error()
         return {
             "access_token": access,
@@ -108,23 +111,23 @@ class TokenEndpoint:
         }
 
     async def revoke_token(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """End the grant of an access or refresh token; whatever else is sent changes nothing."""
+        """Ends the grant of an access or refresh token. Other texts change nothing."""
         token = dict(pairs).get("token", "")
         now = self._clock()
         if ACCESS_TOKEN_PATTERN.fullmatch(token):
-            found = await self._grants.find_access_token(sha256_hex(token))
-            if found is not None:
-                await self._tickets.end_grant(found.grant.id, now)
+            access_token = await self._grants.find_access_token(sha256_hex(token))
+            if access_token is not None:
+                await self._tickets.end_grant(access_token.grant.id, now)
         elif _TOKEN_PATTERNS[OneTimeTokenKind.REFRESH].fullmatch(token):
             ticket = await self._tickets.find_token(sha256_hex(token))
             if ticket is not None:
                 await self._tickets.end_grant(ticket.grant.id, now)
 
     async def _current_scopes(self, ticket: OneTimeToken, asked: str | None) -> frozenset[Scope]:
-        """What the grant allows in the present role; nothing when the person has left.
+        """Returns the granted scopes that the person's current role allows; none if the person has left the workspace.
 
         Raises:
-            OAuthError: ``invalid_scope`` for more than was granted; the ticket still works.
+            OAuthError: ``invalid_scope`` if more is requested than was granted; the token stays valid.
         """
         grant = ticket.grant
         if asked is not None and not parse_scope_parameter(asked) <= grant.scopes:
@@ -134,10 +137,10 @@ class TokenEndpoint:
 
 
 def _parse_form(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Parameters by name; an empty one counts as absent.
+    """Returns the parameters by name; an empty one counts as missing.
 
     Raises:
-        OAuthError: one is repeated.
+        OAuthError: a parameter is repeated.
     """
     form: dict[str, str] = {}
     for name, value in pairs:
@@ -148,7 +151,7 @@ def _parse_form(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _require_secret(form: Mapping[str, str], parameter: str, pattern: re.Pattern[str]) -> str:
-    """A secret of the right form, so that nothing else reaches the store."""
+    """Returns the secret of a parameter if it is well-formed, so that nothing else reaches the store."""
     secret = form.get(parameter)
     if secret is None:
         raise OAuthError("invalid_request", f"{parameter} is required")
@@ -158,7 +161,7 @@ def _require_secret(form: Mapping[str, str], parameter: str, pattern: re.Pattern
 
 
 def _is_token_of_client(ticket: OneTimeToken, form: Mapping[str, str]) -> bool:
-    """Whether whoever shows a ticket is the program it was given to."""
+    """Returns whether the request comes from the client that the token was issued to."""
     if form["client_id"] != ticket.grant.client_id:
         return False
     if ticket.kind is OneTimeTokenKind.REFRESH:
@@ -166,8 +169,11 @@ def _is_token_of_client(ticket: OneTimeToken, form: Mapping[str, str]) -> bool:
     verifier = form.get("code_verifier", "")
     if ticket.challenge is None or not _CODE_VERIFIER_PATTERN.fullmatch(verifier):
         return False
-    made = encode_base64url(hashlib.sha256(verifier.encode()).digest())
-    return hmac.compare_digest(made, ticket.challenge) and form.get("redirect_uri") == ticket.redirect_uri
+    computed_challenge = encode_base64url(hashlib.sha256(verifier.encode()).digest())
+    return (
+        hmac.compare_digest(computed_challenge, ticket.challenge)
+        and form.get("redirect_uri") == ticket.redirect_uri
+    )
 
 
 def _invalid_grant_error() -> OAuthError:

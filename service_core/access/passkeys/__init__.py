@@ -1,1 +1,1 @@
-"""Passkeys of people: made on the settings page, used to sign in without a password."""
+"""Passkeys of accounts: registration in the settings, and sign-in without a password."""

@@ -1,4 +1,4 @@
-"""The two ceremonies of passkeys: making one for an account, and signing in with one."""
+"""The two WebAuthn ceremonies: registration of a passkey and sign-in with one."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -32,11 +32,11 @@ MAX_PASSKEY_NAME_LENGTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class BrowserContext:
-    """Who answers.
+    """The browser that takes part in a ceremony.
 
     Attributes:
-        secret: of its cookie; a challenge is for one browser.
-        client: its network (`networks.rate_limit_prefix`), when it is known.
+        secret: secret of its cookie; a challenge is valid for one browser.
+        client: its IP prefix (`rate_limit_prefix`), if known.
     """
 
     secret: str = field(repr=False)
@@ -44,17 +44,17 @@ class BrowserContext:
 
 
 class PasskeySignIn:
-    """Makes passkeys and opens sessions for them.
+    """Registers passkeys and signs in with them.
 
     Args:
-        accounts: whose they are.
-        passkeys: where they are kept.
-        challenges: what browsers were asked.
-        sign_in: knows passwords, and opens the session.
-        limiter: counts attempts; without it nobody signs in.
-        clock: gives the present.
-        webauthn: reads what browsers answer; None when the deployment has switched passkeys off.
-        party: what passkeys are bound to; None when its address allows none.
+        accounts: the store of accounts.
+        passkeys: the store of passkeys.
+        challenges: the store of open challenges.
+        sign_in: verifies passwords and opens sessions.
+        limiter: counts attempts; nobody can sign in while it is unavailable.
+        clock: current time.
+        webauthn: verifies responses of browsers; None if the deployment has disabled passkeys.
+        party: the relying party; None if the URL of the deployment allows no passkeys.
     """
 
     def __init__(
@@ -79,34 +79,34 @@ class PasskeySignIn:
 
     @property
     def is_available(self) -> bool:
-        """Whether there are passkeys here at all; without, everything but looking and removing is `NotFound`."""
+        """Whether passkeys can be used here. If not, everything except listing and removing raises `NotFound`."""
         return self._tools is not None
 
     async def registration_options(self, account: Account, password: str, browser: BrowserContext) -> str:
-        """What to ask a browser for a new passkey; whoever sits at it has to know the password.
+        """Returns the WebAuthn options for a new passkey. The person has to enter the password first.
 
         Raises:
-            Unauthorized: it is another password.
-            TooManyRequests, Unavailable503: as `SignIn.prove`.
+            Unauthorized: the password is wrong.
+            TooManyRequests, ServiceUnavailable: as `SignIn.verify_password`.
         """
         webauthn, party = self._require_available()
         try:
             await self._sign_in.verify_password(account.email, password, client=browser.client)
         except Unauthorized:
             raise Unauthorized("This is not your password") from None
-        known = await self._passkeys.list_passkeys(account.id)
+        existing = await self._passkeys.list_passkeys(account.id)
         token = await create_challenge(self._challenges, browser.secret, account.id, self._clock())
-        return await webauthn.registration_options(party, token, account, known)
+        return await webauthn.registration_options(party, token, account, existing)
 
     async def register_passkey(
         self, account: Account, name: str, token: str, response: RegistrationResponse, browser: BrowserContext
     ) -> Passkey:
-        """Keep the passkey that a browser has made.
+        """Verifies the response of a browser and stores the new passkey.
 
         Raises:
-            BadRequest: the name is blank or long.
-            Unauthorized: the answer does not fit what this browser was asked, or comes late.
-            Conflict: the passkey is known, or the account has 20.
+            BadRequest: the name is blank or too long.
+            Unauthorized: the response does not match the challenge, or comes too late.
+            Conflict: the passkey is already registered, or the account has 20.
         """
         webauthn, party = self._require_available()
         trimmed, now = validate_name(name), self._clock()
@@ -116,25 +116,27 @@ class PasskeySignIn:
             )
         try:
             await consume_challenge(self._challenges, token, browser.secret, account.id, now)
-            made = await webauthn.verify_registration(party, token, response)
+            verified = await webauthn.verify_registration(party, token, response)
         except InvalidPasskeyResponse:
             raise Unauthorized("This passkey could not be added. Try again") from None
         passkey = Passkey(
             new_id(),
             account.id,
             trimmed,
-            made.credential_id,
-            made.public_key,
-            made.counter,
-            made.transports,
+            verified.credential_id,
+            verified.public_key,
+            verified.counter,
+            verified.transports,
             created_at=now,
         )
         if not await self._passkeys.add_passkey(passkey, MAX_PASSKEYS):
-            raise Conflict(f"It is known already, or you have {MAX_PASSKEYS} passkeys", "resource_changed")
+            raise Conflict(
+                f"This passkey is already registered, or you have {MAX_PASSKEYS} passkeys", "resource_changed"
+            )
         return passkey
 
     async def remove_passkey(self, account: Account, passkey_id: UUID, browser: BrowserContext) -> None:
-        """Drop a passkey, and end every session but this one: its device may be in other hands.
+        """Deletes a passkey and ends all other sessions, because its device may have been stolen.
 
         Raises:
             NotFound: the account has no such passkey.
@@ -144,11 +146,11 @@ class PasskeySignIn:
         await self._sign_in.end_other_sessions(account, browser.secret)
 
     async def authentication_options(self, browser: BrowserContext) -> str:
-        """What to ask a browser that wants in.
+        """Returns the WebAuthn options for a sign-in.
 
         Raises:
-            TooManyRequests: more than 30 times of the client in 15 minutes.
-            Unavailable503: attempts cannot be counted.
+            TooManyRequests: more than 30 requests of the client in 15 minutes.
+            ServiceUnavailable: attempts cannot be counted.
         """
         webauthn, party = self._require_available()
         if browser.client is not None:
@@ -159,15 +161,15 @@ class PasskeySignIn:
     async def sign_in_with_passkey(
         self, token: str, response: AuthenticationResponse, browser: BrowserContext
     ) -> NewSession:
-        """Open a session for the account of a passkey.
+        """Opens a session for the account of a passkey.
 
         Raises:
-            Unauthorized: it opens nothing, whyever; nothing more is said.
-            TooManyRequests: more than 10 attempts on the passkey, or 30 of the client, in 15 minutes.
-            Unavailable503: attempts cannot be counted.
+            Unauthorized: the response is not valid; the message gives no reason.
+            TooManyRequests: more than 10 attempts with the passkey, or 30 of the client, in 15 minutes.
+            ServiceUnavailable: attempts cannot be counted.
         """
-        named = sha256_hex(response.credential_id.hex())
-        await consume_attempt(self._limiter, f"sign-in-passkey:{named}", ATTEMPTS_PER_ADDRESS)
+        passkey_digest = sha256_hex(response.credential_id.hex())
+        await consume_attempt(self._limiter, f"sign-in-passkey:{passkey_digest}", ATTEMPTS_PER_ADDRESS)
         if browser.client is not None:
             await consume_attempt(self._limiter, f"sign-in-client:{browser.client}", ATTEMPTS_PER_CLIENT)
         try:
@@ -175,7 +177,7 @@ class PasskeySignIn:
                 await self._verify_passkey_owner(token, response, browser)
             )
         except InvalidPasskeyResponse:
-            raise Unauthorized("This passkey does not open anything here") from None
+            raise Unauthorized("This passkey is not registered here") from None
 
     async def _verify_passkey_owner(
         self, token: str, response: AuthenticationResponse, browser: BrowserContext

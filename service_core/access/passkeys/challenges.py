@@ -1,4 +1,4 @@
-"""Challenges: random, for one browser, used up by the first answer, forgotten after five minutes."""
+"""WebAuthn challenges: random, bound to one browser, used up by the first response, valid for five minutes."""
 
 from datetime import datetime
 from uuid import UUID
@@ -11,29 +11,32 @@ from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_token, sha256_he
 async def create_challenge(
     challenges: PasskeyChallenges, browser_secret: str, account_id: UUID | None, now: datetime
 ) -> str:
-    """A new challenge, base64url of 32 random bytes; only its digest is kept.
+    """Returns a new challenge as base64url of 32 random bytes; only its digest is stored.
 
     Args:
-        challenges: where it is kept.
-        browser: the secret of its cookie.
-        account_id: whose new passkey is to sign; None to sign in.
-        now: the present.
+        challenges: the store of challenges.
+        browser_secret: secret of the browser's cookie.
+        account_id: the account that registers a passkey; None for a sign-in.
+        now: current time.
     """
     token = new_token()
-    kept = Challenge(sha256_hex(browser_secret), account_id, now + CHALLENGE_LIFETIME)
-    await challenges.add_challenge(kept, sha256_hex(token), now)
+    challenge = Challenge(sha256_hex(browser_secret), account_id, now + CHALLENGE_LIFETIME)
+    await challenges.add_challenge(challenge, sha256_hex(token), now)
     return token
 
 
 async def consume_challenge(
     challenges: PasskeyChallenges, token: str, browser_secret: str, account_id: UUID | None, now: datetime
 ) -> None:
-    """Use a challenge up, for this browser and purpose.
+    """Uses up a challenge of this browser and account.
 
     Raises:
-        InvalidPasskeyResponse: it is not open, or was for another; in any case it is used up.
+        InvalidPasskeyResponse: it is unknown or expired, or belongs to another browser or account.
     """
-    known = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
-    found = await challenges.take_challenge(sha256_hex(token), now) if known else None
-    if found is None or (found.browser, found.account_id) != (sha256_hex(browser_secret), account_id):
+    is_well_formed = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+    challenge = await challenges.take_challenge(sha256_hex(token), now) if is_well_formed else None
+    if challenge is None or (challenge.browser, challenge.account_id) != (
+        sha256_hex(browser_secret),
+        account_id,
+    ):
         raise InvalidPasskeyResponse

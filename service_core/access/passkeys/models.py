@@ -1,4 +1,4 @@
-"""Passkeys: what is kept of one, what a browser is asked to sign with it, and what it answers."""
+"""Passkeys, challenges and the responses of browsers."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,18 +9,18 @@ from uuid import UUID
 
 CHALLENGE_LIFETIME: Final = timedelta(minutes=5)
 MAX_PASSKEYS: Final = 20
-"""Of one account."""
+"""Per account."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passkey:
-    """A key of an account whose secret half never leaves the person's device.
+    """The public key of an account; the private key never leaves the person's device.
 
     Attributes:
-        credential_id: how the device and its browser know it; nobody else's has the same.
-        public_key: in COSE form.
-        counter: how often the device says it has signed; 0 for ever on devices that do not count.
-        transports: ways to the device, as the browser named them.
+        credential_id: WebAuthn credential id, unique.
+        public_key: in COSE format.
+        counter: signature counter of the device; always 0 on devices that do not count.
+        transports: WebAuthn transports, as the browser named them.
     """
 
     id: UUID
@@ -36,11 +36,11 @@ class Passkey:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What one browser was asked to sign; the store knows it by its digest.
+    """An open challenge for one browser; stored under its digest.
 
     Attributes:
         browser: digest of the secret in the browser's cookie.
-        account_id: whose new passkey is to sign; None when anybody's may, to sign in.
+        account_id: the account that registers a passkey; None for a sign-in.
     """
 
     browser: str
@@ -50,10 +50,10 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class RelyingParty:
-    """The deployment as authenticators know it.
+    """The deployment as a WebAuthn relying party.
 
     Attributes:
-        id: its host name; a passkey works for it alone.
+        id: host name; passkeys are bound to it.
         origin: scheme, host and port of its pages.
     """
 
@@ -63,7 +63,7 @@ class RelyingParty:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationResponse:
-    """What a browser answers when it has made a passkey."""
+    """A browser's response to registration options."""
 
     client_data: bytes
     attestation: bytes
@@ -72,7 +72,7 @@ class RegistrationResponse:
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationResponse:
-    """What a browser answers when it has signed with a passkey; `user` is the id its account has there."""
+    """A browser's response to authentication options. ``user_handle`` is the account id stored with the passkey."""
 
     credential_id: bytes
     user_handle: bytes
@@ -83,7 +83,7 @@ class AuthenticationResponse:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRegistration:
-    """What was read of a passkey that a browser has made; of transports, those that have a meaning."""
+    """A verified new passkey, with the known transports."""
 
     credential_id: bytes
     public_key: bytes
@@ -92,18 +92,18 @@ class VerifiedRegistration:
 
 
 def build_relying_party(web_url: str) -> RelyingParty | None:
-    """What passkeys are bound to; None where browsers offer none: without TLS, and at a bare IP address.
+    """Returns the relying party, or None where browsers offer no passkeys: without TLS, or on a bare IP address.
 
     Args:
-        web_url: public address of the web application.
+        web_url: public URL of the web application.
     """
     parts = urlsplit(web_url)
     host = parts.hostname or ""
     local = host == "localhost" or host.endswith(".localhost")
     if not host or _is_ip_address(host) or (parts.scheme != "https" and not local):
         return None
-    usual = {"https": 443, "http": 80}[parts.scheme]
-    port = "" if parts.port in {None, usual} else f":{parts.port}"
+    default_port = {"https": 443, "http": 80}[parts.scheme]
+    port = "" if parts.port in {None, default_port} else f":{parts.port}"
     return RelyingParty(host, f"{parts.scheme}://{host}{port}")
 
 

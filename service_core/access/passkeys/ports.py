@@ -1,4 +1,4 @@
-"""What passkeys need from outside: where they are kept, and how browsers speak of them."""
+"""Ports for passkeys: their stores and the WebAuthn implementation."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,69 +17,69 @@ from service_core.access.passkeys.models import (
 
 
 class Passkeys(Protocol):
-    """Passkeys of accounts; they go with their account."""
+    """Stores passkeys of accounts. They are deleted with their account."""
 
     async def list_passkeys(self, account_id: UUID) -> list[Passkey]:
-        """Those of an account, oldest first."""
+        """Returns the passkeys of an account, oldest first."""
 
     async def find_passkey(self, credential_id: bytes) -> Passkey | None:
-        """The one with this credential id."""
+        """Returns the passkey with this credential id."""
 
     async def add_passkey(self, passkey: Passkey, max_passkeys: int) -> bool:
-        """Keep a new one; False, and no change, when its credential is known or the account has ``most``."""
+        """Adds a passkey. Returns False, without a change, if its credential is known or the account has ``max_passkeys``."""
 
     async def record_passkey_use(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
-        """Note a use and its counter; False, and no change, when the passkey is gone or its counter did not rise.
+        """Stores a use and its counter. Returns False, without a change, if the passkey is gone or its counter did not rise.
 
-        A counter that stays 0 counts nothing.
+        A counter that stays 0 is accepted.
         """
 
     async def remove_passkey(self, account_id: UUID, passkey_id: UUID) -> bool:
-        """Drop a passkey of an account; False when it has none such."""
+        """Deletes a passkey of an account; False if it has no such passkey."""
 
 
 class PasskeyChallenges(Protocol):
-    """Challenges by their digest."""
+    """Stores challenges by their digest."""
 
     async def add_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
-        """Keep a new challenge, and drop those that have expired."""
+        """Stores a new challenge and deletes expired ones."""
 
     async def take_challenge(self, digest: str, now: datetime) -> Challenge | None:
-        """Use a challenge up, whoever asks; None when it is unknown, used or expired."""
+        """Deletes a challenge and returns it; None if it is unknown, used or expired."""
 
 
 class InvalidPasskeyResponse(Exception):
-    """An answer of a browser does not prove what it should."""
+    """The response of a browser is not valid."""
 
 
 class WebAuthn(Protocol):
-    """Web Authentication, level 2: what browsers are asked, and whether their answers hold.
+    """Web Authentication level 2: options for browsers and verification of their responses.
 
-    Challenges are base64url, as they stand in what is asked. The user has to be verified by the device.
+    Challenges are base64url texts, as they appear in the options. User verification by the device is required.
     """
 
     async def registration_options(
         self, party: RelyingParty, challenge: str, account: Account, existing_passkeys: Sequence[Passkey]
     ) -> str:
-        """Options for ``navigator.credentials.create`` as JSON; ``known`` are not made again."""
+        """Returns options for ``navigator.credentials.create`` as JSON; ``existing_passkeys`` are excluded."""
 
     async def verify_registration(
         self, party: RelyingParty, challenge: str, response: RegistrationResponse
     ) -> VerifiedRegistration:
-        """The passkey that was made.
+        """Returns the verified passkey.
 
         Raises:
-            InvalidPasskeyResponse: for another challenge, origin or host, or the user was not verified.
+            InvalidPasskeyResponse: wrong challenge, origin or host, or the user was not verified.
         """
 
     async def authentication_options(self, party: RelyingParty, challenge: str) -> str:
-        """Options for ``navigator.credentials.get`` as JSON: any passkey that the browser has for the host."""
+        """Returns options for ``navigator.credentials.get`` as JSON, for any passkey of the host."""
 
     async def verify_authentication(
         self, party: RelyingParty, challenge: str, response: AuthenticationResponse, passkey: Passkey
     ) -> int:
-        """The counter that was signed.
+        """Returns the new signature counter.
 
         Raises:
-            InvalidPasskeyResponse: as `read_made`, or the signature is not the passkey's, or the counter has not risen.
+            InvalidPasskeyResponse: as `verify_registration`, or the signature is wrong, or the counter has not risen.
         """

@@ -1,1 +1,1 @@
-"""Signing up: a pending signup, a checkout, and a workspace that exists exactly once after payment."""
+"""Signup: a pending signup, a checkout, and a workspace that is created once after payment."""

@@ -1,4 +1,4 @@
-"""Taking a signup: the same answer and the same work whether or not an address is known (contract 7.1)."""
+"""Creates signups. Responses and work done do not depend on whether the e-mail address is known."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -35,7 +35,7 @@ DEFAULT_PLAN: Final = "starter"
 
 @dataclass(frozen=True, slots=True)
 class RequestedKey:
-    """A key to read that rides along."""
+    """A read key that is requested together with a signup."""
 
     name: str
     reason: str | None = None
@@ -43,7 +43,7 @@ class RequestedKey:
 
 @dataclass(frozen=True, slots=True)
 class SignupInput:
-    """What somebody signs up with, each part of the right form."""
+    """Validated input of a signup."""
 
     email: str
     name: str | None = None
@@ -57,7 +57,7 @@ class SignupInput:
 
 @dataclass(frozen=True, slots=True)
 class CreatedSignup:
-    """A signup that waits for payment; its secret is shown once."""
+    """A signup that waits for payment. Its secret is shown once."""
 
     signup: Signup
     checkout_url: str
@@ -66,16 +66,16 @@ class CreatedSignup:
 
 
 class SignupCreator:
-    """Takes signups.
+    """Creates signups and their checkout sessions.
 
     Args:
-        signups: where they are kept.
-        checkout: where people pay.
-        mail: for the verification variant.
-        limiter: counts signups; without it none is taken.
-        clock: gives the present.
-        mode: what a signup leads to.
-        web_url: address of the web application.
+        signups: the store of signups.
+        checkout: the payment provider.
+        mail: sends verification e-mails.
+        limiter: counts signups; none is created while it is unavailable.
+        clock: current time.
+        mode: checkout, verification or closed.
+        web_url: URL of the web application.
     """
 
     def __init__(
@@ -98,25 +98,25 @@ class SignupCreator:
         self._web_url = web_url
 
     async def create_signup(self, signup_input: SignupInput, client: str | None) -> CreatedSignup | None:
-        """Record a signup and offer its order.
+        """Stores a signup and creates its checkout session.
 
         Args:
-            application: what it asks for.
-            client: address of the client.
+            signup_input: the validated input.
+            client: IP address of the client.
 
         Returns:
-            The signup with its checkout; None when a mail leads there first.
+            The signup with its checkout session; None if a verification e-mail was sent first.
 
         Raises:
-            NotFound: the deployment takes no signups.
-            BadRequest: ``invalid_parameter``: an unknown zone or plan.
+            NotFound: the deployment accepts no signups.
+            BadRequest: ``invalid_parameter``: an unknown time zone or plan.
             TooManyRequests: ``signup_rate_limited``.
-            Unavailable503: ``limiter_unavailable``, ``checkout_unavailable``, ``mail_unavailable``.
+            ServiceUnavailable: ``limiter_unavailable``, ``checkout_unavailable``, ``mail_unavailable``.
         """
         if self._mode == "closed":
             raise NotFound
         now = self._clock()
-        signup, wish = _build_signup_and_key_request(signup_input, now)
+        signup, key_request = _build_signup_and_key_request(signup_input, now)
         await self._consume_limit(
             f"signup-client:{rate_limit_prefix(client)}", SIGNUPS_PER_CLIENT, CLIENT_WINDOW_SECONDS
         )
@@ -126,27 +126,31 @@ class SignupCreator:
         if self._mode == "verification":
             await self._send_verification_email(signup)
             return None
-        secret, welcome = new_signup_secret(), new_token()
-        await self._signups.add_signup(signup, SignupDigests(sha256_hex(secret), sha256_hex(welcome)), wish)
-        placed = await self._create_checkout_session(signup, welcome)
-        return CreatedSignup(signup, placed.url, wish, secret)
+        secret, welcome_token = new_signup_secret(), new_token()
+        await self._signups.add_signup(
+            signup, SignupDigests(sha256_hex(secret), sha256_hex(welcome_token)), key_request
+        )
+        session = await self._create_checkout_session(signup, welcome_token)
+        return CreatedSignup(signup, session.url, key_request, secret)
 
     async def verify_email(self, token: str) -> str:
-        """The checkout a mailed link leads to.
+        """Returns the checkout URL for the token of a verification e-mail.
 
         Raises:
-            NotFound: the link is unknown, or the signup has come to an end.
-            Unavailable503: ``checkout_unavailable``.
+            NotFound: the token is unknown, or the signup is no longer pending.
+            ServiceUnavailable: ``checkout_unavailable``.
         """
-        known = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+        is_well_formed = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
         signup = (
-            await self._signups.find_signup(SignupLookup.VERIFICATION, sha256_hex(token)) if known else None
+            await self._signups.find_signup(SignupLookup.VERIFICATION, sha256_hex(token))
+            if is_well_formed
+            else None
         )
         if signup is None or signup.status_at(self._clock()) != "pending":
             raise NotFound
-        welcome = new_token()
-        await self._signups.replace_welcome_link(signup.id, sha256_hex(welcome))
-        return (await self._create_checkout_session(signup, welcome)).url
+        welcome_token = new_token()
+        await self._signups.replace_welcome_link(signup.id, sha256_hex(welcome_token))
+        return (await self._create_checkout_session(signup, welcome_token)).url
 
     async def _send_verification_email(self, signup: Signup) -> None:
         token = new_token()
@@ -154,14 +158,14 @@ class SignupCreator:
             signup, SignupDigests(None, sha256_hex(new_token()), sha256_hex(token)), None
         )
         link = f"{self._web_url}/signup/verify?token={token}"
-        text = f"Somebody signed up with this address. Was it you?\n\nGo on to the checkout:\n{link}\n"
+        text = f"Somebody signed up with this address. If it was you, continue to the checkout:\n{link}\n"
         try:
             await self._mail.send(EmailMessage(signup.email, "Confirm your address", text))
         except EmailSenderUnavailable:
             raise ServiceUnavailable("The mail cannot be sent now", "mail_unavailable") from None
 
     async def _create_checkout_session(self, signup: Signup, welcome: str) -> CheckoutSession:
-        order = CheckoutRequest(
+        checkout_request = CheckoutRequest(
             signup_id=signup.id,
             email=signup.email,
             plan=signup.plan,
@@ -171,23 +175,23 @@ class SignupCreator:
             cancel_url=f"{self._web_url}/checkout/canceled",
         )
         try:
-            placed = await self._checkout.create_session(order)
+            session = await self._checkout.create_session(checkout_request)
         except CheckoutUnavailable:
             raise ServiceUnavailable("The checkout cannot be reached", "checkout_unavailable") from None
-        await self._signups.save_order_id(signup.id, placed.order_id)
-        return placed
+        await self._signups.save_order_id(signup.id, session.order_id)
+        return session
 
     async def _consume_limit(self, key: str, limit: int, seconds: int) -> None:
         try:
-            allowance = await self._limiter.consume(key, limit, seconds)
+            result = await self._limiter.consume(key, limit, seconds)
         except RateLimiterUnavailable:
             raise ServiceUnavailable(
                 "The rate limit store cannot be reached", "limiter_unavailable"
             ) from None
-        if not allowance.allowed:
-            left = seconds - int(self._clock().timestamp()) % seconds
+        if not result.allowed:
+            seconds_left = seconds - int(self._clock().timestamp()) % seconds
             raise TooManyRequests(
-                "Too many signups", "signup_rate_limited", headers={"Retry-After": str(left)}
+                "Too many signups", "signup_rate_limited", headers={"Retry-After": str(seconds_left)}
             )
 
 
@@ -230,7 +234,9 @@ def _build_signup(
 
 
 def _validate_sold_plan(plan: str) -> str:
-    sold = [known for known in BILLING_PLANS if known != UNLIMITED_PLAN.id]
-    if plan not in sold:
-        raise BadRequest("Unknown plan", "invalid_parameter", field="plan", hint=f"Plans: {', '.join(sold)}.")
+    sold_plans = [plan_id for plan_id in BILLING_PLANS if plan_id != UNLIMITED_PLAN.id]
+    if plan not in sold_plans:
+        raise BadRequest(
+            "Unknown plan", "invalid_parameter", field="plan", hint=f"Plans: {', '.join(sold_plans)}."
+        )
     return plan

@@ -1,4 +1,4 @@
-"""A signup and the states it goes through, and what passes between it and a checkout (contract 7.1, 13)."""
+"""A signup and its states, and the values exchanged with a checkout."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ SIGNUP_LIFETIME: Final = timedelta(days=7)
 
 
 class SignupStatus(StrEnum):
-    """Where a signup stands."""
+    """State of a signup."""
 
     PENDING = "pending"
     PAID = "paid"
@@ -21,11 +21,11 @@ class SignupStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signup:
-    """Somebody's wish for a workspace. ``status`` is what was written last; `status_at` says what holds.
+    """A requested workspace. ``status`` is the stored state; `status_at` takes expiry into account.
 
     Attributes:
-        order: the checkout's own id of the order; None until it was placed.
-        key_request_id: the request that rides along.
+        order: id of the checkout session at the payment provider; None until it was created.
+        key_request_id: the key request that was made together with the signup.
     """
 
     id: UUID
@@ -45,7 +45,7 @@ class Signup:
     key_request_id: UUID | None = None
 
     def status_at(self, now: datetime) -> SignupStatus:
-        """The state at ``now``: nothing writes a row when time passes."""
+        """Returns the state at ``now``. Expiry is computed, not stored."""
         if self.status is SignupStatus.PENDING and now >= self.expires_at:
             return SignupStatus.EXPIRED
         return self.status
@@ -53,12 +53,12 @@ class Signup:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutRequest:
-    """What a checkout is asked to sell.
+    """What a checkout session is created for.
 
     Attributes:
-        page_url: page of the web application, for a checkout that has none of its own.
-        return_url: where the person goes after payment; it holds a one-time token.
-        cancel_url: where the person goes instead.
+        page_url: page of the web application, for a checkout without a page of its own.
+        return_url: page after payment; it contains a one-time token.
+        cancel_url: page after cancellation.
     """
 
     signup_id: UUID
@@ -72,14 +72,14 @@ class CheckoutRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutSession:
-    """An order the checkout has taken: its id there, and the page where a person pays."""
+    """A created checkout session: its id at the payment provider, and the URL of its payment page."""
 
     order_id: str
     url: str
 
 
 class SignupPaymentState(StrEnum):
-    """What a checkout knows of an order."""
+    """State of a payment at the checkout."""
 
     OPEN = "open"
     PAID = "paid"
@@ -88,7 +88,7 @@ class SignupPaymentState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignupPayment:
-    """What a checkout says of an order, after it has checked product and price."""
+    """A payment reported by the checkout, after product and price were verified."""
 
     signup_id: UUID
     order_id: str
@@ -97,7 +97,7 @@ class SignupPayment:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutWebhook:
-    """A call of the checkout, as it came: nothing in it is believed before the adapter has checked it.
+    """A webhook request of the checkout as received. It is untrusted until the adapter has verified it.
 
     Attributes:
         headers: names in lower case.
@@ -109,8 +109,8 @@ class CheckoutWebhook:
 
 
 class InvalidWebhookSignature(Exception):
-    """A notice without a valid signature, or one that is too old."""
+    """A webhook has no valid signature, or is too old."""
 
 
 class CheckoutUnavailable(Exception):
-    """The checkout cannot be reached, or refuses what it is asked."""
+    """The checkout cannot be reached, or rejects the request."""

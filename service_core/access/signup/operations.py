@@ -1,4 +1,4 @@
-"""``POST /signup``, its poll, and the notices of the checkout (contract 7.1)."""
+"""Endpoints for signup, its polling, and webhooks of the checkout."""
 
 import re
 from datetime import datetime
@@ -47,7 +47,7 @@ NEXT_STEPS: Final = {
     SignupStatus.EXPIRED: ["Sign up again: this signup was not paid in time."],
     SignupStatus.CANCELED: ["Sign up again: the checkout was canceled."],
 }
-"""What to do next, in order."""
+"""What the person does next, in order."""
 
 
 def _validate_host(text: str) -> str:
@@ -58,15 +58,17 @@ def _validate_host(text: str) -> str:
 
 
 class SignupKeyRequestBody(BodyModel):
-    """A key that rides along; it can read and nothing else."""
+    """A read key that is requested with the signup."""
 
     name: SingleLineName = Field(description="Name of the key.")
     scopes: list[str] = Field([Scope.READ.value], description="Only `service:read`.")
-    reason: SingleLineText | None = Field(None, description="Why, for the person who pays.")
+    reason: SingleLineText | None = Field(
+        None, description="Reason for the request, for the person who pays."
+    )
 
 
 class SignupBody(BodyModel):
-    """A wish for a workspace."""
+    """The requested workspace."""
 
     email: str = Field(description="Address of the person who will own the workspace.")
     name: SingleLineName | None = Field(None, description="Name of that person.")
@@ -75,20 +77,20 @@ class SignupBody(BodyModel):
     domain: Annotated[SingleLineName, AfterValidator(_validate_host)] | None = Field(
         None, description="The main site."
     )
-    timezone: SingleLineName = Field("UTC", description="IANA zone its days are counted in.")
-    plan: SingleLineName = Field(DEFAULT_PLAN, description="Id of a plan.")
+    timezone: SingleLineName = Field("UTC", description="IANA time zone of the workspace.")
+    plan: SingleLineName = Field(DEFAULT_PLAN, description="Id of a billing plan.")
     key_request: SignupKeyRequestBody | None = None
 
 
 class SignupKeyRequest(ResponseModel):
-    """The key that rides along."""
+    """The key request made with the signup."""
 
     request_id: UUID
     status: RequestStatus
 
 
 class SignupCreatedResponse(ResponseModel):
-    """A signup that waits for payment; the secret is shown this once."""
+    """A signup that waits for payment. The secret is shown only in this response."""
 
     signup_id: UUID
     status: SignupStatus
@@ -100,7 +102,7 @@ class SignupCreatedResponse(ResponseModel):
 
 
 class VerificationSentResponse(ResponseModel):
-    """The answer of a deployment that proves addresses first."""
+    """The response of a deployment that verifies e-mail addresses first."""
 
     status: Literal["verification_sent"] = "verification_sent"
 
@@ -113,7 +115,7 @@ class SignupWorkspace(ResponseModel):
 
 
 class SignupStatusResponse(ResponseModel):
-    """Where a signup stands."""
+    """State of a signup."""
 
     signup_id: UUID
     status: SignupStatus
@@ -129,7 +131,7 @@ class SignupPath(BodyModel):
 
 
 class WebhookReceivedResponse(ResponseModel):
-    """The notice was booked, or concerns nothing here."""
+    """The webhook was processed, or concerns no payment of this deployment."""
 
     received: bool = True
 
@@ -163,18 +165,18 @@ async def get_signup(
     settlement: SignupPayments,
     workspaces: WorkspaceCache,
 ) -> SignupStatusResponse:
-    """Follow a signup with its secret, until its status is ``paid``."""
+    """Poll a signup with its secret, until its status is ``paid``."""
     signup = await signups.find_signup(SignupLookup.ID, path.signup_id.hex)
     if signup is None or signup.id != caller.signup_id:
         raise invalid_api_key_error()
-    present = await settlement.refresh_payment(signup)
-    status = present.status_at(caller.now)
+    current = await settlement.refresh_payment(signup)
+    status = current.status_at(caller.now)
     return SignupStatusResponse(
-        signup_id=present.id,
+        signup_id=current.id,
         status=status,
-        workspace=await _signup_workspace(present, workspaces),
+        workspace=await _signup_workspace(current, workspaces),
         next_steps=NEXT_STEPS[status],
-        expires_at=present.expires_at,
+        expires_at=current.expires_at,
     )
 
 
@@ -189,7 +191,7 @@ async def get_signup(
 async def receive_payment_notice(
     raw: bytes, *, caller: AnonymousCaller, settlement: SignupPayments
 ) -> WebhookReceivedResponse:
-    """Take a webhook of the checkout. Its signature is checked over the body as it came."""
+    """Receive a webhook of the checkout. Its signature is verified over the unchanged body."""
     await settlement.receive_webhook(CheckoutWebhook(raw, caller.headers, caller.now))
     return WebhookReceivedResponse()
 

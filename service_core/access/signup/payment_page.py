@@ -1,4 +1,4 @@
-"""The page after payment: the card of the key that rode along, for whoever paid."""
+"""The page after payment, where the person who paid can approve the key requested with the signup."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -17,11 +17,11 @@ from service_core.kernel.ids import ONE_TIME_TOKEN_PATTERN, new_token, sha256_he
 
 @dataclass(frozen=True, slots=True)
 class PaymentPageView:
-    """What the page shows: ``workspace`` is None until the payment has arrived.
+    """Content of the page. ``workspace`` is None until the payment has arrived.
 
     Attributes:
-        request: the key that rode along, always for reading alone; None when there is none.
-        status: where that request stands now.
+        request: the read key requested with the signup; None if there is none.
+        status: current state of that request.
     """
 
     signup: Signup
@@ -31,13 +31,13 @@ class PaymentPageView:
 
 
 class PaymentPage:
-    """Shows and decides the card. Its link opens nothing else: no session, no settings.
+    """Shows the page after payment and saves the decision. Its link gives no other access.
 
     Args:
-        signups: where signups are kept.
-        requests: where the request is kept.
+        signups: the store of signups.
+        requests: the store of key requests.
         workspaces: finds the new workspace.
-        clock: gives the present.
+        clock: current time.
     """
 
     def __init__(
@@ -49,13 +49,17 @@ class PaymentPage:
         self._clock = clock
 
     async def view_page(self, token: str) -> PaymentPageView:
-        """What stands behind a welcome link.
+        """Returns the content of the page of a welcome link.
 
         Raises:
             NotFound: no such link.
         """
-        known = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
-        signup = await self._signups.find_signup(SignupLookup.WELCOME, sha256_hex(token)) if known else None
+        is_well_formed = ONE_TIME_TOKEN_PATTERN.fullmatch(token)
+        signup = (
+            await self._signups.find_signup(SignupLookup.WELCOME, sha256_hex(token))
+            if is_well_formed
+            else None
+        )
         if signup is None:
             raise NotFound
         workspace = await self._workspaces.find_by_id(signup.workspace_id) if signup.workspace_id else None
@@ -67,22 +71,22 @@ class PaymentPage:
         )
 
     async def decide_key_request(self, token: str, *, approve: bool) -> KeyRequest:
-        """Approve or deny the key that rode along, once, after payment.
+        """Approves or denies the requested key, once, after payment.
 
         Raises:
-            NotFound: no such link, nothing rode along, or the payment has not arrived.
-            Conflict: it was decided before, or has expired.
+            NotFound: no such link, no requested key, or the payment has not arrived.
+            Conflict: it was already decided, or has expired.
         """
-        card = await self.view_page(token)
-        if card.request is None or card.workspace is None:
+        view = await self.view_page(token)
+        if view.request is None or view.workspace is None:
             raise NotFound
-        limit = card.request.rate_limit
+        limit = view.request.rate_limit
         return await save_decision(
-            self._requests, card.request, self._clock, approve=approve, decided_by=None, limit=limit
+            self._requests, view.request, self._clock, approve=approve, decided_by=None, limit=limit
         )
 
     async def create_link(self, signup_id: UUID) -> str:
-        """Another welcome link, for a checkout page of our own that has just taken the payment."""
+        """Returns the token of a new welcome link, for a checkout page of this deployment that has received the payment."""
         token = new_token()
         await self._signups.replace_welcome_link(signup_id, sha256_hex(token))
         return token

@@ -1,4 +1,7 @@
-"""From a payment to a workspace: once, whichever of notice and poll comes first (contract 7.1, S16)."""
+"""Records signup payments and creates workspaces, exactly once per signup.
+
+A payment is reported by a webhook or found by polling the checkout, whichever comes first.
+"""
 
 import logging
 from datetime import datetime
@@ -26,22 +29,22 @@ from service_core.kernel.errors import Forbidden, ServiceUnavailable
 from service_core.kernel.ids import new_id, sha256_hex
 
 CHECKOUT_POLL_SECONDS: Final = 10
-"""The checkout is asked about one order at most this often, however often the signup is polled."""
+"""Minimum time between two requests to the checkout for one signup, however often the signup is polled."""
 
 _log: Final = logging.getLogger("touchpoint.signup")
 
 
 class SignupPayments:
-    """Books payments.
+    """Records payments of signups.
 
     Args:
-        signups: where signups are kept.
-        checkout: where people pay.
-        accounts: for the link to choose a password.
-        mail: how that link leaves.
-        limiter: spares the checkout.
-        clock: gives the present.
-        web_url: address of the web application.
+        signups: the store of signups.
+        checkout: the payment provider.
+        accounts: stores password links.
+        mail: sends the welcome e-mail.
+        limiter: limits requests to the checkout.
+        clock: current time.
+        web_url: URL of the web application.
     """
 
     def __init__(
@@ -64,11 +67,11 @@ class SignupPayments:
         self._web_url = web_url
 
     async def receive_webhook(self, notice: CheckoutWebhook) -> bool:
-        """Book what a call of the checkout says; True when it brought a workspace about.
+        """Verifies a webhook of the checkout and records its payment. Returns whether a workspace was created.
 
         Raises:
             Forbidden: ``invalid_signature``.
-            Unavailable503: ``checkout_unavailable``: the checkout has to send it again.
+            ServiceUnavailable: ``checkout_unavailable``; the checkout has to send it again.
         """
         try:
             payment = await self._checkout.receive_webhook(notice)
@@ -79,13 +82,13 @@ class SignupPayments:
         return payment is not None and await self.record_payment(payment)
 
     async def record_payment(self, payment: SignupPayment) -> bool:
-        """Book a payment the checkout has confirmed; True when it brought a workspace about.
+        """Records a verified payment and creates the workspace. Returns whether it was created.
 
-        A payment counts though the signup has expired or was canceled: the money is there.
+        A payment counts even if the signup has expired or was canceled, because the money was received.
         """
         signup = await self._signups.find_signup(SignupLookup.ID, payment.signup_id.hex)
         if signup is None:
-            _log.warning("a payment for an unknown signup was left alone")
+            _log.warning("ignored a payment for an unknown signup")
             return False
         if payment.state is SignupPaymentState.CANCELED:
             await self._signups.cancel_signup(signup.id)
@@ -98,12 +101,12 @@ class SignupPayments:
         return True
 
     async def refresh_payment(self, signup: Signup) -> Signup:
-        """Ask the checkout about a signup that waits: its notice may be late or lost."""
+        """Asks the checkout about a pending signup, because its webhook may be late or lost, and returns the current signup."""
         if signup.status is not SignupStatus.PENDING or signup.order is None:
             return signup
         try:
-            allowance = await self._limiter.consume(f"checkout-look:{signup.id}", 1, CHECKOUT_POLL_SECONDS)
-            if not allowance.allowed:
+            result = await self._limiter.consume(f"checkout-look:{signup.id}", 1, CHECKOUT_POLL_SECONDS)
+            if not result.allowed:
                 return signup
             await self.record_payment(await self._checkout.get_payment(signup.order))
         except (RateLimiterUnavailable, CheckoutUnavailable):
@@ -121,20 +124,22 @@ class SignupPayments:
                 self._accounts, self._mail, account, web_url=self._web_url, now=self._clock(), reason=reason
             )
         except EmailSenderUnavailable:
-            _log.warning("the mail about a new workspace was not sent; its owner can ask for another")
+            _log.warning(
+                "the welcome e-mail of a new workspace was not sent; its owner can request a password reset"
+            )
 
 
 def _build_provisioning(signup: Signup, now: datetime) -> WorkspaceProvisioning:
     workspace = build_workspace(
         now, name=signup.workspace_name, timezone=signup.timezone, domain=signup.domain, plan=signup.plan
     )
-    # Nobody has seen these secrets: the owner makes new values in the settings when they are needed.
-    minted = [
+    # Nobody sees these secrets: the owner regenerates the keys in the settings.
+    keys = [
         build_workspace_key(workspace, kind, now) for kind in (CredentialKind.WRITE, CredentialKind.AGENT)
     ]
     return WorkspaceProvisioning(
         account=Account(new_id(), signup.email, signup.name, now),
         workspace=workspace,
-        credentials=tuple((one.credential, sha256_hex(one.secret)) for one in minted),
+        credentials=tuple((key.credential, sha256_hex(key.secret)) for key in keys),
         paid_at=now,
     )

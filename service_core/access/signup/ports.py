@@ -1,4 +1,4 @@
-"""What signup needs from outside: a store whose steps have one winner, and a checkout."""
+"""Ports for signup: a store, and the checkout. Of concurrent changes of a state exactly one succeeds."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from service_core.access.signup.models import (
 
 
 class SignupLookup(StrEnum):
-    """What a signup is found by; every one but its id is a digest."""
+    """By which value a signup is looked up; all except its id are digests."""
 
     ID = "id"
     SECRET = "secret"  # noqa: S105 - the name of a column
@@ -29,7 +29,7 @@ class SignupLookup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignupDigests:
-    """Digests of the secrets of a signup; None for one that it does not have."""
+    """Digests of the secrets of a signup; None for a secret it does not have."""
 
     secret: str | None
     welcome: str
@@ -38,11 +38,11 @@ class SignupDigests:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceProvisioning:
-    """Everything a payment brings about, made before it is known who wins.
+    """All records that are created when a signup is paid.
 
     Attributes:
-        account: added only if its address has none yet; the workspace belongs to whoever has it.
-        credentials: the write key and the Agent key with their digests.
+        account: added only if its e-mail address has no account; otherwise that account owns the workspace.
+        credentials: the write key and the agent key with their digests.
     """
 
     account: Account
@@ -52,67 +52,67 @@ class WorkspaceProvisioning:
 
 
 class Signups(Protocol):
-    """Signups, durably."""
+    """Stores signups durably."""
 
     async def add_signup(
         self, signup: Signup, secrets: SignupDigests, key_request: KeyRequest | None
     ) -> None:
-        """Keep a new signup and the request it carries."""
+        """Adds a signup and the key request made with it."""
 
     async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
-        """The signup with this id (in hex, with or without hyphens) or digest."""
+        """Returns the signup with this id (hexadecimal, with or without hyphens) or digest."""
 
     async def save_order_id(self, signup_id: UUID, order: str) -> None:
-        """Remember the checkout's id of the order; the latest one counts."""
+        """Stores the id of the checkout session; the latest one counts."""
 
     async def record_payment(self, signup_id: UUID, provisioning: WorkspaceProvisioning) -> Account | None:
-        """Move a signup that is not paid to ``paid``, with everything it brings about, in one step.
+        """Marks an unpaid signup as ``paid`` and creates the workspace in one transaction.
 
-        Creates the account unless its address has one, the workspace, the membership of the owner
-        and the keys; gives the request it carries its workspace and 24 hours from now.
+        Creates the account unless the address has one, the workspace, the owner's membership and the keys; assigns the
+        workspace to the key request and lets it be decided for 24 hours from now.
 
         Returns:
-            The account; None, and no change, when the signup is unknown or was paid before.
+            The account; None, without a change, if the signup is unknown or already paid.
         """
 
     async def cancel_signup(self, signup_id: UUID) -> bool:
-        """Move a pending signup to ``canceled``; False when it is not pending."""
+        """Marks a pending signup as ``canceled``; False if it is not pending."""
 
     async def replace_welcome_link(self, signup_id: UUID, welcome: str) -> None:
-        """Give a signup another welcome link by its digest; the former one ends."""
+        """Replaces the welcome link of a signup by its digest. The previous link becomes invalid."""
 
 
 class Checkout(Protocol):
-    """Where people pay."""
+    """A payment provider for signups."""
 
     async def create_session(self, order: CheckoutRequest) -> CheckoutSession:
-        """Offer an order to the person who opens its page; placing it again gives the same one.
+        """Creates a checkout session; a repeated call for the same signup returns the same one.
 
         Raises:
-            CheckoutUnavailable: it was not placed.
+            CheckoutUnavailable: it was not created.
         """
 
     async def get_payment(self, order: str) -> SignupPayment:
-        """Ask how an order stands: what to do when a notice was lost.
+        """Returns the state of a payment, in case its webhook was lost.
 
         Raises:
-            CheckoutUnavailable: nothing is known.
+            CheckoutUnavailable: the state is unknown.
         """
 
     async def receive_webhook(self, notice: CheckoutWebhook) -> SignupPayment | None:
-        """Check a call of the checkout; None when it concerns no order of ours.
+        """Verifies a webhook and returns its payment; None if it concerns no payment of this deployment.
 
         Raises:
-            Forged: no valid signature, or older than 300 seconds.
-            CheckoutUnavailable: it has to be sent again.
+            InvalidWebhookSignature: the signature is invalid, or older than 300 seconds.
+            CheckoutUnavailable: the webhook has to be sent again.
         """
 
 
 class SandboxCheckout(Protocol):
-    """A checkout without money, as a page of the web application operates it."""
+    """A checkout without money that a page of the web application controls."""
 
     def confirm_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
-        """The notice of a payment, signed."""
+        """Returns the signed webhook of a payment."""
 
     def cancel_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
-        """The notice of a cancellation, signed."""
+        """Returns the signed webhook of a cancellation."""
