@@ -156,7 +156,7 @@ async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
 
 async def test_callers_that_miss_together_ask_once(directory, door, initialized_deployment):
     token = f"Bearer {initialized_deployment.agent_key.secret}"
-    await asyncio.max_pending(*(door.authenticate(token) for _ in range(50)))
+    await asyncio.gather(*(door.authenticate(token) for _ in range(50)))
     assert directory.questions == 1
 
 
@@ -167,7 +167,7 @@ async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(
     callers = [asyncio.create_task(door.authenticate(token)) for _ in range(3)]
     await asyncio.sleep(0)
     callers[0].cancel()
-    outcomes = await asyncio.max_pending(*callers, return_exceptions=True)
+    outcomes = await asyncio.gather(*callers, return_exceptions=True)
     assert isinstance(outcomes[0], asyncio.CancelledError)
     assert {outcome.workspace.name for outcome in outcomes[1:]} == {"Example Shop"}
 

@@ -224,7 +224,7 @@ async def shops(houses):
 async def test_of_20_parallel_approvals_one_decides(shops):
     one, other = shops
     filed, owner = await one.file(), await one.person(Role.OWNER)
-    outcomes = await asyncio.max_pending(
+    outcomes = await asyncio.gather(
         *(
             shop.house.approvals.decide(filed.token, owner, approve=approve)
             for shop, approve in [(one, True), (other, False)] * 10
@@ -239,7 +239,7 @@ async def test_of_20_parallel_approvals_one_decides(shops):
 async def test_of_20_parallel_polls_one_has_the_key(shops):
     one, other = shops
     request = await one.approved()
-    polled = await asyncio.max_pending(*(shop.poll(request) for shop in (one, other) * 10))
+    polled = await asyncio.gather(*(shop.poll(request) for shop in (one, other) * 10))
     minted = [key for _, key in polled if key is not None]
     assert len(minted) == 1
     named = [c for c in await one.house.store.keys(one.workspace.id) if c.kind == "named"]
@@ -249,7 +249,7 @@ async def test_of_20_parallel_polls_one_has_the_key(shops):
 
 async def test_of_50_parallel_retries_one_is_filed(shops):
     one, other = shops
-    filed = await asyncio.max_pending(*(shop.file(once=once()) for shop in (one, other) * 25))
+    filed = await asyncio.gather(*(shop.file(once=once()) for shop in (one, other) * 25))
     assert len({each.token for each in filed}) == 1
     assert sum(not each.replayed for each in filed) == 1
     assert len(await one.house.store.pending(one.workspace.id)) == 1

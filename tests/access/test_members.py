@@ -154,7 +154,7 @@ async def test_of_two_owners_who_leave_together_one_stays(houses):
     one, other = houses
     shop = (await one.found()).workspace
     owners = [await one.person(shop, Role.OWNER, f"{n}@example.com") for n in range(2)]
-    left = await asyncio.max_pending(
+    left = await asyncio.gather(
         one.store.remove_member(shop.id, owners[0].account_id),
         other.store.remove_member(shop.id, owners[1].account_id),
     )

@@ -112,7 +112,7 @@ async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(world):
 
     await welcome.decide(await welcome.renew(UUID(signup_id)), approve=True)
     request_id = taken.json["key_request"]["request_id"]
-    polls = await asyncio.max_pending(
+    polls = await asyncio.gather(
         *(world.ask("GET", f"/v1/keys/requests/{request_id}", secret) for _ in range(20))
     )
     (key,) = [poll.json["key"] for poll in polls if "key" in poll.json]

@@ -126,7 +126,7 @@ async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(wo
 
 async def test_whoever_asks_within_a_second_shares_one_reading(world):
     readiness = ReadinessChecker([store_probe(world, world)], lambda: world.now)
-    await asyncio.max_pending(*(readiness.current_report() for _ in range(5)))
+    await asyncio.gather(*(readiness.current_report() for _ in range(5)))
     world.now += timedelta(seconds=0.9)
     await readiness.current_report()
     assert world.asked == 2  # one question per workspace

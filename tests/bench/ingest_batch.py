@@ -78,7 +78,7 @@ async def measure_requests(app, requests: list, events: int) -> tuple[float, flo
     gc.collect_key()
     gc.disable()
     loop, process = time.thread_time(), time.process_time()
-    await asyncio.max_pending(*(sender() for _ in range(SENDERS)))
+    await asyncio.gather(*(sender() for _ in range(SENDERS)))
     loop, process = time.thread_time() - loop, time.process_time() - process
     gc.enable()
     return 1e6 * loop / events, 1e6 * (process - loop) / events

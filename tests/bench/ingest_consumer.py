@@ -58,7 +58,7 @@ async def filled_queue(events: int):
             workspaces = await ports.workspace.list_workspaces()
             arrivals = [make_arrival(workspaces[n % 24].id, n) for n in range(events)]
             for start in range(0, events, 5_000):
-                await asyncio.max_pending(*map(ports.queue.offer, arrivals[start : start + 5_000]))
+                await asyncio.gather(*map(ports.queue.offer, arrivals[start : start + 5_000]))
             yield ports, settings
 
 

@@ -139,7 +139,7 @@ async def run_load(
         queue.put_nowait(number)
     for _ in senders:
         queue.put_nowait(None)
-    await asyncio.max_pending(*senders)
+    await asyncio.gather(*senders)
     sent.set()
     await reading
     return seen, rate * seconds

@@ -46,7 +46,7 @@ async def test_an_identical_request_hears_that_the_first_is_running_in_another_p
 
 async def test_of_50_identical_requests_to_two_processes_one_is_performed(desks):
     senders = [api_client.once("k", {"note": {}}) for api_client in desks for _ in range(25)]
-    found = await asyncio.max_pending(*(sender.create() for sender in senders), return_exceptions=True)
+    found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
     told = outcomes(found)
     told.pop("idempotency_in_progress", None)
     assert len(told) == 1
@@ -59,7 +59,7 @@ async def test_of_20_undos_by_two_processes_one_wins(desks):
     changed = await one.update(made.data["id"], text="final")
     other.later(minutes=1)
     undos = (api_client.undo(changed.audit_id) for api_client in (one, other) * 10)
-    told = outcomes(await asyncio.max_pending(*undos, return_exceptions=True))
+    told = outcomes(await asyncio.gather(*undos, return_exceptions=True))
     assert told.pop("already_undone") == 19
     assert list(told.values()) == [1]
     assert [note["text"] for note in await other.notes()] == ["draft"]
@@ -67,6 +67,6 @@ async def test_of_20_undos_by_two_processes_one_wins(desks):
 
 async def test_of_20_records_with_one_name_made_by_two_processes_one_stands(desks):
     made = (api_client.create("Plan") for api_client in desks for _ in range(10))
-    told = outcomes(await asyncio.max_pending(*made, return_exceptions=True))
+    told = outcomes(await asyncio.gather(*made, return_exceptions=True))
     assert told.pop("slug_taken") == 19
     assert len(told) == len(await desks[0].notes()) == 1

@@ -117,7 +117,7 @@ async def test_it_needs_the_scope_of_the_write_and_tests_it_once_the_entry_is_fo
 async def test_of_20_undos_at_once_one_wins(api_client):
     made = await api_client.create("Plan", "draft")
     changed = await api_client.update(made.data["id"], text="final")
-    found = await asyncio.max_pending(
+    found = await asyncio.gather(
         *(api_client.undo(changed.audit_id) for _ in range(20)), return_exceptions=True
     )
     refused = [one.code for one in found if isinstance(one, ApiError)]

@@ -96,7 +96,7 @@ async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_a
         shop = Shop(tmp_path / str(next(folders)), faults)
         async with shop.running():
             await shop.found()
-            offers = await asyncio.max_pending(*map(shop.offer, IDS), shop.offer("bad", POISON))
+            offers = await asyncio.gather(*map(shop.offer, IDS), shop.offer("bad", POISON))
             assert set(offers) == {EnqueueResult.QUEUED}
             faults.begin(at, after=after)
             while True:
@@ -130,7 +130,7 @@ async def test_a_slow_store_holds_back_the_consumer_and_no_client(tmp_path):
                 assert await shop.offer(f"{number} {event}") is EnqueueResult.QUEUED
                 waits.append(time.monotonic() - started)
 
-        await asyncio.max_pending(*map(client, range(20)))
+        await asyncio.gather(*map(client, range(20)))
         assert sorted(waits)[len(waits) // 2] < 1
         shop.faults.stop()
         async with asyncio.timeout(100):
@@ -146,9 +146,7 @@ async def test_beyond_its_bound_a_slow_queue_refuses_at_once_and_what_it_took_is
     shop = Shop(tmp_path / "shop", FaultInjector(), queue="spool:///spool.db?bound=50")
     async with shop.running():
         await shop.found()
-        answers = await asyncio.max_pending(
-            *(shop.offer(f"e{n}") for n in range(200)), return_exceptions=True
-        )
+        answers = await asyncio.gather(*(shop.offer(f"e{n}") for n in range(200)), return_exceptions=True)
         taken = [f"e{n}" for n, answer in enumerate(answers) if answer is EnqueueResult.QUEUED]
         assert all(
             isinstance(answer, EnqueueFailed) for answer in answers if answer is not EnqueueResult.QUEUED

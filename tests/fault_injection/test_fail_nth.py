@@ -86,11 +86,11 @@ async def test_an_offer_whose_nth_call_fails_is_refused_whole_and_accepted_again
         folder = tmp_path / str(n)
         queue = await opened(folder, plan := Plan(n, after=after))
         await queue.count_rejected(ID, ID, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON)
-        first = await asyncio.max_pending(*map(queue.offer, map(arrival, "aab")), return_exceptions=True)
+        first = await asyncio.gather(*map(queue.offer, map(arrival, "aab")), return_exceptions=True)
         failed = plan.calls >= n
         assert all(isinstance(f, EnqueueFailed) and f.detail in {"queue", "claim"} for f in first) == failed
         plan.at = 0
-        again = await asyncio.max_pending(*map(queue.offer, map(arrival, "ab")))
+        again = await asyncio.gather(*map(queue.offer, map(arrival, "ab")))
         committed = first[0] is EnqueueResult.QUEUED or (failed and set(again) == {EnqueueResult.DUPLICATE})
         assert set(again) == ({EnqueueResult.DUPLICATE} if committed else {EnqueueResult.QUEUED})
         assert not failed or after or set(again) == {EnqueueResult.QUEUED}
@@ -106,7 +106,7 @@ async def test_an_offer_whose_nth_call_fails_is_refused_whole_and_accepted_again
 async def test_a_settlement_whose_nth_call_fails_keeps_the_batch_for_the_next_try(tmp_path):
     for n in range(1, 30):
         queue = await opened(tmp_path / str(n), Plan(0, after=False))
-        await asyncio.max_pending(*map(queue.offer, map(arrival, "abc")))
+        await asyncio.gather(*map(queue.offer, map(arrival, "abc")))
         one, two, three = await queue.take(10)
         queue._writer._connection._plan = plan = Plan(n, after=False)
         try:

@@ -53,7 +53,7 @@ async def test_a_full_disk_refuses_events_and_takes_the_same_ones_when_there_is_
             assert {body["error"] for _, body in told} == {"Failed to enqueue event"}
         await grown(books, 50)
         stop.set()
-        await asyncio.max_pending(*senders)
+        await asyncio.gather(*senders)
         assert (await sent(connection, deployment.keys[0], "order_1"))[1]["success"]
         connection.close()
     books.sent.add("order_1")

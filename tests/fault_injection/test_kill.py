@@ -77,7 +77,7 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
     seen = len(books.acknowledged)
     await until(lambda: len(books.acknowledged) > seen + BETWEEN_KILLS)
     stop.set()
-    await asyncio.max_pending(*senders)
+    await asyncio.gather(*senders)
     assert await child.stop() == 0
     assert books.unexpected == []
     assert books.compare_with_stored(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
@@ -114,7 +114,7 @@ async def test_a_stop_finishes_what_was_begun_and_every_answer_arrives(deploymen
         ]
         await until(lambda: len(books.acknowledged) > 100)
         stop.set()
-        await asyncio.max_pending(*senders)
+        await asyncio.gather(*senders)
         assert await child.stop() == 0
     assert books.compare_with_stored(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
 

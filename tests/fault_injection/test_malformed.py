@@ -78,7 +78,7 @@ async def test_malformed_bodies_are_refused_and_never_a_fault(deployment, server
                     wrong.append((body, reply))
             connection.close()
 
-        await asyncio.max_pending(*(send(bodies[n::4], deployment.keys[n]) for n in range(4)))
+        await asyncio.gather(*(send(bodies[n::4], deployment.keys[n]) for n in range(4)))
     assert wrong == []
 
 

@@ -151,7 +151,7 @@ async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_in
         await service.start()
     await service.progress()
     stop.set()
-    await asyncio.max_pending(*senders)
+    await asyncio.gather(*senders)
     assert service.books.unexpected == []
     assert service.books.sent == service.books.acknowledged
     told = await service.until_read(

@@ -84,7 +84,7 @@ async def one_by_one(workspace_api, method=""):
 async def at_once(workspace_api):
     """Name of an operation -> status of its answer; none takes longer than is promised."""
     workspace_api.later(minutes=1)
-    answers = await asyncio.max_pending(*(asked(workspace_api, each) for each in operations().values()))
+    answers = await asyncio.gather(*(asked(workspace_api, each) for each in operations().values()))
     assert max(took for _, took in answers) < EVENTS_SECONDS + STOPPING_SECONDS + MARGIN_SECONDS
     return dict(zip(operations(), (status for status, _ in answers), strict=True))
 

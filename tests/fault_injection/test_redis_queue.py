@@ -68,7 +68,7 @@ class Cluster:
         senders = [asyncio.create_task(sending(number)) for number in range(CLIENTS)]
         yield
         stop.set()
-        await asyncio.max_pending(*senders)
+        await asyncio.gather(*senders)
 
     async def progress(self, events=BETWEEN_FAULTS, seconds=100):
         seen = len(self.books.acknowledged)
@@ -224,7 +224,7 @@ async def test_one_id_a_thousand_times_at_once_on_all_hosts_is_one_event_in_each
                 connection.close()
             return key, reply.status, reply.body["success"]
 
-        answers = await asyncio.max_pending(*(send(number) for number in range(2 * times)))
+        answers = await asyncio.gather(*(send(number) for number in range(2 * times)))
     assert {status for _, status, _ in answers} == {200}
     assert [sum(success for k, _, success in answers if k == key) for key in keys] == [1, 1]
     assert len(await cluster.ports.queue.take(10)) == 2

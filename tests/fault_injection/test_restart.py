@@ -78,7 +78,7 @@ async def test_a_rolling_restart_fails_no_request(deployment, server):
             assert await hosts[number].stop() == 0
             hosts[number] = await start(listener)
     stop.set()
-    await asyncio.max_pending(*working)
+    await asyncio.gather(*working)
     for host, listener in zip(hosts, listeners, strict=True):
         assert await host.stop() == 0
         listener.close()

@@ -74,7 +74,7 @@ async def test_hundreds_of_slow_clients_slow_nobody_down(deployment, server):
     async with deployment.ingest(server=server) as child:
         before = median(await paces(child, key, REQUESTS))
         kinds = [HALF_A_HEADER, HALF_A_BODY] * number
-        slow = await asyncio.max_pending(*(begun(child.address, sent) for sent in kinds))
+        slow = await asyncio.gather(*(begun(child.address, sent) for sent in kinds))
         sent = REQUESTS + await goes_on(child, key, before)
         await gone(slow)
         sent += await goes_on(child, key, before)
@@ -88,7 +88,7 @@ async def waits_ten_seconds(deployment, server):
             await begun(child.address, sent) for sent in (HALF_A_HEADER, HALF_A_BODY, ANOTHER + HALF_A_HEADER)
         ]
         async with asyncio.timeout(LONGEST_SECONDS):
-            header, body, second = await asyncio.max_pending(*(let_go(reader) for reader, _ in slow))
+            header, body, second = await asyncio.gather(*(let_go(reader) for reader, _ in slow))
         assert time.monotonic() - started > 9
         assert b"200" not in header
         assert second.count(b"HTTP/1.1 404") == second.count(b"HTTP/1.1") == 1
@@ -99,5 +99,5 @@ async def waits_ten_seconds(deployment, server):
 @pytest.mark.faults
 async def test_who_does_not_go_on_is_let_go_after_ten_seconds(deployment):
     servers = ("hypercorn", "uvicorn", "granian")  # side by side: all of them wait
-    await asyncio.max_pending(*(waits_ten_seconds(deployment, server) for server in servers))
+    await asyncio.gather(*(waits_ten_seconds(deployment, server) for server in servers))
     assert await deployment.kept() == []

@@ -41,7 +41,7 @@ async def test_those_who_come_during_a_call_share_the_next_one_up_to_its_size(ap
     others = [shared.ask(number) for number in range(2, 7)]
     assert len(shared) == 6
     api_client.open.set()
-    assert await asyncio.max_pending(first, *others) == [2, 4, 6, 8, 10, 12]
+    assert await asyncio.gather(first, *others) == [2, 4, 6, 8, 10, 12]
     assert api_client.calls == [[1], [2, 3, 4], [5, 6]]
     await shared.settled()
     assert len(shared) == 0
@@ -56,7 +56,7 @@ async def test_a_failure_reaches_those_asked_and_those_who_wait_and_the_next_cal
     await asyncio.sleep(0)
     second = shared.ask(2)
     api_client.open.set()
-    faults = await asyncio.max_pending(first, second, return_exceptions=True)
+    faults = await asyncio.gather(first, second, return_exceptions=True)
     assert [(type(fault), str(fault)) for fault in faults] == [(RuntimeError, "away")] * 2
     assert faults[0] is not faults[1]
     api_client.fault = None

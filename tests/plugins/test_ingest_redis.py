@@ -51,9 +51,7 @@ def prefix():
 
 
 async def offered(opened: RedisIngestQueue, sender: WriteKeyClient, number: int) -> None:
-    answers = await asyncio.max_pending(
-        *(opened.offer(sender.received_event(f"e{n}")) for n in range(number))
-    )
+    answers = await asyncio.gather(*(opened.offer(sender.received_event(f"e{n}")) for n in range(number)))
     assert set(answers) == {EnqueueResult.QUEUED}
 
 
@@ -110,7 +108,7 @@ async def names(opened: RedisIngestQueue) -> int:
 
 async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis_url, prefix, sender):
     async with queue(redis_url, prefix=prefix, bound=10) as opened:
-        answers = await asyncio.max_pending(
+        answers = await asyncio.gather(
             *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
         )
         assert [isinstance(answer, EnqueueFailed) for answer in answers] == [False] * 10 + [True] * 5
@@ -127,7 +125,7 @@ async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis
 
 async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_url, prefix, sender):
     async with queue(redis_url, prefix=prefix, gather=10) as opened:
-        answers = await asyncio.max_pending(
+        answers = await asyncio.gather(
             *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
         )
     assert sum(isinstance(answer, EnqueueFailed) for answer in answers) == 5
@@ -167,12 +165,12 @@ async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goe
         await offered(opened, sender, 1)
         redis_server.hang()
         async with asyncio.timeout(60):
-            answers = await asyncio.max_pending(
+            answers = await asyncio.gather(
                 *(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)), return_exceptions=True
             )
         assert {type(answer) for answer in answers} == {EnqueueFailed}
         redis_server.resume()
-        again = await asyncio.max_pending(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
+        again = await asyncio.gather(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
         assert set(again) == {EnqueueResult.QUEUED}
         assert (await sender.row(opened)).received == 6
 

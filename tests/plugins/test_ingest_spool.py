@@ -97,7 +97,7 @@ async def test_an_accepted_event_comes_out_as_it_went_in(tmp_path: Path) -> None
 
 async def test_fifty_offers_of_one_id_give_one_success_and_forty_nine_duplicates(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        answers = await asyncio.max_pending(*(queue.offer(arrival()) for _ in range(50)))
+        answers = await asyncio.gather(*(queue.offer(arrival()) for _ in range(50)))
         assert sorted(answers) == [EnqueueResult.DUPLICATE] * 49 + [EnqueueResult.QUEUED]
         assert len(await queue.take(100)) == 1
         row = await only_row(queue)
@@ -106,7 +106,7 @@ async def test_fifty_offers_of_one_id_give_one_success_and_forty_nine_duplicates
 
 async def test_two_processes_claim_one_id_once(tmp_path: Path) -> None:
     async with spool(tmp_path) as one, spool(tmp_path) as two:
-        answers = await asyncio.max_pending(
+        answers = await asyncio.gather(
             *(queue.offer(arrival(f"e{i}")) for i in range(200) for queue in (one, two))
         )
     assert answers.count(EnqueueResult.QUEUED) == answers.count(EnqueueResult.DUPLICATE) == 200
@@ -148,7 +148,7 @@ async def test_a_claim_holds_seven_days_from_the_accepted_event(tmp_path: Path) 
 
 async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in range(90)))
+        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(90)))
         await queue.offer(arrival("later", at=NOON + timedelta(days=8)))
         await queue.acknowledge([stored(q) for q in await queue.take(100)], [])
     with sqlite3.connect(tmp_path / "ingest.db") as file:
@@ -159,7 +159,7 @@ async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> No
 
 async def test_the_ledger_balances_through_every_state(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in range(5)))
+        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(5)))
         await queue.offer(arrival("e0"))
         await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.NO_BODY, NOON)
         await queue.count_rejected(WORKSPACE, KEY, IngestEndpoint.TRACK, RejectionReason.INVALID_JSON, NOON)
@@ -222,20 +222,20 @@ async def test_a_failed_commit_keeps_nothing_frees_the_claims_and_the_next_one_w
     async with spool(tmp_path, busy_seconds=0.05) as queue:
         with sqlite3.connect(tmp_path / "ingest.db", isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
-            failures = await asyncio.max_pending(
+            failures = await asyncio.gather(
                 *(queue.offer(arrival(f"e{i}")) for i in range(20)), return_exceptions=True
             )
             other.execute("ROLLBACK")
         other.close()
         assert {type(f) for f in failures} == {EnqueueFailed}
-        again = await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in range(20)))
+        again = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(20)))
         assert set(again) == {EnqueueResult.QUEUED}
         assert (await only_row(queue)).received == 20
 
 
 async def test_a_text_no_file_can_keep_fails_alone(tmp_path: Path) -> None:
     async with spool(tmp_path) as queue:
-        good, bad = await asyncio.max_pending(
+        good, bad = await asyncio.gather(
             queue.offer(arrival("good")), queue.offer(arrival("\ud800")), return_exceptions=True
         )
     assert good is EnqueueResult.QUEUED
@@ -244,7 +244,7 @@ async def test_a_text_no_file_can_keep_fails_alone(tmp_path: Path) -> None:
 
 async def test_beyond_the_bound_an_offer_fails_at_once(tmp_path: Path) -> None:
     async with spool(tmp_path, bound=10) as queue:
-        answers = await asyncio.max_pending(
+        answers = await asyncio.gather(
             *(queue.offer(arrival(f"e{i}")) for i in range(15)), return_exceptions=True
         )
     assert [isinstance(a, EnqueueFailed) and a.detail for a in answers] == [False] * 10 + ["queue"] * 5
@@ -319,7 +319,7 @@ def test_whatever_happens_the_ledger_balances(steps, tmp_path_factory) -> None:
         received = duplicate = 0
         for what, how in steps:
             if what == "offer":
-                answers = await asyncio.max_pending(*(queue.offer(arrival(f"e{i}")) for i in how))
+                answers = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in how))
                 assert answers.count(EnqueueResult.QUEUED) == len(set(how) - known)
                 known |= set(how)
                 received += len(how)

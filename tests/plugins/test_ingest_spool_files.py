@@ -136,7 +136,7 @@ async def test_processes_that_open_an_old_file_together_carry_it_over_once(tmp_p
     sender = WriteKeyClient()
     old_file(tmp_path / "ingest.db", sender)
     queues = [SpoolQueue(SpoolSettings(url="spool:///x", path=tmp_path / "ingest.db")) for _ in range(3)]
-    await asyncio.max_pending(*(queue.start() for queue in queues))
+    await asyncio.gather(*(queue.start() for queue in queues))
     taken = [[waiting.seq for waiting in await queue.take(10)] for queue in queues]
     for queue in queues:
         await queue.aclose()
@@ -148,9 +148,7 @@ async def test_arrivals_beyond_one_batch_keep_their_order_and_have_sequences_of_
 ) -> None:
     sender, number = WriteKeyClient(), 2 * MAX_EVENTS_PER_BATCH + 5
     async with spool(tmp_path) as queue:
-        offers = await asyncio.max_pending(
-            *(queue.offer(sender.received_event(f"e{n}")) for n in range(number))
-        )
+        offers = await asyncio.gather(*(queue.offer(sender.received_event(f"e{n}")) for n in range(number)))
         assert set(offers) == {EnqueueResult.QUEUED}
         taken = await queue.take(10_000)
     assert [waiting.arrival.event_id for waiting in taken] == [f"e{n}" for n in range(number)]
@@ -160,7 +158,7 @@ async def test_arrivals_beyond_one_batch_keep_their_order_and_have_sequences_of_
 async def test_parts_of_a_batch_leave_and_come_back_whole(tmp_path: Path) -> None:
     sender = WriteKeyClient()
     async with spool(tmp_path) as queue:
-        await asyncio.max_pending(
+        await asyncio.gather(
             *(queue.offer(sender.received_event(f"e{n}", body=b"{%d}" % n)) for n in range(6))
         )
         whole = await queue.take(10)
@@ -185,14 +183,14 @@ async def test_parts_of_a_batch_leave_and_come_back_whole(tmp_path: Path) -> Non
 async def test_repeats_renewed_ids_and_rejections_share_a_commit_with_new_events(tmp_path: Path) -> None:
     sender, later = WriteKeyClient(), NOON + WEEK + timedelta(seconds=1)
     async with spool(tmp_path) as queue:
-        await asyncio.max_pending(
+        await asyncio.gather(
             queue.offer(sender.received_event("a")), queue.offer(sender.received_event("b", at=later))
         )
         await queue.count_rejected(
             sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.NO_BODY, later
         )
         sent = [("a", True), ("b", True), ("c", True), ("c", True), ("a", True), ("a", False)]
-        offers = await asyncio.max_pending(
+        offers = await asyncio.gather(
             *(queue.offer(sender.received_event(name, at=later, claimed=claimed)) for name, claimed in sent)
         )
         expected = [True, False, True, False, False, True]
@@ -207,7 +205,7 @@ async def test_repeats_renewed_ids_and_rejections_share_a_commit_with_new_events
 async def test_claims_whose_window_is_over_go_wherever_they_lie(tmp_path: Path) -> None:
     sender, other = WriteKeyClient(), uuid4()
     async with spool(tmp_path) as queue:
-        await asyncio.max_pending(*(queue.offer(sender.received_event(f"e{n}")) for n in range(2_000)))
+        await asyncio.gather(*(queue.offer(sender.received_event(f"e{n}")) for n in range(2_000)))
         await queue.offer(
             sender.received_event("later", at=NOON + WEEK + timedelta(seconds=1), workspace_id=other)
         )

@@ -29,7 +29,7 @@ async def limiter(url, folder, **given):
 async def test_two_processes_count_together_and_a_restart_of_one_resets_nothing(redis_url, tmp_path):
     key = f"{tmp_path}:shared"
     async with limiter(redis_url, tmp_path) as one, limiter(redis_url, tmp_path) as two:
-        answers = await asyncio.max_pending(
+        answers = await asyncio.gather(
             *(process.spend(key, 50, AGES) for _ in range(50) for process in (one, two))
         )
     assert sum(allowance.allowed for allowance in answers) == 50

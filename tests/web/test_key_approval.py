@@ -33,7 +33,7 @@ async def test_approving_gives_the_requester_the_key_once_with_the_chosen_limit(
     answer = await person.send(f"/app{page}", "/app/approve", **fields)
     assert "approved" in answer.text
     agent = deployment.founded.agent_key.secret
-    polls = await asyncio.max_pending(
+    polls = await asyncio.gather(
         *(deployment.api("GET", f"/v1/keys/requests/{poll}", agent) for _ in range(20))
     )
     assert sum("key" in said for _, said in polls) == 1
@@ -51,7 +51,7 @@ async def test_twenty_decisions_at_once_are_one(deployment):
     token = page.partition("=")[2]
     csrf = await person.token(f"/app{page}")
     fields = {"csrf": csrf, "request": token, "decision": "approve"}
-    answers = await asyncio.max_pending(*(person.post("/app/approve", fields) for _ in range(20)))
+    answers = await asyncio.gather(*(person.post("/app/approve", fields) for _ in range(20)))
     assert sorted(answer.status for answer in answers) == [200] + [409] * 19
 
 

@@ -268,7 +268,7 @@ async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
 
 async def test_two_looks_at_once_tell_everybody_once(shop):
     shop.dns.book.clear()
-    await asyncio.max_pending(*(shop.proofs.look(shop.office.now) for _ in range(3)))
+    await asyncio.gather(*(shop.proofs.look(shop.office.now) for _ in range(3)))
     assert sorted(shop.letterbox.told()) == managers(f"The DNS record of {HOST} is gone")
 
 

@@ -183,7 +183,7 @@ async def test_of_twenty_at_once_one_makes_the_rule(workspace_url, tmp_path):
     workspace_api = WorkspaceApi(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
     async with workspace_api.service:
         await connect(await workspace_api.open(), "meta", MAIN)
-        answers = await asyncio.max_pending(
+        answers = await asyncio.gather(
             *(workspace_api.send("POST", "/rules", {"rule": RULE}) for _ in range(20))
         )
         assert Counter(answer.status for answer in answers) == {200: 1, 409: 19}

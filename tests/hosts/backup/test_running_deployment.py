@@ -86,7 +86,7 @@ async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once
         seen = len(books.acknowledged)
         await until(lambda: len(books.acknowledged) > seen + STORED_AT_LEAST)
         stop.set()
-        await asyncio.max_pending(*senders)
+        await asyncio.gather(*senders)
         assert await stop_async_process(process) == 0
     assert books.unexpected == []
     assert manifest.external_settings == ()

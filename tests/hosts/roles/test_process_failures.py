@@ -135,7 +135,7 @@ async def survived(process, initialized_deployment, reader):
         await sent(50)
     await until(lambda: _true(len(children_of(process)) == 6))
     stop.set()
-    await asyncio.max_pending(*senders)
+    await asyncio.gather(*senders)
     assert books.unexpected == []
 
     today = datetime.now(UTC).date()

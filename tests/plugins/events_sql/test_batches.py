@@ -108,9 +108,9 @@ async def test_a_reopened_file_answers_as_before(tmp_path: Path) -> None:
 
 async def test_two_processes_may_append_to_one_database_at_once(postgres_url: str) -> None:
     stores = [load_plugins().open_adapter("events", postgres_url, folder=Path()) for _ in range(2)]
-    await asyncio.max_pending(*(store.start() for store in stores))
+    await asyncio.gather(*(store.start() for store in stores))
     story = random_dataset(Random(19)).story
-    added = await asyncio.max_pending(*(store.append(story.events) for store in stores))
+    added = await asyncio.gather(*(store.append(story.events) for store in stores))
     assert sorted(added) == [0, len(story.events)]
     kept = await derived_table_contents(stores[0])
     await stores[1].rebuild()

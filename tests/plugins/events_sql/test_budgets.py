@@ -72,7 +72,7 @@ async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(duckdb:
     assert not any(asked.done() for asked in heavy)
     for asked in heavy:
         asked.cancel()
-    await asyncio.max_pending(*heavy, return_exceptions=True)
+    await asyncio.gather(*heavy, return_exceptions=True)
 
 
 async def wait_for_open_connections(postgresql: SqlEventStore, number: int) -> None:
@@ -98,7 +98,7 @@ async def test_a_caller_that_goes_away_frees_its_connection(postgresql: SqlEvent
     await wait_for_open_connections(postgresql, 2)
     for one in asked:
         one.cancel()
-    await asyncio.max_pending(*asked, return_exceptions=True)
+    await asyncio.gather(*asked, return_exceptions=True)
     await wait_for_open_connections(postgresql, 0)
     assert await postgresql._engine.read(lambda reader: reader.execute_text("SELECT 1")) == [(1,)]
 

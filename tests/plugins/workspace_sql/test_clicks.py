@@ -90,7 +90,7 @@ async def test_bots_alone_leave_no_count(directory, workspace, link_id):
 async def test_hosts_that_record_at_once_count_every_click(opened, directory, workspace, link_id):
     async with opened() as second:
         stores = [directory, second] * 10
-        await asyncio.max_pending(
+        await asyncio.gather(
             *(
                 store.record_clicks([click(workspace, link_id, agent=f"Agent {n % 5}") for n in range(20)])
                 for store in stores

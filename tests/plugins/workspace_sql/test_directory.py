@@ -108,7 +108,7 @@ async def test_directories_that_start_together_all_succeed(opened):
         async with opened() as directory:
             await create_workspace_with_keys(directory, NOW, name=f"shop {number}")
 
-    await asyncio.max_pending(*(start(number) for number in range(8)))
+    await asyncio.gather(*(start(number) for number in range(8)))
     async with opened() as directory:
         assert len(await directory.workspaces()) == 8
 
@@ -117,7 +117,7 @@ async def test_30_concurrent_writers_lose_nothing(opened, directory, initialized
     before = directory.generation()
     async with opened() as second, opened() as third:
         doors = [directory, second, third]
-        minted = await asyncio.max_pending(
+        minted = await asyncio.gather(
             *(
                 create_named_key(doors[n % 3], initialized_deployment.workspace, NOW, name=f"key {n}")
                 for n in range(30)

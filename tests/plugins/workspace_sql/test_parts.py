@@ -43,7 +43,7 @@ async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(doors, shop):
     assert await other.add_export(replace(job, id=new_id()), 5) == job
     assert await other.list_available_exports(NOW, 9) == await other.list_due_exports(NOW) == [job]
     taken = replace(job, status=ExportStatus.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
-    moved = await asyncio.max_pending(
+    moved = await asyncio.gather(
         *(door.replace_export_if_unchanged(job, taken) for door in doors for _ in range(10))
     )
     assert moved.count(True) == 1
@@ -52,12 +52,12 @@ async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(doors, shop):
 
 async def test_of_20_exports_asked_for_at_once_5_are_taken(doors, shop):
     asked = (door.add_export(export_of(shop), 5) for door in doors for _ in range(10))
-    assert sum(taken is not None for taken in await asyncio.max_pending(*asked)) == 5
+    assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
 
 
 async def test_of_20_claims_of_a_visit_one_wins(doors, shop):
     claims = (door.mark_visit_matched(shop.id, "phone", NOW) for door in doors for _ in range(10))
-    assert (await asyncio.max_pending(*claims)).count(True) == 1
+    assert (await asyncio.gather(*claims)).count(True) == 1
     assert await doors[0].claimed(shop.id, ["phone", "tablet"]) == {"phone"}
 
 
@@ -78,9 +78,9 @@ async def saved(door, *emails):
 async def test_a_passkey_has_one_owner_who_has_so_many(doors):
     ann, bob = await saved(doors[0], "ann@example.com", "bob@example.com")
     same = (doors[n % 2].add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
-    assert (await asyncio.max_pending(*same)).count(True) == 1
+    assert (await asyncio.gather(*same)).count(True) == 1
     many = (doors[n % 2].add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
-    await asyncio.max_pending(*many)
+    await asyncio.gather(*many)
     assert len(await doors[0].passkeys(ann.id)) == 3
 
 
@@ -91,7 +91,7 @@ async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(doors):
     assert await one.add_passkey(made, 1)
     assert await other.passkey_of(made.credential_id) == made
     uses = (door.record_passkey_use(made.id, 2**32 - 1, NOW) for door in doors for _ in range(10))
-    assert (await asyncio.max_pending(*uses)).count(True) == 1
+    assert (await asyncio.gather(*uses)).count(True) == 1
     assert await other.passkeys(ann.id) == [replace(made, counter=2**32 - 1, used_at=NOW)]
     assert not await one.record_passkey_use(made.id, 0, NOW)
     assert not await one.remove_passkey(new_id(), made.id)
@@ -109,8 +109,8 @@ async def test_of_20_answers_to_a_challenge_one_counts(doors):
         door.add_challenge(asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1))
         for n, door in enumerate(doors)
     )
-    await asyncio.max_pending(*kept)
-    answers = await asyncio.max_pending(
+    await asyncio.gather(*kept)
+    answers = await asyncio.gather(
         *(door.take_challenge(sha256_hex("0"), NOW) for door in doors for _ in range(10))
     )
     assert [answer for answer in answers if answer is not None] == [asked]
@@ -134,7 +134,7 @@ async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(d
         later = NOW + timedelta(minutes=15)
         return IssuedTokens(sha256_hex(f"access {number}"), later, sha256_hex(f"refresh {number}"), later)
 
-    exchanged = await asyncio.max_pending(
+    exchanged = await asyncio.gather(
         *((one, other)[n % 2].exchange(sha256_hex("code"), issued(n), NOW) for n in range(20))
     )
     assert exchanged.count(True) == 1
@@ -161,7 +161,7 @@ async def test_clicks_are_counted_once_by_two_processes_and_found_by_their_addre
     )
     again = replace(ann, id=new_id(), clicked_at=NOW + timedelta(minutes=5))
     sent = [ann, ben, bot, again]
-    await asyncio.max_pending(*(door.record_clicks(sent) for door in doors for _ in range(3)))
+    await asyncio.gather(*(door.record_clicks(sent) for door in doors for _ in range(3)))
     assert await other.count_clicks(shop.id, [link]) == {link: ClickCount(3, 1)}
     assert await one.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {"spring": again.clicked_at}
     await one.purge_click_ips(NOW + timedelta(days=1))

@@ -55,7 +55,7 @@ async def test_what_two_processes_put_there_at_once_is_there_once(opened, direct
     orders = [fired(shop, f"o{number % 3}", event_id=f"e{number % 4}") for number in range(12)]
     async with opened() as other:
         tellers = (directory, other) * 6
-        await asyncio.max_pending(
+        await asyncio.gather(
             *(store.add_postbacks([one], WINDOWS) for store, one in zip(tellers, orders, strict=True))
         )
         told = await other.deliveries(shop, {f"e{number}" for number in range(4)})
@@ -81,7 +81,7 @@ async def test_of_two_processes_one_has_a_queue_until_it_leaves_it_or_its_time_i
     await directory.add_postbacks([fired(shop)], WINDOWS)
     (queue,) = await directory.due_queues(NOW)
     async with opened() as process:
-        took = await asyncio.max_pending(
+        took = await asyncio.gather(
             directory.claim_queue(queue, one, NOW, until), process.claim_queue(queue, other, NOW, until)
         )
         assert [state for state in took if state] == [AccountHealth()]

@@ -30,7 +30,7 @@ async def test_directories_that_start_together_on_an_empty_database_make_its_tab
         async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
             await create_workspace_with_keys(directory, NOW, name=f"shop {number}")
 
-    await asyncio.max_pending(*(start(number) for number in range(4)))
+    await asyncio.gather(*(start(number) for number in range(4)))
     async with opened_at(f"{postgres_url}?{LONG_TIMEOUT}", tmp_path) as directory:
         assert len(await directory.workspaces()) == 4
     engine = create_engine(postgres_url.replace("://", "+psycopg://"))

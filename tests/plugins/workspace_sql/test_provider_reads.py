@@ -36,7 +36,7 @@ async def test_messages_are_kept_by_workspace_and_provider_however_many_and_by_w
     own, ids = initialized_deployment.workspace.id, {f"evt_{number}" for number in range(900)}
     other = await create_workspace_with_keys(directory, NOW, name="Other", timezone="UTC", currency="EUR")
     async with opened() as second:
-        await asyncio.max_pending(
+        await asyncio.gather(
             *(one.mark_processed(own, "stripe", ids) for one in (directory, second, directory)),
             directory.mark_processed(own, "stripe", []),
         )

@@ -60,7 +60,7 @@ async def test_no_view_is_lost_when_many_look_at_once(directory, initialized_dep
             for number in range(10)
             for store in (directory, second)
         ]
-        await asyncio.max_pending(*looks)
+        await asyncio.gather(*looks)
     other_link, _ = await kept(directory, initialized_deployment.workspace)
     await directory.count_view(other_link.id, NOW)
     found = await directory.views(initialized_deployment.workspace.id, [link.id, new_id()])

@@ -98,7 +98,7 @@ async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(
 
 
 async def test_processes_that_start_together_on_a_new_file_all_succeed(opened, tmp_path):
-    await asyncio.max_pending(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
+    await asyncio.gather(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
     async with opened() as directory:
         assert {workspace.name for workspace in await directory.workspaces()} == {
             f"shop {n}" for n in range(4)

@@ -22,7 +22,7 @@ async def test_messages_that_two_processes_take_at_once_count_once(opened, direc
             )
             for n, store in enumerate(tellers)
         )
-        await asyncio.max_pending(*told)
+        await asyncio.gather(*told)
         moved = await other.subscription_movements(MovementQuery(workspace, PLAN_EDGES))
     found = {each.kind: (each.count, each.worth, each.amount) for each in moved}
     assert found == {

@@ -18,7 +18,7 @@ async def api_client(tmp_path, workspace_url):
 async def at_once(api_client, *requests):
     """The answers to requests sent together, in a minute of their own."""
     api_client.later(minutes=1)
-    return await asyncio.max_pending(*(api_client.send(*request) for request in requests))
+    return await asyncio.gather(*(api_client.send(*request) for request in requests))
 
 
 async def test_of_20_patches_of_what_was_read_one_wins(api_client):
