@@ -81,7 +81,7 @@ def require_server_installed(server: AsgiServer) -> None:
     """
     if find_spec(server) is None:
         raise StartupError(
-            f"The server {server} is not installed. Install it with `pip install touchpoint[{server}]`, or choose "
+            f"The server {server} is not installed. Install it with `pip install touchpoint-analytics[{server}]`, or choose "
             "another."
         )
 

@@ -64,7 +64,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"touchpoint {version('touchpoint')}")
+        typer.echo(f"touchpoint {version('touchpoint-analytics')}")
         raise typer.Exit
 
 

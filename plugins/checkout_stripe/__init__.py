@@ -10,7 +10,7 @@ def _open(settings: StripeSettings) -> Checkout:
     try:
         from plugins.checkout_stripe.adapter import StripeCheckout
     except ModuleNotFoundError:
-        raise StartupError('stripe:// needs its library. Install "touchpoint[stripe]".') from None
+        raise StartupError('stripe:// needs its library. Install "touchpoint-analytics[stripe]".') from None
     return StripeCheckout(settings)
 
 

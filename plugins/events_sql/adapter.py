@@ -79,7 +79,7 @@ def open_store(settings: SqlSettings) -> "SqlEventStore":
         if extra is None:
             raise
         raise StartupError(
-            f"{package}:// needs {missing.name}. Install it with `pip install touchpoint[{extra}]`."
+            f"{package}:// needs {missing.name}. Install it with `pip install touchpoint-analytics[{extra}]`."
         ) from None
     return SqlEventStore(getattr(backend, name)(settings))
 

@@ -62,7 +62,7 @@ class ReferenceRates:
             from httpx2 import AsyncClient, HTTPError  # noqa: PLC0415 - 20 MB that only reading needs
         except ModuleNotFoundError:
             raise RateSourceUnavailable(
-                'Reading exchange rates needs an HTTP client. Install "touchpoint[fx]".'
+                'Reading exchange rates needs an HTTP client. Install "touchpoint-analytics[fx]".'
             ) from None
         reading = RatesParser(self.settings.since)
         try:

@@ -50,7 +50,7 @@ class PostgresDatabase(Database):
     def __init__(self, settings: PostgresSettings) -> None:
         if find_spec("psycopg") is None:
             raise StartupError(
-                "postgresql:// needs psycopg. Install it with `pip install touchpoint[postgres]`."
+                "postgresql:// needs psycopg. Install it with `pip install touchpoint-analytics[postgres]`."
             )
         super().__init__()
         self._settings = settings

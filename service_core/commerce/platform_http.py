@@ -131,7 +131,7 @@ def require_http_client(platform: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError:
         raise PlatformUnavailable(
-            f'Calling {platform} needs an HTTP client. Install "touchpoint[ads]".'
+            f'Calling {platform} needs an HTTP client. Install "touchpoint-analytics[ads]".'
         ) from None
 
 

@@ -244,7 +244,7 @@ def _is_running(pid: int) -> bool:
 
 def _require_psycopg() -> None:
     if find_spec("psycopg") is None:
-        pytest.skip("psycopg is not installed: the extra touchpoint[postgres] brings it")
+        pytest.skip("psycopg is not installed: the extra touchpoint-analytics[postgres] brings it")
 
 
 def _server_account() -> dict[str, Any]:

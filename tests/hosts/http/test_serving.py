@@ -27,7 +27,7 @@ def test_an_address_that_is_taken_is_named():
 
 
 def test_a_server_that_is_not_installed_is_named():
-    with pytest.raises(StartupError, match=r"pip install touchpoint\[gunicorn\]"):
+    with pytest.raises(StartupError, match=r"pip install touchpoint-analytics\[gunicorn\]"):
         require_server_installed("gunicorn")
 
 

@@ -91,7 +91,7 @@ def test_a_database_or_a_server_that_is_not_there_is_told(postgres_session, tmp_
 
 def test_without_its_driver_the_url_is_refused_with_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StartupError, match=r"pip install touchpoint\[postgres\]"):
+    with pytest.raises(StartupError, match=r"pip install touchpoint-analytics\[postgres\]"):
         REGISTRY.open_adapter("workspace", "postgresql://127.0.0.1/touchpoint", folder=tmp_path)
 
 
