@@ -10,7 +10,9 @@ def _open(settings: S3Settings) -> ExportStorage:
     try:
         from plugins.sink_s3.adapter import S3Sink
     except ImportError:
-        raise StartupError("s3:// needs obstore. Install it with `pip install touchpoint-analytics[s3]`.") from None
+        raise StartupError(
+            "s3:// needs obstore. Install it with `pip install touchpoint-analytics[s3]`."
+        ) from None
 
     return S3Sink(settings)
 

@@ -125,4 +125,6 @@ def test_the_demo_shows_numbers_a_chart_and_a_page():
 
 def test_changelog_fragments_are_named_for_what_they_are():
     for fragment in Path(ROOT / "docs" / "changelog.d").glob("*"):
-        assert re.fullmatch(r"\+[a-z0-9-]+\.(feature|change|fix)\.md|\.gitignore", fragment.name), fragment.name
+        assert re.fullmatch(r"\+[a-z0-9-]+\.(feature|change|fix)\.md|\.gitignore", fragment.name), (
+            fragment.name
+        )
