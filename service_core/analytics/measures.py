@@ -1,8 +1,8 @@
-"""The measure algebra: what a metric counts, in a few node kinds that every store translates.
+"""Measures: what a metric counts, as values that every source can evaluate.
 
-Leaves count over one relation; composites combine leaves and are computed from their sums, never
-from averages (semantics 17). The relations, and what their columns mean, are documented at
-`Relation`: that text is the contract between the catalog and the stores; `columns.COLUMNS` names them.
+An aggregation counts over one relation. Ratios and differences combine aggregations and are computed from
+their sums, never from averages. `Relation` documents the relations and their columns: that text is the
+contract between the metric catalog and the event stores.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 NOT_SET: Final = "(not set)"
-"""What answers show for an absent value, and filters take for it (contract 2.8)."""
+"""Label of an absent value in answers and filters."""
 
 
 class FilterOperator(StrEnum):
-    """Filter operations (contract 2.10). Text comparison is exact; the three last text ops ignore case."""
+    """Filter operators. Comparison of text is exact; the last three text operators ignore case."""
 
     EQ = "eq"
     NEQ = "neq"
@@ -42,12 +42,8 @@ Operand: TypeAlias = Scalar | tuple[Scalar | None, ...] | None
 class Predicate:
     """One condition on a column of a relation.
 
-    ``column`` is a column of the relation, ``entry.<column>`` for the value of the session's first
-    event, ``touch.<column>`` in credits, or ``data:<dot.path>`` into ``event_data``. ``a|b`` is the
-    first of two columns that is set (``touch.utm_source|touch.attribution_source``), here and
-    wherever a plan names a column. A comparison with an absent value is false, except ``neq``,
-    ``not_in`` and ``not_contains``, which are true; None among the values of ``in`` and ``not_in``
-    stands for an absent value.
+    A comparison with an absent value is false, except for ``neq``, ``not_in`` and ``not_contains``, which are
+    true; None among the values of ``in`` and ``not_in`` stands for an absent value.
     """
 
     column: str
@@ -56,7 +52,7 @@ class Predicate:
 
 
 MISSING_FX_RATE: Final = Predicate("no_rate", value=True)
-"""Met by rows whose money is of another currency than the scan's while no rate of `Scan.rates` turns it into that."""
+"""Matches rows whose money is in another currency than the scope's and has no rate in `QueryScope.rates`."""
 
 
 class Relation(StrEnum):
@@ -150,16 +146,22 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """A measure one source can evaluate on its own.
+    """One aggregation over the rows of one relation, evaluated by one source.
 
-    ``column`` None counts rows; with ``distinct`` the different values of ``column`` are counted,
-    otherwise its values are summed (booleans as 0 and 1). ``trailing_days`` widens the span to that
-    many local days, ending with the last local day of the span or bucket (active users).
-    ``by_default``, in credits, takes the workspace's default attribution whatever a request names;
-    ``use_builtin_conversions``, in conversions, the conversion set of the house whatever the workspace's own.
-    ``apart`` names the dimension over whose values it is never added: ad platforms claim the same
-    conversion each. ``unknown_if`` are the conditions of rows that tell nothing of what is summed: with
-    one of them the sum is unknown. The query layer sees to these and stores need not.
+    Attributes:
+        relation: the relation it reads.
+        column: counts rows if None. Otherwise sums the values (booleans as 0 and 1), or counts different
+            values with ``distinct``.
+        where: conditions that a row must meet.
+        trailing_days: widens the span to this many local days that end with the last local day of the span or
+            bucket (active users).
+        use_default_attribution: credits follow the default attribution of the workspace whatever a request names.
+        use_builtin_conversions: conversions follow the built-in conversion set whatever the workspace defines.
+        non_additive_dimension: dimension over whose values the aggregation is never summed: several ad platforms
+            claim the same conversion.
+        unknown_if: conditions of rows that lack the summed value; one such row makes the sum unknown.
+
+    Sources ignore the last four; the query layer applies them.
     """
 
     relation: Relation
@@ -173,18 +175,18 @@ class Aggregation:
     unknown_if: tuple[Predicate, ...] = ()
 
     def with_conditions(self, *predicates: Predicate) -> "Aggregation":
-        """The same measure over the rows that meet all predicates."""
+        """Returns the same aggregation over the rows that also meet the predicates."""
         gaps = (*self.unknown_if, *predicates) if self.unknown_if else ()
         return replace(self, where=(*self.where, *predicates), unknown_if=gaps)
 
     def aggregations(self) -> Iterator["Aggregation"]:
-        """Itself."""
+        """Yields the aggregation itself."""
         yield self
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """``numerator / denominator * scale``, or 1 minus it; None when the denominator is 0."""
+    """``numerator / denominator * scale``, or 1 minus it; None if the denominator is 0."""
 
     numerator: "Measure"
     denominator: "Measure"
@@ -192,7 +194,7 @@ class Ratio:
     complement: bool = False
 
     def aggregations(self) -> Iterator[Aggregation]:
-        """Every leaf below."""
+        """Yields every aggregation of both operands."""
         yield from self.numerator.aggregations()
         yield from self.denominator.aggregations()
 
@@ -205,19 +207,19 @@ class Difference:
     subtrahend: "Measure"
 
     def aggregations(self) -> Iterator[Aggregation]:
-        """Every leaf below."""
+        """Yields every aggregation of both operands."""
         yield from self.minuend.aggregations()
         yield from self.subtrahend.aggregations()
 
 
 @dataclass(frozen=True, slots=True)
 class DailyMean:
-    """Mean of a leaf over the full local days of the span (stickiness)."""
+    """Mean of an aggregation over the full local days of the span (stickiness)."""
 
     aggregation: Aggregation
 
     def aggregations(self) -> Iterator[Aggregation]:
-        """Nothing that can be summed over the span: the query layer asks day by day."""
+        """Yields nothing: the mean is computed from a query by day, not from sums over the span."""
         yield from ()
 
 
@@ -225,15 +227,15 @@ Measure: TypeAlias = Aggregation | Ratio | Difference | DailyMean
 
 
 def count_rows(relation: Relation, *where: Predicate) -> Aggregation:
-    """Number of rows."""
+    """Returns the aggregation that counts rows."""
     return Aggregation(relation, where=where)
 
 
 def count_distinct(column: str, relation: Relation, *where: Predicate) -> Aggregation:
-    """Number of different values, exactly (semantics 1.4)."""
+    """Returns the aggregation that counts different values of a column, exactly."""
     return Aggregation(relation, column, distinct=True, where=where)
 
 
 def sum_column(column: str, relation: Relation, *where: Predicate) -> Aggregation:
-    """Sum of a column."""
+    """Returns the aggregation that sums a column."""
     return Aggregation(relation, column, where=where)

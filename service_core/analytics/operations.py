@@ -1,4 +1,4 @@
-"""Every read about events, in the order of the contract."""
+"""All analytics operations, in the order of the API reference."""
 
 from typing import Final
 

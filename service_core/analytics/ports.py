@@ -1,9 +1,9 @@
-"""Read side of the event store: the questions a store answers, as immutable plans.
+"""Ports of the event store for reads, as immutable queries.
 
-One adapter implements all of these protocols; they are apart so that a handler depends only on
-what it asks. Every plan carries a `Scan`: which workspace, which span, bots or not. Adapters
-translate plans; they decide nothing about meaning. Results are plain Python values with aware UTC
-datetimes. A read past its budget raises `QueryTimeout`; the work inside the engine is cancelled.
+One adapter implements these protocols; they are separate so that a handler depends only on what it reads.
+Every query has a `QueryScope`: workspace, span, filters and bots. Adapters translate queries and decide
+nothing about meaning. Results are plain Python values with aware UTC datetimes. A read that exceeds its
+time limit raises `QueryTimeout`, and the work inside the engine is cancelled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from service_core.kernel.time_ranges import Buckets, TimeRange
 
 
 class QueryTimeout(ServiceUnavailable):
-    """The read missed its budget of 20 seconds and was cancelled (contract 4.3)."""
+    """The read exceeded its limit of 20 seconds and was cancelled."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -30,7 +30,7 @@ class QueryTimeout(ServiceUnavailable):
 
 
 class StoreUnavailable(ServiceUnavailable):
-    """The store cannot be read: the answer is unknown, never zero."""
+    """The store cannot be read: the value is unknown, never zero."""
 
     def __init__(self) -> None:
         super().__init__("The data cannot be read at the moment", "data_unverified")
@@ -38,7 +38,7 @@ class StoreUnavailable(ServiceUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class ConversionSet:
-    """What converts (semantics 10.1): event names, and any event with revenue above 0."""
+    """What counts as a conversion: event names, and optionally any event with revenue above 0."""
 
     names: frozenset[str]
     any_revenue: bool = True
@@ -46,13 +46,13 @@ class ConversionSet:
 
 @dataclass(frozen=True, slots=True)
 class QueryScope:
-    """What a plan looks at. ``zone`` serves trailing days only; buckets come with their instants.
+    """What a query reads: workspace, span, filters and bots.
 
-    ``filters`` are met by every row of a relation in an `Aggregate`, by the event of step 1 in a
-    funnel, and by every event an `EventReader` or `People` read looks at (columns of the event itself);
-    cohorts, touches and paths take none. They never change what is first, new, a repeat, a touch,
-    or whose an event is. ``rates`` turn money of other currencies into ``currency``, each row for itself;
-    None where there is no such money, or nobody to tell its worth.
+    ``zone`` is used for trailing days only; buckets are instants. ``filters`` apply to every row of a relation
+    in an `AggregateQuery`, to the event of step 1 in a funnel, and to every event that an `EventReader` or
+    `PersonReader` reads (columns of the event); cohorts, touches and paths have none. They never change what is
+    first, new, a repeat or a touch, or the person of an event. ``rates`` convert money of other currencies into
+    ``currency``, row by row; None if there is no such money or no rate.
     """
 
     workspace_id: UUID
@@ -67,7 +67,7 @@ class QueryScope:
 
 
 class Weighting(StrEnum):
-    """How a rule-based model spreads one conversion over its touches (semantics 9)."""
+    """How a rule-based model distributes one conversion over its touches."""
 
     FIRST = "first"
     LAST = "last"
@@ -78,12 +78,18 @@ class Weighting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CreditRule:
-    """A rule-based attribution: weighting, what happens to direct touches, and the window.
+    """A rule-based attribution: weighting, treatment of direct touches, and window.
 
-    ``drop_direct`` leaves direct touches out unless all are direct. ``by_touch`` books credit at
-    the touch's instant, else at the conversion's. ``event_names`` narrows the conversions.
-    ``fitted`` names a data-driven model whose credits share out these (`query.fitted`); a store is
-    never asked with one.
+    Attributes:
+        weighting: how touches share a conversion.
+        window: time before the conversion in which a touch counts.
+        ignore_direct: ignores direct touches unless all are direct.
+        half_life: half-life of `Weighting.TIME_DECAY`.
+        endpoint_share: share of the first and of the last touch with `Weighting.POSITION_BASED`.
+        book_at_touch: books credit at the time of the touch instead of the conversion.
+        event_names: restricts the conversions; None for all.
+        data_driven_model_id: a model that splits these credits (`query.attribution_credits`); stores never
+            receive it.
     """
 
     weighting: Weighting
@@ -98,10 +104,10 @@ class CreditRule:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSort:
-    """One sort key: ``by`` is ``bucket``, a dimension column position ``d0``.., or a measure ``m0``..
+    """One sort key: ``by`` is ``bucket``, a dimension by position ``d0``.., or a measure ``m0``..
 
-    Text sorts by code point. An absent dimension value sorts as the text ``absent``, its label; with
-    None, and for a measure without a value, it sorts last in either direction.
+    Text sorts by code point. An absent dimension value sorts as the text ``null_label``. If that is None, and
+    for a measure without a value, it sorts last in either direction.
     """
 
     by: str
@@ -111,12 +117,17 @@ class ColumnSort:
 
 @dataclass(frozen=True, slots=True)
 class AggregateQuery:
-    """Measures by dimensions and bucket. All leaves of one plan read relations of this store.
+    """Measures by dimensions and buckets. All aggregations read relations of one source.
 
     Attributes:
-        measures: leaves or composites of leaves; composites serve ordering only.
-        dimensions: columns to group by, as in `Relation`; one mapping per relation used.
-        order: leading keys; `Grid` says what follows them.
+        scope: what is read.
+        measures: aggregations, or composites of aggregations; composites are for sorting only.
+        dimensions: columns to group by, as in `Relation`; one mapping from relation to column per dimension.
+        buckets: the series; None for the whole span.
+        order: leading sort keys; `AggregateResult` defines what follows them.
+        limit: maximum number of rows; None for all.
+        offset: number of rows to skip.
+        credit: credit rule for `Relation.CREDITS`.
     """
 
     scope: QueryScope
@@ -131,18 +142,17 @@ class AggregateQuery:
 
 @dataclass(frozen=True, slots=True)
 class AggregateResult:
-    """Answer to an `Aggregate`.
+    """Result of an `AggregateQuery`.
 
     Attributes:
-        rows: ``(bucket start, if bucketed; dimension values; values of the leaves, in the order of
-            `leaves`)``. Counts and sums are int (``duration`` float), never None; without
-            dimensions and buckets there is exactly one row. Otherwise a row stands where at least
-            one leaf has met a row of its relation; empty buckets have none. What the order leaves
-            open is by bucket, then by dimension values. Text is ordered by code point; an absent
-            value comes last in either direction.
-        leaves: the different leaves of the plan's measures, in order of first appearance.
-        groups: number of rows before ``offset`` and ``limit``.
-        sums: per leaf, the sum over all rows before ``offset`` and ``limit``.
+        rows: ``(bucket start, if bucketed; dimension values; values of the aggregations, in the order of
+            `aggregations`)``. Counts and sums are int (``duration`` float), never None. Without dimensions and
+            buckets there is exactly one row. Otherwise there is a row where at least one aggregation has met a
+            row of its relation; empty buckets have none. Ties are ordered by bucket, then by dimension values.
+            Text is ordered by code point; an absent value is last in either direction.
+        aggregations: the different aggregations of the measures, in order of first appearance.
+        total_rows: number of rows before ``offset`` and ``limit``.
+        totals: per aggregation, the sum over all rows before ``offset`` and ``limit``.
     """
 
     rows: list[tuple[Any, ...]]
@@ -155,12 +165,12 @@ class AggregateReader(Protocol):
     """Totals, series and breakdowns."""
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures by dimensions and buckets."""
+        """Returns measures by dimensions and buckets."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventPageQuery:
-    """A page of raw events, newest first (timestamp, then seq). ``total``: count all matches too."""
+    """A query for a page of events, newest first (timestamp, then seq). ``count_total`` also counts all matches."""
 
     scope: QueryScope
     limit: int
@@ -171,7 +181,7 @@ class EventPageQuery:
 
 @dataclass(frozen=True, slots=True)
 class EventPageResult:
-    """Answer to an `EventPageQuery`: ``total`` is None when it was not asked for."""
+    """Result of an `EventPageQuery`; ``total`` is None unless it was requested."""
 
     events: list[Event]
     total: int | None
@@ -190,11 +200,11 @@ class EventNameSummary:
 
 @dataclass(frozen=True, slots=True)
 class CustomPropertySummary:
-    """One custom key of one event name: facts over the span (contract 3.6).
+    """One custom property of one event name over a span.
 
-    ``count`` counts the events that have the key, ``distinct_count`` its different values that are
-    not null; ``sample`` is the latest of these. ``type`` is `custom_keys.json_type` of all of them,
-    ``mixed`` when they differ, ``null`` without any.
+    ``count`` counts the events with the key, ``distinct_count`` its different values that are not null;
+    ``sample`` is the latest of these. ``type`` is `json_type_name` of all of them, ``mixed`` if they differ,
+    ``null`` without any.
     """
 
     event_name: str
@@ -207,9 +217,9 @@ class CustomPropertySummary:
 
 @dataclass(frozen=True, slots=True)
 class ActiveVisitor:
-    """A visitor of the last minutes: its latest event, and totals.
+    """A visitor of the last minutes: the latest event, and totals.
 
-    ``revenue`` is in the scan's currency; None when the visitor paid in another one, too.
+    ``revenue`` is in the currency of the scope; None if the visitor also paid in another one.
     """
 
     latest_event: Event
@@ -221,37 +231,37 @@ class ActiveVisitor:
 
 
 class EventReader(Protocol):
-    """Rows and names of events."""
+    """Events and their names."""
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
-        """Raw event rows."""
+        """Returns a page of events."""
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
-        """Event names in the span, most frequent first, ties by name."""
+        """Returns the event names in the span, most frequent first, ties by name."""
 
     async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
-        """Custom top-level ``event_data`` keys (`custom_keys`), at most ``limit`` of an event name.
+        """Returns custom top-level ``event_data`` keys, at most ``limit`` per event name.
 
-        In order of event name, then count descending, then key.
+        Ordered by event name, then count descending, then key.
         """
 
     async def list_active_visitors(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
-        """Visitors with an event timed in the span and received since, newest ``last_seen`` first.
+        """Returns visitors with an event in the span that was received since an instant, newest ``last_seen`` first.
 
-        Only such events count in what is said of a visitor; ties by visitor id.
+        Only such events count for the totals of a visitor; ties are ordered by visitor id.
         """
 
     async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
-        """Timestamps of the first and last event of the workspace; None without any."""
+        """Returns the timestamps of the first and last event of the workspace; None without any."""
 
 
 @dataclass(frozen=True, slots=True)
 class TouchPathQuery:
-    """Paths of touch keys for data-driven models (semantics 9).
+    """A query for paths of touch keys, for data-driven models.
 
-    ``key`` names columns of `Touch`, such as ``("utm_source|attribution_source", "utm_campaign")``.
+    ``key_columns`` are columns of `Touch`.
     """
 
     scope: QueryScope
@@ -262,7 +272,7 @@ class TouchPathQuery:
 
 @dataclass(frozen=True, slots=True)
 class TouchPath:
-    """One sequence of keys (repeats in a row collapsed) and how often it converted or did not."""
+    """One sequence of keys (consecutive repeats collapsed) and how often it converted or did not."""
 
     keys: tuple[tuple[str | None, ...], ...]
     converted: int
@@ -270,7 +280,7 @@ class TouchPath:
 
 
 class TouchPathReader(Protocol):
-    """Touch paths, aggregated."""
+    """Aggregated touch paths."""
 
     async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
-        """Every different path with its counts; conversions without a touch are left out."""
+        """Returns every different path with its counts; conversions without a touch are omitted."""

@@ -1,4 +1,4 @@
-"""The parameters that every read over a range has."""
+"""Parameters of reads over a date range."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from service_core.kernel.time_ranges import ResolvedRange
 
 
 class RangeQuery(QueryModel):
-    """Parameters of a read over a range."""
+    """Parameters of a read over a date range."""
 
     required_params: ClassVar[tuple[str, ...]] = ("start_date", "end_date")
     start_date: str | None = Field(
@@ -21,9 +21,9 @@ class RangeQuery(QueryModel):
     include_bots: bool = Field(default=False, description="Count events of bots, too.")
 
     def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """The range in the caller's zone.
+        """Returns the range in the time zone of the caller's workspace.
 
         Raises:
-            BadRequest: a date is missing, does not parse, or the start lies after the end.
+            BadRequest: a date is missing, does not parse, or the start is after the end.
         """
         return parse_start_end_dates(self.start_date, self.end_date, caller.workspace.zone, caller.now)

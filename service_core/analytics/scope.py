@@ -1,4 +1,4 @@
-"""What a question of a caller looks at: its own workspace, and nothing that came with the request."""
+"""The scope of a caller's read: the caller's workspace, never one named in the request."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +14,11 @@ from service_core.kernel.time_ranges import TimeRange
 
 @lru_cache(1024)
 def conversion_set_for(rules: AnalyticsSettings, triggers: frozenset[str] = frozenset()) -> ConversionSet:
-    """What converts by a workspace's own rules, else by those of the house; synonyms count as one.
+    """Returns the conversion set of a workspace, or the built-in one; synonyms count as one.
 
     Args:
-        rules: of the workspace. Names of its own stand in place of all others.
-        triggers: events that are sent to an ad platform; they convert as well.
+        rules: rules of the workspace. Its own event names replace all others.
+        triggers: events that are sent to an ad platform; they are conversions too.
     """
     if rules.conversions is None:
         names = DEFAULT_CONVERSION_SET.names.union(*map(list_event_synonyms, triggers))
@@ -34,7 +34,7 @@ def scope_for_caller(
     include_bots: bool = False,
     order_refunds: bool = False,
 ) -> QueryScope:
-    """The caller's scan of a span, in the zone, currency and conversion set of its workspace."""
+    """Returns the scope of a span in the caller's workspace, with its time zone, currency and conversion set."""
     return replace(
         scope_for_workspace(caller.workspace, span),
         filters=tuple(filters),
@@ -44,7 +44,7 @@ def scope_for_caller(
 
 
 def scope_for_workspace(workspace: Workspace, span: TimeRange) -> QueryScope:
-    """Everything of a workspace in a span but bots."""
+    """Returns the scope of everything in a workspace and span, without bots."""
     return QueryScope(
         workspace_id=workspace.id,
         span=span,

@@ -51,8 +51,8 @@ async def test_a_connection_is_found_as_it_was_saved(store):
     stripe = replace(STRIPE, workspace_id=workspace_id, created_at=NOW - timedelta(days=1))
     for connection in (meta, stripe):
         await connections.save_connection(connection)
-    assert await connections.connections(workspace_id) == [stripe, meta]
-    assert await connections.connections(uuid4()) == []
+    assert await connections.list_connections(workspace_id) == [stripe, meta]
+    assert await connections.list_connections(uuid4()) == []
 
 
 async def test_a_later_word_replaces_all_but_the_day_it_was_added(store):
@@ -63,7 +63,7 @@ async def test_a_later_word_replaces_all_but_the_day_it_was_added(store):
         meta, status=ConnectionStatus.ERROR, error="token expired", accounts=(), created_at=NOW + timedelta(1)
     )
     await connections.save_connection(broken)
-    assert await connections.connections(workspace_id) == [replace(broken, created_at=NOW)]
+    assert await connections.list_connections(workspace_id) == [replace(broken, created_at=NOW)]
 
 
 async def test_what_is_removed_is_gone_once(store):
@@ -71,7 +71,7 @@ async def test_what_is_removed_is_gone_once(store):
     await connections.save_connection(replace(META, workspace_id=workspace_id))
     assert await connections.remove_connection(workspace_id, "meta")
     assert not await connections.remove_connection(workspace_id, "meta")
-    assert await connections.connections(workspace_id) == []
+    assert await connections.list_connections(workspace_id) == []
 
 
 async def test_a_sync_is_told_forward_alone_and_leaves_the_rest(store):
@@ -83,18 +83,18 @@ async def test_a_sync_is_told_forward_alone_and_leaves_the_rest(store):
     synced = replace(pending, status=ConnectionStatus.CONNECTED, last_synced_at=NOW)
     for earlier in range(2):
         await connections.mark_synced(workspace_id, "stripe", NOW - timedelta(earlier))
-        assert await connections.connections(workspace_id) == [synced]
+        assert await connections.list_connections(workspace_id) == [synced]
     ended = replace(synced, status=ConnectionStatus.DISCONNECTED)
     await connections.save_connection(ended)
     later = NOW + timedelta(1)
     await connections.mark_synced(workspace_id, "stripe", later)
-    assert await connections.connections(workspace_id) == [replace(ended, last_synced_at=later)]
+    assert await connections.list_connections(workspace_id) == [replace(ended, last_synced_at=later)]
 
 
 async def test_what_is_gone_is_not_brought_back_by_a_sync(store):
     connections, workspace_id = store
     await connections.mark_synced(workspace_id, "stripe", NOW)
-    assert await connections.connections(workspace_id) == []
+    assert await connections.list_connections(workspace_id) == []
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ async def store(story):
 def ask(caller, store, queue):
     async def ask(**parameters):
         query = parse_query_parameters(EventsQuery, (DAYS | parameters).items())
-        return json_default(await get_events(query, caller=caller, log=store, queue=queue))
+        return json_default(await get_events(query, caller=caller, event_reader=store, queue=queue))
 
     return ask
 
@@ -141,7 +141,7 @@ async def test_limits_are_clamped_and_echoed(ask):
 
 async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store, queue):
     answer = json_default(
-        await get_event_names(caller=caller, log=store, queue=queue, connections=MemoryConnections())
+        await get_event_names(caller=caller, event_reader=store, queue=queue, connections=MemoryConnections())
     )
     assert list(answer) == ["event_names", "events", "integrations", "complete"]
     assert answer["event_names"] == ["view_plan", "page_view", "purchase", "session_start"]
@@ -151,7 +151,7 @@ async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store
 
 async def test_properties_are_the_custom_keys_with_their_facts(caller, store, queue):
     query = parse_query_parameters(PropertiesQuery, [("event_name", "view_plan")])
-    answer = json_default(await get_event_properties(query, caller=caller, log=store, queue=queue))
+    answer = json_default(await get_event_properties(query, caller=caller, event_reader=store, queue=queue))
     assert answer["events"] == [
         {
             "event_name": "view_plan",
@@ -169,7 +169,7 @@ async def test_properties_refuse_one_date_without_the_other(caller, store, queue
         await get_event_properties(
             parse_query_parameters(PropertiesQuery, [("end_date", "2026-07-01")]),
             caller=caller,
-            log=store,
+            event_reader=store,
             queue=queue,
         )
 
@@ -188,7 +188,7 @@ async def test_the_workspace_says_its_name_on_the_wire(caller):
 
 
 async def test_usage_counts_no_session_marks_bots_or_test_events(caller, store):
-    answer = json_default(await get_usage(caller=caller, events=store, deliveries=NoPostbacks()))
+    answer = json_default(await get_usage(caller=caller, events=store, postbacks=NoPostbacks()))
     assert list(answer) == [
         "events_used", "events_limit", "postbacks_used", "postbacks_limit", "period_start", "period_end", "plan",
         "rate_limit",
@@ -201,10 +201,10 @@ async def test_context_says_everything_at_once(caller, store, queue):
     context = get_context(
         caller=caller,
         events=store,
-        log=store,
+        event_reader=store,
         queue=queue,
         connections=MemoryConnections(),
-        deliveries=NoPostbacks(),
+        postbacks=NoPostbacks(),
     )
     answer = json_default(await context)
     assert answer["events_used"] == 6

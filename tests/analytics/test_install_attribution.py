@@ -51,9 +51,9 @@ class Shop:
         """A page view of a campaign and, usually, a click on the badge of an app store."""
         at = self.served.now - timedelta(minutes=minutes)
         came = campaign("google", "cpc", visitor) | columns
-        self.story.happens("page_view", at=at, visitor=visitor, ip=ip, **came)
+        self.story.add_event("page_view", at=at, visitor=visitor, ip=ip, **came)
         if store:
-            self.story.happens(
+            self.story.add_event(
                 "click",
                 at=at + timedelta(seconds=5),
                 visitor=visitor,
@@ -63,7 +63,7 @@ class Shop:
 
     def identify(self, visitor, email, user=None, minutes=5):
         at = self.served.now - timedelta(minutes=minutes)
-        self.story.happens(
+        self.story.add_event(
             "$identify", at=at, visitor=visitor, strong_id=user or f"u-{visitor}", event_data={"email": email}
         )
 
@@ -79,7 +79,7 @@ async def shop(served):
 
 async def test_an_address_leads_to_the_latest_touch_that_is_not_direct(shop):
     shop.visit("A", 300, store=False, **IDS)
-    shop.story.happens("page_view", at=shop.served.now - timedelta(hours=1), visitor="A", session="s2")
+    shop.story.add_event("page_view", at=shop.served.now - timedelta(hours=1), visitor="A", session="s2")
     shop.identify("A", "Ann@Example.com")
     await shop.client.knows()
     answer = await shop.lookup(" ann@example.COM ")
@@ -103,7 +103,7 @@ async def test_only_the_exact_address_counts(shop):
 
 
 async def test_a_person_who_only_came_directly_is_not_found(shop):
-    shop.story.happens("page_view", at=shop.served.now - timedelta(hours=1), visitor="A")
+    shop.story.add_event("page_view", at=shop.served.now - timedelta(hours=1), visitor="A")
     shop.identify("A", "ann@example.com")
     await shop.client.knows()
     assert await shop.lookup("ann@example.com") == {
@@ -197,7 +197,7 @@ async def test_two_visits_of_one_visitor_are_one_candidate_and_each_is_claimed_o
     for session, minutes in (("first", 50), ("second", 10)):
         shop.visit("A", minutes, store=False, session=session)
         at = shop.served.now - timedelta(minutes=minutes - 1)
-        shop.story.happens("click", at=at, visitor="A", session=session, ip=HOME, event_data=badge)
+        shop.story.add_event("click", at=at, visitor="A", session=session, ip=HOME, event_data=badge)
     await shop.client.knows()
     answers = [await shop.deferred() for _ in range(3)]
     assert [answer["found"] for answer in answers] == [True, True, False]

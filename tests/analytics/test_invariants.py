@@ -141,11 +141,11 @@ async def test_full_refunds_net_to_nothing_whoever_reports_them(
     shop = await served.workspace(currency=currency)
     for number, amount in enumerate(amounts):
         order = {"visitor": f"V{number % 2}", "order_id": str(number), "currency": currency}
-        shop.story.happens("page_view", at="2026-07-01T10:00", visitor=order["visitor"])
+        shop.story.add_event("page_view", at="2026-07-01T10:00", visitor=order["visitor"])
         for source in charged:
-            shop.story.happens("purchase", at="2026-07-02T10:00", revenue=amount, source=source, **order)
+            shop.story.add_event("purchase", at="2026-07-02T10:00", revenue=amount, source=source, **order)
         for source in refunded:
-            shop.story.happens("refund", at="2026-07-03T10:00", revenue=-amount, source=source, **order)
+            shop.story.add_event("refund", at="2026-07-03T10:00", revenue=-amount, source=source, **order)
     await shop.knows()
     week = {"from": "2026-07-01", "to": "2026-07-07"}
     request = {"metrics": ["net_revenue", "attributed_net_revenue", "revenue", "refunds"], "date_range": week}

@@ -59,13 +59,13 @@ async def test_a_read_answers_with_what_it_needs_and_is_refused_without(shop):
 
 def test_a_size_of_buckets_is_one_that_the_read_has():
     assert SCHEMAS["Overview"]["properties"]["aggregation_level"]["enum"] == ["hour", "day", "week", "month"]
-    sizes, absent = SCHEMAS["Resolved"]["properties"]["interval"]["anyOf"]
+    sizes, absent = SCHEMAS["ResolvedQuery"]["properties"]["interval"]["anyOf"]
     assert (sizes["enum"], absent) == (["hour", "day", "week", "month", "quarter"], {"type": "null"})
 
 
 def complaints(answer):
     """What the document has against an answer of `/events`."""
-    schema = {"$ref": "#/components/schemas/EventRows", "components": DOCUMENT["components"]}
+    schema = {"$ref": "#/components/schemas/EventListResponse", "components": DOCUMENT["components"]}
     return [fault.json_path for fault in Draft202012Validator(schema).iter_errors(answer)]
 
 
@@ -78,8 +78,8 @@ def filled():
 
 
 async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(shop):
-    shop.story.happens("nothing", at="2026-07-01T10:00", visitor="V1")
-    shop.story.happens(
+    shop.story.add_event("nothing", at="2026-07-01T10:00", visitor="V1")
+    shop.story.add_event(
         "everything",
         at="2026-07-01T11:00",
         visitor="V1",
@@ -103,7 +103,7 @@ async def test_every_column_of_an_event_is_described_and_rows_hold_to_it(shop):
 
 
 async def test_a_row_that_is_not_as_described_would_be_noticed(shop):
-    shop.story.happens("sale", at="2026-07-01T10:00", visitor="V1", revenue=1250)
+    shop.story.add_event("sale", at="2026-07-01T10:00", visitor="V1", revenue=1250)
     await shop.knows()
     answer = await shop.get("/events", **DAYS)
     for spoilt in (

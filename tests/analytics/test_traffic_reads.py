@@ -72,7 +72,7 @@ async def overview(caller, questions, **parameters):
         await get_overview(
             parse_query_parameters(OverviewQuery, (DAYS | parameters).items()),
             caller=caller,
-            questions=questions,
+            queries=questions,
         )
     )
 
@@ -82,7 +82,7 @@ async def traffic(caller, questions, **parameters):
         await get_traffic(
             parse_query_parameters(TrafficQuery, (DAYS | parameters).items()),
             caller=caller,
-            questions=questions,
+            queries=questions,
         )
     )
 
@@ -195,14 +195,14 @@ async def test_an_unlisted_grouping_is_refused(caller, questions):
 
 async def test_devices_accept_device_type_for_device(caller, questions):
     query = parse_query_parameters(DevicesQuery, (DAYS | {"type": "device_type"}).items())
-    answer = await get_devices(query, caller=caller, questions=questions)
+    answer = await get_devices(query, caller=caller, queries=questions)
     assert answer.type == "device"
     assert [(row.name, row.count) for row in answer.data] == [("(not set)", 2), ("desktop", 1)]
 
 
 async def test_countries_have_a_name_and_a_code(caller, questions):
     query = parse_query_parameters(LocationsQuery, DAYS.items())
-    answer = json_default(await get_locations(query, caller=caller, questions=questions))
+    answer = json_default(await get_locations(query, caller=caller, queries=questions))
     assert answer["data"] == [
         {"name": "(not set)", "code": None, "count": 1, "percentage": 33.33},
         {"name": "Germany", "code": "DE", "count": 1, "percentage": 33.33},
@@ -212,7 +212,7 @@ async def test_countries_have_a_name_and_a_code(caller, questions):
 
 async def test_cities_name_their_country(caller, questions):
     query = parse_query_parameters(LocationsQuery, (DAYS | {"type": "city"}).items())
-    answer = json_default(await get_locations(query, caller=caller, questions=questions))
+    answer = json_default(await get_locations(query, caller=caller, queries=questions))
     assert {(row["name"], row["country_code"]) for row in answer["data"]} == {
         ("(not set)", "DE"), ("(not set)", "US"), ("(not set)", None),
     }  # fmt: skip
@@ -237,19 +237,19 @@ async def test_tags_count_the_visitors_that_carried_them(caller, questions, stor
 
 async def test_realtime_shows_the_last_minutes(caller, questions, store, story):
     def ago(minutes, **columns):
-        story.happens("page_view", at=caller.now - timedelta(minutes=minutes), page_path="/now", **columns)
+        story.add_event("page_view", at=caller.now - timedelta(minutes=minutes), page_path="/now", **columns)
 
     ago(29, visitor="R1", session="r1")
     ago(4, visitor="R2", session="r2", country="DE")
-    story.happens("purchase", at=caller.now - timedelta(minutes=1), visitor="R2", session="r2", revenue=1000)
+    story.add_event("purchase", at=caller.now - timedelta(minutes=1), visitor="R2", session="r2", revenue=1000)
     await store.append(story.events[-3:])
     answer = json_default(
         await get_realtime(
             RealtimeQuery(),
             caller=caller,
-            questions=questions,
-            log=store,
-            rated=aggregates_without_rates(store),
+            queries=questions,
+            event_reader=store,
+            converter=aggregates_without_rates(store),
         )
     )
     assert (answer["active_visitors"], answer["pageviews"], answer["events"], answer["revenue"]) == (
@@ -268,15 +268,15 @@ async def test_realtime_shows_the_last_minutes(caller, questions, store, story):
 
 async def test_who_was_there_5_minutes_ago_or_is_at_this_instant_is_active(caller, questions, store, story):
     for visitor, ago in (("now", 0), ("last", 300_000), ("gone", 300_001)):
-        story.happens("page_view", at=caller.now - timedelta(milliseconds=ago), visitor=visitor)
+        story.add_event("page_view", at=caller.now - timedelta(milliseconds=ago), visitor=visitor)
     await store.append(story.events[-3:])
     answer = json_default(
         await get_realtime(
             RealtimeQuery(),
             caller=caller,
-            questions=questions,
-            log=store,
-            rated=aggregates_without_rates(store),
+            queries=questions,
+            event_reader=store,
+            converter=aggregates_without_rates(store),
         )
     )
     assert answer["active_visitors"] == 2
@@ -287,15 +287,15 @@ async def test_at_most_50_visitors_are_shown_the_latest_first_and_all_are_counte
     caller, questions, store, story
 ):
     for n in range(51):
-        story.happens("page_view", at=caller.now - timedelta(seconds=n), visitor=f"N{n}")
+        story.add_event("page_view", at=caller.now - timedelta(seconds=n), visitor=f"N{n}")
     await store.append(story.events[-51:])
     answer = json_default(
         await get_realtime(
             RealtimeQuery(),
             caller=caller,
-            questions=questions,
-            log=store,
-            rated=aggregates_without_rates(store),
+            queries=questions,
+            event_reader=store,
+            converter=aggregates_without_rates(store),
         )
     )
     assert answer["active_visitors"] == 51
@@ -303,10 +303,10 @@ async def test_at_most_50_visitors_are_shown_the_latest_first_and_all_are_counte
 
 
 async def test_money_in_a_foreign_currency_is_unknown_not_partial(caller, questions, store, story):
-    story.happens(
+    story.add_event(
         "purchase", at=caller.now - timedelta(minutes=1), visitor="R2", revenue=1000, currency="USD"
     )
-    story.happens(
+    story.add_event(
         "purchase", at=caller.now - timedelta(minutes=2), visitor="R3", revenue=1000, currency="EUR"
     )
     await store.append(story.events[-2:])
@@ -314,9 +314,9 @@ async def test_money_in_a_foreign_currency_is_unknown_not_partial(caller, questi
         await get_realtime(
             RealtimeQuery(),
             caller=caller,
-            questions=questions,
-            log=store,
-            rated=aggregates_without_rates(store),
+            queries=questions,
+            event_reader=store,
+            converter=aggregates_without_rates(store),
         )
     )
     assert answer["revenue"] is None

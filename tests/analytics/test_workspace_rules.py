@@ -21,16 +21,16 @@ async def shop(served):
     """Ada comes by an ad on the first, returns on the fourth, then joins a webinar, signs up and pays."""
     shop = await served.workspace()
     here = {"visitor": "A1", "strong_id": "U1"}
-    shop.story.happens(
+    shop.story.add_event(
         "page_view", at="2026-07-01T12:00", session="a", **here, **campaign("google", "cpc", "spring")
     )
-    shop.story.happens(
+    shop.story.add_event(
         "page_view", at="2026-07-04T12:00", session="b", **here,
         **campaign("news", "email", "july", channel="custom:crm"),
     )  # fmt: skip
-    shop.story.happens("webinar", at="2026-07-04T12:01", session="b", **here)
-    shop.story.happens("complete_registration", at="2026-07-04T12:02", session="b", **here)
-    shop.story.happens("donation", at="2026-07-04T12:03", session="b", revenue=1000, **here)
+    shop.story.add_event("webinar", at="2026-07-04T12:01", session="b", **here)
+    shop.story.add_event("complete_registration", at="2026-07-04T12:02", session="b", **here)
+    shop.story.add_event("donation", at="2026-07-04T12:03", session="b", revenue=1000, **here)
     await shop.knows()
     return shop
 
@@ -69,7 +69,7 @@ async def test_its_own_conversion_set_counts_everywhere_and_for_all_history(shop
 async def test_purchases_are_counted_by_name_whatever_converts(shop):
     here = {"visitor": "A1", "order_id": "O1"}
     for name in ("purchase", "order_paid"):
-        shop.story.happens(name, at="2026-07-05T12:00", revenue=500, **here)
+        shop.story.add_event(name, at="2026-07-05T12:00", revenue=500, **here)
     await shop.knows(*shop.story.events[-2:])
     for rules, converted in (
         (AnalyticsSettings(), 3),
@@ -86,9 +86,9 @@ async def test_purchases_are_counted_by_name_whatever_converts(shop):
 
 async def test_an_order_is_credited_whether_it_converts_or_not(shop):
     here = {"visitor": "A1", "order_id": "O1"}
-    shop.story.happens("purchase", at="2026-07-05T12:00", **here)
-    shop.story.happens("purchase", at="2026-07-05T12:05", revenue=500, **here)
-    shop.story.happens("subscription_renewed", at="2026-07-06T12:00", visitor="A1", revenue=0)
+    shop.story.add_event("purchase", at="2026-07-05T12:00", **here)
+    shop.story.add_event("purchase", at="2026-07-05T12:05", revenue=500, **here)
+    shop.story.add_event("subscription_renewed", at="2026-07-06T12:00", visitor="A1", revenue=0)
     await shop.knows(*shop.story.events[-3:])
     for rules in (
         AnalyticsSettings(),

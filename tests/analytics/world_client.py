@@ -47,7 +47,7 @@ class WorldClient:
 async def load_world(served, world):
     """The world is told to the store, and its last day is over."""
     served.now = world.span.end
-    client = await served.workspace(world.story.workspace_id, timezone=world.zone)
+    client = await served.workspace(world.story.workspace_id, timezone=world.timezone)
     await client.knows(*world.story.events)
     program = await connect_client(served.service, client.workspace, served.now)
     return WorldClient(client, world, program)

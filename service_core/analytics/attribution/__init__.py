@@ -1,1 +1,1 @@
-"""Attribution: which touches a conversion is credited to, by a chosen model."""
+"""Attribution: which touches a conversion is credited to."""

@@ -1,4 +1,4 @@
-"""How one conversion is shared by its touches: the definition every store's credits agree with."""
+"""Computes how the touches of a path share one conversion. Credits of every event store follow this definition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,28 +7,28 @@ from datetime import datetime
 from service_core.analytics.ports import CreditRule, Weighting
 
 MILLION = 1_000_000
-"""Credits are counted in millionths of a conversion (contract 2.8)."""
+"""Credits are counted in millionths of a conversion."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathTouch:
-    """One touch of a path as a rule sees it."""
+    """One touch of a path, as a rule needs it."""
 
     time: datetime
     is_direct: bool
 
 
 def compute_credit_shares(rule: CreditRule, path: Sequence[PathTouch], converted_at: datetime) -> list[float]:
-    """Shares of a conversion's touches by a rule-based model (semantics 9).
+    """Returns the share of a conversion for each touch by a rule-based model.
 
     Args:
-        credit: the rule; its window is applied here.
-        path: the person's touches in time order, those after the conversion included or not.
-        at: instant of the conversion.
+        rule: the credit rule; its window is applied here.
+        path: the touches of the person in order of time; those after the conversion are ignored.
+        converted_at: time of the conversion.
 
     Returns:
-        One share per touch of ``path``: 0 for a touch out of the window or passed over. They sum to
-        1, or are all 0 when no touch counts.
+        One share per touch of ``path``, 0 for a touch outside the window or an ignored one. The shares sum to
+        1, or are all 0 if no touch counts.
     """
     counted = [i for i, step in enumerate(path) if converted_at - rule.window <= step.time <= converted_at]
     if rule.ignore_direct and not all(path[i].is_direct for i in counted):

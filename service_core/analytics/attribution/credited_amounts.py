@@ -1,4 +1,4 @@
-"""The numbers of `GET /attribution`: which leaves they come from, and how they are written."""
+"""Aggregations behind the amounts of `GET /attribution`, and their values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ UNATTRIBUTED: Final = Predicate("attributed", value=False)
 
 @dataclass(frozen=True, slots=True)
 class CreditAggregations:
-    """The leaves of earned figures over some of the credits.
+    """The aggregations of credited amounts over a subset of the credits.
 
-    What has money without a rate is counted apart: where there is any, the sum is unknown (semantics 10.7).
+    Rows with money but without an exchange rate are counted separately: if there are any, the sum is unknown.
     """
 
     credit: Aggregation
@@ -40,7 +40,7 @@ class CreditAggregations:
 
     @classmethod
     def matching(cls, *predicates: Predicate) -> "CreditAggregations":
-        """The leaves over the credits that meet all predicates."""
+        """Returns the aggregations over the credits that meet all predicates."""
         told = Predicate("no_rate", value=False)
         some = Predicate("amount", FilterOperator.GT, 0), Predicate("refunded", FilterOperator.GT, 0)
         return cls(
@@ -53,11 +53,11 @@ class CreditAggregations:
 
     @property
     def in_sort_order(self) -> tuple[Aggregation, ...]:
-        """The leaves in the order of the default sort: revenue, conversions."""
+        """Returns all aggregations, those of the default sort first: revenue, conversions."""
         return self.amount, self.credit, self.refunded, self.unconverted_amounts, self.unconverted_refunds
 
     def amounts_from(self, values: Mapping[Aggregation, Any]) -> "CreditedAmounts":
-        """The figures of one row of an answer."""
+        """Returns the amounts of one result row."""
         return CreditedAmounts(
             values[self.credit],
             None if values[self.unconverted_amounts] else values[self.amount],
@@ -67,14 +67,14 @@ class CreditAggregations:
 
 @dataclass(frozen=True, slots=True)
 class CreditedAmounts:
-    """Millionths of conversions, and minor units of money; None is unknown."""
+    """Credited conversions in millionths, and money in minor units; None is unknown."""
 
     credit: int = 0
     amount: int | None = 0
     refunded: int | None = 0
 
     def __add__(self, other: "CreditedAmounts") -> "CreditedAmounts":
-        """Both; what is unknown in one is unknown in the sum."""
+        """Returns the sum; an unknown operand makes the sum unknown."""
         return CreditedAmounts(
             self.credit + other.credit,
             _add_known(self.amount, other.amount),
@@ -82,7 +82,7 @@ class CreditedAmounts:
         )
 
     def to_fields(self, currency: str) -> dict[str, Decimal | None]:
-        """The figures as an answer shows them."""
+        """Returns the response fields for conversions, revenue and net revenue."""
         net = None if self.amount is None or self.refunded is None else self.amount - self.refunded
         return {
             "conversions": Decimal(self.credit) / MILLION,
@@ -91,7 +91,7 @@ class CreditedAmounts:
         }
 
     def per_visitor_fields(self, visitors: int, currency: str) -> dict[str, Decimal | None]:
-        """The figures per visitor."""
+        """Returns the response fields that divide the amounts by visitors."""
         return {
             "conversion_rate": round_ratio(Fraction(self.credit, MILLION), visitors),
             "revenue_per_visitor": amount_per_unit(self.amount, visitors, currency),

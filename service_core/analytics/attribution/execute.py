@@ -1,4 +1,4 @@
-"""`GET /attribution`: asking for credits by group, by a rule in the store or by a model fitted here."""
+"""Executes `GET /attribution`: by a rule in the event store, or by a data-driven model."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from service_core.kernel.money import allocate_amount
 
 @dataclass(frozen=True, slots=True)
 class CreditedGroup:
-    """One group of touches with its figures."""
+    """One group of touches with its credited amounts."""
 
     key: TouchKey
     visitors: int
@@ -43,7 +43,7 @@ class CreditedGroup:
 
 @dataclass(frozen=True, slots=True)
 class AttributionTotals:
-    """Everything in the range."""
+    """Totals of the range."""
 
     visitors: int
     sessions: int
@@ -52,20 +52,20 @@ class AttributionTotals:
 
     @property
     def all_credited(self) -> CreditedAmounts:
-        """Credited or not."""
+        """The sum of attributed and unattributed amounts."""
         return self.attributed + self.unattributed
 
 
 @dataclass(frozen=True, slots=True)
 class RuleBasedAttribution:
-    """One question of attribution to a store; ``credit`` is a rule it can apply."""
+    """Attribution by a rule that the event store applies."""
 
     scan: QueryScope
     credit: CreditRule
     aggregates: AggregateReader
 
     async def totals(self) -> AttributionTotals:
-        """The sums over all groups."""
+        """Returns the totals over all groups."""
         parts = [CreditAggregations.matching(which) for which in (ATTRIBUTED, UNATTRIBUTED)]
         leaves = (VISITORS, SESSIONS, *(leaf for part in parts for leaf in part.in_sort_order))
         grid = await self.aggregates.aggregate(AggregateQuery(self.scan, leaves, credit=self.credit))
@@ -75,7 +75,7 @@ class RuleBasedAttribution:
         )
 
     async def groups(self, grouping: Grouping, limit: int | None = None) -> tuple[list[CreditedGroup], bool]:
-        """The groups by a rule-based model, best first, and whether some were cut off."""
+        """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
         leaves = CreditAggregations.matching(ATTRIBUTED)
         plan = AggregateQuery(
             self.scan,
@@ -93,7 +93,7 @@ class RuleBasedAttribution:
         return groups, grid.total_rows > len(grid.rows)
 
     async def traffic_by_group(self, grouping: Grouping) -> list[CreditedGroup]:
-        """Who came, by group; nothing is credited."""
+        """Returns visitors and sessions by group, without credits."""
         plan = AggregateQuery(self.scan, (VISITORS, SESSIONS), dimensions=grouping.dimension_columns)
         grid = await self.aggregates.aggregate(plan)
         return [
@@ -104,7 +104,7 @@ class RuleBasedAttribution:
 
 @dataclass(frozen=True, slots=True)
 class DataDrivenAttribution:
-    """The same question to a data-driven model: the groups share out the totals of the store."""
+    """Attribution by a data-driven model, which splits the totals of the event store."""
 
     rule_based: RuleBasedAttribution
     models: AttributionModels
@@ -114,7 +114,7 @@ class DataDrivenAttribution:
     async def groups(
         self, grouping: Grouping, totals: AttributionTotals, limit: int | None = None
     ) -> tuple[list[CreditedGroup], bool]:
-        """The groups, best first, and whether some were cut off."""
+        """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
         credit, scan = self.rule_based.credit, self.rule_based.scan
         plan = TouchPathQuery(scan, credit.window, tuple(grouping.touch_columns.values()), credit.event_names)
         weights, visits = await gather_or_cancel(
@@ -139,7 +139,7 @@ def _iterate_rows_by_key(result: AggregateResult) -> Iterable[tuple[TouchKey, Ma
 def _split_by_weight(
     totals: CreditedAmounts, weights: Mapping[TouchKey, Any]
 ) -> dict[TouchKey, CreditedAmounts]:
-    """Totals in proportion to weights, to the last millionth and minor unit."""
+    """Splits the totals in proportion to weights, exactly to the last millionth and minor unit."""
     shares = list(weights.values())
     parts = [_split_amount(whole, shares) for whole in (totals.credit, totals.amount, totals.refunded)]
     return {key: CreditedAmounts(*of_key) for key, *of_key in zip(weights, *parts, strict=True)}

@@ -1,4 +1,4 @@
-"""Which model, over which window: what a request says, and the models installed to answer it."""
+"""Attribution settings of requests and workspaces, and the registry of installed models."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ from service_core.kernel.unique_index import index_unique
 
 DEFAULT_MODEL: Final = "last_non_direct"
 DEFAULT_WINDOW_DAYS: Final = 30
-"""Days (contract 2.10)."""
+"""Attribution window of a workspace that has not set one, in days."""
 
 WindowDays = Annotated[int, Clamp(1, 365)]
 """Days before a conversion in which a touch counts."""
 
 
 class AttributionSettings(ResponseModel):
-    """The attribution that runs (contract 2.10)."""
+    """The attribution model and window of a query."""
 
     model: str = Field(DEFAULT_MODEL, description="Id of an installed attribution model.")
     window_days: int = Field(
@@ -31,18 +31,18 @@ class AttributionSettings(ResponseModel):
 
     @classmethod
     def workspace_default(cls, workspace: Workspace) -> "AttributionSettings":
-        """The workspace's default."""
+        """Returns the default of a workspace."""
         rules = workspace.rules
         return cls(model=rules.model or DEFAULT_MODEL, window_days=rules.window_days or DEFAULT_WINDOW_DAYS)
 
     @property
     def window(self) -> timedelta:
-        """The window in elapsed time: days of 86,400 seconds (semantics 8.3)."""
+        """The window as elapsed time: days of 86,400 seconds."""
         return timedelta(days=self.window_days)
 
 
 class AttributionRequest(BodyModel):
-    """The attribution object of requests; what it leaves out is the workspace's default."""
+    """The attribution object of requests; omitted fields take the default of the workspace."""
 
     model: str | None = Field(default=None, description="Id of an installed attribution model.")
     window_days: WindowDays | None = Field(
@@ -50,7 +50,7 @@ class AttributionRequest(BodyModel):
     )
 
     def resolve_for(self, workspace: Workspace) -> AttributionSettings:
-        """What runs for a workspace."""
+        """Returns the settings for a workspace."""
         usual = AttributionSettings.workspace_default(workspace)
         return AttributionSettings(
             model=self.model or usual.model,
@@ -63,8 +63,8 @@ class AttributionModels:
     """The installed attribution models.
 
     Attributes:
-        by_id: in the order of their declaration.
-        floor: conversions, and paths without one, that a data-driven model needs.
+        by_id: models by id, in the order of their registration.
+        min_conversions: conversions, and paths without one, that a data-driven model needs.
     """
 
     by_id: Mapping[str, AttributionModel] = field(default_factory=dict)
@@ -72,18 +72,18 @@ class AttributionModels:
 
     @classmethod
     def of(cls, models: Iterable[AttributionModel]) -> "AttributionModels":
-        """Check and freeze.
+        """Returns the registry of the given models.
 
         Raises:
-            StartupError: two models of one id.
+            StartupError: two models have the same id.
         """
         return cls(index_unique(models, lambda m: m.id, lambda m: f"the attribution model {m.id!r}"))
 
     def require(self, model_id: str, field: str = "model") -> AttributionModel:
-        """The model with this id; ``field`` is where a request names it.
+        """Returns the model with this id; ``field`` is the request field that names it.
 
         Raises:
-            BadRequest: ``invalid_attribution``, when it is not installed.
+            BadRequest: ``invalid_attribution``, if it is not installed.
         """
         model = self.by_id.get(model_id)
         if model is None:

@@ -1,4 +1,4 @@
-"""`GET /attribution` (contract 3.12, semantics 8 and 9)."""
+"""`GET /attribution`."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -82,17 +82,17 @@ class AttributionQuery(RangeQuery):
 
     @property
     def event_names(self) -> frozenset[str] | None:
-        """The conversion event asked for, with the names that count as one with it."""
+        """The requested conversion event with its synonyms; None for the conversion set."""
         return list_event_synonyms(self.event_name) if self.event_name else None
 
     def attribution_settings(self, caller: Caller) -> AttributionSettings:
-        """The attribution that runs."""
+        """Returns the model and window to use."""
         return AttributionRequest(model=self.model, window_days=self.window_days).resolve_for(
             caller.workspace
         )
 
     def query_scope(self, caller: Caller, date_range: ResolvedRange) -> QueryScope:
-        """What is looked at: an event named in the request converts, whether the workspace says so or not."""
+        """Returns the scope of the read. A requested event counts as a conversion even if the workspace excludes it."""
         scan = scope_for_caller(
             caller,
             date_range.span,
@@ -130,10 +130,10 @@ async def get_attribution(
     models: AttributionModels,
     queue: IngestQueue,
 ) -> AttributionResponse:
-    """Which campaigns and channels the conversions of a range are credited to, and their money.
+    """Credits the conversions and revenue of a range to campaigns and channels.
 
-    ``visitors`` and ``sessions`` count those whose session carries the values of the row; they do not
-    depend on the model. Data-driven models need enough conversions, and paths without one.
+    ``visitors`` and ``sessions`` count those whose session has the values of the row; they do not
+    depend on the model. Data-driven models need enough conversions, and enough paths without one.
     """
     asked = query.resolve_range(caller)
     chosen = query.attribution_settings(caller)
@@ -177,7 +177,7 @@ async def _read_groups(
     grouping: Grouping,
     limit: int,
 ) -> tuple[AttributionTotals, _GroupPage, _GroupPage]:
-    """The totals, the groups and the channels; a fitted model shares out totals that are known."""
+    """Returns the totals, the groups and the channels; a data-driven model splits the totals."""
     if data_driven is None:
         return await gather_or_cancel(
             rule_based.totals(), rule_based.groups(grouping, limit), rule_based.groups(_CHANNELS)
@@ -190,7 +190,7 @@ async def _read_groups(
 
 
 def validate_basis(query: AttributionQuery, model: AttributionModel) -> None:
-    """Refuse to book a fitted model's credit by touch.
+    """Checks that credit of a data-driven model is not booked by touch.
 
     Raises:
         BadRequest: ``invalid_parameter``.
@@ -204,7 +204,7 @@ def validate_basis(query: AttributionQuery, model: AttributionModel) -> None:
 
 
 def _is_final(query: AttributionQuery, settings: AttributionSettings, date_range: ResolvedRange) -> bool:
-    """Whether no later conversion can still be credited to a touch of the range (semantics 8.6)."""
+    """Whether no later conversion can still be credited to a touch of the range."""
     return not query.books_at_touch or date_range.span.end + settings.window <= date_range.now
 
 

@@ -1,7 +1,7 @@
-"""What an attribution model is: a rule a store applies, or a function fitted to paths.
+"""Attribution models: a rule that stores apply, or a function fitted to paths.
 
-A plugin contributes models through the hook ``attribution_models``; their ids are what
-``attribution.model`` names on the wire (contract 2.10).
+A plugin registers models with the hook ``attribution_models``; requests name their ids in
+``attribution.model``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,21 @@ from typing import Protocol, TypeAlias
 from service_core.analytics.ports import CreditRule, TouchPath, Weighting
 
 TouchKey: TypeAlias = tuple[str | None, ...]
-"""One group of touches: the values of the grouping's columns."""
+"""One group of touches: the values of the grouped columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleBasedModel:
-    """A model that spreads each conversion over its own path; stores apply it inside the engine.
+    """A model that distributes each conversion over its own path. Event stores apply it.
 
     Attributes:
-        id: name on the wire.
-        label: name for people.
-        description: the definition in a sentence; docs show it.
+        id: id in requests.
+        label: display name.
+        description: definition in one sentence, shown in the docs.
         weighting: how the touches of a path share a conversion.
-        drop_direct: direct touches count only where a path has no other.
-        half_life: of `Weighting.DECAY`.
-        ends_share: what first and last touch each get in `Weighting.ENDS`, in paths of three or more.
+        ignore_direct: ignore direct touches unless the path has no other.
+        half_life: half-life of `Weighting.TIME_DECAY`.
+        endpoint_share: share of the first and of the last touch with `Weighting.POSITION_BASED`, in paths of three or more.
     """
 
     id: str
@@ -41,7 +41,7 @@ class RuleBasedModel:
     def credit_rule(
         self, window: timedelta, *, book_at_touch: bool = False, event_names: frozenset[str] | None = None
     ) -> CreditRule:
-        """The rule as a store takes it."""
+        """Returns the rule that an event store applies."""
         return CreditRule(
             weighting=self.weighting,
             window=window,
@@ -54,25 +54,25 @@ class RuleBasedModel:
 
 
 class FitWeights(Protocol):
-    """Learns from all paths of a range what each key is worth; pure and deterministic."""
+    """Computes the weight of each touch key from all paths of a range; pure and deterministic."""
 
     def __call__(self, paths: Sequence[TouchPath]) -> Mapping[TouchKey, float | Fraction]:
-        """Weights of the keys, not negative; they share the conversions in proportion.
+        """Returns the weights of the keys, never negative. Keys share the conversions in proportion.
 
         Args:
-            paths: at least one converted. Each path's keys do not repeat in a row.
+            paths: at least one has converted. A key never follows itself within a path.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class DataDrivenModel:
-    """A model fitted to the paths of the range, converting ones and others.
+    """A model fitted to all paths of the range, converting or not.
 
     Attributes:
-        id: name on the wire.
-        label: name for people.
-        description: the definition in a sentence; docs show it.
-        fit: what each key is worth.
+        id: id in requests.
+        label: display name.
+        description: definition in one sentence, shown in the docs.
+        fit: computes the weights of the keys.
     """
 
     id: str

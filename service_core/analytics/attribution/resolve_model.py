@@ -1,4 +1,4 @@
-"""From the attribution a request names to what a store is asked."""
+"""Resolves the attribution model of a request into a credit rule, and fits data-driven models."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from service_core.kernel.errors import BadRequest, Unprocessable
 
 
 class InsufficientData(Unprocessable):
-    """A data-driven model has less to learn from than its floor (semantics 9)."""
+    """A data-driven model has fewer conversions, or fewer paths without a conversion, than it needs."""
 
     def __init__(self, label: str, floor: int, converted: int, unconverted: int) -> None:
         super().__init__(
@@ -30,13 +30,19 @@ def credit_rule_for(
     book_at_touch: bool = False,
     event_names: frozenset[str] | None = None,
 ) -> CreditRule:
-    """The rule to give credit by.
+    """Returns the credit rule of the chosen model.
 
-    For a data-driven model it names the model and has the same totals, since every model shares out
-    the same conversions; what each key gets of them is told by `fitted`.
+    For a data-driven model the rule carries the model id and counts totals only: every model distributes
+    the same conversions. `fit_weights` computes the share of each touch key.
+
+    Args:
+        models: the installed models.
+        settings: model id and window.
+        book_at_touch: book credit at the time of the touch instead of the conversion.
+        event_names: count only these conversion events; None for the conversion set of the workspace.
 
     Raises:
-        BadRequest: ``invalid_attribution``, for a model that is not installed.
+        BadRequest: ``invalid_attribution``, if the model is not installed.
     """
     model = models.require(settings.model)
     if isinstance(model, RuleBasedModel):
@@ -45,10 +51,12 @@ def credit_rule_for(
 
 
 def validate_default_model(models: AttributionModels, model_id: str) -> None:
-    """Refuse a model that cannot be a workspace's default: it also tells the touches of one person apart.
+    """Checks that a model can be the default of a workspace.
+
+    The default also weighs the touches of one person, which a data-driven model cannot do.
 
     Raises:
-        BadRequest: ``invalid_attribution``, for a model that is not installed, or a data-driven one.
+        BadRequest: ``invalid_attribution``, if the model is not installed or is data-driven.
     """
     model = models.require(model_id)
     if not isinstance(model, RuleBasedModel):
@@ -60,17 +68,17 @@ def validate_default_model(models: AttributionModels, model_id: str) -> None:
 
 
 def without_model(rule: CreditRule) -> CreditRule:
-    """The rule under the name of a data-driven model, as a store takes it."""
+    """Returns the rule without its data-driven model id, as an event store accepts it."""
     return replace(rule, data_driven_model_id=None)
 
 
 async def fit_weights(
     models: AttributionModels, model: DataDrivenModel, query: TouchPathQuery, path_reader: TouchPathReader
 ) -> Mapping[TouchKey, Fraction]:
-    """What each key of a grouping is worth by a data-driven model, as weights, keys in order.
+    """Returns the weight of each touch key by a data-driven model, sorted by key.
 
     Raises:
-        InsufficientData: under the floor of conversions, or of paths without one.
+        InsufficientData: there are too few conversions, or too few paths without a conversion.
     """
     found = await path_reader.list_touch_paths(query)
     converted, unconverted = sum(path.converted for path in found), sum(path.unconverted for path in found)
@@ -81,5 +89,5 @@ async def fit_weights(
 
 
 def touch_key_sort_key(key: TouchKey) -> tuple[tuple[bool, str], ...]:
-    """Orders keys by code point, absent values last."""
+    """Returns a sort key that orders touch keys by code point, absent values last."""
     return tuple((value is None, value or "") for value in key)

@@ -1,4 +1,4 @@
-"""How `GET /attribution` groups touches, and what its rows look like (contract 3.12)."""
+"""Groupings of `GET /attribution` and the schemas of its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ GroupBy: TypeAlias = Literal["campaign", "source", "medium", "term", "content", 
 
 
 class CreditTotals(ResponseModel):
-    """Conversions and money, credited or not."""
+    """Conversions and money."""
 
     conversions: Decimal
     revenue: Decimal | None
@@ -21,21 +21,21 @@ class CreditTotals(ResponseModel):
 
 
 class CreditAndTrafficTotals(CreditTotals):
-    """What was credited, beside who came."""
+    """Conversions and money, with the visitors and sessions of the group."""
 
     visitors: int
     sessions: int
 
 
 class AttributionRow(CreditAndTrafficTotals):
-    """One group: who came with its values in the session, and what its touches are credited with."""
+    """One group: the visitors and sessions with its values, and the credit of its touches."""
 
     conversion_rate: Decimal | None
     revenue_per_visitor: Decimal | None
 
 
 class CampaignRow(AttributionRow):
-    """By campaign; what has no UTM value shows source and medium as they were inferred."""
+    """Group by campaign; without UTM values, source and medium show the inferred ones."""
 
     utm_source: str
     utm_medium: str
@@ -43,37 +43,37 @@ class CampaignRow(AttributionRow):
 
 
 class SourceRow(AttributionRow):
-    """By source."""
+    """Group by source."""
 
     attribution_source: str
 
 
 class MediumRow(AttributionRow):
-    """By medium."""
+    """Group by medium."""
 
     attribution_medium: str
 
 
 class TermRow(AttributionRow):
-    """By `utm_term`."""
+    """Group by `utm_term`."""
 
     utm_term: str
 
 
 class ContentRow(AttributionRow):
-    """By `utm_content`."""
+    """Group by `utm_content`."""
 
     utm_content: str
 
 
 class ChannelRow(AttributionRow):
-    """By channel."""
+    """Group by channel."""
 
     channel: str
 
 
 class LinkTagRow(AttributionRow):
-    """By link tag."""
+    """Group by link tag."""
 
     lyr: str
 
@@ -85,14 +85,14 @@ AnyAttributionRow: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A way to group touches: the form of its rows, and field -> column of `ports.Touch`."""
+    """A way to group touches: the schema of its rows, and response field to column of `Touch`."""
 
     row_model: type[AttributionRow]
     touch_columns: Mapping[str, str]
 
     @property
     def dimension_columns(self) -> tuple[Mapping[str, str], ...]:
-        """The columns by relation: of the session where visitors are counted, of the touch in credits."""
+        """Returns the grouped columns by relation: session values for visitors, touch values for credits."""
         return tuple(
             {
                 Relation.EVENTS: _prefixed_column("entry", column),
@@ -102,7 +102,7 @@ class Grouping:
         )
 
     def key_fields(self, key: TouchKey) -> dict[str, Any]:
-        """The values of a group as its row shows them."""
+        """Returns the response fields of a group key."""
         return {name: value or NOT_SET for name, value in zip(self.touch_columns, key, strict=True)}
 
 

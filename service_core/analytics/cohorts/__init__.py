@@ -1,1 +1,1 @@
-"""Cohorts: whether the people of a period come back, and what they are worth."""
+"""Cohorts: retention and lifetime value of the people acquired in a period."""

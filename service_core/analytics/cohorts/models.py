@@ -1,4 +1,4 @@
-"""Cohorts and their periods: the pure rules between a question and a table (semantics 16)."""
+"""Cohort periods and their values."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _DEFAULT_WEEKS: Final = 12
 
 
 def default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
-    """The 12 full ISO weeks before the current one."""
+    """Returns the 12 full ISO weeks before the current one."""
     today = local_date(now, zone)
     monday = today - timedelta(days=today.weekday())
     first = monday - timedelta(weeks=_DEFAULT_WEEKS)
@@ -26,22 +26,22 @@ def default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
 
 
 def unit_for(date_range: ResolvedRange) -> BucketUnit:
-    """The size of cohorts that suits a range."""
+    """Returns the cohort size that suits a range."""
     days = (date_range.last_day - date_range.first_day).days + 1
     return next((unit for most, unit in _UNIT_BY_MAX_DAYS if days <= most), BucketUnit.MONTH)
 
 
 @dataclass(frozen=True, slots=True)
 class CohortPeriods:
-    """Which periods of which cohorts can be shown.
+    """The cohorts of a query and the periods to show of each.
 
     Attributes:
-        acquisition: the cohorts.
-        activity: from the first cohort to the running period.
-        most: highest period shown.
-        zone: whose calendar it is.
+        acquisition: buckets of the cohorts.
+        activity: buckets from the first cohort to the current period.
+        max_period: highest period shown.
+        zone: time zone of the calendar.
         now: a period that ends by then has elapsed.
-        with_running: also show the period that has not ended.
+        include_partial: also show the period that has not ended.
     """
 
     acquisition: Buckets
@@ -55,9 +55,9 @@ class CohortPeriods:
     def for_range(
         cls, date_range: ResolvedRange, unit: BucketUnit, most: int, *, with_running: bool
     ) -> "CohortPeriods":
-        """The periods of a question; ``most`` is kept within what the size allows.
+        """Returns the periods of a range; ``most`` is limited to the maximum of the unit.
 
-        Nobody comes before the first instant an event can have, or after now.
+        Cohorts start at the earliest possible event time and end now.
         """
         first = max(
             date_range.span.start, min(EARLIEST_EVENT_TIME, date_range.span.end - timedelta.resolution)
@@ -73,7 +73,7 @@ class CohortPeriods:
         )
 
     def periods_of_cohort(self, cohort: int) -> Iterator[tuple[int, bool]]:
-        """(Period, still running?) of a cohort, from 0; empty for a cohort of the future."""
+        """Yields (period, still running?) of a cohort, from 0; nothing for a cohort of the future."""
         ends = (*self.activity.starts[1:], self.activity.end)
         for period, end in enumerate(ends[cohort : cohort + self.max_period + 1]):
             begun = self.activity.starts[cohort + period] <= self.now
@@ -82,7 +82,7 @@ class CohortPeriods:
 
     @property
     def visible_activity(self) -> Buckets:
-        """The activity any row can tell of: nothing after the highest period of the last cohort."""
+        """The activity buckets that any row can show, up to the highest period of the last cohort."""
         starts = self.activity.starts
         last = len(self.acquisition.starts) + self.max_period
         return (
@@ -92,13 +92,13 @@ class CohortPeriods:
         )
 
     def start_date(self, bucket: int) -> date:
-        """The local date a bucket of activity starts on."""
+        """Returns the local date on which an activity bucket starts."""
         return local_date(self.activity.starts[bucket], self.zone)
 
 
 @dataclass(frozen=True, slots=True)
 class CohortPeriod:
-    """A cohort in one of its periods. ``revenue`` is None when it cannot be told in one currency."""
+    """A cohort in one of its periods. ``revenue`` is None if it cannot be expressed in one currency."""
 
     cohort: int
     period: int
@@ -110,7 +110,7 @@ class CohortPeriod:
 
 
 def build_cohort_periods(table: CohortResult, periods: CohortPeriods) -> list[CohortPeriod]:
-    """Every cohort that has persons in each of its periods, cohort by cohort."""
+    """Returns the periods of every cohort that has persons, ordered by cohort."""
     found = {(cell.cohort, cell.bucket): cell for cell in table.cells}
     return [
         cell
@@ -133,7 +133,7 @@ def _periods_of_cohort(
 def _count_returned(
     cohort: int, found: Mapping[tuple[int, int], CohortActivity], buckets: int
 ) -> dict[int, int]:
-    """Per bucket, who was active in it or later: where a cell is empty, that of the next one that is not."""
+    """Returns, per bucket, the number of persons active in it or later; empty buckets take the value of the next one."""
     returned: dict[int, int] = {}
     later = 0
     for bucket in reversed(range(cohort, buckets)):

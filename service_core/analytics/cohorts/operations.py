@@ -1,4 +1,4 @@
-"""`GET /retention` and `GET /ltv` (contract 3.10, semantics 16)."""
+"""`GET /retention` and `GET /ltv`."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
@@ -37,9 +37,9 @@ Granularity = Literal["day", "week", "month"]
 
 
 class CohortQuery(RangeQuery):
-    """What `GET /ltv` and `GET /retention` have in common.
+    """Parameters that `GET /ltv` and `GET /retention` share.
 
-    The range is that of acquisition, by default the 12 full ISO weeks before the current one.
+    The range is that of acquisition; the default is the 12 full ISO weeks before the current one.
     """
 
     needed: ClassVar = ()
@@ -55,26 +55,26 @@ class CohortQuery(RangeQuery):
     country: str | None = Field(default=None, description="Of the person's first touch, exact.")
 
     def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """The acquisition range."""
+        """Returns the acquisition range."""
         if self.start_date is None and self.end_date is None:
             return default_range(caller.workspace.zone, caller.now)
         return super().resolve_range(caller)
 
     def unit(self, date_range: ResolvedRange) -> BucketUnit:
-        """The size of cohorts."""
+        """Returns the cohort size."""
         if self.granularity is not None:
             return BucketUnit(self.granularity)
         return BucketUnit.WEEK if self.start_date is None else unit_for(date_range)
 
     def first_touch_filters(self) -> tuple[Predicate, ...]:
-        """What the person's first touch has to be like."""
+        """Returns the conditions on the first touch of a person."""
         columns = ("utm_source", "utm_campaign", "channel", "country")
         return tuple(
             equals_or_not_set(column, value) for column in columns if (value := getattr(self, column))
         )
 
     def cohort_periods(self, date_range: ResolvedRange) -> CohortPeriods:
-        """The cohorts and periods to show."""
+        """Returns the cohorts and periods to show."""
         return CohortPeriods.for_range(
             date_range, self.unit(date_range), self.periods, with_running=self.include_partial
         )
@@ -82,7 +82,7 @@ class CohortQuery(RangeQuery):
     def cohort_query(
         self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
     ) -> CohortReaderQuery:
-        """The question to the store."""
+        """Returns the query to the event store."""
         return CohortReaderQuery(
             scope=scope_for_caller(caller, date_range.span, include_bots=self.include_bots),
             acquisition=periods.acquisition,
@@ -101,7 +101,7 @@ class RetentionQuery(CohortQuery):
     def cohort_query(
         self, caller: Caller, date_range: ResolvedRange, periods: CohortPeriods
     ) -> CohortReaderQuery:
-        """The question to the store, with what makes a person active."""
+        """Returns the query to the event store, with the events that make a person active."""
         names = list_event_synonyms(self.event_name) if self.event_name else None
         activity = periods.visible_activity if self.mode == "on" else periods.activity
         return replace(
@@ -110,7 +110,7 @@ class RetentionQuery(CohortQuery):
 
 
 class RetentionRow(ResponseModel):
-    """A cohort in one of its periods; period 0 is its own."""
+    """A cohort in one of its periods; period 0 is the acquisition period."""
 
     cohort_start: date
     cohort_size: int
@@ -123,7 +123,7 @@ class RetentionRow(ResponseModel):
 
 
 class RetentionAverage(ResponseModel):
-    """A period, pooled over the cohorts that have reached it."""
+    """One period, pooled over the cohorts that have reached it."""
 
     period: int
     retention_rate: Decimal | None
@@ -131,7 +131,7 @@ class RetentionAverage(ResponseModel):
 
 
 class Retention(ResponseModel):
-    """Whether people come back."""
+    """Retention by cohort and period."""
 
     granularity: Granularity
     timezone: str
@@ -143,7 +143,7 @@ class Retention(ResponseModel):
 
 
 class LifetimeValueRow(ResponseModel):
-    """What a cohort is worth by the end of one of its periods."""
+    """Revenue of a cohort up to the end of one of its periods."""
 
     cohort_start: date
     cohort_size: int
@@ -156,7 +156,7 @@ class LifetimeValueRow(ResponseModel):
 
 
 class LifetimeValue(ResponseModel):
-    """What people are worth over time."""
+    """Lifetime value by cohort and period."""
 
     granularity: Granularity
     timezone: str
@@ -175,10 +175,10 @@ async def get_retention(
     converter: CurrencyConverter,
     queue: IngestQueue,
 ) -> Retention:
-    """Whether the people of a period come back, by the period of their first event or conversion.
+    """Shows how many people of a cohort come back, by the period of their first event or conversion.
 
-    One row for each cohort and period that has fully elapsed. ``on_or_after`` counts a person that
-    came in the period or any later one.
+    One row per cohort and elapsed period. ``on_or_after`` counts a person who came back in the period or any
+    later one.
     """
     asked = query.resolve_range(caller)
     periods = query.cohort_periods(asked)
@@ -218,10 +218,10 @@ async def get_lifetime_value(
     converter: CurrencyConverter,
     queue: IngestQueue,
 ) -> LifetimeValue:
-    """What the people of a period have been worth since, by the period of their first event or conversion.
+    """Shows the net revenue of cohorts since acquisition, by the period of the first event or conversion.
 
-    Net revenue, over all persons of the cohort, payers or not. One row for each cohort and period
-    that has fully elapsed; there are no forecasts.
+    Averages cover all persons of the cohort, paying or not. One row per cohort and elapsed period; there are
+    no forecasts.
     """
     asked = query.resolve_range(caller)
     periods = query.cohort_periods(asked)
@@ -254,7 +254,7 @@ async def get_lifetime_value(
 async def _read_cohorts(
     plan: CohortReaderQuery, cohort_reader: CohortReader, converter: CurrencyConverter
 ) -> CohortResult:
-    """The cohorts, with their money in the currency of the workspace as far as there are rates."""
+    """Returns the cohorts with money converted to the currency of the workspace, as far as rates exist."""
     whole = TimeRange(plan.activity.starts[0], plan.activity.end) if plan.activity.starts else plan.scope.span
 
     def asked(scan: QueryScope) -> Awaitable[CohortResult]:

@@ -1,4 +1,4 @@
-"""What cohorts ask of the event store (semantics 16)."""
+"""Port for cohort queries of the event store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from service_core.kernel.time_ranges import Buckets
 
 @dataclass(frozen=True, slots=True)
 class CohortReaderQuery:
-    """Retention and LTV: persons by acquisition bucket, activity by activity bucket (semantics 16).
+    """A query for retention and LTV: persons by acquisition bucket, activity by activity bucket.
 
-    ``scan.span`` is the acquisition range. Persons are acquired by their first event ever, or first
+    ``scope.span`` is the acquisition range. Persons are acquired by their first event ever, or their first
     conversion ever. ``activity`` buckets start with the first acquisition bucket. ``event_names``
-    narrow what makes a person active; ``first_touch`` holds columns of `Touch`.
+    restrict the events that make a person active; ``first_touch_filters`` name columns of `Touch`.
     """
 
     scope: QueryScope
@@ -28,11 +28,11 @@ class CohortReaderQuery:
 
 @dataclass(frozen=True, slots=True)
 class CohortActivity:
-    """One cohort in one activity bucket (indexes into the plan's buckets).
+    """One cohort in one activity bucket (indexes into the buckets of the query).
 
-    ``returned`` counts persons active in this bucket or any later one of the plan. ``revenue`` is
-    net (charges minus refunds, by refund day, in the scan's currency); ``foreign_money`` tells that
-    some of it is in another currency.
+    ``returned`` counts persons active in this bucket or any later one. ``revenue`` is net (charges minus
+    refunds, by refund day, in the currency of the scope). ``foreign_money`` is true if some of it is in
+    another currency.
     """
 
     cohort: int
@@ -45,14 +45,14 @@ class CohortActivity:
 
 @dataclass(frozen=True, slots=True)
 class CohortResult:
-    """Sizes per cohort index, and the cells that are not empty."""
+    """Number of persons per cohort index, and the buckets with activity."""
 
     sizes: Mapping[int, int]
     cells: list[CohortActivity]
 
 
 class CohortReader(Protocol):
-    """Cohort questions at person grain."""
+    """Cohort queries by person."""
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
-        """Cohort sizes and activity."""
+        """Returns cohort sizes and activity."""

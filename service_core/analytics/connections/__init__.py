@@ -1,1 +1,1 @@
-"""What a workspace has connected: ad platforms and revenue providers, and how each of them stands."""
+"""Connections of a workspace to ad platforms and revenue providers, and their status."""

@@ -1,4 +1,4 @@
-"""A connection as it is kept: whose, with what, and how it stands (contract 3.16)."""
+"""A connection of a workspace to a provider, and its status."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,14 +7,14 @@ from uuid import UUID
 
 
 class ProviderKind(StrEnum):
-    """What a provider is connected for."""
+    """Purpose of a provider."""
 
     ADS = "ads"
     REVENUE = "revenue"
 
 
 class ConnectionStatus(StrEnum):
-    """How a connection stands."""
+    """Status of a connection."""
 
     CONNECTED = "connected"
     PENDING = "pending"
@@ -25,7 +25,7 @@ class ConnectionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """What conversions can be sent to: a pixel, or a conversion action of Google."""
+    """Destination of conversions: a pixel, or a conversion action of Google."""
 
     id: str
     name: str | None = None
@@ -33,10 +33,13 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class ConnectedAccount:
-    """An account at the provider, with what it holds; a revenue provider's holds no assets.
+    """An account at the provider, with its assets; accounts of revenue providers have none.
 
     Attributes:
-        currency, timezone: of the spend and the days of an ad account; None while it was not told.
+        id: id at the provider.
+        name: display name.
+        assets: destinations of conversions.
+        currency, timezone: of spend and days of an ad account; None if unknown.
     """
 
     id: str
@@ -48,12 +51,17 @@ class ConnectedAccount:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One provider of one workspace; it holds no secret.
+    """One provider of one workspace, without secrets.
 
     Attributes:
-        provider: ``meta``, ``stripe`` ... or the id of an installed plugin.
-        error: what is wrong, for people; None when nothing is.
-        last_synced_at: when it was last read with success.
+        workspace_id: the workspace.
+        provider: id of the provider.
+        kind: purpose of the provider.
+        status: status of the connection.
+        created_at: when it was connected.
+        accounts: accounts at the provider.
+        error: the problem, for people; None if there is none.
+        last_synced_at: last successful sync.
     """
 
     workspace_id: UUID
@@ -72,5 +80,5 @@ class Connection:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it worked, and what it would say cannot be read now."""
+        """Whether it worked before and cannot be read now."""
         return self.status in {ConnectionStatus.ERROR, ConnectionStatus.EXPIRED}

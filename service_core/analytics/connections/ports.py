@@ -1,4 +1,4 @@
-"""Where connections are kept."""
+"""Port for stored connections."""
 
 from datetime import datetime
 from typing import Protocol
@@ -10,25 +10,25 @@ from service_core.analytics.connections.models import Connection
 class Connections(Protocol):
     """The connections of every workspace, one per provider.
 
-    Whoever talks to a provider saves what it learns: that it is connected, what accounts there are,
-    when it was read, or what went wrong.
+    Every process that talks to a provider saves the result: the status, the accounts, the time of the sync, or
+    the error.
     """
 
     async def list_connections(self, workspace_id: UUID) -> list[Connection]:
-        """Those of a workspace, whatever their health, oldest first, ties by provider.
+        """Returns the connections of a workspace with any status, oldest first, ties by provider.
 
         Raises:
-            StoreUnavailable: they cannot be read; that is not the same as none.
+            StoreUnavailable: connections cannot be read; that is not the same as none.
         """
 
     async def save_connection(self, connection: Connection) -> None:
-        """Add a connection, or replace that of the workspace with this provider; ``created_at`` stays."""
+        """Adds a connection, or replaces the one with this provider; ``created_at`` is kept."""
 
     async def mark_synced(self, workspace_id: UUID, provider: str, synced_at: datetime) -> None:
-        """Move ``last_synced_at`` forward to ``at``; one that was pending is connected then.
+        """Moves ``last_synced_at`` forward; a pending connection becomes connected.
 
-        Nothing happens to a connection that is gone, or that was read after ``at``.
+        Does nothing if the connection is gone or was synced later.
         """
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
-        """Forget a connection; False when there is none."""
+        """Deletes a connection; returns False if there is none."""

@@ -1,4 +1,4 @@
-"""What no installed source measures: never connected, or connected and not readable (semantics 19.3)."""
+"""A source for relations that no installed source serves: not connected, or connected and not readable."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,18 @@ from service_core.kernel.availability import UnavailableReason
 
 @dataclass(frozen=True, slots=True)
 class UnconnectedSource:
-    """Stands in for the sources that have to be connected first: it only says why nothing is known.
+    """Gives the reasons why relations without a source are unavailable.
 
     Attributes:
-        relations: what no installed source measures.
+        connections: the connections of every workspace.
+        relations: relations that no installed source serves.
     """
 
     connections: Connections
     relations: frozenset[Relation]
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:  # noqa: ARG002 - there is nothing to ask
-        """Refuse: what is not measured is not asked for.
+        """Raises: unavailable relations are not queried.
 
         Raises:
             StoreUnavailable: always.
@@ -36,7 +37,7 @@ class UnconnectedSource:
         raise StoreUnavailable
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """The reasons; an unreadable list of connections is one, too."""
+        """Returns the reasons, also if the connections cannot be read."""
         try:
             known = await self.connections.list_connections(workspace.id)
         except StoreUnavailable:
@@ -46,7 +47,7 @@ class UnconnectedSource:
 
 
 def add_unconnected_source(sources: Sequence[Source], connections: Connections) -> tuple[Source, ...]:
-    """The sources, and one that stands in for what none of them measures."""
+    """Returns the sources, and one for the relations that none of them serves."""
     measured = {relation for source in sources for relation in source.relations}
     return (*sources, UnconnectedSource(connections, frozenset(UNCONNECTED_REASONS) - measured))
 
@@ -66,7 +67,7 @@ _PROVIDER_KIND_OF: Final[Mapping[Relation, ProviderKind]] = MappingProxyType(
 
 
 def _is_expected_from(connection: Connection, relation: Relation) -> bool:
-    """Whether the facts of a relation are expected of a connection."""
+    """Whether a connection should provide the rows of a relation."""
     if _PROVIDER_KIND_OF.get(relation) is not connection.kind:
         return False
     return relation is not Relation.SPEND or reports_spend(connection.provider, connection.kind)

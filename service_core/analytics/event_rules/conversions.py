@@ -1,4 +1,4 @@
-"""What converts: the rule by which an event is in a conversion set (semantics 2.2, 10.1)."""
+"""Decides which events are conversions."""
 
 from typing import Final
 
@@ -12,24 +12,24 @@ from service_core.ingestion.models import PAGE_VIEWS, Event
 
 REFUND_EVENTS: Final = frozenset({"refund"})
 PRE_PURCHASE_EVENTS: Final = ADD_TO_CART_EVENTS | CHECKOUT_EVENTS
-"""Steps before a payment: their amount is what may be paid, neither money nor a conversion by itself."""
+"""Events before a payment: their amount is neither revenue nor a conversion by itself."""
 
 
 def canonical_event_name(name: str) -> str:
-    """One name for those that count as one: ``order_paid`` and ``purchase`` give the same."""
+    """Returns one name for all synonyms: ``order_paid`` and ``purchase`` give the same."""
     return min(list_event_synonyms(name))
 
 
 def is_system_event(name: str) -> bool:
-    """Whether it is a system event (semantics 2.2): ``$identify``, ``$alias`` and so on, no page view."""
+    """Whether it is a system event such as ``$identify`` or ``$alias``; page views are not."""
     return name.startswith("$") and name not in PAGE_VIEWS
 
 
 def is_conversion(event: Event, conversions: ConversionSet) -> bool:
-    """Whether an event is in the conversion set, before repeats of an order are left out.
+    """Whether an event is a conversion, before duplicate orders are removed.
 
-    Bots and tests never are. Revenue above 0 makes any event a conversion but a system event, a
-    refund and the steps before a payment; a name of the set always does.
+    Events of bots and test events never are. Names of the set always are. Revenue above 0 makes any other
+    event a conversion, except system events, refunds and events before a payment.
     """
     if event.is_bot or event.is_test:
         return False

@@ -1,4 +1,4 @@
-"""Which keys of ``event_data`` are a workspace's own (semantics 2.3)."""
+"""Decides which keys of ``event_data`` are custom properties."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ def is_custom_property(key: str) -> bool:
 
 
 def json_type_name(value: Any) -> str:
-    """Type of a JSON value as the contract names it (3.6)."""
+    """Returns the type of a JSON value as answers name it."""
     if value is None:
         return "null"
     for name, kinds in (("boolean", bool), ("number", int | float), ("string", str), ("array", list | tuple)):

@@ -1,4 +1,4 @@
-"""Event names that mean the same (semantics 2.2), and those that convert (semantics 10.1)."""
+"""Synonyms of event names, and the built-in conversion set."""
 
 from typing import Final
 
@@ -29,5 +29,5 @@ DEFAULT_CONVERSION_SET: Final = ConversionSet(
 
 
 def list_event_synonyms(name: str) -> frozenset[str]:
-    """Every event name that counts as ``name``, itself included."""
+    """Returns every event name that counts as ``name``, itself included."""
     return next((names for names in _SYNONYM_GROUPS if name in names), frozenset({name}))

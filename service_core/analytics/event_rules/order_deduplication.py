@@ -1,4 +1,4 @@
-"""Money of events: charges, refunds, and one charge per order, whoever reports it (semantics 10)."""
+"""Classifies payments of events, and removes duplicate reports of one order."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
@@ -14,37 +14,37 @@ CHARGE: Final = "charge"
 REFUND: Final = "refund"
 
 CHARGE_COLUMNS: Final = ("gross", *CHARGE_COMPONENTS)
-"""What a charge consists of, as columns of the money ledger."""
+"""Components of a charge, as columns of `Relation.PAYMENTS`."""
 
 TRACKED: Final = "tracked"
 TRACKED_SOURCES: Final = frozenset({"browser", "mobile_app", "api", "web"})
 """Transports of the tracking API; any other source is the id of the provider that sent the event."""
 
 STOREFRONTS: Final = frozenset({"shopify"})
-"""Providers that sell; every other one is paid through. Of an order they know best (semantics 10.3)."""
+"""Providers that sell; all others process payments. The report of a storefront has precedence."""
 
 ZERO_VALUE_ORDERS: Final = PURCHASE_EVENTS | {"subscription_renewed"}
-"""Names that make an order at zero value too (semantics 10.5)."""
+"""Event names that are orders even at zero value."""
 
 ORDER_DEDUP_WINDOW: Final = timedelta(days=7)
-"""One order is counted once within this time (semantics 10.3)."""
+"""Reports of one order within this time count once."""
 
 
 def event_time_key(event: Event) -> tuple[datetime, int]:
-    """Where an event stands in time (semantics 1.5)."""
+    """Returns the position of an event in time."""
     return event.timestamp, event.seq
 
 
 def provider_of_payment(event: Event) -> str:
-    """Who reported the money of an event."""
+    """Returns who reported the payment of an event."""
     return TRACKED if event.source in TRACKED_SOURCES else event.source
 
 
 def classify_payment(event: Event) -> str | None:
-    """What the money of an event is: `CHARGE`, `REFUND`, or None without any.
+    """Returns `CHARGE`, `REFUND`, or None if the event moves no money.
 
-    A negative amount and any amount of a ``refund`` event is a refund, its value without the sign.
-    Bots, tests and steps before a payment move no money.
+    A negative amount and any amount of a ``refund`` event is a refund; its value has no sign. Events of bots,
+    test events and events before a payment move no money.
     """
     name, amount = event.event_name, event.revenue
     if amount is None or event.is_bot or event.is_test or name in PRE_PURCHASE_EVENTS:
@@ -55,9 +55,9 @@ def classify_payment(event: Event) -> str | None:
 
 
 def list_charge_components(charge: Event) -> dict[str, int | None]:
-    """What the money of a charge consists of, in minor units; None for what its provider did not tell.
+    """Returns the components of a charge in minor units; None for those its provider does not report.
 
-    What was tracked is taken as sent: nothing was taken off it, and nothing stands beside it.
+    A tracked charge has no discount, tax, shipping or fee.
     """
     names, amount = CHARGE_COMPONENTS, abs(charge.revenue or 0)
     if provider_of_payment(charge) == TRACKED:
@@ -68,11 +68,10 @@ def list_charge_components(charge: Event) -> dict[str, int | None]:
 
 
 def source_precedence(event: Event) -> tuple[int, int, str]:
-    """How well an event knows its order: the greater supersedes the smaller.
+    """Returns the precedence of an event among reports of one order: the greater one replaces the smaller.
 
-    A storefront goes before who was paid through, they go before what was tracked. Among providers of a
-    kind the one goes first that knows more parts of the money, then the later name, so that it is one
-    whose word counts, in whatever order they report.
+    Storefronts precede payment providers, these precede tracked events. Among providers of a kind, more known
+    components precede, then the later name, so that the choice does not depend on the order of reports.
     """
     told_by = provider_of_payment(event)
     if told_by == TRACKED:
@@ -82,14 +81,14 @@ def source_precedence(event: Event) -> tuple[int, int, str]:
 
 
 def order_or_payment_ids(event: Event) -> frozenset[str]:
-    """What an event names its order by: the order itself, or its payment."""
+    """Returns the order id and the payment id of an event."""
     return frozenset(id_ for id_ in (event.order_id, event.payment_id) if id_ is not None)
 
 
 def order_match_ids(event: Event) -> frozenset[str]:
-    """What the order of an event is known by to others: reports that name one of these are of that order.
+    """Returns the ids that other reports of the same order may name.
 
-    The order, its payment, and of what a provider told its message: who tracks an order may have it from there.
+    These are the order, its payment, and the message of a provider, which a tracked event may repeat.
     """
     return frozenset(id_ for id_ in (event.order_id, event.payment_id, event.message_id) if id_ is not None)
 
@@ -101,19 +100,18 @@ def deduplicate_orders(
     match_key: Callable[[Event], Hashable | None] | None = None,
     allow_several_per_source: bool = False,
 ) -> list[Event]:
-    """Leave out what another report of the same order makes superfluous (semantics 10.3).
+    """Returns the events that remain after duplicate reports of an order are removed.
 
-    That is each event which one of its key supersedes that is less than 7 days away, before or after
-    it, and each with one of the same standing less than 7 days before it; whether that one is itself
-    left out or not. What was tracked is compared with its like by one id: that of its order, else that
-    of its payment.
+    An event is removed if an event with the same key less than 7 days before or after has precedence, or one
+    with the same precedence less than 7 days before; whether that one is removed itself does not matter.
+    Tracked events are compared with each other by one id: the order id, else the payment id.
 
     Args:
-        events: in order of `moment`.
-        key: what makes an event a report of what another one is known by: it has that, or one of those
-            in a frozenset; None for an event that has no other.
-        known_by: by what others are known; by default by the same.
-        date_chunks: what one reporter tells are different parts, such as refunds, and repeats nothing.
+        events: in order of `event_time_key`.
+        key: returns the key, or a frozenset of keys, under which an event looks for other reports; None if it
+            has none.
+        match_key: returns the keys under which other reports find an event; the same as ``key`` by default.
+        allow_several_per_source: several events of one source are different parts, such as partial refunds.
     """
     listed = [(event, _as_keys(key(event))) for event in events]
     reports: defaultdict[Hashable, list[Event]] = defaultdict(list)

@@ -1,1 +1,1 @@
-"""Funnels: how far people get through a sequence of events."""
+"""Funnels: how many people or sessions complete a sequence of events."""

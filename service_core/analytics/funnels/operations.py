@@ -1,4 +1,4 @@
-"""`GET /funnel` (contract 3.11, semantics 15)."""
+"""`GET /funnel`."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -29,7 +29,7 @@ _DEFAULT_RANGE: Final = "last_30_days"
 
 
 class FunnelQuery(RangeQuery):
-    """Parameters of `GET /funnel`; the range is that of step 1, by default the last 30 local days."""
+    """Parameters of `GET /funnel`. The range applies to step 1; the default is the last 30 local days."""
 
     needed: ClassVar = ("steps",)
     steps: tuple[str, ...] = Field(
@@ -55,7 +55,7 @@ class FunnelQuery(RangeQuery):
         return parse_steps(sent)
 
     def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """The range of step 1."""
+        """Returns the range of step 1."""
         if self.start_date is None and self.end_date is None:
             zone = caller.workspace.zone
             days = DATE_PRESETS[_DEFAULT_RANGE](local_date(caller.now, zone))
@@ -63,7 +63,7 @@ class FunnelQuery(RangeQuery):
         return super().resolve_range(caller)
 
     def first_step_filters(self) -> tuple[Predicate, ...]:
-        """What the event of step 1 has to be like."""
+        """Returns the conditions on the event of step 1."""
         columns = ("utm_source", "utm_campaign", "channel", "country", "device_type")
         return tuple(
             equals_or_not_set(column, value) for column in columns if (value := getattr(self, column))
@@ -71,7 +71,7 @@ class FunnelQuery(RangeQuery):
 
 
 class FunnelStepResponse(ResponseModel):
-    """One step: how many units reached it, from step 1 and from the step before."""
+    """One step: how many units reached it, from step 1 and from the previous step."""
 
     step: int
     event_name: str
@@ -84,7 +84,7 @@ class FunnelStepResponse(ResponseModel):
 
 
 class FunnelResponse(ResponseModel):
-    """How far units get. ``open`` counts entrants that may still convert."""
+    """Counts and rates of a funnel. ``open`` counts units that may still convert."""
 
     steps: list[FunnelStepResponse]
     overall_conversion_rate: Decimal | None
@@ -101,10 +101,10 @@ class FunnelResponse(ResponseModel):
 async def get_funnel(
     query: FunnelQuery, *, caller: Caller, funnel_reader: FunnelReader, queue: IngestQueue
 ) -> FunnelResponse:
-    """How many people, or sessions, get from step to step, and how long they take.
+    """Counts how many people, or sessions, get from step to step, and how long they take.
 
-    A step is later than the one before it; the range is that of step 1, and the window runs from
-    there to the last step. Names that count as one event are one step.
+    Each step is later than the previous one. The range applies to step 1; the window runs from step 1 to the
+    last step. Synonymous event names count as one step.
     """
     asked = query.resolve_range(caller)
     plan = FunnelReaderQuery(

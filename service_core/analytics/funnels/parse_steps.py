@@ -1,4 +1,4 @@
-"""Steps of a funnel as a request says them (contract 3.11)."""
+"""Parses the steps of a funnel request."""
 
 import json
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ MAX_STEPS: Final = 5
 
 
 def parse_steps(sent: Sequence[str]) -> tuple[str, ...]:
-    """Event names from repeats of a parameter, each a comma list or a JSON array of names.
+    """Returns the event names of a repeated parameter; each value is a comma list or a JSON array of names.
 
     Raises:
-        BadRequest: ``invalid_steps``, for anything but 2 to 5 names.
+        BadRequest: ``invalid_steps``, unless there are 2 to 5 names.
     """
     names = [name for text in sent for name in _split_step_names(text)]
     if not MIN_STEPS <= len(names) <= MAX_STEPS or not all(
@@ -36,5 +36,5 @@ def _split_step_names(text: str) -> list[Any]:
 
 
 def expand_synonyms(steps: Sequence[str]) -> tuple[frozenset[str], ...]:
-    """Per step, the event names that fill it."""
+    """Returns, for each step, all event names that count as it."""
     return tuple(list_event_synonyms(name) for name in steps)

@@ -1,4 +1,4 @@
-"""What funnels ask of the event store (semantics 15)."""
+"""Port for funnel queries of the event store."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from service_core.analytics.ports import QueryScope
 
 
 class FunnelOrder(StrEnum):
-    """How steps follow each other (semantics 15.2)."""
+    """How the steps must follow each other."""
 
     ORDERED = "ordered"
     STRICT = "strict"
@@ -18,9 +18,9 @@ class FunnelOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunnelReaderQuery:
-    """A funnel; each step is the set of event names that count as it (semantics 15).
+    """A funnel query; each step is the set of event names that count as it.
 
-    ``scan.span`` and ``scan.filters`` concern the event of step 1 only; later steps may follow
+    ``scope.span`` and ``scope.filters`` apply to the event of step 1 only; later steps may follow
     until ``now``, inside the window.
     """
 
@@ -35,7 +35,7 @@ class FunnelReaderQuery:
 
 @dataclass(frozen=True, slots=True)
 class FunnelStep:
-    """How many units reached a step, and seconds from the step before (None for the first)."""
+    """Number of units that reached a step, and seconds since the previous step (None for the first)."""
 
     count: int
     median_seconds: float | None
@@ -44,14 +44,14 @@ class FunnelStep:
 
 @dataclass(frozen=True, slots=True)
 class FunnelResult:
-    """One entry per step, and the entrants that may still convert."""
+    """One entry per step, and the number of units that may still convert."""
 
     steps: list[FunnelStep]
     open: int
 
 
 class FunnelReader(Protocol):
-    """Funnel questions."""
+    """Funnel queries."""
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
-        """Walk the units through the steps."""
+        """Returns how many units reach each step."""

@@ -1,1 +1,1 @@
-"""Money of other currencies in that of the workspace (semantics 10.7)."""
+"""Conversion of money to the currency of the workspace."""

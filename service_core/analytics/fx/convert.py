@@ -1,4 +1,4 @@
-"""Asking again with rates where money of other currencies was found; who has none of it pays nothing."""
+"""Repeats reads with exchange rates if they find money in other currencies. Workspaces without it pay no cost."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,20 +32,20 @@ from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 T = TypeVar("T")
 
 REFUND_LOOK_BACK: Final = timedelta(days=400)
-"""How long after its charge a refund may come: it has the rate of that, or none."""
+"""Maximum time from a charge to its refund. The refund uses the rate of its charge."""
 
 _MAX_REMEMBERED_WORKSPACES: Final = 10_000
-"""Workspaces whose currencies are remembered: with them at hand a question is asked once."""
+"""Number of workspaces whose currencies are remembered, so that a read needs no repetition."""
 
 
 @dataclass
 class CurrencyConverter:
-    """`Aggregates` that tell money of other currencies in that of the scan, as far as there are rates.
+    """Runs aggregate queries and repeats them with exchange rates if an amount is in another currency.
 
     Attributes:
-        asked: what evaluates measures.
-        exchange: where rates come from.
-        look_back: how far before a range its movements may have their rates.
+        reader: evaluates the queries.
+        rate_lookup: exchange rates.
+        look_back: time before a range from which its payments may take their rate.
     """
 
     reader: AggregateReader
@@ -54,7 +54,7 @@ class CurrencyConverter:
     _seen_currencies: "OrderedDict[UUID, frozenset[str]]" = field(default_factory=OrderedDict)
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures; of money a plan has to count the rows without a rate, too (`MISSING_FX_RATE`)."""
+        """Returns measures with converted money. Measures of money must count rows without a rate (`MISSING_FX_RATE`)."""
         leaves = (leaf for measure in query.measures for leaf in measure.aggregations())
         lacking = tuple(dict.fromkeys(leaf for leaf in leaves if MISSING_FX_RATE in leaf.where))
         if not lacking:
@@ -72,19 +72,19 @@ class CurrencyConverter:
         run: Callable[[QueryScope], Awaitable[T]],
         is_missing_rates: Callable[[T], bool],
     ) -> T:
-        """Ask something else that tells money, again with rates where some of it was told to be lacking.
+        """Runs a read of money, again with rates if its result lacks some.
 
         Args:
-            scan: what is looked at; its span holds all money that is told.
-            asked: asks with a scan.
-            lacks: whether an answer lacks money for want of a rate.
+            scope: what is read; its span includes all money in the result.
+            run: runs the read with a scope.
+            is_missing_rates: whether a result lacks money for want of a rate.
         """
         return await self._run_with_rates(
             scope, run, is_missing_rates, _build_unconverted_payments_query(scope)
         )
 
     async def with_rates(self, scope: QueryScope) -> QueryScope:
-        """A scan with the rates that its money needs, for an answer too long to be asked for twice."""
+        """Returns the scope with the rates that its money needs, for reads too long to repeat."""
         if self.rate_lookup.source is None:
             return scope
         return await self._add_rates(
@@ -98,13 +98,13 @@ class CurrencyConverter:
         is_missing_rates: Callable[[T], bool],
         unconverted_query: AggregateQuery,
     ) -> T:
-        """Ask, with rates of the currencies seen before; and once more when there are others.
+        """Runs a read with rates of the known currencies, and once more if there are others.
 
         Args:
-            scan: without rates.
-            asked: asks with a scan.
-            lacks: whether an answer lacks money.
-            money: counts the rows without a rate.
+            scope: without rates.
+            run: runs the read with a scope.
+            is_missing_rates: whether a result lacks money for want of a rate.
+            unconverted_query: counts the rows without a rate.
         """
         seen = self._seen_currencies.get(scope.workspace_id, frozenset())
         ahead = _compute_look_ahead(unconverted_query.credit)
@@ -128,7 +128,7 @@ class CurrencyConverter:
         return replace(scope, rates=rates)
 
     async def _unconverted_currencies(self, money: AggregateQuery) -> frozenset[str]:
-        """Those of the rows that a plan counts."""
+        """Returns the currencies of the rows that a query counts."""
         by_currency = {
             str(leaf.relation): "currency" for measure in money.measures for leaf in measure.aggregations()
         }
@@ -142,36 +142,36 @@ class CurrencyConverter:
 
 
 class EventMoneyReader(AggregateReader, TouchPathReader, Protocol):
-    """What is asked of the event store."""
+    """The ports of the event store whose money is converted."""
 
 
 class ConvertingEventReader:
-    """`Aggregates` and `Paths` of the event store, with its money told in the currency of the scan.
+    """Aggregates and paths of the event store, with converted money.
 
     Args:
         events: the event store.
-        rated: its money.
+        rated: converts its money.
     """
 
     def __init__(self, events: EventMoneyReader, converter: CurrencyConverter) -> None:
         self._events, self._rated = events, converter
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """As `Rated`."""
+        """Returns measures with converted money."""
         return await self._rated.aggregate(query)
 
     async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
-        """Those of the store: money takes no part in them."""
+        """Returns the paths of the store, which hold no money."""
         return await self._events.list_touch_paths(query)
 
 
 def _compute_look_ahead(credit: CreditRule | None) -> timedelta:
-    """How long after a range money may move that is told in it: credits stand on the day of their touch."""
+    """Returns how long after a range its money may move: credits booked at the touch belong to later payments."""
     return credit.window if credit is not None and credit.book_at_touch else timedelta()
 
 
 def _build_unconverted_payments_query(scope: QueryScope) -> AggregateQuery:
-    """All of it that needs a rate, whatever else is asked."""
+    """Returns a query that counts all payments without a rate, ignoring filters."""
     some = Predicate("amount", FilterOperator.NEQ, 0)
     return AggregateQuery(replace(scope, filters=()), (count_rows(Relation.PAYMENTS, MISSING_FX_RATE, some),))
 

@@ -1,4 +1,4 @@
-"""Where exchange rates come from, and where they are kept."""
+"""Ports for exchange rates: their source and their store."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from service_core.kernel.exchange_rates import DayRate
 
 
 class RateSourceUnavailable(Exception):
-    """The source cannot be read now; the same question may be answered later. Its text is for people."""
+    """The source cannot be read at present; a later request may succeed. The message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateCoverage:
-    """What is kept of a source.
+    """The stored rates of a source.
 
     Attributes:
-        read_at: when it was read last with success.
-        first, last: days of the oldest and the latest rate; None as long as there is no rate.
-        currencies: how many have a rate.
+        read_at: last successful read of the source.
+        first_day, last_day: days of the oldest and the latest rate; None without a rate.
+        currencies: number of currencies with a rate.
     """
 
     read_at: datetime
@@ -30,41 +30,41 @@ class RateCoverage:
 
 @runtime_checkable
 class RateSource(Protocol):
-    """Whoever publishes rates, chosen by ``fx.rates`` and asked each hour."""
+    """Publishes exchange rates; chosen by the setting ``fx.rates`` and read hourly."""
 
     @property
     def id(self) -> str:
-        """Under what its rates are kept, such as ``ecb``: those of several sources are never mixed."""
+        """Id under which rates are stored, such as ``ecb``. Rates of different sources are never mixed."""
 
     async def fetch_rates(self, coverage: RateCoverage | None) -> Sequence[DayRate]:
-        """Rates that are not known, those that are may be among them; one of a day that is known replaces it.
+        """Returns at least the rates that are not stored yet. A returned rate replaces the stored one of that day.
 
         Args:
-            known: what is kept of the source; None as long as it was never read.
+            coverage: the stored rates of the source; None if it was never read.
 
         Raises:
-            RateSourceUnavailable: it cannot be read now.
+            RateSourceUnavailable: the source cannot be read at present.
         """
 
 
 class ExchangeRateStore(Protocol):
-    """The rates of every source, for all workspaces: whatever process asks, and whether or not a source answers."""
+    """Stores the rates of every source for all workspaces and processes."""
 
     async def save_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
-        """Keep rates, and that the source was read at an instant."""
+        """Saves rates and the time the source was read."""
 
     async def rates(
         self, source: str, currencies: Collection[str], first: date, last: date
     ) -> Sequence[DayRate]:
-        """The rates of some currencies that were published from ``first`` to ``last``, both inclusive.
+        """Returns the rates of currencies published from ``first`` to ``last``, both inclusive.
 
         Raises:
-            StoreUnavailable: they cannot be read.
+            StoreUnavailable: rates cannot be read.
         """
 
     async def rate_coverage(self, source: str) -> RateCoverage | None:
-        """What is kept of a source; None as long as it was never read.
+        """Returns what is stored of a source; None if it was never read.
 
         Raises:
-            StoreUnavailable: it cannot be read.
+            StoreUnavailable: rates cannot be read.
         """

@@ -1,4 +1,4 @@
-"""What the query layer asks for rates."""
+"""Looks up stored exchange rates."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from service_core.kernel.time_ranges import ResolvedRange
 
 @dataclass(frozen=True, slots=True)
 class RateLookup:
-    """Rates of the source a deployment has chosen, as they are kept.
+    """Exchange rates of the configured source, read from the store.
 
     Attributes:
-        source: None for a deployment that has chosen none: no rate is known.
+        store: stored rates of all sources.
+        source: the configured source; None if there is none, then no rate is known.
     """
 
     store: ExchangeRateStore
@@ -28,10 +29,10 @@ class RateLookup:
         *,
         look_back: timedelta = timedelta(),
     ) -> ExchangeRates:
-        """Rates of some currencies into one, for each day of a range and for some time before it.
+        """Returns the rates of currencies into one currency, for each day of a range and some time before it.
 
         Raises:
-            StoreUnavailable: they cannot be read.
+            StoreUnavailable: rates cannot be read.
         """
         others = {*currencies} - {target_currency}
         if self.source is None or not others:

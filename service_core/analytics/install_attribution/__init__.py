@@ -1,1 +1,1 @@
-"""Which web visit stands behind an app: by e-mail address, and after an install (contract 12)."""
+"""Install attribution: matches an app install or an e-mail address to a web visit."""

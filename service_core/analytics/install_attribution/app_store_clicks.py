@@ -1,4 +1,4 @@
-"""Telling that a visit went on to an app store."""
+"""Recognizes clicks on app store links."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,11 +12,11 @@ APP_STORE_HOSTS: Final = frozenset(
 )
 APP_STORE_SCHEMES: Final = frozenset({"itms-apps", "itms-appss", "market"})
 URL_KEYS: Final = ("href", "link_url", "target_url", "outbound_url", "destination_url", "url")
-"""Keys of ``event_data`` that say where a click led."""
+"""Keys of ``event_data`` with the target of a click."""
 
 
 def is_app_store_click(event: Event) -> bool:
-    """Whether an event says that the visitor went on to an app store."""
+    """Whether an event is a click on a link to an app store."""
     return event.event_name in APP_STORE_CLICK_EVENTS or any(
         map(_is_app_store_url, _target_urls(event.event_data))
     )

@@ -1,4 +1,4 @@
-"""From an address or an install to the touch that brought the person (contract 12)."""
+"""Matches an e-mail address or an app install to a web touch."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from service_core.ingestion.ports import LinkLookup
 from service_core.kernel.time_ranges import TimeRange
 
 SIGNAL_WINDOW: Final = timedelta(days=30)
-"""How far back a link tag or click id is looked for."""
+"""Maximum age of a visit matched by link tag or click id."""
 
 _EARLIEST_EVENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MAX_EVENTS: Final = 1000
@@ -28,7 +28,7 @@ _MAX_PERSONS: Final = 100
 
 
 class MatchMethod(StrEnum):
-    """What an answer rests on."""
+    """How a match was found."""
 
     EMAIL = "email"
     LINK = "link"
@@ -40,7 +40,7 @@ class MatchMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttributionMatch:
-    """An answer: the event that made the touch and its person; None when nothing was found."""
+    """The event of the matched touch and its person; None without a match."""
 
     kind: MatchMethod
     candidates: int
@@ -52,15 +52,15 @@ NO_MATCH: Final = AttributionMatch(MatchMethod.NONE, 0)
 
 
 class InstallMatcher:
-    """Finds touches behind addresses and installs.
+    """Matches e-mail addresses and installs to touches.
 
     Args:
         people: persons and their touches.
-        events: rows of visits.
-        claims: which visits were matched before.
-        links: tells links to an app by their tags.
-        clicks: clicks on links, by the address they came from.
-        window: how long an address of the network counts as the same device.
+        events: events of visits.
+        claims: visits that are matched.
+        links: links to apps by their tags.
+        clicks: clicks on links by IP address.
+        window: time in which an IP address is taken as the same device.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class InstallMatcher:
         self._window = window
 
     async def match_email(self, caller: Caller, email: str) -> AttributionMatch:
-        """The latest touch that is not direct of the person with exactly this address."""
+        """Returns the latest touch that is not direct of the person with exactly this address."""
         scan = _scope_since(caller, _EARLIEST_EVENT)
         page = PeoplePageQuery(scan, limit=_MAX_PERSONS, offset=0, sort="last_seen", search=email)
         found, _ = await self._people.list_people(page)
@@ -93,7 +93,7 @@ class InstallMatcher:
         return replace(NO_MATCH, candidates=len(named))
 
     async def match_install(self, caller: Caller, install: InstallSignals) -> AttributionMatch:
-        """The visit an install goes back to, claimed: link tag, then click id, then the network."""
+        """Returns the visit of an install and marks it matched: by link tag, then click id, then IP address."""
         marks = (
             (MatchMethod.LINK, "lyr", install.lyr),
             (MatchMethod.INSTALL_REFERRER, "lyr", install.referrer_lyr),
@@ -133,7 +133,7 @@ class InstallMatcher:
     async def _events_leading_to_app(
         self, caller: Caller, address: str, rows: Sequence[Event]
     ) -> list[Event]:
-        """Events of visits that ended at an app: by a click on the way to a store, or a link to an app."""
+        """Returns events of visits that ended at an app store or at a link to an app."""
         if not rows:
             return []
         workspace_id = caller.workspace.id
@@ -151,7 +151,7 @@ class InstallMatcher:
     async def _mark_matched(
         self, caller: Caller, kind: MatchMethod, visit: Event, candidates: int
     ) -> AttributionMatch | None:
-        """The person of a visit, if there is a touch to tell and nobody was faster."""
+        """Returns the match of a visit; None if it has no touch or was matched meanwhile."""
         scan = _scope_since(caller, _EARLIEST_EVENT)
         key = await self._people.find_person(caller.workspace.id, visit.visitor_id)
         event = None if key is None else await self._latest_non_direct_touch_event(scan, key)
@@ -164,7 +164,7 @@ class InstallMatcher:
         return AttributionMatch(kind, candidates, event, persons[0] if persons else None)
 
     async def _latest_non_direct_touch_event(self, scope: QueryScope, person: str) -> Event | None:
-        """The event that made the person's latest touch that is not direct."""
+        """Returns the event of the person's latest touch that is not direct."""
         touches = await self._people.list_person_touches(scope, person)
         touch = next((one for one in reversed(touches) if one.channel != "direct"), None)
         if touch is None:
@@ -178,7 +178,7 @@ class InstallMatcher:
         return (await self._events.list_events(EventPageQuery(scan, _MAX_EVENTS, count_total=False))).events
 
     async def _latest_event_per_unmatched_visit(self, caller: Caller, rows: Iterable[Event]) -> list[Event]:
-        """One event of each visit that nobody has claimed, the latest visit first."""
+        """Returns one event of each visit that is not matched, the latest visit first."""
         visits: dict[str, Event] = {}
         for event in rows:
             visits.setdefault(_visit_key(event), event)

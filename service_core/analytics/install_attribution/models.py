@@ -1,4 +1,4 @@
-"""What an app knows of its own install (semantics 14.6)."""
+"""Signals that an app sends about its install."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -7,13 +7,14 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass(frozen=True, slots=True)
 class InstallSignals:
-    """The marks an install brings, the strongest first.
+    """The signals of an install, the strongest first.
 
     Attributes:
         lyr: link tag the app was opened with.
         referrer_lyr: link tag of the install referrer.
-        click_id: click id sent with the request, or that of the install referrer.
-        client: address of the device.
+        click_id: click id of the request, or of the install referrer.
+        click_id_type: type of the click id.
+        client_ip: IP address of the device.
     """
 
     lyr: str | None = None
@@ -23,7 +24,7 @@ class InstallSignals:
     client_ip: str | None = None
 
     def with_referrer(self, address: str | None) -> Self:
-        """The install with what its install referrer says: an address or a bare query string."""
+        """Returns the signals extended by an install referrer: a URL or a query string."""
         values = _referrer_params(address or "")
         known = replace(self, referrer_lyr=values.get("lyr"))
         if self.click_id is not None:

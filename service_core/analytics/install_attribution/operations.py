@@ -1,4 +1,4 @@
-"""``POST /attribution/lookup`` and ``/attribution/deferred-lookup``, for mobile SDKs (contract 12)."""
+"""``POST /attribution/lookup`` and ``/attribution/deferred-lookup``, for mobile SDKs."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -16,13 +16,13 @@ Signal = Annotated[str, StringConstraints(max_length=2000)]
 
 
 class EmailLookupRequest(BodyModel):
-    """Whom to look up."""
+    """Body of ``POST /attribution/lookup``."""
 
     email: str = Field(description="Exact address, without case.")
 
 
 class InstallLookupRequest(BodyModel):
-    """What an app knows of its install."""
+    """Body of ``POST /attribution/deferred-lookup``."""
 
     platform: Literal["ios", "android"]
     lyr: Signal | None = Field(None, description="Link tag the app was opened with.")
@@ -32,7 +32,7 @@ class InstallLookupRequest(BodyModel):
 
 
 class MatchBasis(ResponseModel):
-    """What the answer rests on."""
+    """The evidence of a match."""
 
     kind: MatchMethod
     guaranteed: bool
@@ -40,7 +40,7 @@ class MatchBasis(ResponseModel):
 
 
 class MatchedTouch(ResponseModel):
-    """The touch that brought the person."""
+    """The touch of the matched person."""
 
     visitor_id: str
     user_id: str | None
@@ -62,14 +62,14 @@ class MatchedTouch(ResponseModel):
 
 
 class NoMatchResponse(ResponseModel):
-    """Nothing to tell."""
+    """Answer without a match."""
 
     found: Literal[False] = False
     match: MatchBasis
 
 
 class MatchResponse(ResponseModel):
-    """A touch."""
+    """Answer with the matched touch."""
 
     found: Literal[True] = True
     attribution: MatchedTouch
@@ -86,9 +86,9 @@ class MatchResponse(ResponseModel):
 async def look_up_attribution(
     body: EmailLookupRequest, *, caller: Caller, resolver: InstallMatcher
 ) -> MatchResponse | NoMatchResponse:
-    """Tell which web touch brought the person with an e-mail address.
+    """Returns the web touch that brought the person with an e-mail address.
 
-    The latest touch that is not direct. For SDKs on devices; a backend reads ``GET /users``.
+    This is the latest touch that is not direct. For SDKs on devices; a backend reads ``GET /users``.
     """
     return _build_match_response(await resolver.match_email(caller, normalize_email(body.email)))
 
@@ -103,11 +103,11 @@ async def look_up_attribution(
 async def look_up_install(
     body: InstallLookupRequest, *, caller: Caller, resolver: InstallMatcher
 ) -> MatchResponse | NoMatchResponse:
-    """Tell which web visit an install goes back to; each visit is told once.
+    """Returns the web visit that led to an app install; each visit is matched once.
 
-    By link tag, then install referrer, then click id, then the client's address among visits that
-    ended at an app store, or a link to an app, within the hour. Several visitors at that address are
-    not told apart.
+    Matches by link tag, then install referrer, then click id, then the IP address among visits that
+    ended at an app store, or at a link to an app, within the hour. If several visitors share the address,
+    none is matched.
     """
     install = InstallSignals(
         lyr=body.lyr or None,

@@ -1,4 +1,4 @@
-"""What remembers which visit an install was matched with, and which links were clicked before it."""
+"""Ports for matched visits and recent clicks on links."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -7,19 +7,19 @@ from uuid import UUID
 
 
 class MatchedVisits(Protocol):
-    """Visits that were matched, durably; each is claimed once."""
+    """Visits that were matched with an install, stored durably; each is matched once."""
 
     async def mark_visit_matched(self, workspace_id: UUID, visit: str, now: datetime) -> bool:
-        """Claim a visit; False when it was claimed before, by anybody."""
+        """Marks a visit as matched; returns False if it already was."""
 
     async def list_matched(self, workspace_id: UUID, visits: Collection[str]) -> frozenset[str]:
-        """Those of the visits that are claimed."""
+        """Returns those of the visits that are matched."""
 
 
 class RecentLinkClicks(Protocol):
-    """Clicks on redirect links, by the address they came from."""
+    """Clicks on redirect links by IP address."""
 
     async def latest_click_by_tag(
         self, workspace_id: UUID, ip: str, since: datetime
     ) -> Mapping[str, datetime]:
-        """Tags of links that a person at an address clicked since an instant -> the latest of these clicks."""
+        """Returns the tags of links clicked by a person from an IP address since an instant, with the latest click."""

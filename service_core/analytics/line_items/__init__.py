@@ -1,1 +1,1 @@
-"""What orders consist of: items sold and returned, as events list them (semantics 17)."""
+"""Line items of orders: items sold and returned, as events list them."""

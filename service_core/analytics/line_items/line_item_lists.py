@@ -1,7 +1,7 @@
-"""How an event lists its items, under the names shops and their tools use.
+"""Parses the line items of an event.
 
-A list stands under ``items`` (GA4, and what Shopify orders are mapped to), ``line_items``, ``contents``
-(Meta, TikTok) or ``products`` (Segment). The properties of a sale without a list are its one item.
+A list is found under ``items`` (GA4, and mapped storefront orders), ``line_items``, ``contents``
+(Meta, TikTok) or ``products`` (Segment). Without a list, the properties of a sale are its only item.
 """
 
 import json
@@ -16,10 +16,10 @@ SKU_KEYS: Final = ("sku", "item_id", "content_id", "id", "product_id")
 VARIANT_KEYS: Final = ("variant_id",)
 QUANTITY_KEYS: Final = ("quantity", "qty")
 PRICE_KEYS: Final = ("price", "item_price")
-"""Names of one thing; the first that tells it counts."""
+"""Names of one property; the first with a value counts."""
 
 NUMBER_PATTERN: Final = r"^-?[0-9]{1,9}(\.[0-9]{1,9})?$"
-"""What counts as a number, in a text too; its sign does not."""
+"""Numbers, also in a text; the sign is ignored."""
 
 MILLION: Final = 1_000_000
 _NUMBER: Final = re.compile(NUMBER_PATTERN, re.ASCII)
@@ -27,11 +27,12 @@ _NUMBER: Final = re.compile(NUMBER_PATTERN, re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LineItem:
-    """A line of an order.
+    """A line item of an order.
 
     Attributes:
-        quantity: in millionths; 1 where nothing is said.
-        worth: price times quantity in millionths of a major unit; None without a price.
+        sku, variant_id: ids of the item; None if unknown.
+        quantity: in millionths; 1 if omitted.
+        amount: price times quantity in millionths of a major unit; None without a price.
     """
 
     sku: str | None
@@ -41,13 +42,13 @@ class LineItem:
 
 
 def get_raw_line_items(properties: Mapping[str, Any]) -> Sequence[Any]:
-    """The items of an event as they were sent; none where it lists none."""
+    """Returns the line items of an event as sent; empty if it lists none."""
     lists = (properties.get(name) for name in LIST_KEYS)
     return next((found for found in lists if isinstance(found, list) and found), ())
 
 
 def parse_line_item(sent: Any) -> LineItem:
-    """A line as it was sent; with a quantity that is no number, nobody knows of what it is how many."""
+    """Returns a line item as sent. If the quantity is not a number, the ids are dropped, as nobody knows how many were sold."""
     told = sent if isinstance(sent, Mapping) else {}
     said, price = _first_text(told, QUANTITY_KEYS), _parse_number(_first_text(told, PRICE_KEYS))
     quantity = _parse_number(said)
@@ -67,7 +68,7 @@ def _first_text(value: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 
 def _scalar_as_text(value: Any) -> str | None:
-    """A text, number or truth as text; anything else tells nothing."""
+    """Returns a text, number or boolean as text; None for anything else."""
     if isinstance(value, str) or value is None:
         return value
     return None if isinstance(value, Mapping | list) else json.dumps(value)
@@ -78,5 +79,5 @@ def _parse_number(text: str | None) -> float | None:
 
 
 def _round_half_up(number: float) -> int:
-    """Rounded the way every engine does."""
+    """Returns the number rounded as every engine does."""
     return math.floor(number + 0.5)

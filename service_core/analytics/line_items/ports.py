@@ -1,4 +1,4 @@
-"""What an event store tells of items."""
+"""Port for sums of line items."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,17 @@ from service_core.kernel.time_ranges import Buckets
 
 @dataclass(frozen=True, slots=True)
 class LineItemQuery:
-    """Which items are summed, and by what. What the scan filters by is not looked at.
+    """Which line items are summed, and by what. Filters of the scope are ignored.
 
-    What was sold is booked when its order was, what came back when it did, with `Scan.order_refunds`
-    when its order was.
+    Sold items are booked with their order; returned items on the day of the return, or with
+    `QueryScope.order_refunds` on that of the order.
 
     Attributes:
-        edges: ascending instants. Items sold before the first are of period 0, those from then on of
-            period 1, and so on; items that came back are of the period they were sold in: that of the
-            latest charge of their order not after their return, else their own.
+        scope: what is read.
+        period_starts: ascending instants. Items sold before the first belong to period 0, from then on to
+            period 1, and so on. Returned items belong to the period of their sale: that of the latest charge of
+            the order not after the return, else that of the return.
+        buckets: the series; None for one bucket.
     """
 
     scope: QueryScope
@@ -29,17 +31,18 @@ class LineItemQuery:
 
 @dataclass(frozen=True, slots=True)
 class LineItemSum:
-    """All items of a kind that were sold in one period, or came back.
+    """All line items of one kind that were sold or returned in one period.
 
     Attributes:
-        bucket: start of the bucket they are booked in; None without buckets.
-        sku, variant_id: what they are known by; neither for what nobody can know.
-        provider, currency: of the charge that sold them; where nothing is known of it, of the refund.
-        is_listed: False where the properties of a charge were its one item.
-        quantity: in millionths; below zero for what came back.
-        worth: of what was sold: price times quantity in millionths of a major unit, and where it is
-            not listed the amount of the charge in minor units.
-        unpriced: lines that tell no price, so ``worth`` is without them.
+        bucket: start of the bucket; None without buckets.
+        period: index of the cost period.
+        sku, variant_id: ids of the item; both None if unknown.
+        provider, currency: of the charge; of the refund if the charge is unknown.
+        is_listed: False if the properties of a charge are its only item.
+        quantity: in millionths; negative for returned items.
+        amount: of sold items, price times quantity in millionths of a major unit; if not listed, the amount of
+            the charge in minor units.
+        lines_without_price: line items without a price, which ``amount`` omits.
     """
 
     bucket: datetime | None
@@ -55,7 +58,7 @@ class LineItemSum:
 
 
 class LineItemReader(Protocol):
-    """Items of orders, counted."""
+    """Sums line items of orders."""
 
     async def sum_line_items(self, query: LineItemQuery) -> Sequence[LineItemSum]:
-        """Every kind of item that was sold or came back in the span, in any order."""
+        """Returns every kind of item sold or returned in the span, in any order."""

@@ -1,9 +1,9 @@
-"""Which items were sold and which came back: one order counts once, whoever reports it (semantics 10.3, 17).
+"""Selects the events whose line items count: one order counts once.
 
-A charge that counts sold what it lists. One that lists nothing sold what the report of its order lists
-that knows best among those that do: a payment knows of no items, the shop's tracking may. Where nobody
-lists any, the properties of the charge are its one item. A refund returns what it lists, and needs no
-money to; one that lists nothing returns nothing.
+A charge that counts sold the items it lists. If it lists none, the items of the most authoritative report of
+the same order count: payments list no items, the tracking of the shop may. Without any list, the properties
+of the charge are its only item. A refund returns the items it lists, even without an amount; without a list
+it returns nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,11 +21,11 @@ from service_core.ingestion.models import Event
 
 
 def find_event_with_line_items(charge: Event, charges: Iterable[Event]) -> Event:
-    """The event that tells what a charge sold: itself, or another report of its order.
+    """Returns the event whose line items a charge sold: the charge, or another report of its order.
 
     Args:
-        charge: one that counts.
-        reports: all charges.
+        charge: a charge that counts.
+        charges: all charges.
     """
     if get_raw_line_items(charge.event_data):
         return charge
@@ -41,7 +41,7 @@ def find_event_with_line_items(charge: Event, charges: Iterable[Event]) -> Event
 
 
 def select_return_events(events: Iterable[Event]) -> Sequence[Event]:
-    """The events that tell what came back, those left out that another report makes superfluous."""
+    """Returns the events whose line items were returned, without duplicate reports."""
     return deduplicate_orders(
         (e for e in events if _is_return(e)), order_match_ids, allow_several_per_source=True
     )

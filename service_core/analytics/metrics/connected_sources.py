@@ -1,7 +1,6 @@
-"""Metrics of what has to be connected first: ad platforms, subscriptions, costs, postbacks.
+"""Metrics of connected sources: ad platforms, subscriptions, costs and postbacks.
 
-They are defined here once; a source that answers their relation makes them available. Until then
-each is unavailable with the reason of `query.sources` (semantics 19.3), never zero.
+A metric is available if a source serves its relation; otherwise it is unavailable with a reason, never zero.
 """
 
 from dataclasses import replace
@@ -36,7 +35,7 @@ _NO_DIMENSIONS: Final[tuple[str, ...]] = ()
 def _define_metrics(
     category: str, dimensions: tuple[str, ...], *rows: tuple[str, str, MetricUnit, Measure, str]
 ) -> tuple[Metric, ...]:
-    """Metrics of one category; a quotient is no sum, and a state is no sum over time."""
+    """Returns metrics of one category. A ratio is not additive, and a state is not additive over time."""
     return tuple(
         Metric(
             id_,
@@ -68,13 +67,13 @@ def _sum_subscriptions(column: str) -> Aggregation:
 
 
 def _sum_spend(column: str) -> Aggregation:
-    """The sum of a figure; a platform may leave it out of a row."""
+    """Returns the sum of a spend column; unknown if a platform omits it in a row."""
     left_out = Predicate(column, FilterOperator.IS_NOT_SET)
     return replace(sum_column(column, Relation.SPEND), unknown_if=(left_out,))
 
 
 def _sum_costs(column: str) -> Aggregation:
-    """The sum of a cost; an item that was sold may have none."""
+    """Returns the sum of a cost column; unknown if a sold item has none."""
     return replace(
         sum_column(column, Relation.COSTS), unknown_if=(Predicate(column, FilterOperator.IS_NOT_SET),)
     )

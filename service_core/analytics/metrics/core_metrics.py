@@ -1,4 +1,4 @@
-"""Every metric of the core, in the order of the contract (4.2)."""
+"""All metrics of the core, in the order of the catalog."""
 
 from typing import Final
 
@@ -24,4 +24,4 @@ CORE_METRICS: Final = (
     *PROFIT_METRICS,
     *POSTBACK_METRICS,
 )
-"""Metric values, once."""
+"""Every metric of the core."""

@@ -1,4 +1,4 @@
-"""Every way to split a metric by (contract 4.2)."""
+"""All dimensions of the core."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,24 +12,24 @@ _SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVER
 
 
 def _make_session_columns(column: str, *, touch: bool = False) -> Mapping[Relation, str]:
-    """The value of the session; in credits, that of the touch."""
+    """Returns the columns of a session value; in credits, of the touch."""
     columns = dict.fromkeys(_SESSION_RELATIONS, f"entry.{column}")
     return MappingProxyType(columns | ({Relation.CREDITS: f"touch.{column}"} if touch else {}))
 
 
 def _make_event_columns(column: str, *further: Relation) -> Mapping[Relation, str]:
-    """The value of the event itself."""
+    """Returns the columns of an event value."""
     return MappingProxyType(dict.fromkeys((Relation.EVENTS, Relation.CONVERSIONS, *further), column))
 
 
 def _make_payment_columns(column: str, sold: str) -> Mapping[Relation, str]:
-    """The value of a movement of money or of a subscription; of costs, that of what was sold."""
+    """Returns the columns of a payment or subscription value; for costs, that of the sale."""
     money = dict.fromkeys((Relation.PAYMENTS, Relation.SUBSCRIPTIONS), column)
     return MappingProxyType({**money, Relation.COSTS: sold})
 
 
 def _make_ad_columns(column: str) -> Mapping[Relation, str]:
-    """A column of ad entities; conversions are sent to platforms alone."""
+    """Returns the columns of an ad entity; postbacks have the platform only."""
     sent = {Relation.POSTBACKS: column} if column == "platform" else {}
     return MappingProxyType({Relation.SPEND: column, Relation.CREDITS: f"{AD_COLUMN_PREFIX}{column}", **sent})
 
@@ -134,7 +134,7 @@ CORE_DIMENSIONS: Final = (
     ),
     *(Dimension(id_, label, text, _make_ad_columns(column)) for id_, column, label, text in _AD_DIMENSIONS),
 )
-"""Every dimension of the core, in the order of the contract."""
+"""Every dimension of the core, in the order of the catalog."""
 
 SESSION_SOURCE_DIMENSIONS: Final = (
     *(id_ for id_, _, _ in _TOUCH_DIMENSIONS), "referrer_host", "landing_page",
@@ -142,12 +142,12 @@ SESSION_SOURCE_DIMENSIONS: Final = (
 """Values of the session, or of the touch in attributed metrics."""
 
 EVENT_DIMENSIONS: Final = ("page_path", "event_name", "source")
-"""Values of each event: for metrics counted from events."""
+"""Values of each event, for metrics counted from events."""
 
 LOCATION_AND_DEVICE_DIMENSIONS: Final = tuple(id_ for id_, _, _ in _LOCATION_AND_DEVICE_DIMENSIONS)
-"""Place and device of the session."""
+"""Location and device of the session."""
 
 NEW_OR_RETURNING: Final = ("new_vs_returning",)
 PAYMENT_DIMENSIONS: Final = ("product", "provider", "currency", "plan")
 AD_DIMENSIONS: Final = tuple(id_ for id_, _, _, _ in _AD_DIMENSIONS)
-"""Ad entities; attributed metrics reach them by the join of semantics 12.3."""
+"""Ad entities; attributed metrics match them by the UTM values and click ids of touches."""

@@ -1,4 +1,4 @@
-"""Revenue and attributed metrics: the money ledger, and its credits to touches (semantics 10, 17)."""
+"""Revenue and attributed metrics, from payments and their credits to touches."""
 
 from dataclasses import replace
 from typing import Final
@@ -31,7 +31,7 @@ _FIRST: Final = Predicate("first_order", value=True)
 
 
 def _sum_charge_component(name: str) -> Aggregation:
-    """The sum of a part of charges; a provider may not tell it."""
+    """Returns the sum of a component of charges; unknown if a provider omits it."""
     untold = _CHARGE, Predicate(name, FilterOperator.IS_NOT_SET)
     return replace(sum_column(name, Relation.PAYMENTS, _CHARGE), unknown_if=untold)
 
@@ -44,7 +44,7 @@ ORDERS: Final = count_rows(Relation.PAYMENTS, _CHARGE)
 NEW_CUSTOMERS: Final = ORDERS.with_conditions(_FIRST)
 _CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, _CHARGE)
 _REPEAT: Final = _CUSTOMERS.with_conditions(Predicate("first_order", value=False))
-"""Customers with an order in the range that is not their first: those with two up to its end."""
+"""Customers with an order in the range that is not their first."""
 
 
 def _define_amount(id_: str, label: str, measure: Measure, text: str) -> Metric:
@@ -99,13 +99,13 @@ PAID_NET_REVENUE: Final = Difference(
     replace(ATTRIBUTED_REVENUE, use_default_attribution=True).with_conditions(PAID_CHANNELS),
     replace(_REFUNDED, use_default_attribution=True).with_conditions(PAID_CHANNELS),
 )
-"""Attributed net revenue of the channels that are paid for: the numerator of ``roas``."""
+"""Attributed net revenue of the paid channels: the numerator of ``roas``."""
 
 
 def define_attributed_metric(
     id_: str, label: str, unit: MetricUnit, measure: Measure, text: str, *, dimensions: tuple[str, ...] = ()
 ) -> Metric:
-    """A metric of credits; it takes an attribution model."""
+    """Returns a metric of credits; it accepts an attribution model."""
     additivity = Additivity.RATIO if isinstance(measure, Ratio) else Additivity.ADDITIVE
     return Metric(
         id_, label, unit, "attributed", additivity, measure, dimensions or _ATTRIBUTED_DIMENSIONS, text

@@ -1,4 +1,4 @@
-"""Traffic, engagement and conversion: metrics from events alone (semantics 17)."""
+"""Traffic, engagement and conversion metrics, computed from events."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -42,7 +42,7 @@ VISITORS: Final = count_distinct("visitor_id", Relation.EVENTS)
 CONVERSIONS: Final = count_rows(Relation.CONVERSIONS)
 _HAS_PAGEVIEW: Final = Predicate("pageviews", FilterOperator.GTE, 1)
 _SESSIONS_WITH_PAGEVIEW: Final = count_rows(Relation.SESSIONS, _HAS_PAGEVIEW)
-"""Sessions with a page view: what engagement is measured over (semantics 6.5)."""
+"""Sessions with a page view: the base of engagement metrics."""
 
 _DAILY: Final = Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=1)
 _MONTHLY: Final = Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=30)

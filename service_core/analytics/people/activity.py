@@ -1,4 +1,4 @@
-"""What a person did, as answers show it: sessions, and conversions with the touches before (contract 3.9)."""
+"""Response models of a person's sessions and conversions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,13 +15,13 @@ from service_core.kernel.money import allocate_amount
 from service_core.kernel.schemas import ResponseModel
 
 MAX_ACTIVITY_ITEMS: Final = 200
-"""Sessions, conversions, and touches of one conversion, of one answer."""
+"""Maximum number of sessions, of conversions, and of touches per conversion in one answer."""
 
 _DIRECT: Final = "direct"
 
 
 class SessionResponse(ResponseModel):
-    """One session. Source, device and place are those of its first event."""
+    """One session. Source, device and location are those of its first event."""
 
     session_id: str
     visitor_id: str
@@ -46,7 +46,7 @@ class SessionResponse(ResponseModel):
 
 
 class CreditedTouch(ResponseModel):
-    """A touch in the path of a conversion, and its share of it."""
+    """A touch in the path of a conversion, and its share."""
 
     timestamp: datetime
     source: str | None
@@ -65,7 +65,7 @@ class ConversionAttribution(ResponseModel):
 
 
 class PostbackResponse(ResponseModel):
-    """A conversion as it was sent to an ad platform."""
+    """A conversion as sent to an ad platform."""
 
     rule_id: str
     platform: str
@@ -74,7 +74,7 @@ class PostbackResponse(ResponseModel):
 
 
 class ConversionResponse(ResponseModel):
-    """One conversion; its money is as sent, ``source`` is the transport."""
+    """One conversion; its amount is as sent, ``source`` is the transport."""
 
     event_id: str
     event_name: str
@@ -89,7 +89,7 @@ class ConversionResponse(ResponseModel):
 
 
 def build_session_response(session: PersonSession, currency: str) -> SessionResponse:
-    """A session as an answer shows it; one with money in another currency shows none."""
+    """Returns a session; without revenue if it has money in another currency."""
     first = session.first_event
     return SessionResponse(
         session_id=first.session_id,
@@ -121,7 +121,7 @@ def build_conversion_response(
     settings: AttributionSettings,
     postbacks: Sequence[PostbackSummary] = (),
 ) -> ConversionResponse:
-    """A conversion with its path, every touch in the window, passed over or not; and where it was sent."""
+    """Returns a conversion with its postbacks and every touch in the window, ignored touches included."""
     event, path = conversion.event, conversion.path
     steps = [PathTouch(touch.timestamp, is_direct=touch.channel == _DIRECT) for touch in path]
     weights = allocate_amount(MILLION, compute_credit_shares(rule, steps, event.timestamp)) if path else []

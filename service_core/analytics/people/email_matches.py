@@ -1,9 +1,9 @@
-"""Whose a message of a provider is by the e-mail it tells, when nothing else says so (semantics 11.3).
+"""Matches provider events without a user to the one person with the same e-mail address.
 
-A provider's event without a person of its own **seeks** by its e-mail. A person **has** an e-mail by saying it
-in an ``$identify`` event, now or ever before, or by a user id that is one. Who seeks becomes part of the one person
-who has it: with several nobody does, and two persons are never joined by it (semantics 5.7). Whoever is
-joined to a visitor or a person by any other id does not seek.
+A provider event without a person is looked up by its e-mail address. A person has an e-mail address if an
+``$identify`` event names it, at any time, or if a user id is one. The event becomes part of the one person
+with that address; if several persons have it, of none. Two persons are never merged. A visitor linked to
+anybody by another id is not looked up.
 """
 
 from collections import defaultdict
@@ -17,16 +17,16 @@ from service_core.ingestion.models import Event
 
 _LOWERCASE_ASCII: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 MergedPersons = Mapping[str, str]
-"""Person -> the person it is a part of."""
+"""Person to the person it is merged into."""
 
 
 def normalize_email(mail: str) -> str:
-    """An e-mail as it is compared, whatever the case of its Latin letters."""
+    """Returns an e-mail address for comparison, with Latin letters in lower case."""
     return mail.translate(_LOWERCASE_ASCII)
 
 
 def extract_identified_email(event: Event) -> str | None:
-    """The e-mail that an ``$identify`` event says, in its traits or beside them."""
+    """Returns the e-mail address of an ``$identify`` event, from its traits or its properties."""
     if event.event_name != IDENTIFY_EVENT:
         return None
     told = event.event_data.get("traits")
@@ -36,12 +36,12 @@ def extract_identified_email(event: Event) -> str | None:
 
 
 def extract_email_user_id(event: Event) -> str | None:
-    """The e-mail that the strong id of an event is."""
+    """Returns the user id of an event if it is an e-mail address."""
     return normalize_email(event.strong_id) if event.strong_id and "@" in event.strong_id else None
 
 
 def extract_lookup_email(event: Event) -> str | None:
-    """The e-mail by which a provider's event of nobody seeks a person."""
+    """Returns the e-mail address by which a provider event without a person is looked up."""
     if event.source in TRACKED_SOURCES or event.strong_id is not None:
         return None
     mail, is_nobodys = event.event_data.get("email"), event.visitor_id.startswith(f"{event.source}:")
@@ -49,7 +49,7 @@ def extract_lookup_email(event: Event) -> str | None:
 
 
 def has_email(event: Event) -> bool:
-    """Whether an event says who has an e-mail, or seeks by one; bots do neither."""
+    """Whether an event tells that a person has an e-mail address, or is looked up by one. Events of bots do neither."""
     told = (extract_identified_email(event), extract_email_user_id(event), extract_lookup_email(event))
     return not event.is_bot and any(told)
 
@@ -59,12 +59,12 @@ def match_persons_by_email(
     persons_by_email: Mapping[str, Iterable[str]],
     members: Mapping[str, Iterable[str]],
 ) -> dict[str, str]:
-    """Who becomes part of whom.
+    """Returns which persons are merged into which.
 
     Args:
-        seekers: whole persons that seek, each with its e-mails.
-        having: e-mail -> the whole persons that have it.
-        members: whole person -> those it is made of, itself among them.
+        emails_by_person: merged persons to look up, each with its e-mail addresses.
+        persons_by_email: e-mail address to the merged persons that have it.
+        members: merged person to the persons it consists of, itself included.
     """
     found: dict[str, str] = {}
     for seeker, mails in emails_by_person.items():
@@ -75,7 +75,7 @@ def match_persons_by_email(
 
 
 def group_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """The seconds of pairs, by the first."""
+    """Returns the second values of pairs by their first value."""
     groups: defaultdict[str, set[str]] = defaultdict(set)
     for first, second in pairs:
         groups[first].add(second)

@@ -1,19 +1,20 @@
-"""Whose an event is: persons as connected ids, resolved from the events at query time (semantics 5).
+"""Identity resolution: the person of each event, computed from the events at query time.
 
-A person is written ``u:<strong id>`` or, while nobody is known behind it, ``v:<visitor>``.
+A person is written ``u:<user id>`` or, without a known user id, ``v:<visitor id>``.
 
-- An event with a strong id is that strong id's, after aliases. It links every weak id it carries to
-  the person, from the event on, and backwards when the weak id had no person. Weak ids without a
-  strong one join nobody: such an event is its device key's alone.
-- An event without one is its visitor's latest link's not after it, else its visitor's first link's,
-  else its visitor's own.
-- An external id joins the unknown visitors that carry it, to each other and to the person that
-  carries it too. An id that two known persons carry joins nobody, nor do ids that together would
-  lead from one known person to another. A ``$web_attribution_matched``
-  event by e-mail joins its own visitor and ``event_data["web_visitor_id"]`` in the same way.
-- A provider's event of nobody becomes part of the one person who has its e-mail (`mails`).
+- An event with a user id belongs to it, after aliases. It links every weak id it carries to the person,
+  from the event on, and backwards if the weak id had no person. Weak ids without a user id link nobody:
+  such an event belongs to its device key.
+- An event without a user id belongs to the latest link of its visitor not after it, else to the first
+  link of its visitor, else to the visitor itself.
+- An external id merges the unknown visitors that carry it, with each other and with the known person that
+  carries it. An id carried by two known persons merges nobody, nor do ids that together would connect two
+  known persons. A ``$web_attribution_matched`` event by e-mail merges its visitor and
+  ``event_data["web_visitor_id"]`` in the same way.
+- A provider event without a person becomes part of the one person with its e-mail address
+  (`people.email_matches`).
 
-Bots link nothing. A link is a fact of its event: without the event it was never made.
+Bots link nobody. A link belongs to its event: without the event it does not exist.
 """
 
 from bisect import bisect_right
@@ -38,12 +39,12 @@ WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
 IDENTIFIED_PREFIX: Final = "u:"
 ANONYMOUS_PREFIX: Final = "v:"
 ExternalId: TypeAlias = tuple[str, ...]
-"""Namespace and id; of a match by e-mail, the id of its event alone."""
+"""Namespace and id; for a match by e-mail, the id of its event only."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityLink:
-    """A visitor belongs to a person from a moment on."""
+    """A visitor belongs to a person from a point in time on."""
 
     since: tuple[datetime, int]
     person: str
@@ -51,13 +52,13 @@ class IdentityLink:
 
 @dataclass(frozen=True, slots=True)
 class IdentityMap:
-    """Every id of a workspace and the person it leads to.
+    """Every id of a workspace and its person.
 
     Attributes:
-        names: strong id -> the strong id that names its person; unaliased ones are left out.
-        links: visitor or other weak id -> its links, oldest first.
-        joined: person -> the person it is a part of by an external id.
-        conflicts: external ids (namespace, id) that lead to two known persons and join neither.
+        canonical_ids: user id to the user id that names its person; ids without an alias are omitted.
+        links: visitor or other weak id to its links, oldest first.
+        merged_into: person to the person it is merged into by an external id or e-mail address.
+        conflicting_external_ids: external ids (namespace, id) that connect two known persons and merge neither.
     """
 
     canonical_ids: Mapping[str, str] = field(default_factory=dict)
@@ -66,11 +67,11 @@ class IdentityMap:
     conflicting_external_ids: frozenset[ExternalId] = frozenset()
 
     def person_of_user_id(self, strong_id: str) -> str:
-        """The person a strong id names."""
+        """Returns the person of a user id."""
         return IDENTIFIED_PREFIX + self.canonical_ids.get(strong_id, strong_id)
 
     def person_of_event(self, event: Event) -> str:
-        """Whose an event is."""
+        """Returns the person of an event."""
         own = (
             self.person_of_user_id(event.strong_id)
             if event.strong_id
@@ -79,32 +80,32 @@ class IdentityMap:
         return self.merged_person(own)
 
     def merged_person(self, person: str) -> str:
-        """The person that one is a part of by an external id, or itself."""
+        """Returns the person that a person is merged into, or itself."""
         return self.merged_into.get(person, person)
 
     def person_at(self, visitor: str, when: tuple[datetime, int]) -> str:
-        """Whose a visitor's events are at a moment, external ids apart."""
+        """Returns the person of a visitor at a point in time, before merges."""
         links = self.links.get(visitor)
         if not links:
             return ANONYMOUS_PREFIX + visitor
         return links[max(bisect_right(links, when, key=lambda link: link.since) - 1, 0)].person
 
     def linked_persons(self, visitor: str) -> set[str]:
-        """Everyone a visitor's events were ever linked to, or the visitor itself."""
+        """Returns all persons that events of a visitor were ever linked to, or the visitor itself."""
         return {link.person for link in self.links.get(visitor, ())} or {ANONYMOUS_PREFIX + visitor}
 
 
 def user_id_of_person(person: str) -> str | None:
-    """The strong id that names a person; None while nobody is known."""
+    """Returns the user id of a person; None if it is unknown."""
     return person.removeprefix(IDENTIFIED_PREFIX) if person.startswith(IDENTIFIED_PREFIX) else None
 
 
 def resolve_identities(events: Iterable[Event], revoked_event_ids: Collection[str] = ()) -> IdentityMap:
-    """Resolve the identities of a workspace.
+    """Returns the identities of a workspace.
 
     Args:
         events: all its events, bots included.
-        revoked: ids of events whose links were removed (semantics 5.9).
+        revoked_event_ids: ids of events whose links were removed.
     """
     everything = list(events)
     facts = sorted(
@@ -125,7 +126,7 @@ def resolve_identities(events: Iterable[Event], revoked_event_ids: Collection[st
 
 
 def get_aliased_user_id(event: Event) -> str | None:
-    """The strong id an `$alias` event joins to its own; None for any other event."""
+    """Returns the user id that an `$alias` event merges into its own; None for any other event."""
     if event.event_name != ALIAS_EVENT or not event.strong_id:
         return None
     previous = event.event_data.get("previous_id")
@@ -133,14 +134,14 @@ def get_aliased_user_id(event: Event) -> str | None:
 
 
 def get_email_matched_visitor(event: Event) -> str | None:
-    """The web visitor that a match by e-mail joins to the event's own; None for any other event."""
+    """Returns the web visitor that a match by e-mail merges with the event's own; None for any other event."""
     web = event.event_data.get("web_visitor_id")
     by_mail = event.event_name == WEB_ATTRIBUTION_MATCHED and event.event_data.get("match_method") == "email"
     return web if by_mail and isinstance(web, str) else None
 
 
 def _resolve_aliases(facts: Iterable[Event]) -> dict[str, str]:
-    """Strong id -> the one that names its person: the new id of the latest alias among them."""
+    """Returns user id to canonical user id: the new id of the latest alias of the group."""
     together: dict[str, set[str]] = {}
     names: dict[str, str] = {}
     for event in facts:
@@ -155,7 +156,7 @@ def _resolve_aliases(facts: Iterable[Event]) -> dict[str, str]:
 def _merge_by_external_id(
     facts: Iterable[Event], identities: IdentityMap
 ) -> tuple[dict[str, str], frozenset[ExternalId]]:
-    """Who is part of whom by external ids, and the external ids in conflict."""
+    """Returns merged persons by external ids, and the external ids in conflict."""
     carriers: defaultdict[ExternalId, set[str]] = defaultdict(set)
     for event in facts:
         own = identities.person_of_event(event)
@@ -175,7 +176,7 @@ def _merge_by_external_id(
 
 
 def _merge_by_email(events: Sequence[Event], owners: IdentityMap, revoked: Collection[str]) -> dict[str, str]:
-    """Who is part of whom by e-mail. A visitor of whom an event was revoked seeks nobody."""
+    """Returns merged persons by e-mail. A visitor with a revoked event is not looked up."""
     seeking = [event for event in events if extract_lookup_email(event)]
     if not seeking:
         return {}
@@ -199,7 +200,7 @@ def _merge_by_email(events: Sequence[Event], owners: IdentityMap, revoked: Colle
 
 
 def _list_persons_by_email(people: Iterable[Event], owners: IdentityMap) -> Iterator[tuple[str, str]]:
-    """E-mails, each with a person that has it."""
+    """Yields e-mail addresses with a person that has them."""
     for event in people:
         if (mail := extract_identified_email(event)) is not None:
             known = (
@@ -230,7 +231,7 @@ def _list_email_matched_persons(event: Event, owners: IdentityMap) -> set[str]:
 def _find_connected_components(
     carriers: Mapping[ExternalId, set[str]],
 ) -> list[tuple[set[ExternalId], set[str]]]:
-    """External ids and persons that hang together."""
+    """Returns groups of external ids and persons that are connected."""
     components: list[tuple[set[ExternalId], set[str]]] = []
     for external, persons in carriers.items():
         touching = [part for part in components if part[1] & persons]

@@ -1,4 +1,4 @@
-"""`GET /users` and `GET /users/{userId}` (contract 3.8, 3.9, semantics 5)."""
+"""`GET /users` and `GET /users/{userId}`."""
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
@@ -50,7 +50,7 @@ from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange
 
 MAX_PAGE_END: Final = 5000
-"""Offset plus limit may reach this far (specification, Limits)."""
+"""Maximum of offset plus limit."""
 
 _DEFAULT_LIMIT: Final = 50
 
@@ -72,7 +72,7 @@ class UsersQuery(RangeQuery):
     @model_validator(mode="before")
     @classmethod
     def _within_the_window(cls, sent: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse what reaches past the window, by the numbers as sent: clamped ones never would."""
+        """Rejects pages past the maximum by the numbers as sent, before they are clamped."""
         if int(sent.get("limit", _DEFAULT_LIMIT)) + int(sent.get("offset", 0)) > MAX_PAGE_END:
             raise BadRequest(
                 f"offset plus limit must not exceed {MAX_PAGE_END}", "window_exceeded", field="offset"
@@ -80,7 +80,7 @@ class UsersQuery(RangeQuery):
         return sent
 
     def people_query(self, caller: Caller, *, limit: int | None = None) -> PeoplePageQuery:
-        """The plan of the page, or of one of another length."""
+        """Returns the query of the page, or of a page with another length."""
         return PeoplePageQuery(
             scope=scope_for_caller(caller, self.resolve_range(caller).span, include_bots=self.include_bots),
             limit=limit or self.limit,
@@ -108,7 +108,7 @@ class UserList(ResponseModel):
 
 
 class UserPath(BaseModel):
-    """Whom a path names."""
+    """Path parameter of a person."""
 
     userId: str = Field(description="A user id, else a visitor or anonymous id.")  # noqa: N815 - as in the path
 
@@ -121,9 +121,9 @@ class UserQuery(QueryModel):
 
 
 class UserResponse(ResponseModel):
-    """One person, with what they did in the window; lists are newest first, at most 200 each.
+    """One person with the activity in the window; lists are newest first, at most 200 each.
 
-    Of a conversion with more touches the latest 200 are weighed, of more ids 1000 are told, and the answer is not
+    Of a conversion with more touches the latest 200 are weighed, of more ids 1000 are listed, and the answer is not
     complete.
     """
 
@@ -144,9 +144,9 @@ async def list_users(
     converter: CurrencyConverter,
     queue: IngestQueue,
 ) -> UserList:
-    """Persons with an event in the range, one row each.
+    """Lists persons with an event in the range, one row each.
 
-    A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` reaches to 5000.
+    A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` is at most 5000.
     """
     page = query.people_query(caller)
     found, total = await converter.run_converted(
@@ -180,9 +180,9 @@ async def get_user(
     queue: IngestQueue,
     postbacks: PostbackReader,
 ) -> UserResponse:
-    """One person: what is known of them, their sessions, and their conversions with the touches behind.
+    """Returns one person: traits, sessions, and conversions with their touches.
 
-    Touches are weighed by the workspace's attribution default.
+    Touches are weighed by the default attribution of the workspace.
     """
     person = await people.find_person(caller.workspace.id, path.userId)
     if person is None:
@@ -217,7 +217,7 @@ async def get_user(
 async def _read_activity(
     plan: PersonActivityQuery, activity_reader: PersonActivityReader, converter: CurrencyConverter
 ) -> PersonActivity:
-    """The journey, with its money in the currency of the workspace as far as there are rates."""
+    """Returns the activity with money converted to the currency of the workspace, as far as rates exist."""
 
     def asked(scan: QueryScope) -> Awaitable[PersonActivity]:
         return activity_reader.read_activity(replace(plan, scope=replace(plan.scope, rates=scan.rates)))
@@ -232,7 +232,7 @@ async def _read_activity(
 
 
 def _resolve_activity_range(query: UserQuery, caller: Caller) -> ResolvedRange:
-    """The days up to now, which they include."""
+    """Returns the days up to now, inclusive."""
     span = TimeRange(caller.now - timedelta(days=query.window_days), caller.now + timedelta.resolution)
     return ResolvedRange(span, caller.workspace.zone, caller.now)
 

@@ -1,4 +1,4 @@
-"""Persons and what is asked about them; an event store answers, and works out as much as is shown."""
+"""Ports for persons. The event store computes no more than is shown."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
@@ -10,21 +10,21 @@ from service_core.analytics.ports import QueryScope
 from service_core.ingestion.models import Event
 
 MAX_ITEMS_PER_PERSON: Final = 1000
-"""Events, touches and ids that are told of one person at once; a shared id may have millions."""
+"""Maximum number of events, touches and ids returned for one person; a shared id may have millions."""
 
 MAX_CONFLICTING_PERSONS: Final = 10
-"""Persons that are told of one contested external id; what everybody sends, such as a default, may have millions."""
+"""Maximum number of persons returned for one conflicting external id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A touch of a person (semantics 8).
+    """A touch of a person.
 
-    Predicates, credits and path keys call its columns ``attribution_source``,
+    Predicates, credits and path keys name its columns ``attribution_source``,
     ``attribution_medium``, ``channel`` (never absent: a direct touch has ``(direct)``, ``(none)``,
     ``direct``), ``utm_source``, ``utm_medium``, ``utm_campaign``, ``utm_term``, ``utm_content``,
-    ``click_id``, ``click_id_type``, ``lyr`` (None where the touch itself has none; carried values
-    are not its own), ``referrer_host``, ``landing_page`` and ``country`` (of its event). Here
+    ``click_id``, ``click_id_type``, ``lyr`` (None where the touch itself has none; repeated campaign values
+    are not its own), ``referrer_host``, ``landing_page`` and ``country`` (of its event). The fields
     ``source`` and ``medium`` are the first two, ``campaign``, ``term`` and ``content`` the UTM values.
     """
 
@@ -46,7 +46,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class LocationAndDevice:
-    """Place and device, as an event tells them."""
+    """Location and device of an event."""
 
     country: str | None
     region: str | None
@@ -57,18 +57,18 @@ class LocationAndDevice:
 
     @classmethod
     def from_event(cls, event: Event) -> "LocationAndDevice":
-        """Those of an event."""
+        """Returns those of an event."""
         return cls(*(getattr(event, field.name) for field in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One person over a span (contract 3.8).
+    """One person over a span.
 
-    ``first_seen`` and ``first_touch`` are the first ever; ``visitor_id`` and ``latest`` are those of
-    the last event in the span. ``email`` and ``name`` are traits (`people.traits`). ``revenue``
-    sums charges in the scan's currency; ``foreign_money`` tells that others were left out. Of the
-    visitor ids the first `MAX_ITEMS_PER_PERSON` by code point are told.
+    ``first_seen`` and ``first_touch`` are the first ever; ``visitor_id`` and ``latest_location_and_device`` are
+    those of the last event in the span. ``email`` and ``name`` are traits (`people.traits`). ``revenue``
+    sums charges in the currency of the scope; ``foreign_money`` is true if charges in other currencies were
+    omitted. ``visitor_ids`` holds the first `MAX_ITEMS_PER_PERSON` by code point.
     """
 
     person: str
@@ -92,11 +92,11 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class PeoplePageQuery:
-    """A page of persons with an event in the span.
+    """A query for a page of persons with an event in the span.
 
     ``search`` is a prefix of e-mail, user id or visitor id, without case; ``sort`` (``last_seen``,
     ``first_seen``, ``revenue``, ``events``) descends, ties by person. ``utm_*`` are those of the
-    first touch, ``country`` the latest, each `NOT_SET` where it is absent. ``person`` narrows the answer to one.
+    first touch, ``country`` the latest, each `NOT_SET` if absent. ``person`` restricts the result to one.
     """
 
     scope: QueryScope
@@ -113,11 +113,11 @@ class PeoplePageQuery:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a person over all time; ``traits`` by the rule of `people.traits`.
+    """Ids and traits of a person over all time; ``traits`` as merged by `people.traits`.
 
-    At most `MAX_ITEMS_PER_PERSON` anonymous ids are told, the first by code point; external ids and traits
-    are those of the latest as many different ones that were said. External ids are what the person's own
-    events say (contract 10.1), also one that somebody else's say too (`Contested`).
+    Holds at most `MAX_ITEMS_PER_PERSON` anonymous ids, the first by code point, and as many external ids and
+    traits, the latest. External ids are those of the person's own events, including ids that others carry too
+    (`ExternalIdConflict`).
     """
 
     anonymous_ids: tuple[str, ...]
@@ -127,7 +127,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class ConflictingPerson:
-    """A person whose events carry an external id: how many do, and the latest of them."""
+    """A person whose events carry an external id: the number of events, and the latest."""
 
     person: str
     event_count: int
@@ -137,15 +137,17 @@ class ConflictingPerson:
 
 @dataclass(frozen=True, slots=True)
 class ExternalIdConflict:
-    """An external id that two persons or more carry and that joins none of them (semantics 5.6).
+    """An external id that two or more persons carry and that merges none of them.
 
-    Two known persons carry it, or it would lead from one to another together with further ids. Whose an event
-    is, and which events count, is as everywhere: those of bots, and those whose links were taken back, do not.
+    Two known persons carry it, or it would connect two of them together with further ids. Events of bots and
+    revoked links do not count.
 
     Attributes:
-        users: how many of its persons are known by a user id.
-        persons: how many carry it.
-        claims: the first `MAX_CONFLICTING_PERSONS` of them by code point, so users come first.
+        namespace: namespace of the external id.
+        id: the external id.
+        identified_count: number of persons with a user id.
+        person_count: number of persons that carry it.
+        conflicting_persons: the first `MAX_CONFLICTING_PERSONS` by code point, so identified ones come first.
     """
 
     namespace: str
@@ -157,54 +159,55 @@ class ExternalIdConflict:
 
 @dataclass(frozen=True, slots=True)
 class PersonFirstTouch:
-    """Who an id belongs to, and the first touch they ever had."""
+    """The person of an id, and the first touch ever."""
 
     user_id: str | None
     first_touch: Touch | None
 
 
 class PersonReader(Protocol):
-    """Persons: connected components of ids, resolved at query time (semantics 5)."""
+    """Persons: connected ids, resolved at query time."""
 
     async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
-        """A page of persons and the number of all."""
+        """Returns a page of persons and the number of all."""
 
     async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
-        """The person a user id, visitor id or anonymous id belongs to; None when never seen."""
+        """Returns the person of a user id, visitor id or anonymous id; None if it was never seen."""
 
     async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
-        """Where the persons of some ids came from, at once; ids that were never seen are left out.
+        """Returns the first touches of several ids; ids that were never seen are omitted.
 
-        An id is a user id, else a visitor id: whose the latest event of the visitor is.
+        An id is a user id, else a visitor id, with the person of the visitor's latest event.
         """
 
     async def external_id_conflicts(
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
-        """External ids that link nobody because several persons carry them, and the number of all.
+        """Returns external ids that several persons carry, and the number of all.
 
-        Those of the most users come first, then those that an event carried last, then by namespace.
+        Those of the most identified persons come first, then those carried most recently, then by namespace.
         """
 
     async def list_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
-        """The latest events of a person in the span, oldest first."""
+        """Returns the latest events of a person in the span, oldest first."""
 
     async def list_person_touches(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Touch]:
-        """The person's latest touches in the span, oldest first."""
+        """Returns the latest touches of a person in the span, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersonActivityQuery:
-    """Who a person is, and what they did in a span. The scan has no filters.
+    """A query for the activity of one person in a span. The scope has no filters.
 
     Attributes:
-        person: as `People.resolve` names them.
-        window: how long before a conversion a touch counts.
-        most: sessions, conversions, and touches of one conversion that are told; the newest are.
+        scope: what is read.
+        person: as `PersonReader.find_person` returns it.
+        window: time before a conversion in which a touch counts.
+        max_items: maximum number of sessions, of conversions, and of touches per conversion; the newest.
     """
 
     scope: QueryScope
@@ -215,10 +218,10 @@ class PersonActivityQuery:
 
 @dataclass(frozen=True, slots=True)
 class PersonSession:
-    """A session as far as the person had it in the span.
+    """The part of a session that belongs to a person and span.
 
-    ``first`` is its first event, ``exit_page`` the path of the last page view. ``revenue`` sums charges
-    in the scan's currency; ``foreign_money`` tells that others were left out.
+    ``exit_page`` is the path of the last page view. ``revenue`` sums charges in the currency of the scope;
+    ``foreign_money`` is true if charges in other currencies were omitted.
     """
 
     first_event: Event
@@ -232,7 +235,7 @@ class PersonSession:
 
 @dataclass(frozen=True, slots=True)
 class ConversionPath:
-    """A conversion and the touches that count for it, oldest first; ``cut``: there are older ones."""
+    """A conversion and the touches that count for it, oldest first; ``is_truncated``: there are older ones."""
 
     event: Event
     path: tuple[Touch, ...]
@@ -241,13 +244,15 @@ class ConversionPath:
 
 @dataclass(frozen=True, slots=True)
 class PersonActivity:
-    """Answer to a `PersonActivityQuery`; lists are newest first by the order of events.
+    """Result of a `PersonActivityQuery`; lists are newest first.
 
     Attributes:
-        now: the person over the span; None without an event there.
-        ever: over all time up to the end of the span; None without an event by then.
-        profile: ids and traits of all time (semantics 5.4, 5.6); bots tell none.
-        last_touch: the latest up to the end of the span.
+        in_range: the person over the span; None without an event.
+        lifetime: the person up to the end of the span; None without an event.
+        profile: ids and traits over all time, without bots.
+        last_touch: the latest touch up to the end of the span.
+        sessions: sessions in the span.
+        conversions: conversions in the span.
     """
 
     in_range: Person | None
@@ -259,7 +264,7 @@ class PersonActivity:
 
 
 class PersonActivityReader(Protocol):
-    """The history of one person, never more of it than is asked for."""
+    """Reads the activity of one person."""
 
     async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
-        """All that is told of a person; what converts and what is a repeat is told by all events."""
+        """Returns the activity of a person. Conversions and duplicates are decided from all events."""

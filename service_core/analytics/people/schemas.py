@@ -1,4 +1,4 @@
-"""Persons as answers show them (contract 3.8, 3.9)."""
+"""Response models of persons."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,7 +17,7 @@ class UserRow(ResponseModel):
     """One person.
 
     Counts, money and ``last_seen`` cover the range; ``first_seen`` is the first event ever, the
-    attribution is that of the first touch, device and place are the latest.
+    attribution is that of the first touch, device and location are the latest.
     """
 
     user_id: str | None
@@ -63,7 +63,7 @@ class TouchResponse(ResponseModel):
 
 
 class Lifetime(ResponseModel):
-    """A person over all time."""
+    """Totals of a person over all time."""
 
     revenue: Decimal | None
     orders: int
@@ -73,7 +73,7 @@ class Lifetime(ResponseModel):
 
 
 class UserDetail(UserRow):
-    """One person with what is known of them over all time."""
+    """One person with ids, traits and touches over all time."""
 
     traits: dict[str, Any]
     external_ids: dict[str, str]
@@ -84,7 +84,7 @@ class UserDetail(UserRow):
 
 
 def build_user_row(person: Person, currency: str) -> Mapping[str, Any]:
-    """The fields of a `UserRow`."""
+    """Returns the fields of a `UserRow`."""
     touch = person.first_touch
     return {
         **{
@@ -105,18 +105,18 @@ def build_user_row(person: Person, currency: str) -> Mapping[str, Any]:
 
 
 def build_inactive_user_row(lifetime: Person, currency: str) -> Mapping[str, Any]:
-    """The fields of a `UserRow` for a person who did nothing in the range."""
+    """Returns the fields of a `UserRow` for a person without an event in the range."""
     nothing = dict.fromkeys(("sessions", "pageviews", "events", "conversions"), 0)
     return {**build_user_row(lifetime, currency), **nothing, "revenue": Decimal(0), "last_seen": None}
 
 
 def compute_person_revenue(person: Person, currency: str) -> Decimal | None:
-    """What a person paid; unknown when some of it is in another currency."""
+    """Returns the revenue of a person; None if some of it is in another currency."""
     return None if person.foreign_money else to_decimal_amount(person.revenue, currency)
 
 
 def build_touch_response(touch: Touch | None) -> TouchResponse | None:
-    """A touch as an answer shows it."""
+    """Returns the response model of a touch."""
     if touch is None:
         return None
     return TouchResponse.model_validate({name: getattr(touch, name) for name in TouchResponse.model_fields})

@@ -1,18 +1,18 @@
-"""Touches: which events of a person are a visit from somewhere, and from where (semantics 8).
+"""Detects touches: the events with which a person arrives from a source.
 
-Candidates are events that are ``touchable`` and no bots, in order of (timestamp, sequence).
+Candidates are events that are ``touchable`` and not of bots, in order of (timestamp, sequence).
 
-- Carried values: the candidate's `CAMPAIGN_COLUMNS` are not all None, equal those of the person's
-  latest candidate that had any, and do not stand in its URL. Its referrer alone classifies it then;
-  without an external referrer it makes no touch, nor does a plain event after it become the first.
-- Otherwise it is classified by what it carries itself. A candidate that carries nothing is a touch,
-  a direct one, only as the first candidate of its session.
-- A later candidate of a session is a touch when it differs from the session's latest touch in
+- An event repeats a campaign if its `CAMPAIGN_COLUMNS` are not all None, equal those of the latest
+  candidate of the person that had any, and are not in its URL. Only its referrer classifies it then;
+  without an external referrer it is no touch, and a later plain event does not become the first one.
+- Otherwise its own values classify it. A candidate without values is a touch, a direct one, only as the
+  first candidate of its session.
+- A later candidate of a session is a touch if it differs from the latest touch of the session in
   channel, source, medium, campaign, content, term, click id or link tag.
 
-A person without a touch of its own up to a conversion has those its client told (8.7). Of the person's
-events up to the conversion, itself among them, the latest that tells any gives its first and its last
-touch; they count in the window like others, and for conversions only.
+A person without a touch up to a conversion has the touches reported by the client. Of the events of the
+person up to and including the conversion, the latest that reports any gives the first and last touch.
+They count in the window like others, and for conversions only.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -47,7 +47,7 @@ _DISTINGUISHING_COLUMNS: Final = (
 
 
 class TouchClassification(Enum):
-    """What classifies a touch: the values of the event, its referrer alone, or nothing."""
+    """What classifies a touch: the values of the event, its referrer only, or nothing."""
 
     EVENT_VALUES = auto()
     REFERRER = auto()
@@ -56,7 +56,7 @@ class TouchClassification(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TouchEvent:
-    """A touch with the event that makes it."""
+    """A touch with its event."""
 
     event: Event
     classification: TouchClassification
@@ -67,7 +67,7 @@ class TouchEvent:
         return bool(self.value("channel") == DIRECT)
 
     def value(self, column: str) -> Any:
-        """A column of the touch, by the names of `Touch`; any other is the event's."""
+        """Returns a column by the names of `Touch`; any other column is that of the event."""
         if column in _CLASSIFICATION_COLUMNS:
             if self.classification is TouchClassification.DIRECT:
                 return _DIRECT_VALUES[column]
@@ -81,7 +81,7 @@ class TouchEvent:
         return getattr(self.event, column)
 
     def to_touch(self) -> Touch:
-        """The touch as an answer shows it."""
+        """Returns the touch as a value."""
         return Touch(
             timestamp=self.event.timestamp,
             source=self.value("attribution_source"),
@@ -103,11 +103,11 @@ class TouchEvent:
 def detect_touches(
     events: Iterable[Event], person_of: Callable[[Event], str]
 ) -> Iterator[tuple[str, TouchEvent]]:
-    """Every touch of a workspace with its person, oldest first.
+    """Yields every touch of a workspace with its person, oldest first.
 
     Args:
-        events: all its events, in any order.
-        person: whose an event is (`stitch.Owners.person`).
+        events: all events of the workspace, in any order.
+        person_of: returns the person of an event (`IdentityMap.person_of_event`).
     """
     campaigns: dict[str, tuple[Any, ...]] = {}
     sessions: dict[tuple[str, str], tuple[Any, ...] | None] = {}
@@ -127,7 +127,7 @@ def detect_touches(
 
 
 def list_reported_touches(event: Event) -> list[TouchEvent]:
-    """The touches an event tells of, oldest first."""
+    """Returns the touches that the client reported with an event, oldest first."""
     told = event.told or {}
     found = []
     for side in TOUCH_POSITIONS:

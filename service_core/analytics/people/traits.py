@@ -1,4 +1,4 @@
-"""What a person said of themselves: the rule by which traits follow from `$identify` events."""
+"""Traits of a person, merged from `$identify` events."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -25,14 +25,14 @@ _RESERVED_PREFIXES: Final = (
 
 
 def merge_traits(properties: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Traits of a person (semantics 5.4).
+    """Returns the traits of a person.
 
     Args:
         properties: ``event_data`` of the person's `$identify` events, oldest first.
 
     Returns:
-        Flat properties and those of ``properties.traits``, which wins; of several events the later
-        one wins, and a null removes nothing.
+        Flat properties and those of ``properties.traits``, which have precedence. A later event overrides
+        earlier ones; null removes nothing.
     """
     known: dict[str, Any] = {}
     for said in properties:
@@ -47,7 +47,7 @@ def merge_traits(properties: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def text_trait(known: Mapping[str, Any], name: str) -> str | None:
-    """A trait that is shown as text (``email``, ``name``); None when absent, empty or no text."""
+    """Returns a trait shown as text (``email``, ``name``); None if absent, empty or not a text."""
     value = known.get(name)
     return value.strip() or None if isinstance(value, str) else None
 

@@ -1,1 +1,1 @@
-"""What is told of conversions that were sent to ad platforms."""
+"""Status of conversions that were sent to ad platforms."""

@@ -1,4 +1,4 @@
-"""Where is read what became of conversions that rules send to ad platforms."""
+"""Port for the status of postbacks."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Final, Protocol
 from uuid import UUID
 
 SENT: Final = "sent"
-"""The status of what a platform has taken."""
+"""Status of a postback that the platform accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostbackSummary:
-    """How far a conversion has come that a rule sends; ``status`` is that of the contract (13)."""
+    """A conversion that a rule sends to a platform, and its status."""
 
     rule_id: UUID
     platform: str
@@ -22,7 +22,7 @@ class PostbackSummary:
 
 @dataclass(frozen=True, slots=True)
 class PostbackCount:
-    """How many became final, and how: in the bucket with this position among those asked for."""
+    """Number of postbacks that reached a final status in one bucket (index of the requested bucket)."""
 
     bucket: int
     platform: str
@@ -31,26 +31,26 @@ class PostbackCount:
 
 
 class PostbackReader(Protocol):
-    """The outbox, to look at. Tests are told with their event and count nowhere."""
+    """Reads postbacks. Test postbacks are listed with their event and never counted."""
 
     async def list_event_postbacks(
         self, workspace_id: UUID, event_ids: Collection[str]
     ) -> Mapping[str, Sequence[PostbackSummary]]:
-        """What rules made of some events, each event's in the order its rules fired; those of no rule are left out.
+        """Returns the postbacks of events, by event id, in the order their rules matched. Events without one are omitted.
 
         Raises:
-            StoreUnavailable: it cannot be read.
+            StoreUnavailable: postbacks cannot be read.
         """
 
     async def count_postbacks(
         self, workspace_id: UUID, bucket_edges: Sequence[datetime]
     ) -> Sequence[PostbackCount]:
-        """What became final between each instant and the next one.
+        """Returns the number of postbacks that reached a final status between consecutive instants.
 
         Args:
-            workspace_id: whose.
-            edges: ascending, two or more.
+            workspace_id: the workspace.
+            bucket_edges: ascending instants, two or more.
 
         Raises:
-            StoreUnavailable: it cannot be read.
+            StoreUnavailable: postbacks cannot be read.
         """

@@ -1,1 +1,1 @@
-"""From a question to its answer: plan, resolve, split by source, evaluate, join, round."""
+"""Metric queries: catalog, planning by source, execution, and computation of values."""

@@ -1,7 +1,7 @@
-"""Credits by a data-driven model: what the store counts in total, shared out over keys of touches.
+"""Credits by a data-driven model: splits the totals of the event store over touch keys.
 
-The model is fitted to the paths of the whole range. What is split further, by bucket or by a column
-that is no touch's, is shared out in the same proportion, each cell to its last unit.
+The model is fitted to the paths of the whole range. Results by bucket, or by a column that does not belong
+to touches, are split in the same proportion, each cell exactly to its last unit.
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ from service_core.kernel.money import allocate_amount
 
 _TOUCH_PREFIX: Final = "touch."
 _DEFAULT_KEY_COLUMN: Final = "touch.channel"
-"""Key of a question without a column of touches: the sum over all keys is the total."""
+"""Key of a query without a column of touches: the sum over all keys is the total."""
 
 ResultKey: TypeAlias = tuple[Any, ...]
 """Bucket, if bucketed, and dimension values."""
@@ -35,17 +35,17 @@ ResultKey: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class DataDrivenCredits:
-    """Evaluates plans whose credit names a data-driven model; they come without order and limit."""
+    """Evaluates queries whose credit rule names a data-driven model; they have no order and no limit."""
 
     events: AggregateReader
     paths: TouchPathReader
     models: AttributionModels
 
     async def aggregate(self, query: AggregateQuery, credit: CreditRule) -> AggregateResult:
-        """Evaluate leaves by dimensions and buckets.
+        """Returns the aggregations by dimensions and buckets.
 
         Raises:
-            InsufficientData: the model has too little to learn from.
+            InsufficientData: there is too little data to fit the model.
         """
         leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
         others = tuple(leaf for leaf in leaves if leaf.relation is not Relation.CREDITS)
@@ -79,20 +79,20 @@ class DataDrivenCredits:
 
 @dataclass(frozen=True, slots=True)
 class _CreditSplit:
-    """The credited leaves of a plan, apart from what is asked of touches."""
+    """The credit aggregations of a query, with the columns of touches separated from the others."""
 
     query: AggregateQuery
     aggregations: tuple[Aggregation, ...]
 
     @property
     def touch_columns(self) -> tuple[str, ...]:
-        """Every column of touches that is grouped by or compared."""
+        """Every column of touches that is grouped by or filtered."""
         grouped = (column for column in self._dimension_columns if _is_touch_column(column))
         compared = (p.column for leaf in self.aggregations for p in self._touch_conditions(leaf))
         return tuple(dict.fromkeys((*grouped, *compared))) or (_DEFAULT_KEY_COLUMN,)
 
     def totals_query(self, credit: CreditRule) -> AggregateQuery:
-        """The plan without any touch in it."""
+        """Returns the query without any column of touches."""
         return replace(
             self.query,
             scope=replace(self.query.scope, filters=_without_touch_conditions(self.query.scope.filters)),
@@ -108,7 +108,7 @@ class _CreditSplit:
     def split_totals(
         self, totals: AggregateResult, weights: Mapping[TouchKey, Fraction]
     ) -> Iterator[tuple[ResultKey, Aggregation, int | float]]:
-        """What each cell gets of each total."""
+        """Yields the part of each total that belongs to each result key."""
         keys = [dict(zip(self.touch_columns, key, strict=True)) for key in weights]
         for cell, values in _iterate_rows_by_key(totals):
             for leaf in self.aggregations:
@@ -128,7 +128,7 @@ class _CreditSplit:
         return tuple(p for p in (*self.query.scope.filters, *aggregation.where) if _is_touch_column(p.column))
 
     def _result_key(self, total: ResultKey, key: Mapping[str, str | None]) -> ResultKey:
-        """A cell of the plan, from a cell of the totals and a key."""
+        """Returns the result key from a key of the totals and a touch key."""
         own = iter(total)
         lead = (next(own),) if self.query.buckets else ()
         return (
@@ -150,7 +150,7 @@ def _without_touch_filter(aggregation: Aggregation) -> Aggregation:
 
 
 def _split_total(aggregation: Aggregation, total: int, weights: Mapping[TouchKey, Fraction]) -> list[int]:
-    """A sum in proportion; a number of rows tells whether there are any, and stays whole for each key."""
+    """Returns a sum split in proportion. A row count stays whole for each key: it only shows whether there are rows."""
     return allocate_amount(total, list(weights.values())) if aggregation.column else [total] * len(weights)
 
 
@@ -160,5 +160,5 @@ def _iterate_rows_by_key(result: AggregateResult) -> Iterator[tuple[ResultKey, d
 
 
 def _empty_rows(plan: AggregateQuery, leaves: tuple[Aggregation, ...]) -> list[ResultKey]:
-    """The one row an answer without dimensions and buckets always has."""
+    """Returns the one row that a result without dimensions and buckets always has."""
     return [] if plan.dimensions or plan.buckets else [(0,) * len(leaves)]

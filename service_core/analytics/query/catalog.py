@@ -1,7 +1,7 @@
-"""The catalog: every metric and every dimension, once.
+"""The catalog of all metrics and dimensions.
 
-A metric is one `Metric` value in a tuple of some ``metrics.py``; a dimension likewise. Routes,
-``POST /query``, dashboards, exports and the reference pages all read it here.
+A metric is one `Metric` value in a tuple of a ``metrics`` module; a dimension likewise. Endpoints,
+dashboards, exports and the reference pages read the catalog.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from service_core.kernel.unique_index import index_unique
 
 
 class MetricUnit(StrEnum):
-    """Unit of a metric's value (contract 4.2)."""
+    """Unit of a metric's value."""
 
     COUNT = "count"
     RATIO = "ratio"
@@ -28,7 +28,7 @@ class MetricUnit(StrEnum):
 
 
 class Additivity(StrEnum):
-    """Whether values of parts add up to the whole (contract 4.2)."""
+    """Whether values of parts add up to the whole."""
 
     ADDITIVE = "additive"
     DISTINCT = "distinct"
@@ -41,10 +41,13 @@ class Dimension:
     """A way to split a metric.
 
     Attributes:
-        columns: relation -> the column that holds the value there. Rows of a relation left out have
-            no such value: all of them are ``absent``.
-        absent: label of an unknown value, also valid as a filter value.
-        labels: label -> value, where the column does not hold the label itself.
+        id: id in requests.
+        label: display name.
+        description: definition in one sentence.
+        columns: relation to the column that holds the value. Rows of any other relation have no value: all of
+            them have ``null_label``.
+        null_label: label of an absent value, also valid as a filter value.
+        labels: label to stored value, if the column does not hold the label itself.
     """
 
     id: str
@@ -55,7 +58,7 @@ class Dimension:
     labels: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
 
     def label_of(self, value: Any) -> str:
-        """What an answer shows for a value of the column."""
+        """Returns the label of a stored value."""
         if value is None:
             return self.null_label
         return next((label for label, stored in self.labels.items() if stored == value), str(value))
@@ -63,13 +66,18 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A definition with one value everywhere.
+    """The definition of a metric.
 
     Attributes:
-        description: the definition in a sentence; docs and API show it.
+        id: id in requests.
+        label: display name.
+        unit: unit of the value.
+        category: group in the catalog.
+        additivity: whether values of parts add up.
         measure: what is counted.
         dimensions: ids of the dimensions it accepts.
-        bounded: whether it lies between 0 and 1, so that its change is told in percentage points.
+        description: definition in one sentence, shown in docs and API.
+        is_rate: whether it lies between 0 and 1, so that its change is in percentage points.
     """
 
     id: str
@@ -84,29 +92,29 @@ class Metric:
 
     @property
     def requires_attribution(self) -> bool:
-        """Whether it takes an attribution model (specification, query layer)."""
+        """Whether it takes an attribution model."""
         return self.id.startswith("attributed_")
 
     @property
     def change_unit(self) -> str:
-        """``pp`` for rates between 0 and 1, else ``ratio`` (contract 4.1)."""
+        """``pp`` for rates between 0 and 1, else ``ratio``."""
         return "pp" if self.is_rate else "ratio"
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Metrics and dimensions by id, in the order of their declaration."""
+    """Metrics and dimensions by id, in the order of their registration."""
 
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
 
     @classmethod
     def of(cls, metrics: Iterable[Metric], dimensions: Iterable[Dimension]) -> "Catalog":
-        """Check and freeze.
+        """Returns the catalog of the given metrics and dimensions.
 
         Raises:
-            StartupError: two of one id, a metric that names an unknown dimension, or a column that
-                rows of its relation do not have.
+            StartupError: two have the same id, a metric names an unknown dimension, or a column does not exist in
+                its relation.
         """
         by_id = index_unique(metrics, lambda m: m.id, lambda m: f"the metric {m.id!r}")
         dims = index_unique(dimensions, lambda d: d.id, lambda d: f"the dimension {d.id!r}")
@@ -122,6 +130,6 @@ class Catalog:
 
 
 def _raise_first_fault(declared: str, faults: Iterable[str]) -> None:
-    """Raise the first fault there is: at the start, where whoever wrote it sees it."""
+    """Raises the first fault at startup, where the author sees it."""
     for fault in faults:
         raise StartupError(f"{declared} cannot be asked for: {fault}")

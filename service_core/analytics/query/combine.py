@@ -1,4 +1,4 @@
-"""What the sources found, row by row, before measures are computed from it."""
+"""Combines values of several sources by row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -15,11 +15,11 @@ RowKey: TypeAlias = tuple[datetime | None, tuple[str, ...]]
 
 
 class RowAccumulator:
-    """Values by row and atom.
+    """Adds values by row and base measure.
 
     Attributes:
-        slots: place of each atom in a row's values.
-        rows: values of each row; 0 until something is found, None for a mean over no day.
+        positions: position of each base measure in the values of a row.
+        rows: values of each row; 0 until a value is added, None for a mean over no day.
     """
 
     def __init__(self, plan: Iterable[SourceQuery]) -> None:
@@ -31,20 +31,20 @@ class RowAccumulator:
         ]
 
     def ensure_row(self, key: RowKey) -> list[Number | None]:
-        """The values of a row, made when it is new."""
+        """Returns the values of a row; creates the row if it is new."""
         found = self.rows.get(key)
         if found is None:
             found = self.rows[key] = list(self._initial_values)
         return found
 
     def add(self, key: RowKey, positions: Sequence[int], values: Iterable[float | Fraction]) -> None:
-        """Add values to a row; two stored values of one label are one row."""
+        """Adds values to a row; stored values with the same label share a row."""
         row = self.ensure_row(key)
         for slot, value in zip(positions, values, strict=True):
             row[slot] = (row[slot] or 0) + (Fraction(value) if isinstance(value, float) else value)
 
     def column_totals(self) -> dict[BaseMeasure, Number]:
-        """Per atom, the sum over all rows."""
+        """Returns the sum over all rows per base measure."""
         return {
             atom: sum(row[slot] or 0 for row in self.rows.values()) for atom, slot in self.positions.items()
         }

@@ -1,4 +1,4 @@
-"""Filters of the wire, in labels, as predicates on the columns of a relation (contract 2.10)."""
+"""Compiles dimension filters, whose values are labels, into predicates on the columns of a relation."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.analytics.query.models import DimensionFilter
 
 MATCHES_NOTHING: Final = None
-"""No row of the relation can meet the filters."""
+"""Result of filters that no row of the relation can meet."""
 
 _NEGATIVE_OPERATORS: Final = frozenset(
     {FilterOperator.NEQ, FilterOperator.NOT_IN, FilterOperator.NOT_CONTAINS}
@@ -25,7 +25,7 @@ _LIST_OPERATOR_FOR: Final = {
 def compile_filters(
     filters: Iterable[DimensionFilter], dimensions: Mapping[str, Dimension], relation: Relation
 ) -> tuple[Predicate, ...] | None:
-    """The filters as conditions on one relation; `NEVER` when no row can meet them."""
+    """Returns the filters as predicates on one relation; `MATCHES_NOTHING` if no row can meet them."""
     found: list[Predicate] = []
     for condition in filters:
         dimension = dimensions[condition.dimension]
@@ -46,7 +46,7 @@ def compile_filters(
 
 
 def _list_column_values(condition: DimensionFilter, dimension: Dimension) -> tuple[Scalar | None, ...]:
-    """What the column holds for the labels that are listed, or that meet the condition."""
+    """Returns the column values of the listed labels, or of all labels that meet the condition."""
     if condition.op not in _LIST_OPERATOR_FOR:
         wanted = _operand_as_text(condition.value)
         found = (
@@ -58,7 +58,7 @@ def _list_column_values(condition: DimensionFilter, dimension: Dimension) -> tup
 
 
 def _simplify_list_condition(column: str, op: FilterOperator, values: tuple[Scalar | None, ...]) -> Predicate:
-    """One value needs no list, and an absent one alone is a question of its own."""
+    """Returns a predicate without a list for one value, and ``is_set`` or ``is_not_set`` for a single absent value."""
     if len(values) > 1:
         return Predicate(column, op, values)
     is_in = op is FilterOperator.IN
@@ -68,7 +68,7 @@ def _simplify_list_condition(column: str, op: FilterOperator, values: tuple[Scal
 
 
 def _list_column_values_for_label(label: Scalar | None, dimension: Dimension) -> tuple[Scalar | None, ...]:
-    """What the column holds for a label; nothing when no row can have that label."""
+    """Returns the column values of a label; nothing if no row can have that label."""
     if label == dimension.null_label:
         return (None,)
     if dimension.labels:
@@ -77,14 +77,14 @@ def _list_column_values_for_label(label: Scalar | None, dimension: Dimension) ->
 
 
 def _operand_as_text(value: Operand) -> Operand:
-    """Dimensions are text: a number in a filter is compared as it is written."""
+    """Returns the operand as text: dimensions are text, so a number in a filter is compared as written."""
     if isinstance(value, tuple):
         return tuple(str(part) for part in value)
     return None if value is None else str(value)
 
 
 def _null_matches(condition: DimensionFilter, dimension: Dimension) -> bool:
-    """Whether rows without any value for the dimension meet a condition."""
+    """Whether rows without a value of the dimension meet a condition."""
     if condition.op in _LIST_OPERATOR_FOR:
         value = condition.value
         named = dimension.null_label in (value if isinstance(value, tuple) else (value,))

@@ -1,4 +1,4 @@
-"""Composites from leaf values, exactly: rounding comes last (semantics 17, contract 2.8)."""
+"""Computes measures from aggregated values, exactly; rounding comes last."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -34,24 +34,24 @@ _DATA_INCOMPLETE: Final = Unavailable(UnavailableReason.INSUFFICIENT_DATA)
 _CONVERTED_RELATIONS: Final = frozenset(
     {Relation.PAYMENTS, Relation.CREDITS, Relation.SPEND, Relation.SUBSCRIPTIONS}
 )
-"""Whose sources turn money of other currencies into that of a scan."""
+"""Relations whose sources convert money to the currency of the scope."""
 
 _MILLION: Final = 1_000_000
 _DECIMALS: Final = {MetricUnit.SECONDS: 3}
 _DEFAULT_DECIMALS: Final = 6
 
 BaseMeasure: TypeAlias = Aggregation | DailyMean
-"""A part of a measure that a source is asked for."""
+"""A part of a measure that a source evaluates."""
 
 RowValues: TypeAlias = Sequence[Number | None]
-"""What was found for the atoms of one row, each in its slot; None for a mean over no day."""
+"""Values of the base measures in one row, by position; None for a mean over no day."""
 
 MeasureFunction: TypeAlias = Callable[[RowValues], Measurement]
-"""The value of a measure in one row."""
+"""Returns the value of a measure in one row."""
 
 
 def list_base_measures(measure: Measure) -> Iterator[BaseMeasure]:
-    """The parts of a measure that a source is asked for."""
+    """Yields the parts of a measure that a source evaluates."""
     if isinstance(measure, Ratio):
         yield from (*list_base_measures(measure.numerator), *list_base_measures(measure.denominator))
     elif isinstance(measure, Difference):
@@ -61,17 +61,17 @@ def list_base_measures(measure: Measure) -> Iterator[BaseMeasure]:
 
 
 def aggregation_of(base_measure: BaseMeasure) -> Aggregation:
-    """The leaf an atom is made of."""
+    """Returns the aggregation of a base measure."""
     return base_measure.aggregation if isinstance(base_measure, DailyMean) else base_measure
 
 
 def list_incompleteness_counts(
     aggregation: Aggregation, currency: str
 ) -> Iterator[tuple[Aggregation, Unavailable]]:
-    """Counts of rows of which one makes the sum of a leaf unknown, each with what it is then.
+    """Yields counts of rows that make the sum of an aggregation unknown, each with the resulting value.
 
-    Of money, those in another currency that no rate turns into that asked for; nothing is nothing in every
-    currency: an order of no value needs no rate. Of any, those that tell nothing of what is summed.
+    For money these are rows in another currency without a rate; an amount of zero needs no rate. For any
+    aggregation these are rows that lack the summed value.
     """
     if aggregation.unknown_if:
         yield (
@@ -100,9 +100,9 @@ def list_incompleteness_counts(
 
 
 def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], currency: str) -> MeasureFunction:
-    """How to compute a measure; an atom without a slot is 0, as no row meets its conditions.
+    """Returns a function that computes a measure; a base measure without a position is 0, as no row meets its conditions.
 
-    Sums over money in a foreign currency are unavailable without a rate, never partial (semantics 10.7).
+    A sum over money in another currency without a rate is unavailable, never partial.
     """
     if isinstance(measure, Difference):
         return _compile_binary(sub, measure.minuend, measure.subtrahend, positions, currency)
@@ -157,7 +157,7 @@ def _make_division(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
 
 
 def round_for_unit(reading: Measurement, metric: Metric, currency: str) -> float | None:
-    """The JSON number of a reading, rounded half-even once; None for what is not known."""
+    """Returns the JSON number of a value, rounded half-even once; None if it is unknown."""
     if isinstance(reading, Unavailable) or reading.value is None:
         return None
     value = reading.value

@@ -1,4 +1,4 @@
-"""Sources whose money is told in the currency of the workspace."""
+"""Sources with money converted to the currency of the workspace."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +13,7 @@ from service_core.analytics.query.sources import Source, SourceState
 
 @dataclass
 class CurrencyConvertingSource:
-    """A `Source` whose money is told in the currency of the workspace."""
+    """A `Source` whose money is converted to the currency of the workspace."""
 
     source: Source
     rate_lookup: RateLookup
@@ -24,13 +24,13 @@ class CurrencyConvertingSource:
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """Those of the source."""
+        """The relations of the source."""
         return self.source.relations
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """As `Rated`."""
+        """Evaluates measures with the exchange rates they need."""
         return await self._converter.aggregate(query)
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """That of the source: what rates lack makes single values unavailable (semantics 19.1)."""
+        """Returns the state of the source. Missing rates make single values unavailable, not the source."""
         return await self.source.read_state(workspace, now)

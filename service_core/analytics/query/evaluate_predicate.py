@@ -1,8 +1,7 @@
-"""What a predicate means: when a value meets an operation (contract 2.10).
+"""Evaluates filter operators in Python; every event store agrees with it.
 
-An operand that is a number compares as numbers, with the number a text spells too; any other
-operand compares as text, by code point. Values that are neither (lists, objects, a text that is no
-number) are absent to the comparison.
+A numeric operand compares as a number, with texts that hold a number too. Any other operand compares as
+text, by code point. Values that fit neither (lists, objects, a text without a number) compare as absent.
 """
 
 import re
@@ -34,9 +33,9 @@ _ORDER_OPERATORS: Final[Mapping[FilterOperator, Callable[[Any, Any], bool]]] = {
 
 
 def value_matches(value: Any, op: FilterOperator, operand: Any = None) -> bool:
-    """Whether a column's value meets an operation.
+    """Whether the value of a column meets an operator.
 
-    A comparison with an absent value is false, except the negated ones, which are true.
+    A comparison with an absent value is false, except for negated operators.
     """
     if op in _NEGATED_OPERATORS:
         return not value_matches(value, _NEGATED_OPERATORS[op], operand)
@@ -58,21 +57,21 @@ def value_matches(value: Any, op: FilterOperator, operand: Any = None) -> bool:
 
 
 def lower_per_letter(text: str) -> str:
-    """Text as it is when case does not matter: each letter by itself in lower case, whatever stands beside it.
+    """Returns the text in lower case, letter by letter.
 
-    Letter by letter, a part of a text stays a part of it: as a word, ``ΟΔΟΣ`` would end in another letter
-    than ``ΟΔΟΣΤΡΩΜΑ`` has there, and ``İ`` would become two.
+    A part of a text then stays a part of it. By words, ``ΟΔΟΣ`` would end in another letter than ``ΟΔΟΣΤΡΩΜΑ``
+    has there, and ``İ`` would become two.
     """
     return text.lower() if text.isascii() else "".join([letter.lower()[:1] for letter in text])
 
 
 def _equals_listed_value(value: Any, listed: Scalar | None) -> bool:
-    """None in a list stands for an absent value."""
+    """Whether the value equals a listed one; None in a list stands for an absent value."""
     return value is None if listed is None else value_matches(value, FilterOperator.EQ, listed)
 
 
 def scalar_as_text(value: Scalar | Any) -> str | None:
-    """A scalar as text, as JSON writes it; None for a list or an object."""
+    """Returns a scalar as JSON writes it; None for a list or an object."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float | str):
@@ -81,7 +80,7 @@ def scalar_as_text(value: Scalar | Any) -> str | None:
 
 
 def _make_comparable(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
-    """Both sides as numbers or both as text; None when they cannot be compared."""
+    """Returns both sides as numbers or as text; None if they cannot be compared."""
     if isinstance(operand, bool) or not isinstance(operand, int | float):
         text = scalar_as_text(value)
         return None if text is None else (text, scalar_as_text(operand))

@@ -1,7 +1,7 @@
-"""Answering a question: ask the sources, join on the dimensions, compute, order and cut.
+"""Executes a metric query: queries the sources, combines rows by dimensions, computes, sorts and pages.
 
-One source that has all leaves orders and cuts inside its engine. Otherwise whole parts are joined
-here. Either way a value is the same: it is computed from the same leaves.
+If one source has all aggregations, it sorts and limits inside its engine. Otherwise complete results are
+combined here. Both ways compute a value from the same aggregations, so the value is the same.
 """
 
 from bisect import bisect_right
@@ -37,11 +37,14 @@ from service_core.kernel.time_ranges import Buckets, BucketUnit, TimeRange
 
 @dataclass
 class QueryExecution:
-    """One question on its way to its table.
+    """Execution of one metric query.
 
     Attributes:
-        sources: what answers for each relation.
-        reasons: the metrics that are not measured.
+        catalog: metrics and dimensions.
+        sources: the source of each relation.
+        caller: the caller, whose workspace is read.
+        query: the query.
+        unavailable_reasons: the metrics that are not measured, with the reason.
     """
 
     catalog: Catalog
@@ -59,7 +62,7 @@ class QueryExecution:
         return [metric for metric in self._metrics if metric.id not in self.unavailable_reasons]
 
     async def execute(self) -> QueryResult:
-        """Ask, join, compute, order and cut."""
+        """Returns the result of the query."""
         parts = plan_query(
             self.query,
             self._measured_metrics,
@@ -132,7 +135,7 @@ class QueryExecution:
         )
 
     def _add_empty_buckets(self, accumulator: RowAccumulator) -> None:
-        """Without dimensions nothing is left out: every bucket is there, and the total is."""
+        """Adds a row for every bucket, or one row for the total, if there are no dimensions."""
         if self.query.dimensions:
             return
         for start in self.query.buckets.starts if self.query.buckets else (None,):
@@ -148,7 +151,7 @@ class QueryExecution:
         )
 
     async def _aggregate_daily_means(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
-        """Means over the full local days of the range, or of each bucket (stickiness)."""
+        """Adds means over the full local days of the range, or of each bucket (stickiness)."""
         days = _list_full_days(self.query)
         if not days.starts:
             return
@@ -217,10 +220,10 @@ class QueryExecution:
 
 
 async def _aggregate_from_source(source_query: SourceQuery, plan: AggregateQuery) -> AggregateResult:
-    """What a source says to a plan.
+    """Returns the result of one query to a source.
 
     Raises:
-        SourceUnavailable: it cannot be read.
+        SourceUnavailable: the source cannot be read.
     """
     try:
         return await source_query.source.aggregate(plan)
@@ -233,7 +236,7 @@ def _to_exact_number(value: float | Fraction) -> Number:
 
 
 def _list_full_days(query: MetricQuery) -> Buckets:
-    """The local days that lie in the range as a whole and are over."""
+    """Returns the local days that lie completely in the range and have passed."""
     asked = query.range
     days = buckets_covering(asked.span, BucketUnit.DAY, asked.zone)
     last = min(asked.span.end, asked.now)

@@ -1,4 +1,4 @@
-"""A question about metrics, resolved: nothing in it depends on the request's form any more."""
+"""Metric queries and their results, independent of the form of a request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from service_core.kernel.availability import Measurement, Number
 from service_core.kernel.time_ranges import Buckets, ResolvedRange
 
 BUCKET = "bucket"
-"""Name of the time column, beside dimensions and metrics."""
+"""Name of the time column."""
 
 
 @dataclass(frozen=True, slots=True)
 class DimensionFilter:
-    """A condition on a dimension, in the words of the wire: labels, not stored values."""
+    """A condition on a dimension; its values are labels, not stored values."""
 
     dimension: str
     op: FilterOperator = FilterOperator.EQ
@@ -23,7 +23,7 @@ class DimensionFilter:
 
     @property
     def single_value(self) -> Operand:
-        """The value without which no row meets it; None where there are several."""
+        """The only value that meets the condition; None if several do."""
         values = self.value if isinstance(self.value, tuple) else (self.value,)
         return (
             values[0] if self.op in (FilterOperator.EQ, FilterOperator.IN) and len(set(values)) == 1 else None
@@ -32,7 +32,7 @@ class DimensionFilter:
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One sort key: a metric, a dimension or `BUCKET`. What is unknown sorts last."""
+    """One sort key: a metric, a dimension or `BUCKET`. Unknown values sort last."""
 
     field: str
     descending: bool = True
@@ -43,13 +43,17 @@ class MetricQuery:
     """Metrics by dimensions and buckets.
 
     Attributes:
-        metrics, dimensions: ids of the catalog, checked.
-        buckets: the series shown; buckets after now are left out already.
-        order: total, so pages are stable.
-        limit: rows asked for; None for all.
-        credit: how credits are given; None when no metric takes an attribution.
-        default_credit_rule: the same by the workspace's default, for metrics that always follow it.
-        order_refunds: book refunds on the day of their order.
+        metrics, dimensions: ids of the catalog, validated.
+        range: the range.
+        filters: conditions on dimensions.
+        buckets: the series; buckets after now are removed.
+        order: a total order, so that pages are stable.
+        limit: maximum number of rows; None for all.
+        offset: number of rows to skip.
+        credit_rule: rule for metrics that accept an attribution; None if there are none.
+        default_credit_rule: rule by the default of the workspace, for metrics that always follow it.
+        book_refunds_at_order: book refunds on the day of their order.
+        include_bots: include events of bots.
     """
 
     metrics: tuple[str, ...]
@@ -67,14 +71,14 @@ class MetricQuery:
 
     @property
     def fixed_dimensions(self) -> Mapping[str, Operand]:
-        """Dimensions of which each row is of one value: the one filtered to, None for each of its own."""
+        """Dimensions with one value in each row: the value it is filtered to, None if each row has its own."""
         named = {each.dimension: each.single_value for each in self.filters if each.single_value is not None}
         return dict.fromkeys(self.dimensions) | named
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One line of a table: bucket start, labels of the dimensions, readings of the metrics."""
+    """One row: bucket start, labels of the dimensions, values of the metrics."""
 
     bucket: datetime | None
     labels: tuple[str, ...]
@@ -83,12 +87,12 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """Answer to a question.
+    """Result of a metric query.
 
     Attributes:
-        rows: the page asked for.
-        groups: number of rows before ``limit``.
-        sums: per metric, the sum over all rows before ``limit``; None where values cannot be added.
+        rows: the requested page.
+        total_rows: number of rows before ``limit``.
+        totals: per metric, the sum over all rows before ``limit``; None if values cannot be added.
     """
 
     rows: tuple[ResultRow, ...]

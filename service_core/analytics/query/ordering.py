@@ -1,4 +1,4 @@
-"""Total order of rows: names by code point, labels included; what is unknown last (contract 2.9)."""
+"""Sort order of result rows: labels by code point, unknown values last."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from service_core.kernel.availability import Measured
 def default_order(
     metrics: tuple[str, ...], dimensions: tuple[str, ...], *, bucketed: bool
 ) -> tuple[SortKey, ...]:
-    """By time when bucketed, then the first metric down."""
+    """Returns the default order: by time if bucketed, then by the first metric, descending."""
     first = SortKey(metrics[0])
     return complete_order(
         (SortKey(BUCKET, descending=False), first) if bucketed else (first,), dimensions, bucketed=bucketed
@@ -20,14 +20,14 @@ def default_order(
 def complete_order(
     order: tuple[SortKey, ...], dimensions: tuple[str, ...], *, bucketed: bool
 ) -> tuple[SortKey, ...]:
-    """The order with what it lacks to be total: bucket, then names, ascending."""
+    """Returns the order extended by bucket and dimensions, ascending, so that it is total."""
     named = {key.field for key in order}
     rest = (*((BUCKET,) if bucketed else ()), *dimensions)
     return (*order, *(SortKey(field, descending=False) for field in rest if field not in named))
 
 
 def sort_rows(rows: Iterable[ResultRow], query: MetricQuery) -> list[ResultRow]:
-    """The rows in the order of the question."""
+    """Returns the rows in the order of the query."""
     found = list(rows)
     for key in reversed(query.order):
         value = _sort_value_getter(key.field, query)

@@ -1,4 +1,4 @@
-"""Filters as they are sent, checked (contract 2.10): in bodies, `property_filters` and plain parameters."""
+"""Parses filter operators and values of bodies, `property_filters` and query parameters."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -16,17 +16,17 @@ _INTEGER_LIMIT: Final = 2**63
 
 
 def equals_or_not_set(column: str, label: str) -> Predicate:
-    """The condition of a parameter that takes a value as answers show it."""
+    """Returns the condition that a column equals a label as answers show it."""
     return (
         Predicate(column, FilterOperator.IS_NOT_SET) if label == NOT_SET else Predicate(column, value=label)
     )
 
 
 def parse_operator(name: str, code: str, field: str) -> FilterOperator:
-    """The op with this name.
+    """Returns the operator with this name.
 
     Raises:
-        BadRequest: there is none.
+        BadRequest: it is unknown.
     """
     try:
         return FilterOperator(name)
@@ -35,10 +35,10 @@ def parse_operator(name: str, code: str, field: str) -> FilterOperator:
 
 
 def parse_operand(op: FilterOperator, value: Any, code: str, field: str) -> Operand:
-    """The value of a filter, checked against its op.
+    """Returns the value of a filter, validated for its operator.
 
     Raises:
-        BadRequest: a list where a scalar belongs, or the other way round, or too many values.
+        BadRequest: a list instead of a scalar or the other way round, or too many values.
     """
     if op in _OPERATORS_WITHOUT_VALUE:
         if value is not None:
@@ -70,7 +70,7 @@ def _parse_value_list(
 
 
 def _is_scalar(value: Any) -> bool:
-    """A text or a number every store can take: no lone surrogates, nothing infinite, nothing over 64 bits."""
+    """Whether every store accepts the value: no lone surrogates, nothing infinite, at most 64 bits."""
     if isinstance(value, str):
         return not any("\ud800" <= character <= "\udfff" for character in value)
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Splitting a question by source: which leaves go where, under which conditions and columns."""
+"""Plans a metric query: splits it into one query per source."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,15 +32,17 @@ from service_core.kernel.bucket_series import buckets_overlapping
 
 @dataclass(slots=True)
 class SourceQuery:
-    """What one source is asked in one plan.
+    """The part of a metric query that one source evaluates in one query.
 
     Attributes:
-        sent: atom of the question -> the leaf the source is asked, conditions included.
-        present: positions of the question's dimensions that the relations of this part have; in
-            the others all of its rows are absent.
-        by_default: whether its credits follow the workspace's default attribution.
-        use_builtin_conversions: whether its conversions are those of the house and not the workspace's own.
-        filters: conditions all of its leaves share.
+        source: the source.
+        dimension_positions: positions of the dimensions that the relations of this part have; all rows are
+            absent in the others.
+        is_daily_mean: whether it is evaluated day by day.
+        use_default_attribution: whether credits follow the default attribution of the workspace.
+        use_builtin_conversions: whether conversions follow the built-in conversion set.
+        aggregation_by_base: base measure to the aggregation the source evaluates, conditions included.
+        filters: conditions that all aggregations share.
     """
 
     source: Source
@@ -53,16 +55,17 @@ class SourceQuery:
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """Those it is asked for."""
+        """The relations it reads."""
         return frozenset(leaf.relation for leaf in self.aggregation_by_base.values())
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A question in parts; atoms that stand in no part are 0, as no row can meet their conditions.
+    """A metric query split by source. Base measures in no part are 0, as no row can meet their conditions.
 
     Attributes:
-        is_whole: one part is all of it, and the event store can order and cut it.
+        source_queries: one per source and set of options.
+        is_single_query: one part covers everything, and the event store can sort and limit it.
     """
 
     source_queries: tuple[SourceQuery, ...]
@@ -76,7 +79,7 @@ def plan_query(
     by_relation: Mapping[Relation, Source],
     workspace: Workspace,
 ) -> QueryPlan:
-    """Group the atoms of the metrics by source, and by the dimensions their relation has."""
+    """Returns the plan of a query: base measures grouped by source and by the dimensions of their relation."""
     differs = (
         not conversion_set_for(workspace.rules, workspace.triggers).names >= DEFAULT_CONVERSION_SET.names
     )
@@ -107,7 +110,7 @@ def plan_query(
 
 
 def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: Catalog) -> bool:
-    """Whether the event store holds all that its rows are ordered and cut by."""
+    """Whether the event store has all columns that its rows are sorted and filtered by."""
     asked = (*query.dimensions, *(condition.dimension for condition in query.filters))
     columns = (catalog.dimensions[id_].columns.get(of, "") for id_ in asked for of in source_query.relations)
     of_events = UNCONNECTED_REASONS.keys().isdisjoint(source_query.relations)
@@ -126,7 +129,7 @@ def _all_base_measures(metrics: Iterable[Metric], currency: str) -> Iterable[Agg
 
 
 def _to_source_aggregation(base_measure: Aggregation | DailyMean) -> Aggregation:
-    """What a source is asked: day by day, the days need not be widened; of gaps it is asked by a leaf of their own."""
+    """Returns the aggregation that a source evaluates, without trailing days of daily means and without conditions for gaps."""
     return (
         replace(base_measure.aggregation, trailing_days=None)
         if isinstance(base_measure, DailyMean)
@@ -145,7 +148,7 @@ def _find_dimension_positions(query: MetricQuery, catalog: Catalog, relation: Re
 def _assign_filters(
     source_query: SourceQuery, conditions: Mapping[Relation, tuple[Predicate, ...] | None]
 ) -> None:
-    """Once for the whole scan where all leaves share them, else with each leaf."""
+    """Sets the filters on the whole query if all aggregations share them, otherwise on each aggregation."""
     used = {conditions[leaf.relation] for leaf in source_query.aggregation_by_base.values()}
     if len(used) == 1:
         source_query.filters = used.pop() or ()
@@ -159,7 +162,7 @@ def _assign_filters(
 def aggregate_query_for(
     source_query: SourceQuery, query: MetricQuery, catalog: Catalog, caller: Caller
 ) -> AggregateQuery:
-    """The part as a plan for its source, without order and limit, and without buckets no event can be in."""
+    """Returns the query to the source, without order and limit, and without buckets that cannot hold events."""
     columns = [
         catalog.dimensions[query.dimensions[position]].columns
         for position in source_query.dimension_positions
@@ -187,7 +190,7 @@ def _build_query_scope(source_query: SourceQuery, query: MetricQuery, caller: Ca
 
 
 def to_source_measure(measure: Measure, sent: Mapping[Aggregation | DailyMean, Aggregation]) -> Measure:
-    """A measure made of the leaves the source is asked, for ordering there."""
+    """Returns the measure composed of the aggregations the source evaluates, for sorting there."""
     if isinstance(measure, Ratio):
         return replace(
             measure,

@@ -1,4 +1,4 @@
-"""Which columns the rows of a relation have, and which of them are money: what a metric or a dimension may name (`measures.Relation`)."""
+"""Columns of each relation, and which of them hold money (`measures.Relation`)."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -35,7 +35,7 @@ EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
         "event_name", "currency", "no_rate", "person_is_new",
     },
 }  # fmt: skip
-"""Relation of the event store -> its columns."""
+"""Columns of each relation of the event store."""
 
 _AD_COLUMNS: Final = frozenset({
     "platform", "account_id", "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name",
@@ -56,7 +56,7 @@ _OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
     }),
     Relation.COSTS: frozenset({"provider", "sold_in", "currency", "cogs", "shipping_costs"}),
 }  # fmt: skip
-"""Columns of other sources; a relation that stands nowhere comes from one that knows its own."""
+"""Columns of relations of other sources; relations in no list are not checked."""
 
 _NONE: Final[frozenset[str]] = frozenset()
 _MONEY_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
@@ -68,30 +68,30 @@ _MONEY_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
     }),
     Relation.COSTS: frozenset({"cogs", "shipping_costs"}),
 }  # fmt: skip
-"""Relation -> its columns that are money: minor units of the ``currency`` of the row."""
+"""Columns of each relation that hold money: minor units of the ``currency`` of the row."""
 
 _MILLIONTH_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
     Relation.CREDITS: frozenset({"credit", "order_credit"}),
     Relation.SPEND: frozenset({"conversions"}),
 }
-"""Relation -> its columns that are counted in millionths."""
+"""Columns of each relation that are counted in millionths."""
 
 _DATA: Final = "data:"
 _WITH_DATA: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})
 
 
 def is_money(aggregation: Aggregation) -> bool:
-    """Whether a leaf sums money, in the minor units of each row's currency."""
+    """Whether an aggregation sums money, in the minor units of each row's currency."""
     return aggregation.column in _MONEY_COLUMNS.get(aggregation.relation, _NONE)
 
 
 def is_in_millionths(aggregation: Aggregation) -> bool:
-    """Whether a leaf sums what is counted in millionths."""
+    """Whether an aggregation sums values in millionths."""
     return aggregation.column in _MILLIONTH_COLUMNS.get(aggregation.relation, _NONE)
 
 
 def find_unknown_columns(measure: Measure) -> Iterator[str]:
-    """Sentences about columns a measure names and its rows do not have."""
+    """Yields a message for every column of a measure that its relation does not have."""
     for leaf in [measure.aggregation] if isinstance(measure, DailyMean) else measure.aggregations():
         for column in (leaf.column, *(condition.column for condition in leaf.where)):
             if column is not None:
@@ -99,7 +99,7 @@ def find_unknown_columns(measure: Measure) -> Iterator[str]:
 
 
 def find_unknown_column_names(relation: Relation, column: str) -> Iterator[str]:
-    """Sentences about names in ``column``, alone or as ``a|b``, that rows of a relation do not have."""
+    """Yields a message for every name in a column that the rows of a relation do not have."""
     known = EVENT_STORE_COLUMNS.get(relation, _NONE) | _OTHER_SOURCE_COLUMNS.get(relation, _NONE)
     if not known or (column.startswith(_DATA) and relation in _WITH_DATA):
         return

@@ -1,4 +1,4 @@
-"""Checking what a request asks for, and turning it into the parts of a question (contract 4.1, 4.3)."""
+"""Request models for metrics, filters and attribution, and their validation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ RefundBasis = Literal["refund", "order"]
 Compare = Literal["previous_period", "previous_year", "match_weekday"] | bool | DateRange | None
 MAX_DIMENSIONS: Final = 3
 _MAX_COMPARED_LENGTH: Final = 64
-"""Letters of an unknown name that are compared with the known ones: looking takes time with their number."""
+"""Number of characters of an unknown name that are compared with known ones; the time grows with it."""
 
 
 class FilterBody(BodyModel):
-    """A condition on a dimension (contract 2.10)."""
+    """A condition on a dimension."""
 
     dimension: str
     op: str = Field(default="eq", description=", ".join(f"`{op}`" for op in FilterOperator))
@@ -44,7 +44,7 @@ class FilterBody(BodyModel):
 
 
 class MetricsRequestBase(BodyModel):
-    """What every question about metrics may say."""
+    """Fields that all requests for metrics share."""
 
     max_filters: ClassVar[int] = MAX_FILTERS
 
@@ -59,13 +59,13 @@ class MetricsRequestBase(BodyModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_workspace(cls, sent: Any) -> Any:
-        """The workspace comes from the key, never from the request."""
+        """Rejects ``workspace_id``: the workspace follows from the key."""
         if isinstance(sent, Mapping) and "workspace_id" in sent:
             raise BadRequest("workspace_id is not allowed", "workspace_id_not_allowed", field="workspace_id")
         return sent
 
     def metric_ids(self, catalog: Catalog, max_metrics: int) -> tuple[str, ...]:
-        """The metrics asked for, each once.
+        """Returns the requested metrics, each once.
 
         Raises:
             BadRequest: ``missing_field``, ``too_many_metrics`` or ``unknown_metric``.
@@ -85,7 +85,7 @@ class MetricsRequestBase(BodyModel):
         return tuple(dict.fromkeys(self.metrics))
 
     def validate_filters(self, catalog: Catalog, metrics: Sequence[str]) -> tuple[DimensionFilter, ...]:
-        """The filters, each on a dimension that every metric accepts.
+        """Returns the filters, each on a dimension that every metric accepts.
 
         Raises:
             BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
@@ -96,7 +96,7 @@ class MetricsRequestBase(BodyModel):
     def credit_rules(
         self, catalog: Catalog, models: AttributionModels, metrics: Iterable[str], workspace: Workspace
     ) -> "CreditRules":
-        """How credits are given, by the request and by the workspace's default.
+        """Returns the credit rules of the request and of the default of the workspace.
 
         Raises:
             BadRequest: ``invalid_attribution``.
@@ -120,12 +120,12 @@ class MetricsRequestBase(BodyModel):
 
 @dataclass(frozen=True, slots=True)
 class CreditRules:
-    """How credits are given, None where no metric needs them.
+    """The credit rules of a query; None if no metric needs them.
 
     Attributes:
-        attribution: what an answer states.
-        asked: the rule for metrics that take an attribution.
-        usual: that for metrics that always follow the workspace's default.
+        attribution: the settings that the answer shows.
+        requested: rule for metrics that accept an attribution.
+        workspace_default: rule for metrics that always follow the default of the workspace.
     """
 
     attribution: AttributionSettings | None
@@ -142,19 +142,19 @@ def _credit_aggregations(metric: Metric) -> Iterable[Aggregation]:
 
 
 def unknown_dimension(name: str, catalog: Catalog, field: str) -> BadRequest:
-    """The refusal of a dimension that the catalog does not know."""
+    """Returns the error for a dimension that is not in the catalog."""
     hint = suggest_name(name, catalog.dimensions)
     return BadRequest(f"Unknown dimension {name!r}", "unknown_dimension", field=field, hint=hint)
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """What to send instead of a name that the catalog does not know."""
+    """Returns a hint with the closest known name."""
     near = get_close_matches(name[:_MAX_COMPARED_LENGTH], list(known), n=1)
     return f"{f'Did you mean {near[0]}? ' if near else ''}GET /metrics/catalog lists them all."
 
 
 def validate_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[str], field: str) -> None:
-    """Every metric must accept every dimension.
+    """Checks that every metric accepts every dimension.
 
     Raises:
         BadRequest: ``unknown_dimension`` or ``incompatible_dimension``.
@@ -180,7 +180,7 @@ def validate_filters(
     field: str = "filters",
     most: int = MAX_FILTERS,
 ) -> tuple[DimensionFilter, ...]:
-    """Conditions as a request says them, each on a dimension that every metric accepts.
+    """Returns the filters of a request, each on a dimension that every metric accepts.
 
     Raises:
         BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or

@@ -1,6 +1,7 @@
-"""Where leaves are evaluated: a source answers for some relations.
+"""Sources evaluate aggregations; each source serves some relations.
 
-The event store is one; ad spend and subscriptions are further ones, each by a port of its own.
+The event store is one source. Ad spend, subscriptions, costs and postbacks are others, each with a port of
+its own.
 """
 
 from collections.abc import Mapping
@@ -25,14 +26,14 @@ from service_core.kernel.availability import UnavailableReason
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What a source can say at the moment.
+    """Availability and freshness of one source.
 
     Attributes:
-        watermark: up to when its data is believed present (semantics 19.1).
-        reasons: the relations of which it measures nothing for this workspace, each with why.
-        several: dimensions its rows have more than one value of; see `Leaf.apart`.
-        within: what it can say of the rows of one value alone, where that is another thing.
-        behind: relations that reach less far, each to when.
+        watermark: time up to which its data is complete.
+        unavailable_reasons: relations without data for this workspace, with the reason.
+        multi_valued_dimensions: dimensions with more than one value; see `Aggregation.non_additive_dimension`.
+        per_value: state of the rows with one value of a dimension, where it differs.
+        lagging: relations whose data is complete up to an earlier time.
     """
 
     watermark: datetime
@@ -42,36 +43,36 @@ class SourceState:
     lagging: Mapping[Relation, datetime] = field(default_factory=dict)
 
     def complete_through(self, relation: Relation) -> datetime:
-        """Up to when the data of a relation is believed present."""
+        """Returns the time up to which the data of a relation is complete."""
         return min(self.watermark, self.lagging.get(relation, self.watermark))
 
     def for_dimensions(self, held: Mapping[str, Operand]) -> "SourceState":
-        """What it can say of rows that are all of the values held."""
+        """Returns the state of rows that have the given values of dimensions."""
         return next((self.per_value[each] for each in held.items() if each in self.per_value), self)
 
 
 class Source(Protocol):
-    """Something that evaluates leaves over its relations."""
+    """Evaluates aggregations over its relations."""
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """The relations it answers for; no two sources share one."""
+        """The relations it serves; no two sources serve the same one."""
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures by dimensions and buckets; all leaves are of its relations.
+        """Returns measures by dimensions and buckets; all aggregations are of its relations.
 
-        Only the source of events is asked to order and to cut.
+        Only the event source receives an order and a limit.
         """
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Whether it measures for a workspace, and how far its data reaches."""
+        """Returns whether it has data for a workspace, and up to when the data is complete."""
 
 
 class SourceUnavailable(StoreUnavailable):
     """A source cannot be read.
 
     Attributes:
-        relations: those it would have answered for.
+        relations: the relations it serves.
     """
 
     def __init__(self, relations: frozenset[Relation]) -> None:
@@ -85,14 +86,14 @@ UNCONNECTED_REASONS: Final = {
     Relation.SUBSCRIPTIONS: UnavailableReason.NO_REVENUE_PROVIDER,
     Relation.COSTS: UnavailableReason.NO_COST_DATA,
 }
-"""What was never connected was never measured: why a relation without a source is unknown (semantics 19.3)."""
+"""Why a relation without a source is unavailable: what is not connected is not measured."""
 
 
 class DataFreshness(Protocol):
-    """How far the money that others tell reaches, once somebody asks them for it."""
+    """Tells up to when payments of polled providers are complete."""
 
     async def complete_through(self, workspace: Workspace, now: datetime) -> datetime:
-        """Up to when it is believed present."""
+        """Returns the time up to which payments are complete."""
 
 
 _PAYMENT_RELATIONS: Final = (Relation.PAYMENTS, Relation.CREDITS)
@@ -100,11 +101,10 @@ _PAYMENT_RELATIONS: Final = (Relation.PAYMENTS, Relation.CREDITS)
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """The event store, up to date as long as no queued event has waited for five minutes.
+    """The event store as a source. It is up to date unless an event has waited in the queue for five minutes.
 
-    Money reaches no further than its providers were asked for it.
-
-    Credits by a data-driven model are shared out here, from its totals and its paths.
+    Payments are complete up to the last successful poll of their providers. Credits of a data-driven model
+    are split here, from the totals and paths of the store.
     """
 
     events: AggregateReader
@@ -115,11 +115,11 @@ class EventSource:
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """Everything that follows from events."""
+        """The relations that follow from events."""
         return frozenset(Relation) - UNCONNECTED_REASONS.keys()
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Ask the store."""
+        """Evaluates measures in the event store."""
         if query.credit is not None and query.credit.data_driven_model_id is not None:
             return await DataDrivenCredits(self.events, self.paths, self.models).aggregate(
                 query, query.credit
@@ -127,7 +127,7 @@ class EventSource:
         return await self.events.aggregate(query)
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Always measured; the queue tells how far."""
+        """Returns the state: always measured, complete as far as the queue is processed."""
         through = await get_events_complete_through(self.queue_state, now)
         if self.provider_freshness is None:
             return SourceState(through)

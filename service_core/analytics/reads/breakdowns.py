@@ -1,4 +1,4 @@
-"""`GET /traffic`, `/devices`, `/locations`: one metric by one grouping (contract 3.2)."""
+"""`GET /traffic`, `/devices`, `/locations`: one metric by one grouping."""
 
 from fractions import Fraction
 from typing import Annotated, Final, Generic, Literal, TypeVar
@@ -38,7 +38,7 @@ DeviceGrouping = Annotated[
 
 
 class BreakdownQuery(RangeQuery):
-    """Parameters all groupings share."""
+    """Parameters that all groupings share."""
 
     type: str
     metric: CountedMetric | None = Field(
@@ -48,7 +48,7 @@ class BreakdownQuery(RangeQuery):
 
     @property
     def counted_metric(self) -> CountedMetric:
-        """The metric `count` is the value of."""
+        """The metric that `count` shows."""
         return self.metric or ("pageviews" if self.type == "page" else "visitors")
 
 
@@ -112,13 +112,13 @@ class Breakdown(ResponseModel, Generic[RowT]):
 
 @operation("GET /traffic", tag="traffic")
 async def get_traffic(query: TrafficQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
-    """Where visits come from, and what they see: by referrer, campaign or page."""
+    """Returns visits by referrer, campaign or page."""
     return await _count_breakdown(query, caller, queries)
 
 
 @operation("GET /devices", tag="traffic")
 async def get_devices(query: DevicesQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
-    """What visitors use: by browser, operating system or kind of device."""
+    """Returns visits by browser, operating system or device type."""
     return await _count_breakdown(query, caller, queries)
 
 
@@ -126,7 +126,7 @@ async def get_devices(query: DevicesQuery, *, caller: Caller, queries: MetricQue
 async def get_locations(
     query: LocationsQuery, *, caller: Caller, queries: MetricQueries
 ) -> Breakdown[CountryRow | RegionOrCityRow]:
-    """Where visitors are: by country, region or city."""
+    """Returns visits by country, region or city."""
     asked = query.resolve_range(caller)
     table = await _read_breakdown(query, asked, caller, queries)
     row = _build_country_row if query.type == "country" else _build_region_or_city_row
@@ -187,7 +187,7 @@ def _list_rows_with_percentage(table: QueryResult) -> list[tuple[tuple[str, ...]
 
 
 def percentage(count: int, base: int) -> float:
-    """A share of the base, 0 to 100 with 2 decimals."""
+    """Returns a share of the base, 0 to 100 with 2 decimals."""
     return float(round_decimal(Fraction(100 * count, base), _PERCENT_DECIMALS)) if base else 0.0
 
 

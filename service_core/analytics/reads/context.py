@@ -1,4 +1,4 @@
-"""`GET /context`: what a client needs to know before it asks anything (contract 3.16)."""
+"""`GET /context`: workspace, key, usage, data and limits for clients."""
 
 from datetime import date, datetime
 from typing import Final
@@ -28,7 +28,7 @@ class ContextWorkspace(ResponseModel):
 
 
 class ContextKey(ResponseModel):
-    """The key itself."""
+    """The key of the request."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class ContextKey(ResponseModel):
 
 
 class ContextData(ResponseModel):
-    """How far the data reaches."""
+    """The time range of the data."""
 
     first_event_at: datetime | None
     last_event_at: datetime | None
@@ -53,7 +53,7 @@ class ContextConnection(ResponseModel):
 
 
 class QueryLimits(ResponseModel):
-    """What one `POST /query` may hold."""
+    """Limits of one `POST /query`."""
 
     max_metrics: int
     max_dimensions: int
@@ -62,7 +62,7 @@ class QueryLimits(ResponseModel):
 
 
 class Context(Usage):
-    """Usage, workspace, key, data and limits in one."""
+    """Usage, workspace, key, data and limits."""
 
     workspace: ContextWorkspace
     key: ContextKey
@@ -87,7 +87,7 @@ async def get_context(
     connections: Connections,
     postbacks: PostbackReader,
 ) -> Context:
-    """Everything a client needs to know before it asks: workspace, key, usage, data and limits."""
+    """Returns what a client needs before its first query: workspace, key, usage, data and limits."""
     workspace, credential = caller.workspace, caller.credential
     usage = await read_usage(caller, events, postbacks)
     first, last = await event_reader.event_time_range(workspace.id) or (None, None)

@@ -1,4 +1,4 @@
-"""English names of countries by their ISO 3166-1 alpha-2 code."""
+"""English country names by ISO 3166-1 alpha-2 code."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Close values for a filter that matches nothing (contract 4.3)."""
+"""Suggests values for filters that match nothing."""
 
 from difflib import get_close_matches
 from typing import Final
@@ -16,7 +16,7 @@ _MAX_COMPARED_VALUES: Final = 2000
 
 
 class ValueSuggestion(ResponseModel):
-    """A filter value nothing has, and one that is close to it."""
+    """A filter value without rows, and a similar value."""
 
     dimension: str
     value: str
@@ -26,7 +26,7 @@ class ValueSuggestion(ResponseModel):
 async def suggest_filter_values(
     caller: Caller, queries: MetricQueries, query: MetricQuery
 ) -> list[ValueSuggestion]:
-    """Up to 3 close values for the exact filter values that nothing had in the last 90 days."""
+    """Returns up to 3 similar values for exact filter values without rows in the last 90 days."""
     found: list[ValueSuggestion] = []
     for condition in query.filters:
         if condition.op not in (FilterOperator.EQ, FilterOperator.IN):
@@ -44,7 +44,7 @@ async def suggest_filter_values(
 
 
 async def _list_recent_values(caller: Caller, queries: MetricQueries, dimension: str) -> list[str]:
-    """Values of a dimension in the last 90 days, the most frequent first."""
+    """Returns the values of a dimension in the last 90 days, most frequent first."""
     known = queries.catalog.dimensions[dimension]
     found, _ = await list_dimension_values(
         caller, queries, known, resolve_last_90_days(caller), q=None, limit=_MAX_COMPARED_VALUES

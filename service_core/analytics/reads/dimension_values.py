@@ -1,4 +1,4 @@
-"""`GET /dimension-values`: what a dimension has been, to filter by (contract 4.4)."""
+"""`GET /dimension-values`: values of a dimension, for filters."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -36,13 +36,13 @@ _COUNTING_METRICS: Final = {
     Relation.PAYMENTS: "orders",
     Relation.SUBSCRIPTIONS: "active_subscriptions",
 }
-"""Metrics a value is counted by: the first whose rows have the dimension."""
+"""The metric that counts a value: the first whose relation has the dimension."""
 
 _DEFAULT_DAYS: Final = 90
 
 
 class DimensionValuesQuery(RangeQuery):
-    """Parameters of `GET /dimension-values`; without a range, the last 90 days."""
+    """Parameters of `GET /dimension-values`; the default range is the last 90 days."""
 
     needed: ClassVar = ("dimension",)
     dimension: str = Field(default="", description="Id of a dimension.")
@@ -51,13 +51,13 @@ class DimensionValuesQuery(RangeQuery):
     cursor: str | None = None
 
     def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """The range, or the last 90 days."""
+        """Returns the requested range, or the last 90 days."""
         if self.start_date is None and self.end_date is None:
             return resolve_last_90_days(caller)
         return super().resolve_range(caller)
 
     def binding(self, caller: Caller) -> bytes:
-        """What a cursor of this request is bound to."""
+        """Returns the bytes that a cursor of this request is bound to."""
         return cursor_scope_digest(
             "dimension-values", str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"})
         )
@@ -86,7 +86,7 @@ class DimensionValues(ResponseModel):
 async def get_dimension_values(
     query: DimensionValuesQuery, *, caller: Caller, queries: MetricQueries
 ) -> DimensionValues:
-    """The values a dimension has had, as filters take them."""
+    """Lists the values of a dimension, as filters accept them."""
     dimension = queries.catalog.dimensions.get(query.dimension)
     if dimension is None:
         raise unknown_dimension(query.dimension, queries.catalog, "dimension")
@@ -126,7 +126,18 @@ async def list_dimension_values(
     offset: int = 0,
     include_bots: bool = False,
 ) -> tuple[list[DimensionValue], bool]:
-    """A page of values and whether more follow; none where nothing counts by the dimension."""
+    """Returns a page of values and whether more follow; nothing if no metric counts by the dimension.
+
+    Args:
+        caller: the caller, whose workspace is read.
+        queries: executes metric queries.
+        dimension: the dimension.
+        date_range: the range.
+        q: substring of value or label; None for all.
+        limit: maximum number of values.
+        offset: number of values to skip.
+        include_bots: also count events of bots.
+    """
     metric = next((id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns), None)
     if metric is None:
         told = (
@@ -175,7 +186,7 @@ async def list_dimension_values(
 async def count_spend_dimension_values(
     caller: Caller, queries: MetricQueries, dimensions: Sequence[Dimension], date_range: ResolvedRange
 ) -> list[tuple[tuple[str, ...], int]]:
-    """What there was spend of: labels of the dimensions and how many rows, most first."""
+    """Returns the labels of ad dimensions with the number of spend rows, most frequent first."""
     columns = tuple({str(Relation.SPEND): each.columns[Relation.SPEND]} for each in dimensions)
     plan = AggregateQuery(scope_for_caller(caller, date_range.span), (count_rows(Relation.SPEND),), columns)
     source = queries.source_for(Relation.SPEND)
@@ -198,7 +209,7 @@ def _build_dimension_value(name: str, counted: int, dimension: Dimension) -> Dim
 async def _read_null_value(
     caller: Caller, queries: MetricQueries, every: MetricQuery, dimension: Dimension, q: str | None
 ) -> DimensionValue | None:
-    """What has no value, when its label holds the text: no store knows that label."""
+    """Returns the value that stands for absent ones if its label contains the text: stores do not know that label."""
     if not q or lower_per_letter(q) not in lower_per_letter(dimension.null_label):
         return None
     table = await queries.execute(
@@ -209,7 +220,7 @@ async def _read_null_value(
 
 
 def _is_filtered_in_python(dimension: Dimension) -> bool:
-    """Few values, whose labels the store does not know."""
+    """Whether the dimension has few values with labels that stores do not know."""
     return bool(dimension.labels) or dimension.id == "country"
 
 
@@ -222,7 +233,7 @@ def _matches_search(value: DimensionValue, q: str | None) -> bool:
 
 
 def resolve_last_90_days(caller: Caller) -> ResolvedRange:
-    """The last 90 local days, today included."""
+    """Returns the last 90 local days, today included."""
     zone = caller.workspace.zone
     today = local_date(caller.now, zone)
     return ResolvedRange(

@@ -1,4 +1,4 @@
-"""`GET /event-names` and `GET /events/properties`: which events there are, and what they carry (contract 3.6, 3.7)."""
+"""`GET /event-names` and `GET /events/properties`: the event names of a workspace and their custom properties."""
 
 import json
 from datetime import datetime
@@ -57,21 +57,21 @@ class EventNamesResponse(ResponseModel):
 
 
 class PropertiesQuery(RangeQuery):
-    """Parameters of `GET /events/properties`; without a range, the last 30 days."""
+    """Parameters of `GET /events/properties`; the default range is the last 30 days."""
 
     needed: ClassVar = ()
     event_name: str | None = Field(default=None, description="Exact.")
     limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Keys per event.")
 
     def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """The range, or the last 30 days."""
+        """Returns the requested range, or the last 30 days."""
         if self.start_date is None and self.end_date is None:
             return resolve_last_30_days(caller)
         return super().resolve_range(caller)
 
 
 class PropertyResponse(ResponseModel):
-    """One custom key of an event."""
+    """One custom property of an event."""
 
     key: str
     count: int
@@ -81,14 +81,14 @@ class PropertyResponse(ResponseModel):
 
 
 class EventProperties(ResponseModel):
-    """The custom keys of one event."""
+    """The custom properties of one event."""
 
     event_name: str
     properties: list[PropertyResponse]
 
 
 class PropertiesResponse(ResponseModel):
-    """Custom keys by event name."""
+    """Custom properties by event name."""
 
     events: list[EventProperties]
     range: RangeResponse
@@ -99,7 +99,7 @@ class PropertiesResponse(ResponseModel):
 async def get_event_names(
     *, caller: Caller, event_reader: EventReader, queue: IngestQueue, connections: Connections
 ) -> EventNamesResponse:
-    """Distinct event names of the last 30 days; events of bots are not counted."""
+    """Lists the distinct event names of the last 30 days, without events of bots."""
     asked = resolve_last_30_days(caller)
     names = await event_reader.list_event_names(scope_for_caller(caller, asked.span))
     known = await connections.list_connections(caller.workspace.id)
@@ -123,7 +123,7 @@ async def get_event_names(
 async def get_event_properties(
     query: PropertiesQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
 ) -> PropertiesResponse:
-    """Custom `event_data` keys per event name: how often, how many values, one of them, and their type."""
+    """Lists custom `event_data` keys by event name: frequency, distinct values, a sample and the type."""
     asked = query.resolve_range(caller)
     named = (Predicate("event_name", value=query.event_name),) if query.event_name else ()
     found = await event_reader.list_custom_properties(
@@ -143,7 +143,7 @@ async def get_event_properties(
 
 
 def resolve_last_30_days(caller: Caller) -> ResolvedRange:
-    """The last 30 local days, today included."""
+    """Returns the last 30 local days, today included."""
     zone = caller.workspace.zone
     days = DATE_PRESETS[_DEFAULT_PRESET](local_date(caller.now, zone))
     return ResolvedRange(whole_days_range(*days, zone), zone, caller.now)
@@ -172,7 +172,7 @@ def _build_property(found: CustomPropertySummary) -> PropertyResponse:
 
 
 def redact_sample(key: str, value: Any) -> Any:
-    """What may be shown of a value: nothing behind a secretive key, and 200 characters at most."""
+    """Returns a value for display: masked if its key looks sensitive, at most 200 characters long."""
     if any(word in key.lower() for word in _SENSITIVE_KEY_PARTS):
         return _MASK
     if isinstance(value, list | tuple | dict):

@@ -1,4 +1,4 @@
-"""`GET /events`: raw event rows (contract 3.5)."""
+"""`GET /events`: event rows."""
 
 import json
 from dataclasses import replace
@@ -58,7 +58,7 @@ class EventsQuery(RangeQuery):
     include_total: bool = Field(default=False, description="Count exactly, at the cost of a second read.")
 
     def predicates(self) -> tuple[Predicate, ...]:
-        """Every condition of the request."""
+        """Returns all conditions of the request."""
         exact = [
             equals_or_not_set(column, value)
             for column in _EXACT_MATCH_PARAMS
@@ -69,7 +69,7 @@ class EventsQuery(RangeQuery):
         return (*exact, *named, *parse_property_filters(self.property_filters))
 
     def page_query(self, caller: Caller) -> EventPageQuery:
-        """The plan of the page; counting all matches is left out where a lower bound will do."""
+        """Returns the query of the page; matches are not counted if a lower bound suffices."""
         return EventPageQuery(
             scope=scope_for_caller(
                 caller,
@@ -84,7 +84,7 @@ class EventsQuery(RangeQuery):
 
 
 class EventListResponse(ResponseModel):
-    """A page of raw event rows, newest first."""
+    """A page of event rows, newest first."""
 
     events: EventRowList
     total_count: int
@@ -100,7 +100,7 @@ class EventListResponse(ResponseModel):
 async def get_events(
     query: EventsQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
 ) -> EventListResponse:
-    """Raw event rows, newest first.
+    """Returns event rows, newest first.
 
     With `property_filters` and without `include_total`, `total_count` is a lower bound until the last page.
     """
@@ -119,7 +119,7 @@ async def get_events(
 
 
 async def _read_page(event_reader: EventReader, plan: EventPageQuery) -> EventPageResult:
-    """The page; behind the last one nothing tells the number of matches, so it is counted."""
+    """Returns the page. After the last page the number of matches is unknown, so it is counted."""
     found = await event_reader.list_events(plan)
     is_behind = found.total is None and plan.offset and not found.events
     return await event_reader.list_events(replace(plan, count_total=True)) if is_behind else found
@@ -130,10 +130,10 @@ def _total_count(query: EventsQuery, found: EventPageResult) -> int:
 
 
 def parse_property_filters(sent: str | None) -> tuple[Predicate, ...]:
-    """Conditions on ``event_data``.
+    """Returns the conditions on ``event_data``.
 
     Raises:
-        BadRequest: ``invalid_property_filters``, when they do not parse or are too many.
+        BadRequest: ``invalid_property_filters``, if they do not parse or are too many.
     """
     if sent is None:
         return ()

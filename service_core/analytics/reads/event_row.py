@@ -1,7 +1,7 @@
-"""The event row as answers show it (contract 3.5), and how the API describes it.
+"""Event rows as answers show them, and their JSON schema.
 
-Rows stay dictionaries: thousands are written for a page. What describes them is a model made of the
-same columns, and it is made only for who asks for a description.
+Rows stay dictionaries, because a page holds thousands. The schema comes from a model with the same columns
+that is built only when the schema is requested.
 """
 
 from functools import cache
@@ -16,11 +16,11 @@ from service_core.kernel.money import to_major
 from service_core.kernel.schemas import ResponseModel
 
 _AMOUNT_TYPE: Final = float | None
-"""Form of `revenue` in an answer: in major units, where stores keep minor ones."""
+"""Type of `revenue` in answers: major units; stores keep minor ones."""
 
 
 class _EventRowSchema:
-    """Gives lists of dictionaries the JSON schema of event rows; they are checked no more than without."""
+    """Gives lists of dictionaries the JSON schema of event rows, without validating them."""
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -30,11 +30,11 @@ class _EventRowSchema:
 
 
 EventRowList = Annotated[list[dict[str, Any]], _EventRowSchema]
-"""Some rows, each with the columns of the wire in their order."""
+"""A list of event rows, each with the columns of the wire in their order."""
 
 
 def event_row(event: Event) -> dict[str, Any]:
-    """An event as an answer shows it: the columns of the wire, money in major units."""
+    """Returns an event as answers show it: the columns of the wire, money in major units."""
     row = {column: getattr(event, column) for column in WIRE_COLUMNS}
     if event.revenue is not None and event.currency is not None:
         row["revenue"] = float(to_major(event.revenue, event.currency))

@@ -1,4 +1,4 @@
-"""Rows too many for a page, as a file takes them."""
+"""Ports that stream rows for exports."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Protocol
@@ -8,28 +8,28 @@ from service_core.analytics.ports import QueryScope
 
 
 class ArrowStreamable(Protocol):
-    """A table that offers itself as an Arrow stream; any data-frame library reads it without copying."""
+    """A table that can be read as an Arrow stream without copying (Arrow PyCapsule interface)."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The PyCapsule of the stream."""
+        """Returns the PyCapsule of the stream."""
 
 
 RowBatch = Mapping[str, Sequence[Any]] | ArrowStreamable
-"""Some rows, column by column: lists of plain values, or an Arrow table of the same columns."""
+"""A batch of rows by column: lists of plain values, or an Arrow table with the same columns."""
 
 
 class RowStreams(Protocol):
-    """Rows too many for a page, batch by batch, in order, from one state of the store.
+    """Streams rows in batches, in order, from one consistent state of the store.
 
-    A stream has no time budget; closing the iterator stops the work inside the engine.
+    A stream has no time limit. Closing the iterator stops the work inside the engine.
     """
 
     def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
-        """Event rows, newest first (timestamp, then seq), at most ``limit``.
+        """Yields event rows, newest first (timestamp, then seq), at most ``limit``.
 
-        Columns are those of the wire, in their order: timestamps aware or naive UTC, ``revenue`` in
-        minor units, collections (``external_ids``, ``bot_reasons``, ``event_data``) as JSON text.
+        The columns are those of the wire, in their order: timestamps are aware or naive UTC, ``revenue`` is in
+        minor units, collections (``external_ids``, ``bot_reasons``, ``event_data``) are JSON text.
         """
 
     def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
-        """The persons of a page of any length."""
+        """Yields the persons of a page of any length."""

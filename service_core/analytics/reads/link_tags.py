@@ -1,4 +1,4 @@
-"""`GET /tags`: trackable link tags and who carried them (contract 3.3)."""
+"""`GET /tags`: link tags by visitors."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -30,7 +30,7 @@ class LinkTagsQuery(RangeQuery):
 
 
 class LinkTagCount(ResponseModel):
-    """One link tag; ``link_id`` is null when no link of the workspace has it, and stays when one is deleted."""
+    """One link tag; ``link_id`` is null if no link of the workspace has it, and stays after the link is deleted."""
 
     tag: str
     count: int = Field(description="Visitors that carried it in the range.")
@@ -53,7 +53,7 @@ class LinkTagsResponse(ResponseModel):
 async def get_tags(
     query: LinkTagsQuery, *, caller: Caller, events: AggregateReader, queue: IngestQueue, links: LinkLookup
 ) -> LinkTagsResponse:
-    """Tags of trackable links, by the visitors that carried them."""
+    """Returns the tags of trackable links by visitors."""
     asked = query.resolve_range(caller)
     plan = _build_visitors_by_tag_query(query, caller, asked)
     grid = await events.aggregate(plan)
@@ -95,7 +95,7 @@ def _build_visitors_by_tag_query(
 async def _read_most_common_sources(
     events: AggregateReader, by_tag: AggregateQuery, tags: Iterable[str]
 ) -> dict[str, str | None]:
-    """Tag -> the source most of its visitors had, the first by name among equals."""
+    """Returns tag to the source that most of its visitors had, the first by name among equals."""
     named = Predicate("lyr", FilterOperator.IN, tuple(tags))
     if not named.value:
         return {}

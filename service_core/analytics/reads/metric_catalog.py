@@ -1,4 +1,4 @@
-"""`GET /metrics/catalog`: every metric and dimension there is (contract 4.2)."""
+"""`GET /metrics/catalog`: all metrics and dimensions."""
 
 from pydantic import Field
 
@@ -11,14 +11,14 @@ from service_core.kernel.schemas import ResponseModel
 
 
 class MetricAvailability(ResponseModel):
-    """Whether a metric is measured for the workspace, and why not."""
+    """Whether a metric is measured for the workspace, and the reason if not."""
 
     available: bool
     reason: UnavailableReason | None
 
 
 class MetricEntry(ResponseModel):
-    """One metric: its definition, unit, and what it may be split by."""
+    """One metric: definition, unit, and the dimensions it accepts."""
 
     id: str
     label: str
@@ -41,7 +41,7 @@ class DimensionEntry(ResponseModel):
 
 
 class MetricCatalog(ResponseModel):
-    """Everything `POST /metrics` and `POST /query` accept."""
+    """Everything that `POST /metrics` and `POST /query` accept."""
 
     metrics: list[MetricEntry]
     dimensions: list[DimensionEntry]
@@ -50,7 +50,7 @@ class MetricCatalog(ResponseModel):
 
 @operation("GET /metrics/catalog", tag="query")
 async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> MetricCatalog:
-    """Every metric with its definition, unit and availability, and every dimension."""
+    """Lists every metric with its definition, unit and availability, and every dimension."""
     catalog = queries.catalog
     reasons = await queries.unavailable_reasons(caller, tuple(catalog.metrics))
     metrics = [

@@ -1,4 +1,4 @@
-"""`POST /metrics`: catalog metrics over one range, compared (contract 4.1)."""
+"""`POST /metrics`: metric values over one range, with a comparison."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +30,7 @@ _POINTS: Final = 100
 
 
 class MetricsRequest(MetricsRequestBase):
-    """Body of `POST /metrics`; one range is required."""
+    """Body of `POST /metrics`; exactly one form of the range is required."""
 
     start_date: str | None = None
     end_date: str | None = None
@@ -51,14 +51,14 @@ class MetricsRequest(MetricsRequestBase):
 
 
 class UnavailableMetric(ResponseModel):
-    """A metric that was not measured, and why; never zero."""
+    """A metric without a value, and the reason; never zero."""
 
     metric: str
     reason: UnavailableReason
 
 
 class MetricValue(ResponseModel):
-    """One metric: its value, and how it changed."""
+    """One metric: its value, and its change."""
 
     id: str
     value: float | int | None
@@ -71,7 +71,7 @@ class MetricValue(ResponseModel):
 
 
 class MetricValues(ResponseModel):
-    """Metrics in the order asked, one for each id, a repeated one too."""
+    """Metric values in the order of the request, one for each id, repeated ids included."""
 
     metrics: list[MetricValue]
     range: RangeResponse
@@ -92,9 +92,9 @@ async def post_metrics(
     models: AttributionModels,
     event_reader: EventReader,
 ) -> MetricValues:
-    """Up to 50 metrics over one range, with the change from a compared one.
+    """Returns up to 50 metrics over one range, with the change from a comparison range.
 
-    A metric that was not measured is null and listed in `unavailable`, never zero.
+    A metric that is not measured is null and listed in `unavailable`, never zero.
     """
     ids = body.metric_ids(queries.catalog, _MAX_METRICS)
     asked = await body.asked(caller, event_reader)
@@ -132,7 +132,10 @@ async def post_metrics(
 async def resolve_range(
     sent: DateRange, caller: Caller, event_reader: EventReader, field: str = "date_range"
 ) -> ResolvedRange:
-    """A date range in the caller's zone; the store is asked for its first event only for ``all_time``."""
+    """Returns a requested date range in the time zone of the caller's workspace.
+
+    Reads the time of the first event only for ``all_time``.
+    """
     bounds = await event_reader.event_time_range(caller.workspace.id) if sent.is_all_time else None
     return sent.resolve(caller.workspace.zone, caller.now, bounds[0] if bounds else None, field=field)
 
@@ -140,7 +143,7 @@ async def resolve_range(
 async def resolve_comparison_range(
     compare: Compare, date_range: ResolvedRange, caller: Caller, event_reader: EventReader
 ) -> ResolvedRange | None:
-    """The range to compare with, if any."""
+    """Returns the range to compare with, or None."""
     if not compare:
         return None
     if isinstance(compare, DateRange):
@@ -165,7 +168,7 @@ async def _read_comparison_values(
 
 
 def list_unavailable(ids: tuple[str, ...], readings: tuple[Measurement, ...]) -> list[UnavailableMetric]:
-    """The metrics among the readings that were not measured."""
+    """Returns the metrics whose values are unavailable, with their reasons."""
     return [
         UnavailableMetric(metric=id_, reason=reading.reason)
         for id_, reading in zip(ids, readings, strict=True)
@@ -189,7 +192,7 @@ def metric_value(metric: Metric, reading: Measurement, previous: Measurement, cu
 
 
 def _compute_change(metric: Metric, reading: Measurement, previous: Measurement) -> float | None:
-    """Relative, or in percentage points for a rate; None without anything to compare with."""
+    """Returns the relative change, or percentage points for a rate; None if it cannot be compared."""
     if isinstance(reading, Unavailable) or isinstance(previous, Unavailable):
         return None
     if reading.value is None or previous.value is None:

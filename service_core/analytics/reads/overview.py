@@ -1,4 +1,4 @@
-"""`GET /overview`: totals and a time series (contract 3.1)."""
+"""`GET /overview`: totals and a time series."""
 
 from datetime import datetime
 from typing import Final, Literal
@@ -26,7 +26,7 @@ from service_core.kernel.time_ranges import Buckets, BucketUnit, ResolvedRange
 
 _METRICS: Final = ("visitors", "pageviews", "sessions", "custom_events")
 _NON_ADDITIVE_METRICS: Final = ("visitors", "sessions")
-"""Those whose total is not the sum of the series."""
+"""Metrics whose total is not the sum of the series."""
 
 _SIZES: Final = (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)
 
@@ -41,7 +41,7 @@ class OverviewQuery(RangeQuery):
     )
 
     def buckets(self, date_range: ResolvedRange) -> Buckets:
-        """The series to show."""
+        """Returns the buckets of the series."""
         unit = choose_bucket_unit(date_range) if self.aggregation == "auto" else BucketUnit(self.aggregation)
         return started_buckets(build_bucket_series(date_range, unit, _SIZES), date_range.now)
 
@@ -76,7 +76,7 @@ class Overview(ResponseModel):
 
 @operation("GET /overview", tag="traffic")
 async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQueries) -> Overview:
-    """Totals and a time series for a range.
+    """Returns totals and a time series for a range.
 
     Counts visitors, page views, sessions and custom events, and each custom event by its name.
     """

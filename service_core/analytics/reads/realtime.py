@@ -1,4 +1,4 @@
-"""`GET /realtime`: the last minutes (contract 3.4, semantics 6.7)."""
+"""`GET /realtime`: the last minutes."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -36,7 +36,7 @@ class RealtimeQuery(QueryModel):
 
 
 class RealtimeVisitor(ResponseModel):
-    """Somebody who is there: what the latest event says, and totals of the last 5 minutes."""
+    """An active visitor: values of the latest event, and totals of the last 5 minutes."""
 
     visitor_id: str
     user_id: str | None
@@ -70,7 +70,7 @@ class RealtimeBucket(ResponseModel):
 
 
 class Realtime(ResponseModel):
-    """The last 5 minutes in ``active_visitors`` and ``visitors``, the last 30 in all else."""
+    """``active_visitors`` and ``visitors`` cover the last 5 minutes, everything else the last 30."""
 
     active_visitors: int
     pageviews: int
@@ -93,7 +93,7 @@ async def get_realtime(
     event_reader: EventReader,
     converter: CurrencyConverter,
 ) -> Realtime:
-    """Who is there now, and what happened in the last half hour, minute by minute."""
+    """Returns the active visitors, and the events of the last half hour by minute."""
     now, bots = caller.now, query.include_bots
     recent = ResolvedRange(
         TimeRange(now - timedelta(minutes=WINDOW_MINUTES), now + _NOW), caller.workspace.zone, now
@@ -132,11 +132,11 @@ async def get_realtime(
 
 
 _NOW: Final = timedelta.resolution
-"""An event of this very instant is there, too."""
+"""Makes the end of the range inclusive: an event of this instant counts."""
 
 
 def _resolve_last_half_hour(caller: Caller) -> ResolvedRange:
-    """The present minute and the 29 before it."""
+    """Returns the current minute and the 29 before it."""
     end = caller.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     return ResolvedRange(
         TimeRange(end - timedelta(minutes=TIMELINE_MINUTES), end), caller.workspace.zone, caller.now

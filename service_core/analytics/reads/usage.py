@@ -1,4 +1,4 @@
-"""`GET /workspace` and `GET /usage` (contract 3.16, semantics 21)."""
+"""`GET /workspace` and `GET /usage`."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -23,7 +23,7 @@ _BILLED_EVENTS: Final = count_rows(
     Predicate("event_name", FilterOperator.NOT_IN, ("session_end", "session_start")),
     Predicate("is_test", value=False),
 )
-"""Stored events without session marks, bots and test events (semantics 21.1)."""
+"""Counts stored events without session start and end events, bots and test events."""
 
 
 class ConnectedPlatform(ResponseModel):
@@ -45,7 +45,7 @@ class WorkspaceResponse(ResponseModel):
 
 
 class RateLimit(ResponseModel):
-    """What the key may spend per window."""
+    """Rate limits of the key per window."""
 
     limit: int
     window_seconds: int
@@ -53,7 +53,7 @@ class RateLimit(ResponseModel):
 
 
 class Usage(ResponseModel):
-    """What the plan counts in this period; limits are null when unlimited."""
+    """Usage of the billing period; limits are null if unlimited."""
 
     events_used: int = Field(description="Above `events_limit` events are taken all the same.")
     events_limit: int | None
@@ -67,7 +67,7 @@ class Usage(ResponseModel):
 
 @operation("GET /workspace", tag="workspace")
 async def get_workspace(*, caller: Caller, connections: Connections) -> WorkspaceResponse:
-    """The workspace the key belongs to."""
+    """Returns the workspace of the key."""
     workspace = caller.workspace
     known = await connections.list_connections(workspace.id)
     return WorkspaceResponse(
@@ -82,15 +82,15 @@ async def get_workspace(*, caller: Caller, connections: Connections) -> Workspac
 
 @operation("GET /usage", tag="workspace")
 async def get_usage(*, caller: Caller, events: AggregateReader, postbacks: PostbackReader) -> Usage:
-    """Events and postbacks of the billing period, and the limits of plan and key.
+    """Returns events and postbacks of the billing period, and the limits of plan and key.
 
-    The limits of the plan are soft: above them nothing is refused, and `events_used` shows by how much.
+    The limits of the plan are soft: nothing is refused above them.
     """
     return await read_usage(caller, events, postbacks)
 
 
 async def read_usage(caller: Caller, events: AggregateReader, postbacks: PostbackReader) -> Usage:
-    """The caller's usage in the present UTC calendar month."""
+    """Returns the usage of the caller's workspace in the current UTC calendar month."""
     period, plan = get_billing_period(caller.now), BILLING_PLANS.get(caller.workspace.plan, UNLIMITED_PLAN)
     return Usage(
         events_used=await count_billed_events(events, caller.workspace, period),
@@ -109,20 +109,20 @@ async def read_usage(caller: Caller, events: AggregateReader, postbacks: Postbac
 
 
 async def count_billed_events(events: AggregateReader, workspace: Workspace, period: TimeRange) -> int:
-    """Events of a period that count against the limit of the plan."""
+    """Returns the number of events in a period that count against the limit of the plan."""
     grid = await events.aggregate(AggregateQuery(scope_for_workspace(workspace, period), (_BILLED_EVENTS,)))
     used: int = grid.rows[0][0]
     return used
 
 
 async def count_sent_postbacks(postbacks: PostbackReader, workspace: Workspace, period: TimeRange) -> int:
-    """Conversions of a period that platforms have taken; tests and failures do not count (semantics 21.1)."""
+    """Returns the number of postbacks in a period that platforms accepted; tests and failures do not count."""
     counts = await postbacks.count_postbacks(workspace.id, (period.start, period.end))
     return sum(one.count for one in counts if one.status == SENT)
 
 
 def get_billing_period(now: datetime) -> TimeRange:
-    """The period the plan counts in: the UTC calendar month."""
+    """Returns the billing period that contains an instant: the UTC calendar month."""
     start = datetime(now.year, now.month, 1, tzinfo=UTC)
     return TimeRange(start, datetime(now.year + now.month // 12, now.month % 12 + 1, 1, tzinfo=UTC))
 

@@ -50,11 +50,11 @@ DIRECT = {"attribution_source": "(direct)", "attribution_medium": "(none)", "cha
 
 
 def comes(story, at, visitor, **columns):
-    story.happens("page_view", at=at, visitor=visitor, session=f"s{next(_sessions)}", **(DIRECT | columns))
+    story.add_event("page_view", at=at, visitor=visitor, session=f"s{next(_sessions)}", **(DIRECT | columns))
 
 
 def buys(story, at, visitor, revenue, name="purchase", **columns):
-    story.happens(name, at=at, visitor=visitor, session="till", revenue=revenue, **(DIRECT | columns))
+    story.add_event(name, at=at, visitor=visitor, session="till", revenue=revenue, **(DIRECT | columns))
 
 
 def google(name="spring"):
@@ -199,7 +199,7 @@ async def test_a_refund_in_another_currency_leaves_the_revenue_known_and_nothing
 async def test_an_event_named_in_the_request_converts(ask, story):
     comes(story, "2026-07-01", "A", **google())
     buys(story, "2026-07-02", "A", 9_000)
-    story.happens("demo_booked", at="2026-07-03", visitor="A")
+    story.add_event("demo_booked", at="2026-07-03", visitor="A")
     answer = await ask(conversion_event="demo_booked")
     assert (answer.totals.conversions, answer.totals.revenue) == (1, 0)
     assert (await ask(event_name="order_paid")).totals.revenue == 90
@@ -328,7 +328,7 @@ def tell(story, happenings):
         if kind == "visit":
             comes(story, at, visitor, **(value or {}))
         elif kind == "signup":
-            story.happens("signup", at=at, visitor=visitor, session=f"x{n}")
+            story.add_event("signup", at=at, visitor=visitor, session=f"x{n}")
         else:
             sign = 1 if kind == "order" else -1
             name = "purchase" if kind == "order" else "refund"

@@ -59,7 +59,7 @@ def ask(caller, queue, story):
 
 
 def table(found):
-    return {row.labels or row.bucket: tuple(reading.value for reading in row.readings) for row in found.rows}
+    return {row.labels or row.bucket: tuple(reading.value for reading in row.values) for row in found.rows}
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ async def test_metrics_by_channel_are_shared_out_by_the_model(ask, model, a, b):
 
 
 async def test_the_total_is_that_of_every_model(ask):
-    assert [reading.value for reading in (await ask()).rows[0].readings] == [4, 4_000]
+    assert [reading.value for reading in (await ask()).rows[0].values] == [4, 4_000]
 
 
 async def test_a_filter_keeps_the_keys_that_meet_it(ask):
     found = await ask(filters=(DimensionFilter("channel", value="B"),))
-    assert [reading.value for reading in found.rows[0].readings] == [Fraction("1.6"), 1_600]
+    assert [reading.value for reading in found.rows[0].values] == [Fraction("1.6"), 1_600]
 
 
 async def test_buckets_are_shared_out_in_the_proportion_of_the_whole_range(ask):
     found = await ask(
         dimensions=("channel",), filters=(DimensionFilter("channel", value="A"),), buckets=BucketUnit.DAY
     )
-    by_day = {row.bucket.day: row.readings[1].value for row in found.rows}
+    by_day = {row.bucket.day: row.values[1].value for row in found.rows}
     assert by_day == {2: 600, 3: 1_800}
 
 
@@ -101,4 +101,4 @@ async def test_other_metrics_stand_beside_them_unchanged(ask):
 
 async def test_under_the_floor_they_are_unavailable_and_others_are_not(ask):
     found = await ask(floor=300, names=("visitors", "attributed_conversions"))
-    assert found.rows[0].readings == (Measured(5), Unavailable(UnavailableReason.INSUFFICIENT_DATA))
+    assert found.rows[0].values == (Measured(5), Unavailable(UnavailableReason.INSUFFICIENT_DATA))

@@ -43,14 +43,14 @@ JUNE = {"start_date": "2026-06-15", "end_date": "2026-07-05", "granularity": "we
 async def retention(caller, queue, table, **parameters):
     query = parse_query_parameters(RetentionQuery, (JUNE | parameters).items())
     return await get_retention(
-        query, caller=caller, cohorts=table, rated=aggregates_without_rates(table), queue=queue
+        query, caller=caller, cohort_reader=table, converter=aggregates_without_rates(table), queue=queue
     )
 
 
 async def ltv(caller, queue, table, **parameters):
     query = parse_query_parameters(CohortQuery, (JUNE | parameters).items())
     return await get_lifetime_value(
-        query, caller=caller, cohorts=table, rated=aggregates_without_rates(table), queue=queue
+        query, caller=caller, cohort_reader=table, converter=aggregates_without_rates(table), queue=queue
     )
 
 
@@ -99,8 +99,8 @@ async def test_the_default_is_the_twelve_full_weeks_before_the_current_one(calle
     answer = await get_retention(
         parse_query_parameters(RetentionQuery, []),
         caller=caller,
-        cohorts=table,
-        rated=aggregates_without_rates(table),
+        cohort_reader=table,
+        converter=aggregates_without_rates(table),
         queue=queue,
     )
     assert answer.range.from_.isoformat() == "2026-04-13T04:00:00+00:00"
@@ -117,7 +117,7 @@ async def test_the_size_of_cohorts_follows_the_length_of_the_range(caller, queue
     query = parse_query_parameters(RetentionQuery, [("start_date", "2026-01-01"), ("end_date", last)])
     assert (
         await get_retention(
-            query, caller=caller, cohorts=Table(), rated=aggregates_without_rates(Table()), queue=queue
+            query, caller=caller, cohort_reader=Table(), converter=aggregates_without_rates(Table()), queue=queue
         )
     ).granularity == size
 

@@ -37,15 +37,15 @@ def reads(caller, queue, story):
             await get_retention(
                 parse_query_parameters(RetentionQuery, pairs),
                 caller=caller,
-                cohorts=store,
-                rated=aggregates_without_rates(store),
+                cohort_reader=store,
+                converter=aggregates_without_rates(store),
                 queue=queue,
             ),
             await get_lifetime_value(
                 parse_query_parameters(CohortQuery, pairs),
                 caller=caller,
-                cohorts=store,
-                rated=aggregates_without_rates(store),
+                cohort_reader=store,
+                converter=aggregates_without_rates(store),
                 queue=queue,
             ),
         )
@@ -54,7 +54,7 @@ def reads(caller, queue, story):
 
 
 def comes(story, person, day, name="page_view", **columns):
-    story.happens(name, at=MONDAY + timedelta(days=day), visitor=person, session=f"d{day}", **columns)
+    story.add_event(name, at=MONDAY + timedelta(days=day), visitor=person, session=f"d{day}", **columns)
 
 
 def active(answer):

@@ -25,7 +25,7 @@ class Table:
 
 async def funnel(caller, queue, table, *parameters):
     return await get_funnel(
-        parse_query_parameters(FunnelQuery, parameters), caller=caller, funnels=table, queue=queue
+        parse_query_parameters(FunnelQuery, parameters), caller=caller, funnel_reader=table, queue=queue
     )
 
 

@@ -26,7 +26,7 @@ def ask(caller, queue, story):
         store = MemoryEventStore()
         await store.append(story.events)
         query = parse_query_parameters(FunnelQuery, (JUNE | parameters).items())
-        return await get_funnel(query, caller=caller, funnels=store, queue=queue)
+        return await get_funnel(query, caller=caller, funnel_reader=store, queue=queue)
 
     return ask
 
@@ -34,7 +34,7 @@ def ask(caller, queue, story):
 def tell(story, text, person="P"):
     """``A1 B2``: A one day after the start, B two days after it."""
     for word in text.split():
-        story.happens(word[0], at=START + timedelta(days=int(word[1:])), visitor=person)
+        story.add_event(word[0], at=START + timedelta(days=int(word[1:])), visitor=person)
 
 
 def counts(answer):
@@ -98,23 +98,23 @@ async def test_in_any_order_the_number_of_steps_reached_counts(ask, story):
 
 
 async def test_open_are_those_who_may_still_convert(ask, story, caller):
-    story.happens("A", at=caller.now - timedelta(days=9), visitor="young")
-    story.happens("A", at=caller.now - timedelta(days=20), visitor="old")
+    story.add_event("A", at=caller.now - timedelta(days=9), visitor="young")
+    story.add_event("A", at=caller.now - timedelta(days=20), visitor="old")
     assert (await ask(start_date="2026-06-01", end_date="2026-07-08")).open == 1
 
 
 async def test_page_views_by_any_name_are_one_step(ask, story):
-    story.happens("$pageview", at=START, visitor="P")
-    story.happens("order_paid", at=START + timedelta(hours=1), visitor="P", revenue=100)
+    story.add_event("$pageview", at=START, visitor="P")
+    story.add_event("order_paid", at=START + timedelta(hours=1), visitor="P", revenue=100)
     assert counts(await ask(steps="page_view,purchase")) == [1, 1]
 
 
 async def test_the_filters_concern_the_event_of_step_1(ask, story):
-    story.happens("A", at=START, visitor="P", country="DE")
-    story.happens("B", at=START + timedelta(hours=1), visitor="P", country="FR")
+    story.add_event("A", at=START, visitor="P", country="DE")
+    story.add_event("B", at=START + timedelta(hours=1), visitor="P", country="FR")
     assert counts(await ask(steps="A,B", country="DE")) == [1, 1]
     assert counts(await ask(steps="A,B", country="FR")) == [0, 0]
-    story.happens("A", at=START, visitor="Q")
+    story.add_event("A", at=START, visitor="Q")
     assert counts(await ask(steps="A,B", country="(not set)")) == [1, 0]
 
 
@@ -135,7 +135,7 @@ WORLDS = st.lists(st.tuples(st.sampled_from("PQR"), st.sampled_from("ABCX"), st.
 async def test_counts_never_rise_by_step_and_everybody_is_counted_once(ask, story, world, asked):
     story.events.clear()
     for person, name, day in world:
-        story.happens(name, at=START + timedelta(days=day), visitor=person)
+        story.add_event(name, at=START + timedelta(days=day), visitor=person)
     answer = await ask(**asked)
     reached = counts(answer)
     assert reached == sorted(reached, reverse=True)

@@ -39,7 +39,7 @@ def users(caller, queue, store):
         query = parse_query_parameters(UsersQuery, (JULY | parameters).items())
         told = await store()
         return await list_users(
-            query, caller=caller, people=told, rated=aggregates_without_rates(told), queue=queue
+            query, caller=caller, people=told, converter=aggregates_without_rates(told), queue=queue
         )
 
     return users
@@ -51,15 +51,15 @@ def user(caller, queue, store):
         told = await store()
         return await get_user(
             parse_query_parameters(UserQuery, parameters.items()), UserPath(userId=any_id),
-            caller=caller, people=told, journeys=told, models=AttributionModels.of(MODELS), queue=queue,
-            deliveries=NoPostbacks(), rated=aggregates_without_rates(told),
+            caller=caller, people=told, activity_reader=told, models=AttributionModels.of(MODELS), queue=queue,
+            postbacks=NoPostbacks(), converter=aggregates_without_rates(told),
         )  # fmt: skip
 
     return user
 
 
 def identifies(story, at, visitor, user_id, **traits):
-    story.happens(
+    story.add_event(
         "$identify",
         at=at,
         visitor=visitor,
@@ -71,7 +71,7 @@ def identifies(story, at, visitor, user_id, **traits):
 
 class TestTheGoldenCasesOfIdentity:
     async def test_a_visitor_who_identifies_is_one_person_with_both_events(self, story, users):
-        story.happens("page_view", at="2026-07-01T12:00", visitor="A1")
+        story.add_event("page_view", at="2026-07-01T12:00", visitor="A1")
         identifies(story, "2026-07-02", "A1", "U1")
         (row,) = (await users()).users
         assert (row.user_id, row.visitor_ids, row.events) == ("U1", ["A1"], 2)
@@ -79,7 +79,7 @@ class TestTheGoldenCasesOfIdentity:
     async def test_a_shared_computer_is_two_persons(self, story, users):
         identifies(story, "2026-07-02", "A1", "U1")
         identifies(story, "2026-07-03", "A1", "U2")
-        story.happens("page_view", at="2026-07-04", visitor="A1")
+        story.add_event("page_view", at="2026-07-04", visitor="A1")
         rows = {row.user_id: row.events for row in (await users()).users}
         assert rows == {"U1": 1, "U2": 2}
 
@@ -91,7 +91,7 @@ class TestTheGoldenCasesOfIdentity:
 
     async def test_an_alias_joins_two_users_under_the_new_name(self, story, users):
         identifies(story, "2026-07-02", "A1", "U1")
-        story.happens(
+        story.add_event(
             "$alias", at="2026-07-03", visitor="A1", strong_id="U2",
             event_data={"previous_id": "U1", "user_id": "U2"},
         )  # fmt: skip
@@ -100,7 +100,7 @@ class TestTheGoldenCasesOfIdentity:
 
     async def test_placeholders_join_nobody(self, story, users):
         for visitor in ("A1", "A2"):
-            story.happens("page_view", at="2026-07-02", visitor=visitor, anonymous_id=visitor)
+            story.add_event("page_view", at="2026-07-02", visitor=visitor, anonymous_id=visitor)
         assert [row.user_id for row in (await users()).users] == [None, None]
 
 
@@ -130,7 +130,7 @@ class TestThePage:
 
     async def test_pages_in_a_row_are_one_large_page(self, story, users):
         for n in range(7):
-            story.happens("page_view", at=f"2026-07-0{n % 3 + 2}", visitor=f"V{n}")
+            story.add_event("page_view", at=f"2026-07-0{n % 3 + 2}", visitor=f"V{n}")
         whole = (await users()).users
         pages = [await users(limit="3", offset=str(offset)) for offset in (0, 3, 6)]
         assert [row for page in pages for row in page.users] == whole
@@ -146,11 +146,11 @@ class TestThePage:
             await users(start_date="")
 
     async def test_the_attribution_is_that_of_the_first_touch_ever(self, story, users):
-        story.happens(
+        story.add_event(
             "page_view", at="2026-06-01", visitor="A1", session="s0", **campaign("google", "cpc", "spring")
         )
-        story.happens("page_view", at="2026-07-02", visitor="A1", country="DE", browser="Firefox")
-        story.happens(
+        story.add_event("page_view", at="2026-07-02", visitor="A1", country="DE", browser="Firefox")
+        story.add_event(
             "purchase", at="2026-07-02", visitor="A1", revenue=1_999, country="DE", browser="Firefox"
         )
         (row,) = (await users()).users
@@ -167,7 +167,7 @@ class TestThePage:
         )
 
     async def test_money_of_another_currency_is_unknown(self, story, users):
-        story.happens("purchase", at="2026-07-02", visitor="A1", revenue=1_999, currency="EUR")
+        story.add_event("purchase", at="2026-07-02", visitor="A1", revenue=1_999, currency="EUR")
         assert (await users()).users[0].revenue is None
 
     async def test_search_is_a_prefix_of_address_user_or_visitor_without_case(self, story, users):
@@ -179,22 +179,22 @@ class TestThePage:
 
     async def test_filters_narrow_and_a_misspelt_one_gives_no_rows(self, story, users):
         identifies(story, "2026-07-02", "A1", "U1")
-        story.happens("page_view", at="2026-07-02", visitor="B1", country="DE")
+        story.add_event("page_view", at="2026-07-02", visitor="B1", country="DE")
         assert [row.visitor_id for row in (await users(identified="false")).users] == ["B1"]
         assert [row.visitor_id for row in (await users(country="DE")).users] == ["B1"]
         assert (await users(country="XX")).total_count == 0
         assert [row.visitor_id for row in (await users(country="(not set)")).users] == ["A1"]
 
     async def test_rows_are_sorted_downwards(self, story, users):
-        story.happens("purchase", at="2026-07-02", visitor="A1", revenue=100)
-        story.happens("purchase", at="2026-07-03", visitor="B1", revenue=50)
+        story.add_event("purchase", at="2026-07-02", visitor="A1", revenue=100)
+        story.add_event("purchase", at="2026-07-03", visitor="B1", revenue=50)
         assert [row.visitor_id for row in (await users()).users] == ["B1", "A1"]
         assert [row.visitor_id for row in (await users(sort="revenue")).users] == ["A1", "B1"]
         with pytest.raises(BadRequest):
             await users(sort="name")
 
     async def test_bots_are_left_out_unless_asked_for(self, story, users):
-        story.happens("page_view", at="2026-07-02", visitor="R1", is_bot=True)
+        story.add_event("page_view", at="2026-07-02", visitor="R1", is_bot=True)
         assert (await users()).users == []
         assert [row.visitor_id for row in (await users(include_bots="true")).users] == ["R1"]
 
@@ -213,8 +213,8 @@ class TestOnePerson:
         assert detail.anonymous_ids == ["A1"]
 
     async def test_a_person_silent_in_the_window_is_known_and_empty(self, story, user):
-        story.happens("page_view", at="2026-01-02", visitor="A1", **campaign("google", "cpc"))
-        story.happens("purchase", at="2026-01-02", visitor="A1", revenue=500)
+        story.add_event("page_view", at="2026-01-02", visitor="A1", **campaign("google", "cpc"))
+        story.add_event("purchase", at="2026-01-02", visitor="A1", revenue=500)
         answer = await user("A1")
         assert (answer.sessions, answer.conversions, answer.window_days) == ([], [], 90)
         assert (answer.user.events, answer.user.revenue, answer.user.last_seen) == (0, 0, None)
@@ -224,14 +224,14 @@ class TestOnePerson:
         assert answer.user.first_touch.source == "google"
 
     async def test_sessions_are_told_newest_first(self, story, user):
-        story.happens(
+        story.add_event(
             "page_view", at="2026-07-02T10:00", visitor="A1", session="s1", page_path="/a", landing_page="/a"
         )
-        story.happens(
+        story.add_event(
             "page_view", at="2026-07-02T10:01", visitor="A1", session="s1", page_path="/b", landing_page="/a"
         )
-        story.happens("purchase", at="2026-07-02T10:01:30", visitor="A1", session="s1", revenue=4_200)
-        story.happens("page_view", at="2026-07-03", visitor="A1", session="s2", page_path="/c")
+        story.add_event("purchase", at="2026-07-02T10:01:30", visitor="A1", session="s1", revenue=4_200)
+        story.add_event("page_view", at="2026-07-03", visitor="A1", session="s2", page_path="/c")
         second, first = (await user("A1")).sessions
         assert (second.session_id, first.session_id) == ("s2", "s1")
         assert (first.pageviews, first.events, first.duration_seconds) == (2, 3, 90)
@@ -239,12 +239,12 @@ class TestOnePerson:
         assert second.revenue == 0
 
     async def test_conversions_show_their_path_weighed_by_the_default_model(self, story, user):
-        story.happens(
+        story.add_event(
             "page_view", at="2026-07-01", visitor="A1", session="s1", **campaign("google", "cpc", "spring")
         )
-        story.happens("page_view", at="2026-07-02", visitor="A1", session="s2")
-        story.happens("purchase", at="2026-07-03", visitor="A1", session="s2", revenue=4_200, order_id="o1")
-        story.happens("page_view", at="2026-07-04", visitor="A1", session="s3")
+        story.add_event("page_view", at="2026-07-02", visitor="A1", session="s2")
+        story.add_event("purchase", at="2026-07-03", visitor="A1", session="s2", revenue=4_200, order_id="o1")
+        story.add_event("page_view", at="2026-07-04", visitor="A1", session="s3")
         (conversion,) = (await user("A1")).conversions
         assert (conversion.event_name, conversion.revenue, conversion.order_id) == ("purchase", 42, "o1")
         assert (conversion.attribution.model, conversion.attribution.window_days) == ("last_non_direct", 30)
@@ -257,7 +257,7 @@ class TestOnePerson:
         self, story, user, caller
     ):
         for days in (93, 88, 1):
-            story.happens(
+            story.add_event(
                 "purchase", at=caller.now - timedelta(days=days), visitor="A1", revenue=100, order_id="o1"
             )
         answer = await user("A1")
@@ -268,7 +268,7 @@ class TestOnePerson:
     async def test_a_touch_the_client_told_is_the_path_of_a_person_without_one(self, story, user):
         first = reported_touch("first", "2026-06-20", "bing", "cpc", "paid_search")
         last = reported_touch("last", "2026-06-30", "(direct)", "(none)", "direct")
-        story.happens("purchase", at="2026-07-03", visitor="A1", revenue=4_200, told=first | last)
+        story.add_event("purchase", at="2026-07-03", visitor="A1", revenue=4_200, told=first | last)
         answer = await user("A1")
         (conversion,) = answer.conversions
         assert [(t.channel, t.weight) for t in conversion.attribution.touches] == [
@@ -279,8 +279,8 @@ class TestOnePerson:
     async def test_a_path_longer_than_200_is_cut_and_said_to_be_incomplete(self, story, user, caller):
         for n in range(201):
             at = caller.now - timedelta(minutes=n + 1)
-            story.happens("page_view", at=at, visitor="A1", session=f"s{n}", **campaign(f"c{n}", "cpc"))
-        story.happens("signup", at=caller.now, visitor="A1", session="s0")
+            story.add_event("page_view", at=at, visitor="A1", session=f"s{n}", **campaign(f"c{n}", "cpc"))
+        story.add_event("signup", at=caller.now, visitor="A1", session="s0")
         answer = await user("A1")
         (conversion,) = answer.conversions
         shown = conversion.attribution.touches
@@ -291,7 +291,7 @@ class TestOnePerson:
 
     async def test_an_order_paid_again_counts_in_one_session(self, story, user):
         for hour, session in ((10, "s1"), (12, "s2")):
-            story.happens(
+            story.add_event(
                 "purchase",
                 at=f"2026-07-02T{hour}:00",
                 visitor="A1",
@@ -306,7 +306,7 @@ class TestOnePerson:
     ):
         for number in range(1000):
             day = f"2026-07-0{1 + number % 5}"
-            story.happens("page_view", at=day, visitor=f"A{number:04}", strong_id="U1")
+            story.add_event("page_view", at=day, visitor=f"A{number:04}", strong_id="U1")
             if number == 998:
                 assert (await user("U1")).complete
         found = await user("U1")
@@ -315,7 +315,7 @@ class TestOnePerson:
     async def test_lists_are_cut_at_200(self, story, user, caller):
         for n in range(205):
             at = caller.now - timedelta(hours=n)
-            story.happens("signup", at=at, visitor="A1", session=f"s{n}")
+            story.add_event("signup", at=at, visitor="A1", session=f"s{n}")
         answer = await user("A1")
         assert (len(answer.sessions), len(answer.conversions)) == (200, 200)
         assert answer.sessions[0].started_at == answer.conversions[0].timestamp == caller.now

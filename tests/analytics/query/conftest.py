@@ -81,17 +81,17 @@ async def shop(caller, queue, story, store):
     async def query(plan: Mapping[str, object], *, caller=caller):
         body = parse_body(QueryRequest, orjson.dumps(WEEK | dict(plan)), WEEK | dict(plan))
         return json_default(
-            await post_query(body, caller=caller, questions=questions, models=models, log=store)
+            await post_query(body, caller=caller, queries=questions, models=models, event_reader=store)
         )
 
     async def metrics(request: Mapping[str, object]):
         body = parse_body(MetricsRequest, orjson.dumps(request), dict(request))
         return json_default(
-            await post_metrics(body, caller=caller, questions=questions, models=models, log=store)
+            await post_metrics(body, caller=caller, queries=questions, models=models, event_reader=store)
         )
 
     return SimpleNamespace(
-        query=query, metrics=metrics, questions=questions, store=store, caller=caller, story=story
+        query=query, metrics=metrics, queries=questions, store=store, caller=caller, story=story
     )
 
 

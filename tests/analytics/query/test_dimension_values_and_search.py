@@ -20,7 +20,7 @@ class Nobody:
 def values(shop):
     async def values(**parameters):
         query = parse_query_parameters(DimensionValuesQuery, parameters.items())
-        return json_default(await get_dimension_values(query, caller=shop.who, questions=shop.questions))
+        return json_default(await get_dimension_values(query, caller=shop.caller, queries=shop.queries))
 
     return values
 
@@ -29,7 +29,7 @@ def values(shop):
 def search(shop):
     async def search(**parameters):
         query = parse_query_parameters(SearchQuery, parameters.items())
-        asked = {"who": shop.who, "questions": shop.questions, "people": Nobody()}
+        asked = {"caller": shop.caller, "queries": shop.queries, "people": Nobody()}
         return json_default(await get_search(query, **asked, writes=ChangeExecutor(MemoryUnits(), ())))
 
     return search
@@ -61,7 +61,7 @@ async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_li
         ("V7", "reset"),
         ("V8", "offset"),
     ):
-        shop.story.happens("page_view", at="2026-07-02", visitor=visitor, utm_source=source)
+        shop.story.add_event("page_view", at="2026-07-02", visitor=visitor, utm_source=source)
     await shop.store.append(shop.story.events[-5:])
     found, cursor = [], {}
     while cursor is not None:
@@ -76,7 +76,7 @@ async def test_what_has_no_value_is_no_result_of_a_search(search):
 
 
 async def test_values_of_bots_are_shown_when_they_are_asked_for(shop, values):
-    shop.story.happens("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
+    shop.story.add_event("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
     await shop.store.append(shop.story.events[-1:])
     assert (await values(dimension="browser", q="robot"))["values"] == []
     found = (await values(dimension="browser", q="robot", include_bots="true"))["values"]

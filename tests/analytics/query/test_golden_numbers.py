@@ -42,7 +42,7 @@ async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_reve
         {**buys, "at": "2026-07-04T11:00", "visitor": "V5", "revenue": 2950, "order_id": "3"},
         {**buys, "at": "2026-07-09T10:00", "visitor": "V5", "revenue": 100, "order_id": "4"},
     )
-    await shop.store.append([shop.story.happens(**told) for told in later])
+    await shop.store.append([shop.story.add_event(**told) for told in later])
     rates = ["cart_abandonment_rate", "repeat_purchase_rate", "refund_rate", "aov"]
     answer = await shop.metrics(WEEK | {"metrics": rates})
     assert {value["id"]: value["value"] for value in answer["metrics"]} == {
@@ -181,7 +181,7 @@ async def test_a_request_that_does_not_fit_is_refused(shop, request_, code):
 
 
 async def test_the_catalog_entry_of_the_worked_example(shop):
-    answer = json_default(await get_metrics_catalog(caller=shop.who, questions=shop.questions))
+    answer = json_default(await get_metrics_catalog(caller=shop.caller, queries=shop.queries))
     entry = next(entry for entry in answer["metrics"] if entry["id"] == "aov")
     assert entry == {
         "id": "aov", "label": "Average order value", "description": "Revenue divided by orders.",
@@ -198,7 +198,7 @@ async def test_the_catalog_entry_of_the_worked_example(shop):
 
 
 async def test_what_needs_a_missing_source_is_unavailable_in_the_catalog(shop):
-    answer = json_default(await get_metrics_catalog(caller=shop.who, questions=shop.questions))
+    answer = json_default(await get_metrics_catalog(caller=shop.caller, queries=shop.queries))
     unavailable = {
         e["id"]: e["availability"]["reason"] for e in answer["metrics"] if not e["availability"]["available"]
     }

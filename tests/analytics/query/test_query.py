@@ -98,7 +98,7 @@ async def test_a_walk_over_midnight_keeps_its_range(shop):
         "date_range": {"preset": "last_7_days"},
     }
     first = await shop.query(plan)
-    tomorrow = replace(shop.who, now=shop.who.now + timedelta(days=1))
+    tomorrow = replace(shop.caller, now=shop.caller.now + timedelta(days=1))
     second = await shop.query(plan | {"cursor": first["meta"]["next_cursor"]}, caller=tomorrow)
     assert second["meta"]["resolved"]["date_range"] == first["meta"]["resolved"]["date_range"]
 
@@ -269,7 +269,7 @@ async def test_revenue_by_provider_and_product(shop):
 
 
 async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(shop):
-    shop.story.happens(
+    shop.story.add_event(
         "purchase", at="2026-07-03T10:00", visitor="V4", revenue=1000, currency="EUR", order_id="9"
     )
     await shop.store.append(shop.story.events[-1:])
@@ -286,7 +286,7 @@ async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(shop
 
 
 async def test_an_order_of_no_value_needs_no_rate(shop):
-    shop.story.happens(
+    shop.story.add_event(
         "purchase", at="2026-07-03T10:00", visitor="V4", revenue=0, currency="EUR", order_id="9"
     )
     await shop.store.append(shop.story.events[-1:])
@@ -320,7 +320,7 @@ async def test_an_order_by_a_ratio_puts_what_is_unknown_last(shop):
     ],
 )
 async def test_stickiness_is_over_the_days_that_are_whole_and_over(shop, first, last, days):
-    await shop.store.append([shop.story.happens("x", at="2026-07-08T14:00", visitor="V3")])
+    await shop.store.append([shop.story.add_event("x", at="2026-07-08T14:00", visitor="V3")])
     plan = {"metrics": ["stickiness", "active_users_30d"], "date_range": {"from": first, "to": last}}
     totals = (await shop.query(plan))["totals"]
     assert totals["active_users_30d"] == 3

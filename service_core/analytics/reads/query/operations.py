@@ -1,4 +1,4 @@
-"""`POST /query`: metrics by dimensions over time (contract 4.3)."""
+"""`POST /query`: metrics by dimensions over time."""
 
 from dataclasses import replace
 from time import perf_counter
@@ -41,9 +41,9 @@ async def post_query(
     models: AttributionModels,
     event_reader: EventReader,
 ) -> QueryResponse:
-    """Metrics by up to 3 dimensions, filtered, bucketed, ordered and paged.
+    """Returns metrics by up to 3 dimensions, filtered, bucketed, ordered and paged.
 
-    `totals` cover the whole range. What was not measured is null and listed in `meta.unavailable`.
+    `totals` cover the whole range. A value that is not measured is null and listed in `meta.unavailable`.
     """
     started = perf_counter()
     cursor = (
@@ -82,7 +82,7 @@ async def post_query(
 async def _read_page_and_totals(
     caller: Caller, queries: MetricQueries, query: MetricQuery
 ) -> tuple[QueryResult, ResultRow]:
-    """The page and the totals; without dimensions and buckets they are one."""
+    """Returns the page and the totals; without dimensions and buckets they are the same row."""
     if not query.dimensions and query.buckets is None and query.offset == 0:
         page = await queries.execute(caller, query)
         return page, page.rows[0]
@@ -93,14 +93,14 @@ async def _read_page_and_totals(
 
 
 def _is_empty(page: QueryResult, totals: ResultRow) -> bool:
-    """Whether nothing was found: without dimensions the row and every bucket are there all the same."""
+    """Whether the query has no data. Without dimensions, rows exist all the same."""
     return not page.total_rows or not any(isinstance(each, Measured) and each.value for each in totals.values)
 
 
 def _build_next_page(
     body: QueryRequest, caller: Caller, cursor: OffsetCursor, page: QueryResult
 ) -> dict[str, Any]:
-    """Whether rows are left, and the cursor that leads to them."""
+    """Returns whether rows are left, and the cursor of the next page."""
     following = OffsetCursor(cursor.offset + len(page.rows), cursor.first_requested_at)
     is_cut = page.total_rows > following.offset
     return {

@@ -1,4 +1,4 @@
-"""The answer of `POST /query`: columns, rows, totals, comparison and meta (contract 4.3)."""
+"""The answer of `POST /query`: columns, rows, totals, comparison and metadata."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -31,20 +31,20 @@ class OrderByBody(BodyModel):
 
 
 class ResultColumn(ResponseModel):
-    """A column of the answer, in order."""
+    """A column of the answer."""
 
     id: str
     kind: Literal["bucket", "dimension", "metric"]
 
 
 class MetricColumn(ResultColumn):
-    """A column of values."""
+    """A column of metric values."""
 
     unit: MetricUnit
 
 
 class ResolvedQuery(ResponseModel):
-    """What ran, defaults filled in."""
+    """The executed query with all defaults."""
 
     date_range: RangeResponse
     timezone: str
@@ -57,7 +57,7 @@ class ResolvedQuery(ResponseModel):
 
 
 class QueryMeta(ResponseModel):
-    """About the answer: what ran, what is missing, and where it goes on."""
+    """Metadata: the executed query, what is missing, and the next page."""
 
     resolved: ResolvedQuery
     unavailable: list[UnavailableMetric]
@@ -71,7 +71,7 @@ class QueryMeta(ResponseModel):
 
 
 class QueryComparison(ResponseModel):
-    """The compared range: rows of the dimension keys on this page, and totals."""
+    """The comparison range: rows with the dimension values of this page, and totals."""
 
     range: RangeResponse
     rows: list[dict[str, Any]]
@@ -79,7 +79,7 @@ class QueryComparison(ResponseModel):
 
 
 class QueryResponse(ResponseModel):
-    """Rows by the dimensions and buckets asked for, and totals over the whole range."""
+    """Rows by dimensions and buckets, and totals over the whole range."""
 
     columns: list[MetricColumn | ResultColumn]
     rows: list[dict[str, Any]] | list[list[Any]]
@@ -90,21 +90,21 @@ class QueryResponse(ResponseModel):
 
 @dataclass(frozen=True, slots=True)
 class ResponseRenderer:
-    """How the rows of a question are written."""
+    """Renders result rows of a query as JSON values."""
 
     query: MetricQuery
     metrics: tuple[Metric, ...]
     currency: str
 
     def result_columns(self) -> list[MetricColumn | ResultColumn]:
-        """The columns in order: bucket, dimensions, metrics."""
+        """Returns the columns in order: bucket, dimensions, metrics."""
         bucket = [ResultColumn(id=BUCKET, kind="bucket")] if self.query.buckets else []
         dimensions = [ResultColumn(id=id_, kind="dimension") for id_ in self.query.dimensions]
         metrics = [MetricColumn(id=metric.id, kind="metric", unit=metric.unit) for metric in self.metrics]
         return [*bucket, *dimensions, *metrics]
 
     def rows_as_objects(self, rows: Iterable[ResultRow]) -> list[dict[str, Any]]:
-        """Rows as objects, in the order of the columns."""
+        """Returns rows as objects with the columns in order."""
         return [
             ({BUCKET: row.bucket} if row.bucket else {})
             | dict(zip(self.query.dimensions, row.labels, strict=True))
@@ -113,16 +113,16 @@ class ResponseRenderer:
         ]
 
     def rows_as_arrays(self, rows: Iterable[ResultRow]) -> list[list[Any]]:
-        """Rows as arrays, in the order of the columns."""
+        """Returns rows as arrays in the order of the columns."""
         return [list(record.values()) for record in self.rows_as_objects(rows)]
 
     def metric_values(self, row: ResultRow) -> dict[str, float | int | None]:
-        """Metric values of a row."""
+        """Returns the metric values of a row."""
         return dict(zip(self.query.metrics, to_json_numbers(row, self.metrics, self.currency), strict=True))
 
 
 def without_breakdown(query: MetricQuery) -> MetricQuery:
-    """The same question over the whole range: totals are asked for, never added up."""
+    """Returns the query for the total over the whole range. Totals are queried, never added up."""
     return replace(query, dimensions=(), buckets=None, order=(), limit=None, offset=0)
 
 
@@ -133,7 +133,7 @@ async def build_comparison(
     caller: Caller,
     queries: MetricQueries,
 ) -> QueryComparison:
-    """The page's keys in the compared range; buckets are matched by their position."""
+    """Returns the rows of the page in the comparison range; buckets are matched by position."""
     question = form.query
     there = replace(
         question,
@@ -169,7 +169,7 @@ async def build_comparison(
 
 
 def _filters_for_page(query: MetricQuery, page: QueryResult) -> tuple[DimensionFilter, ...]:
-    """The question's filters, narrowed to the keys of the page."""
+    """Returns the filters of the query, narrowed to the dimension values of the page."""
     labels = zip(*(row.labels for row in page.rows), strict=True)
     keys = (tuple(sorted(set(of_one))) for of_one in labels)
     narrowed = (

@@ -1,4 +1,4 @@
-"""A plan of `POST /query` in its two forms: as a request, and as reports and analyses store it (contract 4.3)."""
+"""A metric query as the body of `POST /query`, and as saved in reports and analyses."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -36,7 +36,7 @@ _MAX_SORT_KEYS: Final = 4
 
 
 class AnalyticsQueryBase(MetricsRequestBase):
-    """What both forms of a plan say."""
+    """Fields that requests and saved queries share."""
 
     dimensions: list[str] = Field(default=[], description="Up to 3.")
     interval: str | None = Field(
@@ -54,10 +54,10 @@ class AnalyticsQueryBase(MetricsRequestBase):
         date_range: ResolvedRange,
         workspace: Workspace,
     ) -> tuple[MetricQuery, AttributionSettings | None]:
-        """The question of the first page, checked.
+        """Returns the validated query of the first page, and the attribution it uses.
 
         Raises:
-            BadRequest: with the code of what does not fit.
+            BadRequest: with the code of the invalid field.
         """
         catalog = queries.catalog
         ids = self.metric_ids(catalog, _MAX_METRICS)
@@ -118,7 +118,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
 
 
 class QueryRequest(AnalyticsQueryBase):
-    """An `analytics_query` plan as it is asked."""
+    """Body of `POST /query`."""
 
     date_range: DateRange
     compare: Compare = None
@@ -126,18 +126,18 @@ class QueryRequest(AnalyticsQueryBase):
     format: Literal["rows", "compact"] = "rows"
 
     def binding(self, caller: Caller) -> bytes:
-        """What a cursor of this request is bound to."""
+        """Returns the bytes that a cursor of this request is bound to."""
         return cursor_scope_digest(str(caller.workspace.id), self.model_dump(mode="json", exclude={"cursor"}))
 
 
 REQUEST_ONLY: Final = tuple(
     name for name in QueryRequest.model_fields if name not in AnalyticsQueryBase.model_fields
 )
-"""What a stored plan may not say: whoever runs it does."""
+"""Fields that a saved query may not have, because each run sets them."""
 
 
 class SavedQuery(AnalyticsQueryBase):
-    """An `analytics_query` plan as it is kept: without its range, comparison, cursor and format."""
+    """A query as saved: without range, comparison, cursor and format."""
 
     @model_serializer(mode="wrap")
     def _as_sent(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def] # noqa: ANN202 - a return type would replace the schema
@@ -146,7 +146,7 @@ class SavedQuery(AnalyticsQueryBase):
     def to_request(
         self, date_range: DateRange, *, filters: Sequence[FilterBody] = (), **said: Any
     ) -> "QueryRequest":
-        """The request that runs it over a range.
+        """Returns the request that runs the query over a range.
 
         Args:
             date_range: the range.
@@ -160,6 +160,6 @@ class SavedQuery(AnalyticsQueryBase):
 
 
 class SavedQueryRequest(QueryRequest):
-    """A stored plan as it is run: its own filters and as many of whoever runs it."""
+    """The request of a saved query: its own filters and as many of the run."""
 
     most_filters: ClassVar[int] = 2 * MetricsRequestBase.max_filters
