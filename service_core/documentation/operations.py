@@ -14,7 +14,7 @@ from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
 class DocsSearchQuery(QueryModel):
     """Parameters of `GET /docs/search`."""
 
-    needed: ClassVar = ("q",)
+    required_params: ClassVar = ("q",)
     q: str = Field(default="", description="Words to search for.")
     limit: Annotated[int, Clamp(1, 20)] = 5
 

@@ -22,7 +22,7 @@ MAX_RANGE: Final = timedelta(days=31, hours=1)
 class LedgerQuery(QueryModel):
     """Parameters of `GET /ledger`."""
 
-    needed: ClassVar = ("start_date", "end_date")
+    required_params: ClassVar = ("start_date", "end_date")
     start_date: str | None = Field(default=None, description="Start by receipt, inclusive.")
     end_date: str | None = Field(
         default=None, description="End by receipt, inclusive; at most 31 days after the start."

@@ -37,7 +37,7 @@ class _RequestModel(BaseModel):
     the error when one is missing, with its own message.
     """
 
-    needed: ClassVar[tuple[str, ...]] = ()
+    required_params: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -45,7 +45,7 @@ class _RequestModel(BaseModel):
     ) -> JsonSchemaValue:
         reference = handler(schema)
         properties_schema = handler.resolve_ref_schema(reference)
-        for name in cls.needed:
+        for name in cls.required_params:
             properties_schema["properties"][name].pop("default", None)
             properties_schema.setdefault("required", []).append(name)
         return reference

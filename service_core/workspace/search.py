@@ -60,7 +60,7 @@ RESULT_TYPES: Final = (
 class SearchQuery(QueryModel):
     """Parameters of `GET /search`."""
 
-    needed: ClassVar = ("q",)
+    required_params: ClassVar = ("q",)
     q: str = Field(default="", description="At least 2 characters.")
     types: str | None = Field(default=None, description="Comma list; default all types.")
     limit: Annotated[int, Clamp(1, 50)] = 20
@@ -111,26 +111,26 @@ async def get_search(
     query: SearchQuery,
     *,
     caller: Caller,
-    questions: MetricQueries,
+    queries: MetricQueries,
     people: PersonReader,
     writes: ChangeExecutor,
 ) -> SearchResults:
     """Campaigns, ads, sources, pages, events, tags and people of the last 90 days by name; also metrics, links and reports."""
     types, text = query.validated_types(), query.q.strip()
     named = [
-        _search_dimension_values(caller, questions, type_, text, query.limit)
+        _search_dimension_values(caller, queries, type_, text, query.limit)
         for type_ in types
         if type_ in _DIMENSION_TYPES
     ]
     bought = [
-        _search_ad_entities(caller, questions, type_, text) for type_ in types if type_ in _AD_ENTITY_TYPES
+        _search_ad_entities(caller, queries, type_, text) for type_ in types if type_ in _AD_ENTITY_TYPES
     ]
     found = await gather_or_cancel(*named, *bought)
     results = [result for results in found for result in results]
     owned = [type_ for type_ in types if type_ in _RESOURCE_TYPES]
     results += await _search_resources(caller, writes, owned, text, query.limit)
     if "metric" in types:
-        results += _search_metrics(questions, text)
+        results += _search_metrics(queries, text)
     if "user" in types:
         results += await _search_users(caller, people, text, query.limit)
     results.sort(
@@ -144,11 +144,11 @@ async def get_search(
 
 
 async def _search_dimension_values(
-    caller: Caller, questions: MetricQueries, type_: str, text: str, limit: int
+    caller: Caller, queries: MetricQueries, type_: str, text: str, limit: int
 ) -> list[SearchResult]:
-    dimension = questions.catalog.dimensions[_DIMENSION_TYPES[type_]]
+    dimension = queries.catalog.dimensions[_DIMENSION_TYPES[type_]]
     values, _ = await list_dimension_values(
-        caller, questions, dimension, resolve_last_90_days(caller), q=text, limit=limit
+        caller, queries, dimension, resolve_last_90_days(caller), q=text, limit=limit
     )
     return [
         SearchResult(type=type_, dimension=dimension.id, value=each.value, label=each.label, count=each.count)
@@ -158,12 +158,12 @@ async def _search_dimension_values(
 
 
 async def _search_ad_entities(
-    caller: Caller, questions: MetricQueries, type_: str, text: str
+    caller: Caller, queries: MetricQueries, type_: str, text: str
 ) -> list[SearchResult]:
     """Entities of ad platforms; one that has no name is known by its id."""
     ids = ("platform", *_AD_ENTITY_TYPES[type_])
-    dimensions = [questions.catalog.dimensions[id_] for id_ in ids]
-    told = await count_spend_dimension_values(caller, questions, dimensions, resolve_last_90_days(caller))
+    dimensions = [queries.catalog.dimensions[id_] for id_ in ids]
+    told = await count_spend_dimension_values(caller, queries, dimensions, resolve_last_90_days(caller))
     return [
         SearchResult(
             type=type_,
@@ -201,10 +201,10 @@ def _resource_result(type_: str, record: Resource) -> SearchResult:
     return SearchResult(type=type_, value=own, label=record.name, id=own)
 
 
-def _search_metrics(questions: MetricQueries, text: str) -> list[SearchResult]:
+def _search_metrics(queries: MetricQueries, text: str) -> list[SearchResult]:
     return [
         SearchResult(type="metric", value=metric.id, label=metric.label, id=metric.id)
-        for metric in questions.catalog.metrics.values()
+        for metric in queries.catalog.metrics.values()
         if text.lower() in metric.label.lower() or text.lower() in metric.id
     ]
 

@@ -159,7 +159,7 @@ async def test_sixty_lookups_a_minute_and_key(shop, monkeypatch):
     async def spend(key, limit, seconds):
         return windows.consume(key, limit, seconds)
 
-    monkeypatch.setattr(shop.served.service.ports.limits, "spend", spend)
+    monkeypatch.setattr(shop.served.service.ports.limits, "consume", spend)
     statuses = [(await shop.ask("lookup", {"email": "a@example.com"}))[0] for _ in range(61)]
     assert statuses == [200] * 60 + [429]
 
@@ -265,7 +265,7 @@ async def test_a_claim_is_kept_by_the_store_and_not_by_the_process(shop):
     assert (await shop.deferred())["found"]
     claims = shop.served.service.ports.workspace
     assert not await claims.mark_visit_matched(shop.client.workspace.id, "A\x1fs1", shop.served.now)
-    assert await claims.claimed(shop.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {"A\x1fs1"}
+    assert await claims.list_matched(shop.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {"A\x1fs1"}
 
 
 async def test_an_ipv6_address_is_compared_in_its_short_form(shop):
@@ -278,7 +278,7 @@ async def test_a_store_that_cannot_be_read_is_503(shop, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.served.service.ports.events, "people", away)
+    monkeypatch.setattr(shop.served.service.ports.events, "list_people", away)
     assert (await shop.ask("lookup", {"email": "ann@example.com"}))[0] == 503
 
 
@@ -297,7 +297,7 @@ class Links:
             ios_url="https://apps.apple.com/app/id1", android_url=None, **dict.fromkeys(UTM_PARAMETERS), created_at=now,
             updated_at=now, created_via="api", created_by=Actor(type="key", id=new_id(), client_id=None),
         )  # fmt: skip
-        async with self.store.begin(self.workspace_id) as unit:
+        async with self.store.write(self.workspace_id) as unit:
             await unit.resources.save(link)
         return link
 
@@ -331,7 +331,7 @@ async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(shop, 
 
 async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(shop, links):
     link = await links.make("app00001")
-    async with links.store.begin(links.workspace_id) as unit:
+    async with links.store.write(links.workspace_id) as unit:
         await unit.resources.remove(link, shop.served.now)
     shop.visit("A", store=False, lyr="app00001")
     await shop.client.knows()

@@ -27,7 +27,9 @@ def day_of(served):
         shop = await served.workspace(timezone=zone)
         served.now = first + timedelta(days=3)
         for number in range(-8, int(hours * 4) + 8):
-            shop.story.add_event("page_view", at=first + number * QUARTER, visitor=f"V{number}", page_path="/")
+            shop.story.add_event(
+                "page_view", at=first + number * QUARTER, visitor=f"V{number}", page_path="/"
+            )
         await shop.knows()
         return shop
 

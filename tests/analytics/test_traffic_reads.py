@@ -226,7 +226,7 @@ class Unlinked:
 
 
 async def test_tags_count_the_visitors_that_carried_them(caller, questions, store, queue):
-    asked = {"who": caller, "events": store, "queue": queue, "links": Unlinked()}
+    asked = {"caller": caller, "events": store, "queue": queue, "links": Unlinked()}
     answer = json_default(await get_tags(parse_query_parameters(LinkTagsQuery, DAYS.items()), **asked))
     assert answer["data"] == [
         {"tag": "k7m2q9xa", "count": 1, "percentage": 100.0, "source": "partner.example", "link_id": None,
@@ -241,7 +241,9 @@ async def test_realtime_shows_the_last_minutes(caller, questions, store, story):
 
     ago(29, visitor="R1", session="r1")
     ago(4, visitor="R2", session="r2", country="DE")
-    story.add_event("purchase", at=caller.now - timedelta(minutes=1), visitor="R2", session="r2", revenue=1000)
+    story.add_event(
+        "purchase", at=caller.now - timedelta(minutes=1), visitor="R2", session="r2", revenue=1000
+    )
     await store.append(story.events[-3:])
     answer = json_default(
         await get_realtime(

@@ -42,7 +42,7 @@ class CohortQuery(RangeQuery):
     The range is that of acquisition; the default is the 12 full ISO weeks before the current one.
     """
 
-    needed: ClassVar = ()
+    required_params: ClassVar = ()
     granularity: Granularity | None = Field(default=None, description="Size of cohorts; default by range.")
     periods: Annotated[int, Clamp(0, 52)] = Field(
         12, description="Highest period; at most 31 days, 52 weeks or 24 months."

@@ -31,7 +31,7 @@ _DEFAULT_RANGE: Final = "last_30_days"
 class FunnelQuery(RangeQuery):
     """Parameters of `GET /funnel`. The range applies to step 1; the default is the last 30 local days."""
 
-    needed: ClassVar = ("steps",)
+    required_params: ClassVar = ("steps",)
     steps: tuple[str, ...] = Field(
         default=(),
         validate_default=True,

@@ -44,7 +44,7 @@ _DEFAULT_DAYS: Final = 90
 class DimensionValuesQuery(RangeQuery):
     """Parameters of `GET /dimension-values`; the default range is the last 90 days."""
 
-    needed: ClassVar = ("dimension",)
+    required_params: ClassVar = ("dimension",)
     dimension: str = Field(default="", description="Id of a dimension.")
     q: str | None = Field(default=None, description="Substring of value or label, whatever the case.")
     limit: Annotated[int, Clamp(1, 500)] = 50

@@ -59,7 +59,7 @@ class EventNamesResponse(ResponseModel):
 class PropertiesQuery(RangeQuery):
     """Parameters of `GET /events/properties`; the default range is the last 30 days."""
 
-    needed: ClassVar = ()
+    required_params: ClassVar = ()
     event_name: str | None = Field(default=None, description="Exact.")
     limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Keys per event.")
 

@@ -40,7 +40,7 @@ _UNKNOWN_SECRET: Final = secrets.token_bytes(32)
 class CreateExportRequest(BodyModel):
     """What to export."""
 
-    needed: ClassVar = ("start_date", "end_date")
+    required_params: ClassVar = ("start_date", "end_date")
     type: ExportType
     format: ExportFormat = ExportFormat.CSV
     start_date: str | None = Field(None, description="Start, inclusive: a date or an instant.")
@@ -117,7 +117,7 @@ class ExportPath(BaseModel):
 class LinkQuery(QueryModel):
     """What a download link carries."""
 
-    needed: ClassVar = ("expires", "sig")
+    required_params: ClassVar = ("expires", "sig")
     expires: str | None = Field(default=None, description="Unix time at which the link ends.")
     sig: str | None = Field(default=None, description="Signature of the link, in hex.")
 

@@ -96,7 +96,7 @@ async def test_other_metrics_stand_beside_them_unchanged(ask):
         order=(SortKey("visitors"),),
     )
     assert table(found) == {("A",): (4, Fraction("2.4"))}
-    assert found.groups == 3
+    assert found.total_rows == 3
 
 
 async def test_under_the_floor_they_are_unavailable_and_others_are_not(ask):

@@ -117,7 +117,11 @@ async def test_the_size_of_cohorts_follows_the_length_of_the_range(caller, queue
     query = parse_query_parameters(RetentionQuery, [("start_date", "2026-01-01"), ("end_date", last)])
     assert (
         await get_retention(
-            query, caller=caller, cohort_reader=Table(), converter=aggregates_without_rates(Table()), queue=queue
+            query,
+            caller=caller,
+            cohort_reader=Table(),
+            converter=aggregates_without_rates(Table()),
+            queue=queue,
         )
     ).granularity == size
 
@@ -164,7 +168,7 @@ async def test_only_cohorts_that_can_have_persons_reach_the_store(caller, queue,
 async def test_the_first_touch_and_the_event_reach_the_store(caller, queue):
     table = Table()
     await retention(caller, queue, table, utm_source="google", country="DE", event_name="page_view")
-    assert [(p.column, p.value) for p in table.plan.first_touch] == [
+    assert [(p.column, p.value) for p in table.plan.first_touch_filters] == [
         ("utm_source", "google"),
         ("country", "DE"),
     ]

@@ -96,11 +96,11 @@ async def test_everything_asked_reaches_the_store(caller, queue):
     )  # fmt: skip
     plan = table.plan
     assert (plan.window, plan.order, plan.by_session) == (timedelta(days=90), FunnelOrder.ANY, True)
-    assert [(p.column, p.value) for p in plan.scan.filters] == [
+    assert [(p.column, p.value) for p in plan.scope.filters] == [
         ("utm_source", "google"),
         ("device_type", "mobile"),
     ]
-    assert plan.scan.include_bots
+    assert plan.scope.include_bots
     assert plan.now == caller.now
     assert (answer.window_days, answer.order, answer.unit) == (90, "any", "session")
 
