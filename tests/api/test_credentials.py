@@ -335,7 +335,7 @@ async def test_key_routes_and_signup_fail_closed_while_following_a_signup_goes_o
     async def down(*_):
         raise RateLimiterUnavailable
 
-    monkeypatch.setattr(world.service.ports.limits, "spend", down)
+    monkeypatch.setattr(world.service.ports.limits, "consume", down)
     body = {"name": "x", "scopes": ["service:read"]}
     closed = [
         await world.ask("POST", "/v1/keys/requests", world.agent, body),

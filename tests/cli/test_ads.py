@@ -36,7 +36,7 @@ class Platform:
 @pytest.fixture
 def shop(touchpoint, deployment, monkeypatch):
     registry = load_plugins([("builtin", builtin), ("fake_ads", Platform())])
-    monkeypatch.setattr(compose, "installed", lambda: registry)
+    monkeypatch.setattr(compose, "load_installed_registry", lambda: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)

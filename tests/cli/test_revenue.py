@@ -46,7 +46,7 @@ class Shop:
 def shop(touchpoint, deployment, monkeypatch):
     registry = load_plugins([("builtin", builtin), ("fake_shop", Shop())])
     for place in (compose, opened):
-        monkeypatch.setattr(place, "installed", lambda: registry)
+        monkeypatch.setattr(place, "load_installed_registry", lambda: registry)
 
     def run(*arguments, **more):
         return touchpoint(*arguments, "--config", deployment["config"], **more)

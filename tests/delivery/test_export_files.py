@@ -63,7 +63,7 @@ async def test_a_link_that_cannot_be_signed_is_said_beside_the_completed_job(bar
     async def url(name, lasts):
         raise ExportStorageUnavailable
 
-    monkeypatch.setattr(bare.service.ports.sink, "url", url)
+    monkeypatch.setattr(bare.service.ports.sink, "signed_url", url)
     shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
     assert (shown["status"], shown["download"]) == ("completed", None)
     assert "poll again" in shown["download_error"]
@@ -75,7 +75,7 @@ async def test_a_sink_that_signs_itself_gives_its_own_link(bare, monkeypatch):
     async def url(name, lasts):
         return f"https://bucket.example/{name}?for={lasts.total_seconds():.0f}"
 
-    monkeypatch.setattr(bare.service.ports.sink, "url", url)
+    monkeypatch.setattr(bare.service.ports.sink, "signed_url", url)
     shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
     assert shown["download"]["url"] == (f"https://bucket.example/{job['id']}-1.csv?for=3600")
     assert ExportStatus(shown["status"]) is ExportStatus.COMPLETED
@@ -109,7 +109,7 @@ async def test_a_refusal_is_not_kept_for_a_retry(bare, monkeypatch):
 
     once = {"idempotency-key": "k"}
     with monkeypatch.context() as patched:
-        patched.setattr(bare.service.ports.jobs, "wake", wake)
+        patched.setattr(bare.service.ports.jobs, "wake_worker", wake)
         assert (await bare.order(headers=once)).status == 503
     assert "Idempotent-Replay" not in (await bare.order(headers=once)).headers
     long = await bare.order(headers={"idempotency-key": "k" * 256})

@@ -125,7 +125,7 @@ async def test_a_queue_that_is_down_is_said_and_leaves_no_job(bare, monkeypatch)
     async def wake(export_id):
         raise JobQueueUnavailable
 
-    monkeypatch.setattr(bare.service.ports.jobs, "wake", wake)
+    monkeypatch.setattr(bare.service.ports.jobs, "wake_worker", wake)
     refused = await bare.order()
     assert (refused.status, refused.json["code"]) == (503, "queue_unavailable")
     assert (await bare.ask("GET", "/v1/exports")).json == {"exports": []}
@@ -137,7 +137,7 @@ async def test_a_limiter_that_is_down_closes_the_door_to_new_exports_and_not_to_
     async def spend(key, limit, window_seconds):
         raise RateLimiterUnavailable
 
-    monkeypatch.setattr(bare.service.ports.limits, "spend", spend)
+    monkeypatch.setattr(bare.service.ports.limits, "consume", spend)
     refused = await bare.order()
     assert (refused.status, refused.json["code"]) == (503, "limiter_unavailable")
     polled = await bare.ask("GET", f"/v1/exports/{job['id']}")

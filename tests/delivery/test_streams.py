@@ -63,7 +63,7 @@ async def test_columns_are_those_of_the_wire_with_plain_values(store):
 async def test_events_come_in_the_order_of_the_pages_whatever_the_slices(store, monkeypatch):
     draw = Random(5)
     for seed in range(12):
-        monkeypatch.setattr(export_batches, "SLICE", draw.randint(1, 20))
+        monkeypatch.setattr(export_batches, "EVENTS_PER_BATCH", draw.randint(1, 20))
         told = random_dataset(Random(seed), 60)
         await store.append(told.story.events)
         filters = (Predicate("country", FilterOperator.IS_SET),) if seed % 3 else ()
@@ -74,7 +74,7 @@ async def test_events_come_in_the_order_of_the_pages_whatever_the_slices(store, 
 
 
 async def test_a_crowded_hour_is_cut_by_the_second_and_a_crowded_second_stays_whole(store, monkeypatch):
-    monkeypatch.setattr(export_batches, "SLICE", 3)
+    monkeypatch.setattr(export_batches, "EVENTS_PER_BATCH", 3)
     story = EventBuilder()
     for second in (0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 40):
         story.add_event("x", at=f"2026-03-02T01:00:{second:02}", visitor="A1")
@@ -93,7 +93,7 @@ async def test_nothing_gives_no_row(store):
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 async def test_persons_come_in_the_order_of_the_page(store, monkeypatch, limit):
-    monkeypatch.setattr(export_batches, "PERSONS", 2)
+    monkeypatch.setattr(export_batches, "PERSONS_PER_BATCH", 2)
     told = random_dataset(Random(7), 80)
     await store.append(told.story.events)
     plan = PeoplePageQuery(told.story.scan(told.span), limit, 0, "last_seen")

@@ -13,7 +13,7 @@ from service_core.kernel.ids import new_id
 
 @pytest.fixture(autouse=True)
 def nobody_made_one_yet(monkeypatch):
-    monkeypatch.setattr(ids, "_PLACES", ids._MonotonicCounter())
+    monkeypatch.setattr(ids, "_ID_COUNTER", ids._MonotonicCounter())
 
 
 def grow(made):

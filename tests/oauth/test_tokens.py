@@ -300,7 +300,7 @@ async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, 
         raise StoreUnavailable
 
     with monkeypatch.context() as patched:
-        patched.setattr(deployment.store, "ticket", away)
+        patched.setattr(deployment.store, "find_token", away)
         status, said = await helper.redeem(code)
     assert (status, said["error"]) == (503, "temporarily_unavailable")
     assert (await helper.redeem(code))[0] == 200

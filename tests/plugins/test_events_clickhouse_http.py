@@ -163,7 +163,7 @@ async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
 
 async def test_a_server_that_hangs_is_away_long_before_a_budget_ends(folder, monkeypatch):
     """Whoever waits hears it, also behind others who wait: there is one reader."""
-    monkeypatch.setattr(engine_watchdog, "PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.1)
     story = random_dataset(Random(6), 20).story
     with serve_clickhouse(folder) as server:
         store = load_plugins().open_adapter(
@@ -184,13 +184,13 @@ async def test_a_server_that_hangs_is_away_long_before_a_budget_ends(folder, mon
 @pytest.fixture
 def impatient(monkeypatch):
     """Whether the server answers is looked at soon; asked for before the store, which begins to look when it opens."""
-    monkeypatch.setattr(engine_watchdog, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.02)
 
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_long_question_to_a_server_that_works_is_not_cut(store, monkeypatch):
     asked = Mock(side_effect=store.backend.answers)
-    monkeypatch.setattr(store._engine._watch, "_answers", asked)
+    monkeypatch.setattr(store._engine._watch, "_ping", asked)
     async with asyncio.timeout(DEADLINE):
         while not asked.called:
             assert await store._engine.read(lambda reader: reader.text("SELECT sleep(0.3)", {})) == [(0,)]

@@ -82,7 +82,7 @@ async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_
         raise StoreUnavailable
 
     with monkeypatch.context() as patched:
-        patched.setattr(shop.service.ports.events, "revoke_link", away)
+        patched.setattr(shop.service.ports.events, "revoke_identity_link", away)
         assert (await ann.post(shop.page, fields)).status >= 500
     assert await of_whom(shop, "U1") == "u:U2"
     assert (await ann.post(shop.page, fields)).status == 303
@@ -203,7 +203,7 @@ async def test_what_cannot_be_looked_up_is_not_told_as_none(shop, monkeypatch):
     async def away(*_):
         raise QueryTimeout
 
-    monkeypatch.setattr(shop.service.ports.events, "contested", away)
+    monkeypatch.setattr(shop.service.ports.events, "external_id_conflicts", away)
     shown = await ann.get(f"{shop.page}?event={shop.alias}")
     assert shown.status == 200
     assert "cannot be told at the moment" in words(shown)

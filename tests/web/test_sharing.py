@@ -49,7 +49,7 @@ async def test_a_member_shares_and_sees_the_address_once(shop):
 
 
 async def test_what_the_form_has_no_room_for_is_looked_for_by_its_name(shop, monkeypatch):
-    monkeypatch.setattr(share_links, "OFFERED", 2)
+    monkeypatch.setattr(share_links, "MAX_OFFERED", 2)
     names = "Oldest", "Older", "Newest"
     reports = {name: await shop.gallery.report(name) for name in names[:2]}
     ann = await joined(shop, "member")

@@ -166,11 +166,11 @@ async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_
         raise StoreUnavailable
 
     await setup.connects("stripe", ProviderKind.REVENUE)
-    monkeypatch.setattr(setup.store, "connections", down)
+    monkeypatch.setattr(setup.store, "list_connections", down)
     answer = await setup.asks()
     assert (answer["complete"], answer["connections"]) == (False, [])
     assert answer["next_steps"] == STEPS
-    monkeypatch.setattr(setup.office.service.ports.events, "bounds", down)
+    monkeypatch.setattr(setup.office.service.ports.events, "event_time_range", down)
     refused = await setup.office.ask("GET", "/onboarding")
     assert (refused.status, refused.json["code"]) == (503, "data_unverified")
 
@@ -182,7 +182,7 @@ async def test_a_workspace_whose_subscription_ended_is_told_so(setup):
 
 
 async def test_above_its_limits_a_workspace_sees_by_how_much_and_nothing_is_refused(setup, monkeypatch):
-    monkeypatch.setattr(usage, "PLANS", {"tiny": BillingPlan("tiny", 2, 1, 100)})
+    monkeypatch.setattr(usage, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 2, 1, 100)})
     await setup.store.save_workspace(replace(setup.workspace, plan="tiny"))
     for _ in range(3):
         await setup.happens("purchase")

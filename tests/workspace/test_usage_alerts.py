@@ -36,7 +36,7 @@ class Letterbox:
 @pytest.fixture
 async def shop(workspace_api, monkeypatch):
     """A workspace whose plan covers 20 events, with an owner and an admin."""
-    monkeypatch.setattr(send_alerts, "PLANS", {"tiny": BillingPlan("tiny", 20, 1, 100)})
+    monkeypatch.setattr(send_alerts, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 20, 1, 100)})
     store = workspace_api.service.ports.workspace
     workspace = replace(workspace_api.workspaces["shop"], plan="tiny")
     await store.save_workspace(workspace)

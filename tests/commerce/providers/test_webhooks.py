@@ -218,7 +218,7 @@ async def test_no_secret_and_no_signature_is_ever_told(door, shop, monkeypatch, 
 
 async def test_a_fault_of_a_provider_is_told_by_its_id_and_keeps_nothing(door, shop, monkeypatch):
     provider = door.ports.revenue_providers["stripe"]
-    monkeypatch.setattr(type(provider), "mapped", lambda *_: {}["bug"])
+    monkeypatch.setattr(type(provider), "map_message", lambda *_: {}["bug"])
     answer = await door.stripe(shop, PAID)
     assert (answer.status, answer.json["error"]) == (500, "Internal server error")
     assert await door.events(shop) == []

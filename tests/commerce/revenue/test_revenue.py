@@ -209,7 +209,7 @@ async def test_what_cannot_be_read_is_refused(shop, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(type(shop.service.ports.workspace), "connections", away)
+    monkeypatch.setattr(type(shop.service.ports.workspace), "list_connections", away)
     assert (await shop.refused("GET", "/revenue", **WEEK))[0] == 503
 
 

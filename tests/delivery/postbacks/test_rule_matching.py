@@ -198,7 +198,7 @@ async def test_a_batch_that_comes_again_makes_no_second_row(shop, monkeypatch):
             raise faults.pop()
         await settle(stored, quarantined)
 
-    monkeypatch.setattr(shop.ports.queue, "settle", settling)
+    monkeypatch.setattr(shop.ports.queue, "acknowledge", settling)
     with pytest.raises(OSError, match="full"):
         await shop.sells("o1")
     rows = await shop.rows()

@@ -328,7 +328,7 @@ async def test_an_event_that_the_store_does_not_show_is_looked_for_again(shop, m
         async def page(_):
             return EventPageResult([], None, has_more=False)
 
-        erased.setattr(shop.ports.events, "page", page)
+        erased.setattr(shop.ports.events, "list_events", page)
         await shop.send()
     row = await shop.row()
     assert (row["status"], row["error_code"], row["attempts"]) == ("retrying", "event_not_found", 1)
@@ -344,7 +344,7 @@ async def test_events_that_cannot_be_read_cost_no_attempt(shop, monkeypatch):
         async def page(_):
             raise StoreUnavailable
 
-        broken.setattr(shop.ports.events, "page", page)
+        broken.setattr(shop.ports.events, "list_events", page)
         with pytest.raises(StoreUnavailable):
             await shop.send()
         await shop.send()  # it is looked at again in a minute, not at once
@@ -368,7 +368,7 @@ async def test_credentials_that_no_key_opens_hold_the_queue(shop, monkeypatch, c
         def unseal(*_):
             raise CipherUnavailable("no key of this deployment opens it")
 
-        shut.setattr(shop.ports.vault, "unseal", unseal)
+        shut.setattr(shop.ports.vault, "decrypt", unseal)
         await shop.send()
     assert (await shop.outcome(), "cannot be opened" in caplog.text) == (("queued", None), True)
     shop.later(minutes=1)

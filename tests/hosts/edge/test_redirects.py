@@ -217,7 +217,7 @@ async def test_a_store_that_cannot_be_read_is_a_page_that_asks_to_try_again(edge
     async def away(*_):
         raise ServiceUnavailable("away", "data_unverified")
 
-    monkeypatch.setattr(edge.office.service.ports.workspace, "holder", away)
+    monkeypatch.setattr(edge.office.service.ports.workspace, "find_by_unique_key", away)
     answer = await edge.follow("/spring")
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
 

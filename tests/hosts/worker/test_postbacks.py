@@ -37,7 +37,7 @@ class Delivery:
 
 @pytest.fixture
 def delivery(monkeypatch):
-    monkeypatch.setattr(postbacks, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(postbacks, "POLL_SECONDS", 0.001)
     return Delivery()
 
 

@@ -37,7 +37,7 @@ class Reading:
 
 @pytest.fixture
 def reading(monkeypatch):
-    monkeypatch.setattr(sync_scheduler, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(sync_scheduler, "POLL_SECONDS", 0.001)
     return Reading()
 
 
@@ -55,7 +55,7 @@ async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_
 
 
 async def test_a_few_slow_workspaces_leave_places_for_the_others(reading, monkeypatch):
-    monkeypatch.setattr(sync_scheduler, "TOGETHER", 2)
+    monkeypatch.setattr(sync_scheduler, "MAX_CONCURRENT", 2)
     stop = asyncio.Event()
     work = asyncio.create_task(sync_scheduler.run_sync_scheduler(reading, stop))
     async with asyncio.timeout(60):

@@ -145,9 +145,9 @@ async def test_a_server_that_answers_nobody_is_away_long_before_a_budget_ends(
 async def test_a_long_question_to_a_server_that_works_is_not_cut(
     postgresql: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_watchdog, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.02)
     asked = Mock(side_effect=postgresql.backend.ping)
-    monkeypatch.setattr(postgresql._engine._watchdog, "_answers", asked)
+    monkeypatch.setattr(postgresql._engine._watchdog, "_ping", asked)
     text = "SELECT pg_sleep(0.4)"
     async with asyncio.timeout(60):
         while not asked.called:
