@@ -81,7 +81,7 @@ def _render_response_fields(op: Operation) -> str:
     if op.answer is FileResponse:
         return "Answers the file."
     if op.answer is Envelope:
-        return "Answers the [envelope of a change](../consumers/changes.md)."
+        return "Answers the [envelope of a change](../consumers/writes.md)."
     schema = TypeAdapter(op.answer).json_schema(mode="serialization")
     shapes = [_render_members(shape, schema) for shape in _resolve_schemas(schema, schema)]
     told = " or ".join(", ".join(shape) for shape in shapes if shape)

@@ -2,7 +2,7 @@
 
     python -m tests.bench.capacity_model
 
-prints the tables of ``docs/deployers/capacity.md``. The constants are fitted to what
+prints the tables of ``docs/deployers/clickhouse-capacity.md``. The constants are fitted to what
 `tests.bench.capacity` measured at ten and at fifty million events.
 """
 

@@ -96,7 +96,7 @@ def test_any_text_may_be_looked_for(shelf, text):
 
 def test_the_documentation_of_this_version_has_a_title_and_no_empty_page():
     pages = load_pages()
-    assert {"index", "consumers/questions", "reference/operations"} <= {page.path for page in pages}
+    assert {"index", "consumers/query-api", "reference/operations"} <= {page.path for page in pages}
     for page in pages:
         assert page.sections, page.path
         assert page.sections[0].title == page.title
