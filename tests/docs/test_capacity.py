@@ -14,7 +14,7 @@ from tests.bench.capacity_model import (
     estimate_needs,
 )
 
-PAGE = (Path(__file__).parents[2] / "docs" / "deployers" / "capacity.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "deployers" / "clickhouse-capacity.md").read_text()
 MEASURED = re.findall(
     r"^\| (\w+) \| (\d+) million \| ([\d.]+) million \| ([\d.]+) s \| ([\d.]+) s \|$", PAGE, re.MULTILINE
 )
