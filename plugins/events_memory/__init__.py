@@ -1,4 +1,4 @@
-"""The event store in memory: the readable reference every other store is tested against."""
+"""The event store in memory: the readable reference that other stores are tested against."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from service_core.plugin import Adapter, hook
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """``memory://``: nothing is kept when the process ends."""
+    """Returns the ``memory://`` adapter; events are lost when the process ends."""
     summary = "Events in memory; for tests and trials."
     return [Adapter("events", "memory", _open, summary=summary, multi_process=False)]
 

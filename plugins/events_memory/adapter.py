@@ -1,4 +1,4 @@
-"""The event store over plain lists."""
+"""The event store over Python lists."""
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -56,7 +56,7 @@ _REPEAT_WINDOW: Final = timedelta(days=7)
 
 
 class MemoryEventStore:
-    """Events in memory, every port of the event store on them."""
+    """The event-store ports on events in memory."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -185,7 +185,7 @@ class MemoryEventStore:
         return self._workspace_events(scan.workspace_id, scan.conversions, include_bots=scan.include_bots)
 
     def _all_time_events(self, workspace_id: UUID, *, include_bots: bool = False) -> WorkspaceEvents:
-        """The history for questions that have no scan, where nothing converts."""
+        """Returns the events for reads without a scan, in which nothing converts."""
         return self._workspace_events(
             workspace_id, ConversionSet(frozenset(), any_revenue=False), include_bots=include_bots
         )
@@ -206,7 +206,7 @@ def _session_key(event: Event) -> SessionKey:
 
 
 def _session_state(events: list[Event]) -> SessionState:
-    """The entry page, the values of the latest event, which inherits them, and the latest campaign."""
+    """Returns the entry page, the values of the latest event, and the latest campaign."""
     campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in events]
     latest = events[-1]
     return SessionState(

@@ -1,4 +1,4 @@
-"""An aggregate: rows of the relations by bucket and dimensions, counted, ordered and cut."""
+"""Evaluates an aggregate plan: rows of the relations by bucket and dimensions, counted, ordered and limited."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -22,11 +22,11 @@ from service_core.plugin import (
 
 Number = int | float
 Key = tuple[Any, ...]
-"""Bucket start, if bucketed, and dimension values."""
+"""Bucket start, if there are buckets, and dimension values."""
 
 
 def evaluate_aggregate(plan: AggregateQuery, history: WorkspaceEvents) -> AggregateResult:
-    """Evaluate a plan."""
+    """Returns the grid of a plan."""
     leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.aggregations()))
     groups: dict[Key, list[list[RelationRow]]] = {}
     if plan.buckets is None and not plan.dimensions:
@@ -48,7 +48,7 @@ def evaluate_aggregate(plan: AggregateQuery, history: WorkspaceEvents) -> Aggreg
 def _rows_by_group(
     leaf: Aggregation, plan: AggregateQuery, history: WorkspaceEvents
 ) -> Iterator[tuple[Key, RelationRow]]:
-    """Each row a leaf counts with its group; a trailing leaf counts a row in several buckets."""
+    """Yields each row that a leaf counts with its group; a trailing leaf counts a row in several buckets."""
     met = list(relation_rows(leaf, plan, history))
     for bucket, row in _rows_by_bucket(leaf, plan, met):
         columns = (dimension.get(leaf.relation) for dimension in plan.dimensions)
@@ -74,7 +74,7 @@ def _rows_by_bucket(
 
 
 def _bucket_spans(plan: AggregateQuery) -> Iterator[tuple[tuple[datetime, ...], TimeRange]]:
-    """The span, or each bucket of it, cut to the span."""
+    """Yields each bucket cut to the span; the whole span when there are no buckets."""
     span = plan.scope.span
     if plan.buckets is None:
         yield (), span
@@ -95,7 +95,7 @@ def _leaf_value(leaf: Aggregation, met: list[RelationRow]) -> Number:
 def _sort_groups(
     found: list[tuple[Any, ...]], plan: AggregateQuery, leaves: tuple[Aggregation, ...], width: int
 ) -> None:
-    """By the keys of the plan, then by bucket and dimensions; absent values last in either direction."""
+    """Sorts by the order of the plan, then by bucket and dimensions; None is last in either direction."""
     for column in reversed(range(width)):
         _sort_by_values(found, [row[column] for row in found], descending=False)
     for sort in reversed(plan.order):
@@ -125,7 +125,7 @@ def _sort_value(
 
 
 def measure_value(measure: Measure, values: dict[Aggregation, Number]) -> Number | None:
-    """The value of a measure from those of its leaves; None for a quotient by 0."""
+    """Returns the value of a measure computed from its leaves; None for a division by 0."""
     if isinstance(measure, Aggregation):
         return values[measure]
     if isinstance(measure, Difference):

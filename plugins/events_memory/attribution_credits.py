@@ -1,4 +1,4 @@
-"""How conversions and money are shared by touches: the rows of CREDITS (semantics 8, 9)."""
+"""The relation CREDITS: conversions and money split over touches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,21 +21,21 @@ from service_core.plugin import (
 )
 
 CREDIT_SCALE: Final = 1_000_000
-"""One conversion, in the millionths credits are counted in."""
+"""Credits are counted in millionths of a conversion."""
 
 _MAX_DENOMINATOR: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class CreditedConversion:
-    """What is shared out: a conversion, a charge, both, or a refund.
+    """A unit that attribution credits: a conversion, a charge, both, or a refund.
 
     Attributes:
         event: the conversion, charge or refund.
-        anchor: the event whose person and time make the path: that of a refund is its order.
-        booked: the instant it counts at, unless touches are.
+        order_event: the event whose person and time determine the touch path: for a refund the charge of its order.
+        booked_at: the instant it counts at, unless it counts at its touches.
         has_path: False for a refund without an order.
-        converted_currency: the currency a rate has turned its money into.
+        converted_currency: the currency its amounts were converted into.
     """
 
     event: Event
@@ -51,7 +51,7 @@ class CreditedConversion:
 
     @property
     def currency(self) -> str | None:
-        """The currency its money is told in."""
+        """The currency of its amounts."""
         return self.converted_currency or self.event.currency
 
 
@@ -71,7 +71,7 @@ class TouchCredit:
 def attribution_credits(
     history: WorkspaceEvents, rule: CreditRule, scan: QueryScope
 ) -> Iterator[TouchCredit]:
-    """Every row of CREDITS, over all time."""
+    """Yields every row of CREDITS, over all time."""
     for unit in _credited_conversions(history, scan):
         if rule.event_names is None or unit.order_event.event_name in rule.event_names:
             yield from _split_conversion(_with_converted_money(unit, scan), history, rule)
@@ -96,7 +96,7 @@ def _credited_conversions(history: WorkspaceEvents, scan: QueryScope) -> Iterato
 
 
 def _with_converted_money(unit: CreditedConversion, scan: QueryScope) -> CreditedConversion:
-    """A unit with its money in the currency of the scan, where there is a rate."""
+    """Returns a unit with amounts in the scan's currency, where there is a rate."""
     facts = {"currency": unit.event.currency, "amount": unit.amount, "refunded": unit.refunded}
     worth = convert_amounts(scan, unit.order_event.timestamp, facts)
     if worth["currency"] is None or worth["no_rate"]:

@@ -1,4 +1,4 @@
-"""Retention and LTV: who came, whether they came back, and what they are worth (semantics 16)."""
+"""Evaluates retention and lifetime value: cohort sizes, activity and revenue by cohort and bucket."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ from service_core.plugin import (
 
 
 def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> CohortResult:
-    """Cohort sizes, and activity and money by cohort and bucket."""
+    """Returns cohort sizes, and activity and revenue by cohort and bucket."""
     member = _cohort_by_person(plan, history)
     table = _CohortCounts(plan, member)
     for event in history.events:
@@ -34,7 +34,7 @@ def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> Cohor
 
 
 def _cohort_by_person(plan: CohortReaderQuery, history: WorkspaceEvents) -> dict[str, int]:
-    """Person -> its cohort, by the first event or conversion ever."""
+    """Returns the cohort of each person, by the first event or conversion of all time."""
     acquiring = history.conversion_events if plan.by_conversion else history.events
     first: dict[str, datetime] = {}
     for event in acquiring:
@@ -59,7 +59,7 @@ def _bucket_index(buckets: Buckets, at: datetime) -> int:
 
 
 class _CohortCounts:
-    """What happened in each cohort and bucket; what is before a person's cohort stands in no cell."""
+    """Counts activity and revenue by cohort and bucket; events before a person's cohort are not counted."""
 
     def __init__(self, plan: CohortReaderQuery, member: dict[str, int]) -> None:
         self._plan, self._cohort_by_person = plan, member
@@ -68,12 +68,12 @@ class _CohortCounts:
         self._cells_with_foreign_money: set[tuple[int, int]] = set()
 
     def add_activity(self, person: str, at: datetime) -> None:
-        """Count a person's activity."""
+        """Counts the activity of a person."""
         if cell := self._cell_of(person, at):
             self._active_persons[cell].add(person)
 
     def add_payment(self, person: str, at: datetime, net: int | None) -> None:
-        """Count a person's money; None is what has no rate."""
+        """Adds a payment of a person; None is an amount without an exchange rate."""
         cell = self._cell_of(person, at)
         if cell and net is not None:
             self._revenue[cell] += net
@@ -81,7 +81,7 @@ class _CohortCounts:
             self._cells_with_foreign_money.add(cell)
 
     def cells(self) -> list[CohortActivity]:
-        """The cells that are not empty, cohort by cohort."""
+        """Returns the cells that are not empty, cohort by cohort."""
         found = []
         for cohort in sorted(set(self._cohort_by_person.values())):
             returned: set[str] = set()

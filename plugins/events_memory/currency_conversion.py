@@ -1,4 +1,4 @@
-"""Money of other currencies in that of a scan (semantics 10.7)."""
+"""Converts amounts of other currencies into the scan's currency."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -12,12 +12,12 @@ _MONEY_COLUMNS: Final = ("amount", "refunded", "gross", "discount", "tax", "ship
 
 
 def convert_amounts(scan: QueryScope, rate_instant: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a movement with its money in the scan's currency, where there is a rate; ``no_rate`` tells.
+    """Returns the columns of a payment with amounts in the scan's currency where there is a rate, and ``no_rate``.
 
     Args:
-        scan: which currency, and the rates.
-        at: when the money moved; for a refund, when its order did.
-        facts: a row, with its original ``currency``.
+        scan: the currency and the exchange rates.
+        rate_instant: when the money moved; for a refund, when its order did.
+        facts: the columns of a row, with its original ``currency``.
     """
     currency = facts["currency"]
     if currency in {None, scan.currency}:
@@ -33,14 +33,14 @@ def convert_amounts(scan: QueryScope, rate_instant: datetime, facts: Mapping[str
 
 
 def converted_amount(scan: QueryScope, moved: Payment) -> int | None:
-    """What a movement is worth in the scan's currency; None without a rate."""
+    """Returns the amount of a payment in the scan's currency; None without a rate."""
     facts = {"currency": moved.event.currency, "amount": moved.amount}
     worth = convert_amounts(scan, moved.booked_at(order_refunds=True), facts)
     return None if worth["no_rate"] else int(worth["amount"])
 
 
 def sum_converted(scan: QueryScope, moved: Iterable[Payment]) -> tuple[int, bool]:
-    """What movements are worth together, and whether some of their money has no rate."""
+    """Returns the sum of payments in the scan's currency, and whether some has no rate."""
     listed = list(moved)
     worth = [(each.amount, converted_amount(scan, each)) for each in listed]
     return sum(known or 0 for _, known in worth), any(own and known is None for own, known in worth)

@@ -1,4 +1,4 @@
-"""Event rows, event names, property keys and the last minutes."""
+"""Reads event rows, event names, property keys and current visitors."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ from service_core.plugin import (
 
 
 def list_events(plan: EventPageQuery, history: WorkspaceEvents) -> EventPageResult:
-    """A page of events, newest first."""
+    """Returns a page of events, newest first."""
     matching = [event for event in reversed(history.events) if matches_scan(plan.scope, event)]
     older = [event for event in matching if plan.after is None or event_time_key(event) < plan.after]
     end = plan.offset + plan.limit
@@ -34,7 +34,7 @@ def list_events(plan: EventPageQuery, history: WorkspaceEvents) -> EventPageResu
 
 
 def list_event_names(scan: QueryScope, history: WorkspaceEvents) -> list[EventNameSummary]:
-    """Event names, most frequent first."""
+    """Returns event names with counts, most frequent first."""
     seen: dict[str, list[datetime]] = {}
     for event in history.events:
         if matches_scan(scan, event):
@@ -44,7 +44,7 @@ def list_event_names(scan: QueryScope, history: WorkspaceEvents) -> list[EventNa
 
 
 def list_property_keys(scan: QueryScope, limit: int, history: WorkspaceEvents) -> list[CustomPropertySummary]:
-    """Custom keys by event name, the most frequent ones of each."""
+    """Returns the most frequent custom property keys of each event name."""
     values: dict[tuple[str, str], list[Any]] = {}
     for event in history.events:
         for key in filter(is_custom_property, event.event_data if matches_scan(scan, event) else ()):
@@ -76,7 +76,7 @@ def _to_property_key(name: str, key: str, met: list[Any]) -> CustomPropertySumma
 def current_visitors(
     scan: QueryScope, received_since: datetime, limit: int, history: WorkspaceEvents
 ) -> list[ActiveVisitor]:
-    """Visitors of the last minutes, latest first."""
+    """Returns visitors with an event received since an instant, latest first."""
     charges = {fact.event.seq: fact for fact in history.payments if fact.kind == CHARGE}
     met: dict[str, list[Event]] = {}
     for event in history.events:
@@ -97,6 +97,6 @@ def current_visitors(
 
 
 def _total_revenue(scan: QueryScope, charges: list[Payment]) -> int | None:
-    """What charges add up to; None when one has no rate."""
+    """Returns the sum of charges; None when one has no exchange rate."""
     revenue, is_foreign = sum_converted(scan, charges)
     return None if is_foreign else revenue

@@ -1,4 +1,4 @@
-"""Rows for files: every event or person of a question, in small batches."""
+"""Export rows in small batches."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ _JSON: Final = frozenset({"external_ids", "bot_reasons", "event_data"})
 
 
 def event_batches(events: Sequence[Event]) -> Iterator[RowBatch]:
-    """Events column by column, as a file takes them."""
+    """Yields events column by column."""
     for start in range(0, len(events), BATCH_SIZE):
         some = events[start : start + BATCH_SIZE]
         yield {name: [_wire_value(event, name) for event in some] for name in WIRE_COLUMNS}

@@ -1,4 +1,4 @@
-"""Funnels: how far the units of a span walk through the steps (semantics 15)."""
+"""Evaluates funnels: how many units of a span reach each step."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -16,11 +16,11 @@ from service_core.plugin import (
 )
 
 Attempt = list[Event]
-"""The events of the steps a unit reached, in order; the first one starts the window."""
+"""The events of the steps a unit reached, in order; the first one starts the conversion window."""
 
 
 def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> FunnelResult:
-    """Walk the units through the steps."""
+    """Returns how many units reach each step, and how long it takes them."""
     units = (history.events_by_session if plan.by_session else history.events_by_person).values()
     reached: list[Attempt] = []
     still_open = 0
@@ -37,7 +37,7 @@ def evaluate_funnel(plan: FunnelReaderQuery, history: WorkspaceEvents) -> Funnel
 
 
 def _attempts_of_unit(plan: FunnelReaderQuery, events: Sequence[Event]) -> Iterator[Attempt]:
-    """The deepest attempt from each possible start, oldest first."""
+    """Yields the deepest attempt from each possible start, oldest first."""
     starts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     for i, event in enumerate(events):
         if event.event_name in starts and matches_scan(plan.scope, event):
@@ -46,7 +46,7 @@ def _attempts_of_unit(plan: FunnelReaderQuery, events: Sequence[Event]) -> Itera
 
 
 def _fill_steps(plan: FunnelReaderQuery, start: Event, rest: Iterable[Event]) -> Attempt:
-    """Fill as many steps as can be filled, each as early as it can be."""
+    """Returns the events that fill the steps of an attempt, each as early as possible."""
     left = list(plan.steps)
     attempt: Attempt = []
     for event in (start, *rest):
@@ -63,7 +63,7 @@ def _fill_steps(plan: FunnelReaderQuery, start: Event, rest: Iterable[Event]) ->
 
 
 def _has_excluded_event(plan: FunnelReaderQuery, events: Iterable[Event], attempt: Attempt) -> bool:
-    """Whether an excluded event lies between two of its steps."""
+    """Returns whether an excluded event lies between two steps of an attempt."""
     excluded = [e for e in events if plan.exclude and e.event_name in plan.exclude and e not in attempt]
     return any(event_time_key(attempt[0]) < event_time_key(e) < event_time_key(attempt[-1]) for e in excluded)
 
@@ -77,6 +77,6 @@ def _step_result(reached: list[Attempt], k: int) -> FunnelStep:
 
 
 def _seconds_between_steps(attempt: Attempt) -> Iterator[float]:
-    """Seconds between the steps of an attempt."""
+    """Yields the seconds between the steps of an attempt."""
     for before, after in pairwise(attempt):
         yield (after.timestamp - before.timestamp).total_seconds()

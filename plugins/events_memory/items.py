@@ -1,4 +1,4 @@
-"""Items sold and returned, counted."""
+"""Aggregates sold and returned order items."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -32,7 +32,7 @@ class _ItemLine(NamedTuple):
 
 
 def aggregate_items(plan: LineItemQuery, history: WorkspaceEvents) -> list[LineItemSum]:
-    """Every kind of item that was sold or came back in the span."""
+    """Returns the sums of each item sold or returned in the span."""
     groups: defaultdict[tuple[Any, ...], list[_ItemLine]] = defaultdict(list)
     for line in (*_sold_lines(history), *_returned_lines(plan, history)):
         if is_in_span(plan.scope.span, line.booked):

@@ -1,4 +1,4 @@
-"""Touch paths for data-driven models (semantics 9)."""
+"""Counts touch paths with and without conversion, for data-driven attribution models."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ PathKeys = tuple[tuple[str | None, ...], ...]
 
 
 def count_touch_paths(plan: TouchPathQuery, history: WorkspaceEvents) -> list[TouchPath]:
-    """Every different path with how often it converted and how often it did not."""
+    """Returns every distinct path with how often it converted and how often it did not."""
     conversions = _conversions_in_span(plan, history)
     converted = Counter(_conversion_paths(plan, conversions, history))
     unconverted = Counter(_unconverted_paths(plan, conversions, history))
@@ -28,7 +28,7 @@ def _conversions_in_span(plan: TouchPathQuery, history: WorkspaceEvents) -> list
 def _conversion_paths(
     plan: TouchPathQuery, conversions: list[Event], history: WorkspaceEvents
 ) -> Iterator[PathKeys]:
-    """One path per conversion that has one; every repeat of a person counts."""
+    """Yields one path per conversion that has one; all conversions of a person count."""
     for event in conversions:
         at = event.timestamp
         if keys := _path_keys(plan, history.touch_path(event), at - plan.window, at):
@@ -38,7 +38,7 @@ def _conversion_paths(
 def _unconverted_paths(
     plan: TouchPathQuery, conversions: list[Event], history: WorkspaceEvents
 ) -> Iterator[PathKeys]:
-    """One path per person with a touch since the window before the span and no conversion in it."""
+    """Yields one path per person with a touch since the window before the span and no conversion in the span."""
     done = {history.person_of(event) for event in conversions}
     start, end = plan.scope.span.start - plan.window, plan.scope.span.end - datetime.resolution
     for person, visits in history.touches_by_person.items():
@@ -49,7 +49,7 @@ def _unconverted_paths(
 def _path_keys(
     plan: TouchPathQuery, visits: Iterable[TouchEvent], first: datetime, last: datetime
 ) -> PathKeys:
-    """The keys of the touches between two instants, both included; repeats in a row are one."""
+    """Returns the keys of the touches between two instants, both included; consecutive equal keys count once."""
     met = (visit for visit in visits if first <= visit.event.timestamp <= last)
     keys = (tuple(first_set_value(column, visit.value) for column in plan.key_columns) for visit in met)
     return tuple(key for key, _ in groupby(keys))

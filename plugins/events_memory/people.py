@@ -1,4 +1,4 @@
-"""Persons over a span, who an id belongs to, and what a person did (semantics 5)."""
+"""Reads persons over a span, the person of an id, and the events of a person."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ _SORTS: Final[dict[str, Callable[[Person], Any]]] = {
 
 
 def list_people(plan: PeoplePageQuery, history: WorkspaceEvents) -> tuple[list[Person], int]:
-    """A page of persons with an event in the span, and the number of all."""
+    """Returns a page of persons with an event in the span, and the number of all."""
     found = [person for person in _persons_in_span(plan.scope, history) if _matches_plan(person, plan)]
     found.sort(key=lambda person: person.person)
     found.sort(key=_SORTS[plan.sort], reverse=True)
@@ -50,7 +50,7 @@ def list_people(plan: PeoplePageQuery, history: WorkspaceEvents) -> tuple[list[P
 
 
 def person_in_span(person: str, scan: QueryScope, history: WorkspaceEvents) -> Person | None:
-    """A person over a span; none without an event there."""
+    """Returns a person over a span; None without an event there."""
     events = [event for event in history.events_by_person.get(person, []) if matches_scan(scan, event)]
     return (
         _to_list_row(_to_person(person, history.events_by_person[person], events, scan, history))
@@ -60,7 +60,7 @@ def person_in_span(person: str, scan: QueryScope, history: WorkspaceEvents) -> P
 
 
 def _to_list_row(person: Person) -> Person:
-    """A person as the page tells of them; they are found by any of their ids."""
+    """Returns a person with the first visitor ids only; searches use all of them."""
     return replace(person, visitor_ids=person.visitor_ids[:MAX_ITEMS_PER_PERSON])
 
 
@@ -122,9 +122,9 @@ def _matches_search(person: Person, search: str | None) -> bool:
 
 
 def resolve_person(any_id: str, history: WorkspaceEvents) -> str | None:
-    """The person of a strong id, else of the latest event with this visitor id, else anonymous id.
+    """Returns the person of a strong id, else of the latest event with this visitor id, else with this anonymous id.
 
-    A weak id that only ever stood beside others leads to the person it was linked to last.
+    A weak id that only occurs in links returns the person it was linked to last.
     """
     if _is_user_id(any_id, history):
         return history.owners.person_of_user_id(any_id)
@@ -137,14 +137,14 @@ def resolve_person(any_id: str, history: WorkspaceEvents) -> str | None:
 
 
 def _is_user_id(any_id: str, history: WorkspaceEvents) -> bool:
-    """Whether it is a user id."""
+    """Returns whether an id is a user id."""
     return any_id in history.owners.canonical_ids or any(
         event.strong_id == any_id for event in history.events
     )
 
 
 def first_touch_by_id(ids: Collection[str], history: WorkspaceEvents) -> dict[str, PersonFirstTouch]:
-    """Where the persons of user ids and visitor ids came from."""
+    """Returns the person of each user id or visitor id with the first touch of the person."""
     seen = {event.visitor_id for event in history.events}
     found: dict[str, PersonFirstTouch] = {}
     for any_id in ids:
@@ -158,7 +158,7 @@ def first_touch_by_id(ids: Collection[str], history: WorkspaceEvents) -> dict[st
 
 
 def read_profile(person: str, history: WorkspaceEvents) -> Profile:
-    """Ids and traits of a person over all time."""
+    """Returns the all-time ids and traits of a person."""
     ever = history.events_by_person.get(person, [])
     anonymous = {event.anonymous_id for event in ever if event.anonymous_id}
     external = chain.from_iterable((event.external_ids or {}).items() for event in ever)
@@ -170,7 +170,7 @@ def read_profile(person: str, history: WorkspaceEvents) -> Profile:
 
 
 def list_id_conflicts(limit: int, history: WorkspaceEvents) -> tuple[list[ExternalIdConflict], int]:
-    """External ids that link nobody because several persons carry them, and the number of all."""
+    """Returns external ids that merge nobody because several persons carry them, and the number of all."""
     said: defaultdict[tuple[str, str], dict[str, list[Event]]] = defaultdict(dict)
     for event in history.linking_events:
         for external in (event.external_ids or {}).items():
@@ -198,12 +198,12 @@ def _to_id_conflict(namespace: str, external_id: str, by: Mapping[str, list[Even
 
 
 def person_events(person: str, scan: QueryScope, history: WorkspaceEvents) -> list[Event]:
-    """Every event of a person in the span, oldest first."""
+    """Returns all events of a person in the span, oldest first."""
     return [event for event in history.events_by_person.get(person, []) if matches_scan(scan, event)]
 
 
 def person_touches(person: str, scan: QueryScope, history: WorkspaceEvents) -> list[Touch]:
-    """The person's touches in the span, oldest first."""
+    """Returns the person's touches in the span, oldest first."""
     visits = history.touches_by_person.get(person, [])
     return [visit.to_touch() for visit in visits if is_in_span(scan.span, visit.event.timestamp)]
 

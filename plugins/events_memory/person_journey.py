@@ -1,4 +1,4 @@
-"""Who one person is and what they did: sessions, and conversions with the touches before them."""
+"""Reads one person with sessions, and conversions with their touch paths."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,12 +25,12 @@ _MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def read_journey(
     plan: PersonActivityQuery, history: WorkspaceEvents, lasting: WorkspaceEvents
 ) -> PersonActivity:
-    """Who a person is, and what they did in a span.
+    """Returns a person with profile, and their newest sessions and conversions in a span.
 
     Args:
-        plan: the question.
-        history: what its scan sees.
-        lasting: what counts for ever, without bots.
+        plan: person, span and limits.
+        history: the events of its scan.
+        lasting: all events without bots, for the profile.
     """
     ever = replace(plan.scope, span=TimeRange(_MIN_INSTANT, plan.scope.span.end))
     seen = [

@@ -1,4 +1,4 @@
-"""The rows of the relations, with their columns by name (`insight.measures.Relation`)."""
+"""The rows of the relations, with their columns by name."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ _DATA: Final = "data:"
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
-    """One row: the instant it counts at, its own columns, and the events behind it."""
+    """A row: the instant it counts at, its own columns, and the events they are read from."""
 
     at: datetime
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class RelationRow:
     visit: TouchEvent | None = None
 
     def value(self, column: str) -> Any:
-        """The value of a column, or of the first of ``a|b`` that is set.
+        """Returns the value of a column, or of the first of ``a|b`` that is set.
 
         Raises:
             ValueError: the relation has no such column.
@@ -51,7 +51,7 @@ class RelationRow:
         return first_set_value(column, self._column_value)
 
     def matches(self, predicates: tuple[Predicate, ...]) -> bool:
-        """Whether every predicate is met."""
+        """Returns whether the row meets all predicates."""
         return all(value_matches(self.value(p.column), p.op, p.value) for p in predicates)
 
     def _column_value(self, name: str) -> Any:
@@ -67,13 +67,13 @@ class RelationRow:
 
 
 def first_set_value(column: str, value: Callable[[str], Any]) -> Any:
-    """The value of a column, or of the first of ``a|b`` that is set."""
+    """Returns the value of a column, or of the first of ``a|b`` that is set."""
     names = [column] if column.startswith(_DATA) else column.split("|")
     return next((found for found in map(value, names) if found is not None), None)
 
 
 def event_value(event: Event, column: str) -> Any:
-    """A column of an event, or a value inside its ``event_data``."""
+    """Returns a column of an event, or a value inside its ``event_data``."""
     if not column.startswith(_DATA):
         return getattr(event, column)
     value: Any = event.event_data
@@ -83,19 +83,19 @@ def event_value(event: Event, column: str) -> Any:
 
 
 def matches_scan(scan: QueryScope, event: Event) -> bool:
-    """Whether an event meets the filters of a scan and lies in its span."""
+    """Returns whether an event meets the filters of a scan and lies in its span."""
     return is_in_span(scan.span, event.timestamp) and RelationRow(event.timestamp, event=event).matches(
         scan.filters
     )
 
 
 def is_in_span(span: TimeRange, at: datetime) -> bool:
-    """Whether an instant lies in a span."""
+    """Returns whether an instant lies in a span."""
     return span.start <= at < span.end
 
 
 def relation_rows(leaf: Aggregation, plan: AggregateQuery, history: WorkspaceEvents) -> Iterator[RelationRow]:
-    """The rows a leaf counts, over all time."""
+    """Yields the rows that a leaf counts, over all time."""
     scan = plan.scope
     match leaf.relation:
         case Relation.EVENTS:
@@ -187,7 +187,7 @@ def _payment_rows(history: WorkspaceEvents, scan: QueryScope) -> Iterator[Relati
 
 
 def _converted_payment_rows(history: WorkspaceEvents, scan: QueryScope) -> Iterator[RelationRow]:
-    """MONEY in the currency of the scan, as far as there are rates."""
+    """Yields the rows of MONEY in the scan's currency, where there are rates."""
     for fact, row in zip(history.payments, _payment_rows(history, scan), strict=True):
         yield replace(row, facts=convert_amounts(scan, fact.booked_at(order_refunds=True), row.facts))
 
@@ -216,5 +216,5 @@ def _credit_row(share: TouchCredit, history: WorkspaceEvents, scan: QueryScope) 
 
 
 def _is_first_in_span(events: list[Event], scan: QueryScope) -> bool:
-    """Whether the first of a visitor's or person's events ever lies in the span."""
+    """Returns whether the first event of a visitor or person lies in the span."""
     return is_in_span(scan.span, events[0].timestamp)

@@ -1,4 +1,4 @@
-"""What is known of a workspace: its events in order, and what follows from all of them together."""
+"""The events of a workspace in order, and the lists derived from them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -33,7 +33,7 @@ SessionId = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """Money that moved: the event, and for a refund the charge of its order, when there is one."""
+    """A charge or refund: its event, and for a refund the charge of its order, if there is one."""
 
     event: Event
     kind: str
@@ -41,22 +41,22 @@ class Payment:
 
     @property
     def amount(self) -> int:
-        """Minor units, positive."""
+        """The amount in minor units, positive."""
         return abs(self.event.revenue or 0)
 
     def booked_at(self, *, order_refunds: bool) -> datetime:
-        """The instant it counts at."""
+        """Returns the instant it counts at."""
         return self.order_event.timestamp if self.order_event and order_refunds else self.event.timestamp
 
 
 class WorkspaceEvents:
-    """The events of one workspace as one question sees them.
+    """The events of one workspace, with or without bots.
 
     Args:
         stored: all events of the workspace.
         revoked: ids of events whose identity links were removed.
-        conversions: what converts.
-        include_bots: whether bots are seen. They never convert, pay, make touches or link ids.
+        conversions: which events convert.
+        include_bots: whether bot events are included. They never convert, pay, make touches or link ids.
     """
 
     def __init__(
@@ -74,16 +74,16 @@ class WorkspaceEvents:
 
     @cached_property
     def owners(self) -> IdentityMap:
-        """Who every event belongs to."""
+        """The result of identity resolution."""
         return resolve_identities(self.all_events, self._revoked)
 
     def person_of(self, event: Event) -> str:
-        """Whose an event is."""
+        """Returns the person of an event."""
         return self.owners.person_of_event(event)
 
     @cached_property
     def linking_events(self) -> list[Event]:
-        """Events whose ids count: of people, and not taken back."""
+        """Events whose ids count: not of bots, and not revoked."""
         return [e for e in self.all_events if not e.is_bot and e.event_id not in self._revoked]
 
     @cached_property
@@ -102,7 +102,7 @@ class WorkspaceEvents:
         return _group_by(self.events, lambda event: event.visitor_id)
 
     def entry_event(self, event: Event) -> Event:
-        """The first event of an event's session."""
+        """Returns the first event of an event's session."""
         return self.events_by_session[session_id_of(event)][0]
 
     @cached_property
@@ -114,7 +114,7 @@ class WorkspaceEvents:
         return found
 
     def touch_path(self, event: Event) -> list[TouchEvent]:
-        """The touches of an event's person: its own, or those told up to the event where it has none by then."""
+        """Returns the touches of an event's person, or those reported before the event where it has none by then."""
         own = self.touches_by_person.get(self.person_of(event), [])
         if any(visit.event.timestamp <= event.timestamp for visit in own):
             return own
@@ -127,7 +127,7 @@ class WorkspaceEvents:
 
     @cached_property
     def _events_with_reported_touches(self) -> dict[str, list[Event]]:
-        """Events that tell of touches, by person, oldest first."""
+        """Events with reported touches, by person, oldest first."""
         return _group_by((e for e in self.all_events if e.told and not e.is_bot), self.person_of)
 
     @cached_property
@@ -140,22 +140,22 @@ class WorkspaceEvents:
         )
 
     def is_conversion(self, event: Event) -> bool:
-        """Whether an event is in the conversion set, a repeat of an order or not."""
+        """Returns whether an event is in the conversion set, a repeat of an order included."""
         return is_conversion(event, self.conversion_set)
 
     @cached_property
     def charges(self) -> list[Event]:
-        """Events that are the charge of an order, one per order."""
+        """The charges of orders, one per order."""
         return deduplicate_orders(self.charge_reports, order_or_payment_ids, match_key=order_match_ids)
 
     @cached_property
     def charge_reports(self) -> list[Event]:
-        """Events that tell of a charge, whether or not they are the one that counts."""
+        """Events that report a charge, whether or not they count."""
         return [e for e in self.all_events if classify_payment(e) == CHARGE]
 
     @cached_property
     def payments(self) -> list[Payment]:
-        """The money ledger."""
+        """All charges and refunds that count."""
         told = (e for e in self.all_events if classify_payment(e) == REFUND)
         refunds = deduplicate_orders(
             told, order_or_payment_ids, match_key=order_match_ids, allow_several_per_source=True
@@ -173,7 +173,7 @@ class WorkspaceEvents:
         return set(first.values())
 
     def order_of_refund(self, refund: Event) -> Event | None:
-        """The latest charge of a refund's order that is not after it."""
+        """Returns the latest charge of a refund's order that is not after it."""
         earlier = (
             c
             for c in self.charges
@@ -183,13 +183,13 @@ class WorkspaceEvents:
 
 
 def _is_same_order(charge: Event, refund: Event) -> bool:
-    """Whether both name one order, or one payment."""
+    """Returns whether both events have the same order id or payment id."""
     is_order = refund.order_id is not None and charge.order_id == refund.order_id
     return is_order or (refund.payment_id is not None and charge.payment_id == refund.payment_id)
 
 
 def session_id_of(event: Event) -> SessionId:
-    """The session an event belongs to."""
+    """Returns the session of an event."""
     return event.visitor_id, event.session_id
 
 

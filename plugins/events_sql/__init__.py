@@ -1,4 +1,4 @@
-"""The event store over SQL: DuckDB embedded, PostgreSQL for several processes, ClickHouse for many machines."""
+"""The SQL event store: DuckDB embedded, PostgreSQL for several processes, ClickHouse for clusters."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ _CLICKHOUSE = "Events in ClickHouse: one server, or a cluster of them."
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """An embedded file, a database, or a cluster; the statements are the same."""
+    """Returns the three adapters of the events port; they share all read statements."""
     return [
         Adapter(
             "events",

@@ -1,4 +1,4 @@
-"""The event store over SQL: every port, one question module behind each method."""
+"""The event store over SQL: implements every event-store port, each method by one read module."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -56,20 +56,20 @@ from service_core.plugin import (
 
 _BACKEND_CLASSES: Final[Mapping[type[SqlSettings], tuple[str, str]]] = {
     DuckDbSettings: ("duckdb", "DuckDbBackend"),
-    PostgreSqlSettings: ("postgresql", "Postgres"),
+    PostgreSqlSettings: ("postgresql", "PostgreSqlBackend"),
     ClickHouseSettings: ("clickhouse", "ClickHouseBackend"),
 }
-"""The package of every engine and its class; the driver is loaded with it."""
+"""The package and the class of each engine's backend; importing the package loads the driver."""
 
 _DRIVER_EXTRAS: Final[Mapping[str, str]] = {"psycopg": "postgres", "clickhouse_connect": "clickhouse"}
-"""Module of a driver -> the extra that installs it."""
+"""Module of a driver -> the extra of the distribution that installs it."""
 
 
 def open_store(settings: SqlSettings) -> "SqlEventStore":
-    """The store that some settings name.
+    """Returns the store for the settings of an adapter URL.
 
     Raises:
-        StartupError: its driver is not installed.
+        StartupError: the driver of the engine is not installed.
     """
     package, name = _BACKEND_CLASSES[type(settings)]
     try:
@@ -85,7 +85,7 @@ def open_store(settings: SqlSettings) -> "SqlEventStore":
 
 
 class SqlEventStore:
-    """Events in an engine that speaks SQL.
+    """The event-store ports on one SQL engine.
 
     Args:
         backend: the engine.
@@ -96,18 +96,18 @@ class SqlEventStore:
         self._engine = QueryExecutor(backend)
 
     async def check(self) -> None:
-        """Look whether the engine answers; changes nothing.
+        """Checks that the engine can be reached, without changing anything.
 
         Raises:
-            StartupError: it does not.
+            StartupError: it cannot.
         """
         await asyncio.to_thread(self.backend.check_connection)
 
     async def start(self) -> None:
-        """Reach the engine, create what is missing, and compute anew what another version computed.
+        """Opens the engine, creates missing tables and compiles frequent statements in the background.
 
         Raises:
-            StartupError: it cannot be used.
+            StartupError: the engine cannot be used, or holds a store of another version.
         """
         await self._engine.open()
         try:
@@ -117,7 +117,7 @@ class SqlEventStore:
         self._engine.run_in_background(warm_up)
 
     async def aclose(self) -> None:
-        """Finish the running batch and let go of the engine."""
+        """Finishes the running write and closes the engine."""
         await asyncio.to_thread(self._engine.close)
 
     async def append(self, events: Sequence[Event]) -> int:

@@ -1,4 +1,4 @@
-"""Settings in the URL of each engine: ``duckdb:///events.db?threads=2&memory_limit=2GB``."""
+"""Settings in the URL of each engine, such as ``duckdb:///events.db?threads=2&memory_limit=2GB``."""
 
 import re
 from typing import Annotated, Final, Literal, Self
@@ -8,15 +8,15 @@ from pydantic import Field, model_validator
 from service_core.plugin import AdapterSettings
 
 _SYSTEM_ERROR: Final = re.compile(r"\[Errno -?\d+\] ([^\"')]+)")
-"""What the system said, inside of what a driver wraps around it."""
+"""Matches the text of an operating-system error inside the message of a driver."""
 
 
 class SqlSettings(AdapterSettings):
-    """What every engine takes; a misspelt parameter stops the start.
+    """The settings of every engine; an unknown parameter stops the start.
 
     Attributes:
-        readers: questions that run at the same time.
-        timeout_seconds: budget of one question.
+        readers: reads that run at the same time.
+        timeout_seconds: time budget of one read.
     """
 
     readers: Annotated[int, Field(ge=1, le=64)] = 8
@@ -24,12 +24,12 @@ class SqlSettings(AdapterSettings):
 
 
 class DuckDbSettings(SqlSettings):
-    """Where the file lies and what the engine may use.
+    """The settings of DuckDB: the path of the file and the resources of the engine.
 
     Attributes:
-        threads: engine threads; 0 takes one per processor.
-        memory_limit: what the engine may keep in memory before it spills to disk.
-        checkpoint_threshold: size of the log that makes a commit tidy up.
+        threads: engine threads; 0 means one per processor.
+        memory_limit: memory the engine may use before it spills to disk.
+        checkpoint_threshold: size of the write-ahead log that triggers a checkpoint.
     """
 
     threads: Annotated[int, Field(ge=0, le=256)] = 0
@@ -38,7 +38,7 @@ class DuckDbSettings(SqlSettings):
 
 
 class _ServerSettings(SqlSettings):
-    """A server and the database on it."""
+    """The settings of a database on a server."""
 
     @model_validator(mode="after")
     def _require_host_and_database(self) -> Self:
@@ -48,11 +48,11 @@ class _ServerSettings(SqlSettings):
 
     @property
     def database(self) -> str:
-        """Name of the database."""
+        """The name of the database."""
         return self.path.name if self.path else ""
 
     def connection_error_message(self, fault: Exception) -> str:
-        """Why the server cannot be used and what to do, in one sentence each and without its password."""
+        """Returns why the server cannot be used and what to check, without the password."""
         lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
         system = _SYSTEM_ERROR.search(str(fault))
         reason = (system[1] if system else lines[0] if lines else type(fault).__name__).rstrip(".")
@@ -64,13 +64,13 @@ class _ServerSettings(SqlSettings):
 
 
 class PostgreSqlSettings(_ServerSettings):
-    """Which server, and how it is reached.
+    """The settings of PostgreSQL.
 
     Attributes:
-        sslmode: how the connection is secured, in the words of libpq.
+        sslmode: the ``sslmode`` of libpq.
         schema: schema of the tables; created when it is missing.
-        connect_seconds: how long a connection may take.
-        work_mem: what one sort or hash of a statement may keep in memory before it spills to disk.
+        connect_seconds: timeout of a connection attempt.
+        work_mem: memory of one sort or hash before it spills to disk.
     """
 
     sslmode: Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] = "prefer"
@@ -80,13 +80,13 @@ class PostgreSqlSettings(_ServerSettings):
 
 
 class ClickHouseSettings(_ServerSettings):
-    """Which server or cluster, and how tables are laid out on it.
+    """The settings of ClickHouse.
 
     Attributes:
         cluster: name of the cluster in the server's configuration; tables are then replicated and
-            spread over its shards. Empty keeps them on the one server.
-        secure: whether HTTPS is spoken.
-        connect_seconds: how long a connection may take.
+            distributed over its shards. Empty means one server.
+        secure: whether to connect with HTTPS.
+        connect_seconds: timeout of a connection attempt.
     """
 
     cluster: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]*$")] = ""
@@ -95,5 +95,5 @@ class ClickHouseSettings(_ServerSettings):
 
     @property
     def port_number(self) -> int:
-        """Port of the HTTP interface."""
+        """The port of the HTTP interface."""
         return self.port or (8443 if self.secure else 8123)

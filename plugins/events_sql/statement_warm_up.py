@@ -1,6 +1,7 @@
-"""Questions every workspace asks: they are built when a store opens, while nobody waits.
+"""Compiles frequent statements when a store opens, so that the first requests need not.
 
-They are what the API asks when nothing is said but a range; the others find at least their sources.
+They are the statements of API requests with a date range and no other parameters; other requests find
+most of their row sources compiled.
 """
 
 from dataclasses import replace
@@ -76,24 +77,24 @@ _CHANNEL_DIMENSION: Final = {
 
 
 class _CompileOnlyRunner:
-    """What questions are asked of when nobody wants to know: their statements are built, and there is nothing."""
+    """A statement runner that compiles statements and returns no rows."""
 
     def __init__(self, statements: StatementCache) -> None:
         self._statements = statements
 
     def fetch_rows(self, asked: Statement | DeferredStatement) -> list[Any]:
-        """Nothing."""
+        """Compiles the statement; returns no rows."""
         self._statements.render(asked)
         return []
 
     def create_temp_table(self, _: str, asked: Statement | DeferredStatement) -> None:
-        """Nothing."""
+        """Compiles the statement."""
         self._statements.render(asked)
 
 
 @cache
 def warm_up(statements: StatementCache) -> None:
-    """Build nearly all sources, and the reads of many statements, once in a process."""
+    """Compiles nearly all row sources and the frequent reads, once per process."""
     rehearsal: Any = _CompileOnlyRunner(statements)
     for measures in _MEASURES:
         rehearsal.rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE)))

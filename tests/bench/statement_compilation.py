@@ -133,7 +133,7 @@ class ReplayBackend:
     questions: int = 0
     asked_last: float = 0
 
-    def session(self, budget: float | None = None) -> Any:
+    def open_session(self, budget: float | None = None) -> Any:
         """A session of the engine, or one that repeats."""
         return _ReplaySession(self, None if self.replays else self.backend.open_session(budget))
 
@@ -150,14 +150,14 @@ class _ReplaySession:
         """Answer, or answer as a statement of this text did before."""
         self.played.asked_last = time.thread_time()
         if self.real is not None:
-            self.played.answers[text] = self.real.rows(text, values)
+            self.played.answers[text] = self.real.fetch_rows(text, values)
         return self.played.answers[text]
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
         """Keep a table, when there is an engine to keep it in."""
         self.played.asked_last = time.thread_time()
         if self.real is not None:
-            self.real.keep(name, text, values)
+            self.real.create_temp_table(name, text, values)
 
     def close(self) -> None:
         """Give a session of the engine back."""

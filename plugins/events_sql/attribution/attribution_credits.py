@@ -1,7 +1,7 @@
-"""CREDITS: conversions and money shared out over touches, inside the engine (semantics 8, 9).
+"""The relation CREDITS: conversions and money split over touches, inside the engine.
 
-Whole numbers are split by largest remainder, ties to the earlier touch, so parts always add up.
-Weights are whole numbers too, except those of decay.
+Integers are split by the largest-remainder method, ties to the earlier touch, so the parts always add up.
+Weights are integers too, except those of time decay.
 """
 
 from fractions import Fraction
@@ -28,7 +28,7 @@ _HALF_LIFE: Final = declare_parameter("half_life", sa.Double())
 
 
 class CreditRows(RelationRows):
-    """CREDITS."""
+    """The rows of CREDITS."""
 
     def __init__(self, scan: QueryScope, span: TimeRange, rule: CreditRule, *, whole: bool) -> None:
         self.table = attribution_credits(scan, span, rule, all_time=whole)
@@ -37,7 +37,7 @@ class CreditRows(RelationRows):
         self.where += span_conditions(self.at, span)
 
     def named_column(self, name: str) -> Expression:
-        """A column of the touch, or a fact of the unit that is shared."""
+        """Returns a column of the touch, or a fact of the credited unit."""
         if name.startswith(TOUCH_PREFIX):
             column = name.removeprefix(TOUCH_PREFIX)
             return (
@@ -61,16 +61,16 @@ class CreditRows(RelationRows):
 def attribution_credits(
     scan: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool
 ) -> NamedSubquery:
-    """One row per unit and touch with a share in it, or one without a touch.
+    """Returns one row per unit and touch with credit, or one row without a touch.
 
-    All columns of a touch and all numbers are there, whatever is asked for, so that there is one source
-    for each rule; engines leave out what nobody reads.
+    All columns of a touch and all numbers are included, so that there is one compiled source per rule; engines
+    skip columns that are not used.
 
     Args:
-        scan: the workspace, and what converts.
-        span: what is looked at.
-        rule: how a unit is shared out.
-        whole: tell first orders too, so look at all time.
+        scan: the workspace, and which events convert.
+        span: the instants to read.
+        rule: how a unit is split.
+        all_time: also compute first orders, which reads all events.
     """
     looked = TimeRange(span.start, span.end + rule.window) if rule.book_at_touch else span
     unit = credited_conversions(scan, looked, rule, all_time=all_time)
@@ -87,7 +87,7 @@ def attribution_credits(
 
 
 class _CreditSplit(NamedTuple):
-    """How a rule shares out, whatever the lengths of time it goes by."""
+    """The parts of an attribution rule that change the SQL; windows and half-lives are parameters."""
 
     weighting: Weighting
     drop_direct: bool
@@ -108,7 +108,7 @@ def _credits_query(rule: _CreditSplit) -> sa.Select[Any]:
 
 
 def _touches_with_rank(rule: _CreditSplit) -> NamedSubquery:
-    """The touches in the window of every unit, with their place in the path."""
+    """Returns the touches in the window of each unit, with their rank in the path."""
     touched = compiled_source(
         touches_in_window,
         CREDITED_CONVERSIONS.name,
@@ -131,7 +131,7 @@ def _touches_with_rank(rule: _CreditSplit) -> NamedSubquery:
 
 
 def _credit_per_touch(path: NamedSubquery, rule: _CreditSplit) -> NamedSubquery:
-    """The part of every touch in each number of its unit."""
+    """Returns the part of each number of a unit that each touch gets."""
     if rule.weighting in {Weighting.FIRST, Weighting.LAST}:
         chosen = 1 if rule.weighting is Weighting.FIRST else path.c.n
         parts = [path.c[name].label(f"part_{name}") for name in _SPLIT_COLUMNS]
@@ -180,7 +180,7 @@ def _remainder(columns: Any, name: str, rule: _CreditSplit) -> Expression:
 
 
 def _rounded_credit(columns: Any, name: str) -> Expression:
-    """The floor, and one more for the largest rests until nothing is left over."""
+    """Returns the rounded-down part, plus one for the largest remainders until nothing is left over."""
     floor = columns[f"floor_{name}"]
     left = columns[name] - sa.func.sum(floor).over(partition_by=columns.unit)
     rank = sa.func.row_number().over(

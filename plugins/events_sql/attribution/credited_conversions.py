@@ -1,4 +1,4 @@
-"""What attribution shares out: conversions and charges, and refunds on the path of their order."""
+"""The units that attribution credits: conversions, charges, and refunds on the touch path of their order."""
 
 from typing import Any, Final
 
@@ -40,11 +40,11 @@ from service_core.plugin import (
 )
 
 CREDIT_SCALE: Final = 1_000_000
-"""One conversion, in the millionths credits are counted in."""
+"""Credits are counted in millionths of a conversion."""
 
 _START_WITH_REPEATS: Final = declare_parameter("since", sa.DateTime())
 _EVENT_NAMES: Final = declare_parameter("counted", sa.ARRAY(sa.Text()))
-"""Names that conversions are narrowed to."""
+"""Event names that an attribution rule is limited to."""
 
 CREDITED_CONVERSIONS: Final = sa.table(
     "unit",
@@ -54,23 +54,23 @@ CREDITED_CONVERSIONS: Final = sa.table(
     *(sa.column(name, sa.Text) for name in ("event_name", "currency")),
     *(sa.column(name, sa.Boolean) for name in ("is_order", "has_path", "first_order")),
 )
-"""The common table of units; ``first_order`` tells nothing unless all time is looked at."""
+"""The CTE of all units; ``first_order`` is meaningful only when all time is read."""
 
 _AMOUNT_COLUMNS: Final = ("amount", "refunded")
 _PATH_COLUMNS: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
-"""What makes a unit's path: that of a refund is its order's."""
+"""The columns that determine a unit's touch path; a refund has those of its order."""
 
 
 def credited_conversions(scan: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool) -> sa.CTE:
-    """Every unit of a span with its person; a refund's order may be any time before it.
+    """Returns the units of a span with their persons; the order of a refund may be at any time before it.
 
-    A unit is of the span it is booked in, and by touch also of that in which its path ends.
+    A unit belongs to the span it is booked in; by touch also to the span its path ends in.
 
     Args:
-        scan: the workspace, and what converts.
-        span: what is looked at.
-        rule: which of the units count.
-        whole: tell first orders too, so look at all time.
+        scan: the workspace, and which events convert.
+        span: the instants to read.
+        rule: which units count.
+        all_time: also compute first orders, which reads all events.
     """
     shape = (
         scan.conversions.any_revenue,
@@ -90,7 +90,7 @@ def credited_conversions(scan: QueryScope, span: TimeRange, rule: CreditRule, *,
 
 
 def _with_converted_money(own: NamedSubquery, scan: QueryScope, rates: ExchangeRates) -> sa.CTE:
-    """Units with their money, and the currency it is in, as far as there are rates; a refund has that of its order."""
+    """Returns units with amounts in the scan's currency where there are rates; a refund uses the rate of its order's day."""
     worth = converted_currency(own, scan, rates, "timestamp", _AMOUNT_COLUMNS)
     currency = sa.case(
         (is_foreign(worth.c.currency, scan), sa.literal(scan.currency)), else_=worth.c.currency
@@ -108,7 +108,7 @@ def _with_converted_money(own: NamedSubquery, scan: QueryScope, rates: ExchangeR
 def _units_with_person(
     any_revenue: bool, order_refunds: bool, whole: bool, narrowed: bool, by_touch: bool
 ) -> sa.Select[Any]:
-    """Units with their persons, and which are first orders when all time is looked at."""
+    """Selects units with their persons, and whether they are first orders when all time is read."""
     found = _all_units(any_revenue=any_revenue, order_refunds=order_refunds, whole=whole, by_touch=by_touch)
     joined, person_no = with_person(found)
     by_person: Any = {"partition_by": (found.c.is_order, person_no)}
@@ -142,7 +142,7 @@ def _all_units(*, any_revenue: bool, order_refunds: bool, whole: bool, by_touch:
 
 
 def _conversion_and_money_events(any_revenue: bool, ever: bool) -> sa.Select[Any]:
-    """Events that convert or move money, with whether they count; of all time, or since a week before the span."""
+    """Selects events that convert or move money and whether they count; of all time, or since a week before the span."""
     c = EVENTS.c
     convert, kind = is_conversion(c, any_revenue=any_revenue), money_kind(c)
     columns = [c[name] for name in (*_PATH_COLUMNS, "revenue", "currency", "order_id", "payment_id")]
@@ -188,7 +188,7 @@ def _value_if(condition: Expression, value: Expression) -> Expression:
 
 
 def _refund_units(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
-    """Refunds, of all time or of the span, with the latest charge of their order that is not after them."""
+    """Selects refunds, of all time or of the span, with the latest charge of their order that is not after them."""
     charges = sa.select(marked).where(marked.c.is_charge).subquery("charge")
     refund = sa.select(marked).where(marked.c.is_refund).subquery("refund")
     order = latest_charge_of_order(refund, charges, "event_name", "visitor_no", "strong_no")

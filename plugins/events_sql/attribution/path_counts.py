@@ -1,4 +1,4 @@
-"""Touch paths for data-driven models (semantics 9)."""
+"""Counts touch paths with and without conversion, for data-driven attribution models."""
 
 from collections import Counter
 from typing import Any
@@ -18,7 +18,7 @@ from service_core.plugin import TouchPath, TouchPathQuery
 
 
 def count_touch_paths(plan: TouchPathQuery, reader: StatementRunner) -> list[TouchPath]:
-    """Every different path with how often it converted and how often it did not."""
+    """Returns every distinct path with how often it converted and how often it did not."""
     converting = _converting_events(plan)
     converted = _count_distinct_paths(reader, _touches_per_conversion(plan, converting))
     unconverted = _count_distinct_paths(reader, _touches_per_unconverted_person(plan, converting))
@@ -26,7 +26,7 @@ def count_touch_paths(plan: TouchPathQuery, reader: StatementRunner) -> list[Tou
 
 
 def _count_distinct_paths(reader: StatementRunner, of_unit: sa.Subquery) -> Counter[Any]:
-    """How many units have each path; repeats of a key in a row are one."""
+    """Returns how many units have each path; consecutive equal keys count once."""
     before = sa.func.lag(of_unit.c.key).over(
         partition_by=of_unit.c.unit, order_by=(of_unit.c.at, of_unit.c.seq)
     )
@@ -42,7 +42,7 @@ def _count_distinct_paths(reader: StatementRunner, of_unit: sa.Subquery) -> Coun
 
 
 def _converting_events(plan: TouchPathQuery) -> sa.CTE:
-    """Conversions of the span with their persons."""
+    """Returns the conversions of the span with their persons."""
     table = conversion_events(plan.scope, plan.scope.span)
     joined, person_no = with_person(table, workspace=plan.scope.workspace_id)
     where = span_conditions(table.c.timestamp, plan.scope.span)
@@ -67,7 +67,7 @@ def _touches_per_conversion(plan: TouchPathQuery, converting: sa.CTE) -> sa.Subq
 
 
 def _touches_per_unconverted_person(plan: TouchPathQuery, converting: sa.CTE) -> sa.Subquery:
-    """One path per person with a touch since the window before the span and no conversion in it."""
+    """Returns one path per person with a touch since the window before the span and no conversion in the span."""
     touch = all_touches(plan.scope)
     done = sa.select(converting.c.person_no).distinct().subquery("done")
     span = plan.scope.span

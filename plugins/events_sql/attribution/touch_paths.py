@@ -1,7 +1,7 @@
-"""The path of every conversion: the touches that count for it (semantics 8.3, 8.7; `insight.touches`).
+"""The touch path of each conversion: the touches inside its attribution window.
 
-A person without a touch of its own up to the conversion has those its client told. They are few,
-so what they need beside is looked up for their persons alone.
+A person without a touch of its own before the conversion has the touches that its client reported. They are
+few, so their data is looked up for these persons only.
 """
 
 from datetime import timedelta
@@ -23,7 +23,7 @@ from service_core.plugin import QueryScope
 def touch_paths(
     unit: sa.CTE, touch: sa.CTE, scan: QueryScope, window: timedelta, *shape: Any
 ) -> NamedSubquery:
-    """Units with the touches in their window, see `seen`."""
+    """Returns the units with the touches in their window; see `touches_in_window`."""
     values = {"workspace": scan.workspace_id, "within": microseconds(window)}
     return compiled_source(touches_in_window, unit.name, touch.name, *shape).as_subquery(
         "reached", *referenced_ctes(unit, touch), **values
@@ -33,7 +33,7 @@ def touch_paths(
 def referenced_ctes(
     unit: sa.CTE | sa.TableClause, touch: sa.CTE | sa.TableClause
 ) -> tuple[sa.FromClause, ...]:
-    """The common tables that `seen` reads."""
+    """Returns the CTEs that `touches_in_window` refers to."""
     names = unit.name, touch.name
     return unit, touch, compiled_source(_units_without_touch, *names).as_cte("untouched", unit, touch)
 
@@ -41,13 +41,13 @@ def referenced_ctes(
 def touches_in_window(
     unit: str, touch: str, touch_columns: tuple[str, ...], unit_columns: tuple[str, ...] = ()
 ) -> sa.CompoundSelect[Any]:
-    """Units with the touches in their window: ``unit``, ``touch_at``, ``touch_seq``, ``waited``, ``is_direct``.
+    """Selects units with the touches in their window: ``unit``, ``touch_at``, ``touch_seq``, ``waited``, ``is_direct``.
 
     Args:
         unit: name of the table with ``unit``, ``timestamp``, ``seq``, ``person_no`` of every conversion.
-        touch: name of the one with all touches of their persons (`touches.touches`).
-        asked: columns of the touch, named ``touch_*`` here.
-        carried: columns of the unit that go with it.
+        touch: name of the table with all touches of their persons (`all_touches`).
+        touch_columns: columns of the touch, named ``touch_*`` in the result.
+        unit_columns: columns of the unit to include.
     """
     units, own = _units_table(unit, unit_columns), touches_table(touch)
     columns = [own.c[name].label(f"touch_{name}") for name in ("at", "seq", *touch_columns)]
@@ -64,7 +64,7 @@ def touches_in_window(
 def reported_touches_in_window(
     unit: str, touch_columns: tuple[str, ...], unit_columns: tuple[str, ...] = ()
 ) -> sa.Select[Any]:
-    """The part of `seen` that clients told: where a person has no touch of its own by then."""
+    """Selects the part of `touches_in_window` that clients reported, for persons without a touch of their own before."""
     units, told = _units_table(unit, unit_columns), _reported_touches_before(touch_columns)
     said = [told.c[name].label(f"touch_{name}") for name in ("at", "place_seq", *touch_columns)]
     facts = (
@@ -91,7 +91,7 @@ def _is_in_window(unit: Any, touch: Any) -> list[Expression]:
 
 
 def _reported_touches_before(asked: tuple[str, ...]) -> sa.Subquery:
-    """Units whose person has no touch by then, with all that was told up to them; ``newest`` is 1 for the last."""
+    """Returns units whose person has no earlier touch, with all touches reported before; ``newest`` is 1 for the last report."""
     untouched = _units_table("untouched")
     said = _reported_touches_of_persons(asked, untouched)
     up_to = sa.or_(
@@ -106,7 +106,7 @@ def _reported_touches_before(asked: tuple[str, ...]) -> sa.Subquery:
 
 
 def _units_without_touch(unit: str, touch: str) -> sa.Select[Any]:
-    """Units whose person has no touch of its own by then."""
+    """Selects units whose person has no touch of its own up to the unit."""
     units, own = _units_table(unit), touches_table(touch)
     first = sa.select(own.c.person_no, sa.func.min(own.c["at"]).label("at"))
     first_touch = first.group_by(own.c.person_no).subquery("first_touch")
@@ -117,7 +117,7 @@ def _units_without_touch(unit: str, touch: str) -> sa.Select[Any]:
 
 
 def _reported_touches_of_persons(asked: tuple[str, ...], untouched: sa.TableClause) -> sa.Subquery:
-    """What was told of the persons of some units."""
+    """Returns the touches reported for the persons of some units."""
     joined, person_no = with_person(REPORTED_TOUCHES)
     kept = {name: f"own_{side}" for name, side in CLASSIFICATION_COLUMNS.items()}
     columns = [

@@ -1,4 +1,4 @@
-"""Touches at query time: which candidates are a visit from somewhere, and from where (`insight.touches`)."""
+"""Computes touches at query time: which candidates are a visit from a source, and from which."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ CLASSIFICATION_COLUMNS: Final = {
     "attribution_medium": "medium",
     "channel": "channel",
 }
-"""Columns of the classification, and what each side's name of them ends in."""
+"""Columns of the classification -> the suffix of the candidate's columns for each way to classify it."""
 
 _SAME_TOUCH_COLUMNS: Final = (
     *("channel", "attribution_source", "attribution_medium"),
@@ -26,18 +26,18 @@ _SAME_TOUCH_COLUMNS: Final = (
 )
 _EVENT_COLUMNS: Final = ("referrer", "referrer_host", "landing_page", "country")
 TOUCH_VALUE_COLUMNS: Final = (*CLASSIFICATION_COLUMNS, *CAMPAIGN_COLUMNS, *_EVENT_COLUMNS)
-"""Columns of a touch, beside ``person_no``, ``at``, ``seq`` and ``is_direct``."""
+"""Columns of a touch, besides ``person_no``, ``at``, ``seq`` and ``is_direct``."""
 
 
 def all_touches(
     scan: QueryScope, visitors: sa.TableClause | None = None, units: sa.CTE | None = None
 ) -> sa.CTE:
-    """Every touch of a workspace with its person.
+    """Returns every touch of a workspace with its person.
 
     Args:
         scan: the workspace.
-        near: visitors to look at, all of them (`kin.NEAR`).
-        of: units whose persons are asked for; the answer may hold others.
+        visitors: table of the visitors to read (`related_visitors.RELATED_VISITORS`); None for all.
+        units: CTE of units whose persons are needed; the result may include others.
     """
     workspace = {"workspace": scan.workspace_id}
     shape = visitors.name if visitors is not None else None, units.name if units is not None else None
@@ -50,12 +50,12 @@ def all_touches(
 
 
 def touches_table(name: str) -> sa.TableClause:
-    """Touches as a table of a name that something else keeps."""
+    """Returns a table clause with the columns of `all_touches`, for a table of another name."""
     return compiled_source(_touches_query).as_table(name)
 
 
 def _touches_query() -> sa.CompoundSelect[Any]:
-    """The visits that differ from the one before them in their session."""
+    """Selects the visits that differ from the previous visit of their session."""
     visit = compiled_source(_classified_visits).as_table("visit")
     columns = [visit.c[name] for name in ("person_no", "at", "seq", *TOUCH_VALUE_COLUMNS)]
     direct = (visit.c.channel == DIRECT).label("is_direct")
@@ -71,7 +71,7 @@ def _touches_query() -> sa.CompoundSelect[Any]:
 
 
 def _classified_visits() -> sa.Select[Any]:
-    """Candidates that something classifies, and among how many of their session."""
+    """Selects candidates that are classified, and how many there are in their session."""
     classified = _classified_candidates(compiled_source(_candidates_with_person, None, None).as_table("told"))
     c = classified.c
     among = sa.func.count().over(partition_by=c.session_no).label("among")
@@ -81,10 +81,10 @@ def _classified_visits() -> sa.Select[Any]:
 
 
 def _classified_candidates(told: sa.TableClause) -> sa.Subquery:
-    """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch.
+    """Returns candidates with how they are classified: ``own``, ``referral``, ``nothing``, or NULL for no touch.
 
-    Only a candidate with campaign values can carry those of another; a plain one was kept for being
-    the first of its session.
+    Only a candidate with campaign values can repeat those of another one; a candidate without them is stored
+    because it is the first of its session.
     """
     campaign = fn.TupleKey(*(told.c[column] for column in CAMPAIGN_COLUMNS))
     in_time = (told.c.at, told.c.seq)
@@ -103,7 +103,7 @@ def _classified_candidates(told: sa.TableClause) -> sa.Subquery:
 
 
 def _candidates_with_person(near: str | None, units: str | None) -> sa.Select[Any]:
-    """Candidates with their persons, and whether they carry campaign values."""
+    """Selects candidates with their persons, and whether they have campaign values."""
     c = TOUCH_CANDIDATES.c
     joined, person_no = with_person(TOUCH_CANDIDATES, near)
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
@@ -118,21 +118,21 @@ def _candidates_with_person(near: str | None, units: str | None) -> sa.Select[An
 
 
 def _persons_in_sessions(units: sa.TableClause) -> sa.Select[Any]:
-    """Everyone with a candidate in a session of some persons: together they decide what is a touch there."""
+    """Selects all persons with a candidate in a session of the given units: they decide together what is a touch there."""
     places = compiled_source(_session_candidates).as_table("places")
     theirs = sa.select(places.c.session_no).where(places.c.person_no.in_(sa.select(units.c.person_no)))
     return sa.select(places.c.person_no).where(places.c.session_no.in_(theirs))
 
 
 def _session_candidates() -> sa.Select[Any]:
-    """Whose candidate stands in which session."""
+    """Selects the person and the session of each candidate."""
     joined, person_no = with_person(TOUCH_CANDIDATES)
     columns = (person_no.label("person_no"), TOUCH_CANDIDATES.c.session_no)
     return sa.select(*columns).select_from(joined).where(TOUCH_CANDIDATES.c.workspace_id == WORKSPACE)
 
 
 def _touch_values(columns: Any) -> list[Expression]:
-    """The columns of a touch, by what classifies it."""
+    """Returns the columns of a touch, by how it is classified."""
     own, referral = columns.by == "own", columns.by == "referral"
     classified = [
         sa.case(

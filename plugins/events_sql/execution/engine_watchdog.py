@@ -1,7 +1,7 @@
-"""An engine that answers nobody, told apart from a question that takes long.
+"""Fails requests when the engine stops responding, as opposed to a statement that takes long.
 
-A server that hangs keeps its sockets: nothing breaks, and nothing answers. One that works at a long
-question takes another connection meanwhile.
+A server that hangs keeps its sockets open without answering. A server that runs a long statement still
+accepts another connection.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from typing import Final
 from service_core.plugin import QueryTimeout, StoreUnavailable
 
 POLL_SECONDS: Final = 1.0
-"""An engine is looked at when a question has waited for so long, and from then on as often."""
+"""The engine is pinged when a request has waited this long, and at this interval from then on."""
 
 
 class EngineWatchdog:
-    """Lets nobody wait for an engine that answers nobody.
+    """Fails waiting requests when the engine does not respond.
 
     Args:
-        answers: asks the engine for anything at all; False when it stayed silent.
+        ping: returns False when the engine does not respond.
     """
 
     def __init__(self, ping: Callable[[], bool]) -> None:
@@ -29,11 +29,11 @@ class EngineWatchdog:
 
     @asynccontextmanager
     async def fail_if_unresponsive(self, seconds: float | None) -> AsyncIterator[None]:
-        """Wait in the block for an answer; None gives it all the time it takes.
+        """Waits for the engine inside the block; None means no time limit.
 
         Raises:
-            QueryTimeout: it took longer.
-            StoreUnavailable: the engine answers nobody.
+            QueryTimeout: the block took longer than ``seconds``.
+            StoreUnavailable: the engine does not respond.
         """
         due = None if seconds is None else asyncio.get_running_loop().time() + seconds
         wait = asyncio.timeout_at(due)
@@ -48,7 +48,7 @@ class EngineWatchdog:
             self._waits.discard(wait)
 
     async def _poll(self) -> None:
-        """Until nobody waits any more, look whether the engine answers those who wait for long."""
+        """Pings the engine at intervals while requests wait."""
         try:
             while before := frozenset(self._waits):
                 await asyncio.sleep(POLL_SECONDS)
@@ -58,7 +58,7 @@ class EngineWatchdog:
             self._polling = None
 
     def _expire_waits(self) -> None:
-        """Whoever waits, since when ever, waits in vain."""
+        """Ends the wait of all requests."""
         now = asyncio.get_running_loop().time()
         for wait in self._waits:
             if not wait.expired():

@@ -1,7 +1,7 @@
-"""Questions and writes on any engine: a single writer thread, a bounded pool of readers, a session each.
+"""Runs reads and writes in threads: one writer thread, a bounded pool of reader threads, one session each.
 
-The event loop never waits for the engine. A question past its budget, or one whose caller went
-away, is interrupted inside the engine. An engine that answers nobody is as one that is away (`watch`).
+The event loop never waits for the engine. A read that exceeds its time budget, or whose caller went away, is
+cancelled inside the engine. A watchdog (`engine_watchdog`) fails requests when the engine stops responding.
 """
 
 import asyncio
@@ -30,107 +30,107 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_CONCURRENT_STREAMS: Final = 2
-"""Streams that work at the same time; readers are never taken for them."""
+"""Exports that run at the same time; they have threads of their own, apart from the reader pool."""
 
 _CANCEL_RETRY_SECONDS: Final = 0.05
 
 
 class EngineSession(Protocol):
-    """A connection of an engine while one question or one write has it; one thread at a time uses it."""
+    """A connection of an engine that one read or one write uses; only one thread at a time uses it."""
 
     def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
-        """Run a statement; every row of its answer. Whole numbers are ints, instants naive UTC."""
+        """Runs a statement and returns all rows. Whole numbers are ints, timestamps are naive UTC."""
 
     def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
-        """Run a statement; its answer as a data frame with naive UTC instants."""
+        """Runs a statement and returns its result as a data frame with naive UTC timestamps."""
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
-        """Keep an answer as a table that only this session sees, in place of one of that name."""
+        """Creates or replaces a temporary table of this session from a query."""
 
     def begin_snapshot(self) -> None:
-        """Let all further statements see one state, where the engine has such a thing."""
+        """Makes all further statements see the same snapshot, where the engine supports it."""
 
     def cancel(self) -> None:
-        """Stop what runs now; called by another thread."""
+        """Cancels the running statement; called by another thread."""
 
     def drop_connection(self) -> None:
-        """Let go of an engine that answers nobody, and would not hear of a stop; called by another thread."""
+        """Closes the connection to an engine that no longer responds; called by another thread."""
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Returns the connection to its pool."""
 
 
 @runtime_checkable
 class TransactionalSession(Protocol):
-    """What a session of an engine with transactions does beside answering."""
+    """The additional methods of sessions whose engine has transactions."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Commit what the block writes, or nothing of it when it fails."""
+        """Commits the writes of the block, or rolls all of them back when it fails."""
 
     def load_batch(self, events: Sequence[Event]) -> None:
-        """Make a batch readable as the table ``batch`` (`tables.BATCH`)."""
+        """Makes a batch of events readable as the table ``batch`` (`tables.BATCH`)."""
 
 
 class Backend(Protocol):
-    """An engine: how it is reached, spelled and written."""
+    """An engine: its connections, its SQL dialect and its writes."""
 
     @property
     def settings(self) -> SqlSettings:
-        """How many questions at a time, and their budget."""
+        """The settings of the adapter URL: readers, time budget, connection."""
 
     @property
     def dialect(self) -> DefaultDialect:
-        """What compiles statements."""
+        """The SQLAlchemy dialect that compiles statements."""
 
     @property
     def cancel_errors(self) -> tuple[type[Exception], ...]:
-        """What the driver raises when a statement was stopped."""
+        """The exceptions the driver raises for a cancelled statement."""
 
     @property
     def driver_errors(self) -> tuple[type[Exception], ...]:
-        """Whatever the driver raises."""
+        """The base classes of all exceptions the driver raises."""
 
     def check_connection(self) -> None:
-        """Look whether the engine answers; changes nothing.
+        """Checks that the engine responds, without changing anything.
 
         Raises:
             StartupError: it does not.
         """
 
     def ping(self) -> bool:
-        """Whether the engine answers anything, be it a refusal; False when it stays silent for some seconds."""
+        """Returns whether the engine responds at all, an error included; False after some silent seconds."""
 
     def open(self) -> None:
-        """Reach the engine and create what is missing.
+        """Connects to the engine and creates missing tables and indexes.
 
         Raises:
-            StartupError: it cannot be used.
+            StartupError: the engine cannot be used.
         """
 
     def open_session(self, timeout_seconds: float | None = None) -> EngineSession:
-        """A session; its statements may take ``budget`` seconds each, or any time."""
+        """Returns a session whose statements may take ``timeout_seconds`` each; None means no limit."""
 
     def append(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
-        """Store what is new of a batch, atomically; the number of new events."""
+        """Stores the new events of a batch atomically and returns how many were new."""
 
     def revoke_links(self, writer: "StatementRunner", workspace_id: UUID, event_id: str) -> None:
-        """Remove the links an event made, now and should it come only later (semantics 5.9)."""
+        """Removes the identity links of an event, also when the event arrives only later."""
 
     def renew(self, writer: "StatementRunner") -> None:
         """Compute every derived table anew, if another version of this code computed them."""
 
     def rebuild_derived_tables(self, writer: "StatementRunner") -> None:
-        """Compute every derived table anew from the events."""
+        """Recomputes all derived tables from the events."""
 
     def run_maintenance(self, writer: "StatementRunner") -> None:
-        """Compact and tidy."""
+        """Compacts the store and updates statistics."""
 
     def close(self) -> None:
-        """Let go of the engine."""
+        """Closes all connections."""
 
 
 class StatementRunner:
-    """What one question or write runs on: a session of its own that can be stopped from outside."""
+    """Runs the statements of one read or one write on a session of its own, which other threads can cancel."""
 
     def __init__(
         self, backend: Backend, statements: StatementCache, timeout_seconds: float | None = None
@@ -145,10 +145,10 @@ class StatementRunner:
 
     @property
     def session(self) -> EngineSession:
-        """The session, taken at the first use in the thread that uses it.
+        """The session; it is opened at the first use, in the thread that uses it.
 
         Raises:
-            QueryTimeout: the question was stopped.
+            QueryTimeout: the runner was cancelled.
         """
         if self._session is None and not self._cancelled:
             self._session = self._backend.open_session(self._timeout_seconds)
@@ -157,37 +157,37 @@ class StatementRunner:
         return self._session
 
     def fetch_rows(self, statement: Statement | DeferredStatement) -> list[tuple[Any, ...]]:
-        """Run a statement; every row of its answer."""
+        """Runs a statement and returns all rows."""
         return self.execute_text(*self._statements.render(statement))
 
     def execute_text(self, text: str, values: ParameterValues = ()) -> list[tuple[Any, ...]]:
-        """Run a statement in the engine's own words; every row of its answer."""
+        """Runs a statement given as SQL of the engine and returns all rows."""
         return self.session.fetch_rows(text, values)
 
     def fetch_frame(self, statement: Statement | DeferredStatement) -> "pl.DataFrame":
-        """The answer as a data frame."""
+        """Runs a statement and returns its result as a data frame."""
         return self.session.fetch_frame(*self._statements.render(statement))
 
     def create_temp_table(self, name: str, statement: Statement | DeferredStatement) -> None:
-        """Keep an answer as a table of this question alone, for the statements that follow."""
+        """Creates or replaces a temporary table for the following statements of this runner."""
         self.session.create_temp_table(name, *self._statements.render(statement))
 
     def cancel(self) -> None:
-        """Stop what runs now and refuse what would come next."""
+        """Cancels the running statement and refuses all further ones."""
         with self._lock:
             self._cancelled = True
             if self._session is not None:
                 self._session.cancel()
 
     def drop_connection(self) -> None:
-        """Refuse what would come next, and let go of an engine that answers nobody."""
+        """Refuses all further statements and drops the connection to an engine that does not respond."""
         with self._lock:
             self._cancelled = True
             for session in filter(None, (self._session, self._closing_session)):
                 session.drop_connection()
 
     def close(self) -> None:
-        """Give the session back."""
+        """Closes the session."""
         with self._lock:
             self._closing_session, self._session = self._session, None
         if self._closing_session is not None:
@@ -196,7 +196,7 @@ class StatementRunner:
 
 
 class QueryExecutor:
-    """The threads an engine works in."""
+    """The threads that run the statements of an engine."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -208,23 +208,23 @@ class QueryExecutor:
         self._stream_threads = ThreadPoolExecutor(MAX_CONCURRENT_STREAMS, thread_name_prefix="events-stream")
 
     async def open(self) -> None:
-        """Reach the engine and create what is missing.
+        """Opens the engine in the writer thread and creates missing tables.
 
         Raises:
-            StartupError: it cannot be used.
+            StartupError: the engine cannot be used.
         """
         await asyncio.wrap_future(self._write_thread.submit(self._backend.open))
 
     def run_in_background(self, work: Callable[[StatementCache], None]) -> None:
-        """Build statements where nobody waits for them."""
+        """Runs work on the statement cache in a stream thread; nobody waits for it."""
         self._stream_threads.submit(work, self._statements)
 
     async def read(self, work: Callable[[StatementRunner], T]) -> T:
-        """Run a question in the pool.
+        """Runs a read in the reader pool and returns its result.
 
         Raises:
-            QueryTimeout: it missed its budget, waiting included, and was stopped.
-            StoreUnavailable: the engine failed, or answers nobody.
+            QueryTimeout: the read took longer than its time budget, waiting included, and was cancelled.
+            StoreUnavailable: the engine failed or does not respond.
         """
         reader = StatementRunner(self._backend, self._statements, self._timeout)
         future = self._read_threads.submit(self._run_work, reader, work)
@@ -237,9 +237,9 @@ class QueryExecutor:
             raise
 
     async def stream(self, work: Callable[[StatementRunner], Iterator[T]]) -> AsyncGenerator[T, None]:
-        """Run a question that answers piece by piece, each step in a thread of the streams.
+        """Yields the pieces of a read, each computed in a stream thread.
 
-        It has no time budget; closing the generator stops what runs inside the engine.
+        There is no time budget. Closing the generator cancels the running statement.
 
         Raises:
             StoreUnavailable: the engine failed.
@@ -264,10 +264,10 @@ class QueryExecutor:
             await asyncio.to_thread(reader.close)
 
     async def write(self, work: Callable[[StatementRunner], T]) -> T:
-        """Run work in the writer thread; it is finished even when the caller goes away.
+        """Runs a write in the writer thread; it is finished even when the caller goes away.
 
         Raises:
-            StoreUnavailable: the engine failed, or answers nobody; nothing was written, or a repeat adds nothing.
+            StoreUnavailable: the engine failed or does not respond. Nothing was written, or writing again adds nothing.
         """
         reader = StatementRunner(self._backend, self._statements)
         future = self._write_thread.submit(self._run_work, reader, work)
@@ -276,14 +276,14 @@ class QueryExecutor:
         return await asyncio.shield(writing)
 
     def close(self) -> None:
-        """Finish what runs and let go of the engine."""
+        """Finishes the running work and closes the engine."""
         self._write_thread.shutdown(wait=True)
         self._read_threads.shutdown(wait=True, cancel_futures=True)
         self._stream_threads.shutdown(wait=True, cancel_futures=True)
         self._backend.close()
 
     async def _await_result(self, reader: StatementRunner, future: Future[T], seconds: float | None) -> T:
-        """What a thread brings, as long as the engine answers anything."""
+        """Returns the result of a thread, or fails when the engine stops responding."""
         try:
             async with self._watchdog.fail_if_unresponsive(seconds):
                 return await asyncio.wrap_future(future)
@@ -302,7 +302,7 @@ class QueryExecutor:
             reader.close()
 
     def _next_piece(self, steps: Iterator[T]) -> tuple[T] | None:
-        """The next piece; None after the last."""
+        """Returns the next piece of a stream in a tuple, or None after the last."""
         try:
             for step in steps:
                 return (step,)
@@ -312,13 +312,13 @@ class QueryExecutor:
 
 
 def _ignore_result(writing: asyncio.Future[Any]) -> None:
-    """A fault that nobody waits for any more is no news: the batch is sent again."""
+    """Retrieves the exception of a write that no caller waits for, so that asyncio does not log it; the batch is sent again."""
     if not writing.cancelled():
         writing.exception()
 
 
 async def _cancel_until_done(reader: StatementRunner, future: Future[Any]) -> None:
-    """Interrupt until the thread is free again: an interrupt between two statements is not heard."""
+    """Cancels repeatedly until the thread is free: a cancel between two statements has no effect."""
     while not future.done():
         await asyncio.to_thread(reader.cancel)
         await asyncio.sleep(_CANCEL_RETRY_SECONDS)

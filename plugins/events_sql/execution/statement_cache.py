@@ -1,4 +1,4 @@
-"""Statements to text: compiled once per shape, and not even built again for a question like one before."""
+"""Compiles statements to SQL text and caches the text by statement shape."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -24,25 +24,25 @@ _MAX_TEMPLATES: Final = 512
 
 
 class DeferredStatement(NamedTuple):
-    """A statement as the function that builds it and what it is built from, see `built`."""
+    """A statement given as the function that builds it and the arguments of that function; see `deferred`."""
 
     build: Callable[..., Statement]
     arguments: tuple[object, ...]
 
 
 def deferred(build: Callable[..., Statement], *given: object) -> DeferredStatement:
-    """The statement ``build(*given)``, built once for all that have a template in common (`templates`).
+    """Returns the statement ``build(*given)``, which is built once for all arguments that share a template.
 
     Args:
-        build: a pure function of a module. It may move the instants of a plan by some time; what it makes
-            of them does not depend on what they are.
-        given: a plan, and plain values without instants; their ``repr`` tells all of them.
+        build: a pure module-level function. It may add to or subtract from the instants of a plan, but must not
+            branch on them (`statement_templates`).
+        given: a plan, and plain values without instants; their ``repr`` is part of the cache key.
     """
     return DeferredStatement(build, given)
 
 
 class StatementCache:
-    """Texts of one dialect: of constant statements, and of the latest shapes and questions."""
+    """SQL texts of one dialect: those of constant statements, and of the latest shapes and templates."""
 
     def __init__(self, dialect: DefaultDialect) -> None:
         self._dialect = dialect
@@ -52,7 +52,7 @@ class StatementCache:
         self._lock = Lock()
 
     def render(self, statement: Statement | DeferredStatement) -> TextAndValues:
-        """Text and values; at once for a statement that was rendered before, or a question like one that was."""
+        """Returns text and parameter values of a statement, from the cache where possible."""
         if isinstance(statement, DeferredStatement):
             build, asked = statement.build, template_key(statement.arguments)
             if is_uncacheable(asked):
@@ -94,12 +94,12 @@ _CACHES: Final[dict[type[DefaultDialect], StatementCache]] = {}
 
 
 def statement_cache_for(dialect: DefaultDialect) -> StatementCache:
-    """The texts of a dialect, for all stores of the process."""
+    """Returns the statement cache of a dialect, shared by all stores of the process."""
     return _CACHES.setdefault(type(dialect), StatementCache(dialect))
 
 
 class LruCache(Generic[T]):
-    """The values asked for last, for any number of threads; one may be made twice, harmlessly."""
+    """A thread-safe cache of the most recently used values; two threads may create the same value twice."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -107,7 +107,7 @@ class LruCache(Generic[T]):
         self._lock = Lock()
 
     def get_or_create(self, key: Any, make: Callable[[], T]) -> T:
-        """The value of a key, made when it is not there."""
+        """Returns the value of a key, created by ``make`` when it is missing."""
         with self._lock:
             value = self._entries.get(key)
         if value is None:

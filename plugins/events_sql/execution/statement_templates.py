@@ -1,10 +1,10 @@
-"""Questions that differ only in when they look, whose events, and what filters look for: one text for all.
+"""Caches SQL text by plan shape: literals are replaced by placeholders and filled in per request.
 
-Building and compiling a question costs far more than filling in its values. So that is done with
-stand-ins: each instant of the question is replaced by the beginning of a far-off age of its own, and
-the workspace, its currency, the names of its conversions and the texts that something is to equal by
-others that nobody has. Whatever comes out near the beginning of an age is that instant of the question,
-moved by as much; other stand-ins come out as they are.
+Building and compiling a statement costs far more than filling in values. So a statement is built for a plan
+with placeholder values: each instant becomes a date of its own far in the future, and the workspace, the
+currency, the conversion names and the texts of equality filters become random texts. In the parameters of
+the compiled statement, a timestamp near a placeholder date stands for the instant of the request shifted by
+the same difference; other placeholders stand for their values.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ from service_core.plugin import (
 )
 
 ParameterValues: TypeAlias = Sequence[Any] | Mapping[str, Any]
-"""Values of parameters: in order, or by name, as the dialect writes parameters."""
+"""Parameter values by position or by name, depending on the dialect."""
 
 TextAndValues: TypeAlias = tuple[str, ParameterValues]
-"""Text with parameters, and their values."""
+"""SQL text with parameters, and their values."""
 
 T = TypeVar("T")
 Plan: TypeAlias = QueryScope | AggregateQuery | CohortReaderQuery | PeoplePageQuery
@@ -48,16 +48,16 @@ _PLACEHOLDERS: Final = {_PLACEHOLDER_WORKSPACE, _PLACEHOLDER_CURRENCY, _PLACEHOL
 _EQUALITY_OPERATORS: Final = {FilterOperator.EQ, FilterOperator.NEQ, FilterOperator.IN, FilterOperator.NOT_IN}
 _MIN_INSTANT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_INSTANT: Final = datetime(2200, 1, 1, tzinfo=UTC)
-"""So that nothing a statement adds to an instant, or takes from it, reaches half an age."""
+"""Instants outside these limits have no template, so that a shifted placeholder date stays unambiguous."""
 
 
 class TemplateKey(NamedTuple):
-    """What a statement is built from, as its template and what this one fills in.
+    """The arguments of a statement, split into the key of its template and the values of this request.
 
     Attributes:
-        given: plain values, with stand-ins.
-        instants: what ages stand for, in their order.
-        stand_for: what the other stand-ins stand for.
+        arguments: the arguments with placeholders; the key.
+        instants: the instants that the placeholder dates stand for, in order.
+        placeholder_values: the values of the other placeholders.
     """
 
     arguments: tuple[object, ...]
@@ -66,7 +66,7 @@ class TemplateKey(NamedTuple):
 
 
 def template_key(arguments: tuple[object, ...]) -> TemplateKey:
-    """What a statement is built from, as a question; without stand-ins where none will do.
+    """Returns the template key of a statement's arguments, without placeholders where the plan has no template.
 
     Args:
         given: a plan, and plain values without instants.
@@ -88,18 +88,18 @@ def template_key(arguments: tuple[object, ...]) -> TemplateKey:
 
 
 def is_uncacheable(asked: TemplateKey) -> bool:
-    """Whether nothing is like a question: rates are of the days it asks for, and many."""
+    """Returns whether the text of a statement is not worth caching: it contains the exchange rates of its days."""
     plan = asked.arguments[0] if asked.arguments else None
     scan = getattr(plan, "scan", plan)
     return isinstance(scan, QueryScope) and scan.rates is not None
 
 
 class Template:
-    """A text with values, some of them of stand-ins.
+    """SQL text with parameter values, some of which are placeholders.
 
     Args:
-        text: with parameters.
-        values: of these.
+        text: the text.
+        values: the values.
     """
 
     def __init__(self, text: str, values: ParameterValues) -> None:
@@ -113,7 +113,7 @@ class Template:
         ]
 
     def fill(self, question: TemplateKey) -> TextAndValues:
-        """The text with the values of a question."""
+        """Returns the text with the values of a request."""
         values: Any = dict(self._values) if isinstance(self._values, Mapping) else list(self._values)
         for place, age, apart in self._instant_positions:
             values[place] = question.instants[age] + apart
@@ -123,7 +123,7 @@ class Template:
 
 
 def _nearest_placeholder_date(value: object) -> Iterator[tuple[int, timedelta]]:
-    """The age an instant is near to, if any, and how far it is moved from its beginning."""
+    """Yields the index of the placeholder date near a value and the difference to it, if there is one."""
     if isinstance(value, datetime):
         age = (
             value.year - _PLACEHOLDER_DATES[0].year + _PLACEHOLDER_YEARS_APART // 2
@@ -133,20 +133,20 @@ def _nearest_placeholder_date(value: object) -> Iterator[tuple[int, timedelta]]:
 
 
 def _contained_placeholder(value: object) -> Iterator[tuple[object]]:
-    """The stand-in that a value is, or is a list of."""
+    """Yields the placeholder that a value is, or is a one-element list of."""
     one = value[0] if isinstance(value, list) and len(value) == 1 else value
     if isinstance(one, UUID | str) and one in _PLACEHOLDERS:
         yield (one,)
 
 
 def _has_trailing_measures(plan: Plan) -> bool:
-    """Whether a statement asks the calendar of the zone for more instants than the plan tells."""
+    """Returns whether a plan has trailing measures, whose windows depend on the time zone."""
     measures = plan.measures if isinstance(plan, AggregateQuery) else ()
     return any(leaf.trailing_days is not None for measure in measures for leaf in measure.aggregations())
 
 
 def _plan_instants(plan: Plan) -> Iterator[datetime]:
-    """All that a plan tells, but the starts of buckets after the first."""
+    """Yields the instants of a plan, except the starts of buckets after the first."""
     span = _plan_scan(plan).span
     yield from (span.start, span.end)
     for buckets in _bucket_series(plan):
@@ -168,7 +168,7 @@ def _bucket_series(plan: Plan) -> tuple[Buckets, ...]:
 
 
 def _replace_with_placeholders(plan: Plan, others: "_Placeholders") -> Plan:
-    """The plan about nobody's events, in far-off ages."""
+    """Returns the plan with placeholders instead of its values."""
     match plan:
         case QueryScope():
             return others.replace_in_scan(plan)
@@ -188,14 +188,14 @@ def _replace_with_placeholders(plan: Plan, others: "_Placeholders") -> Plan:
 
 
 class _Placeholders:
-    """Stand-ins for what is no instant, each with what it stands for."""
+    """Assigns placeholders to the values of a plan other than instants."""
 
     def __init__(self) -> None:
         self.values: dict[object, object] = {}
         self.free_texts = iter(_PLACEHOLDER_TEXTS)
 
     def replace_in_scan(self, scan: QueryScope) -> QueryScope:
-        """The scan of nobody's events that meet filters nobody asked for."""
+        """Returns the scan with placeholders."""
         own = scan.conversions
         self.values |= {
             _PLACEHOLDER_WORKSPACE: scan.workspace_id,
@@ -220,7 +220,7 @@ class _Placeholders:
         return replace(given, value=self.replace_text(given.value))
 
     def replace_text(self, value: T) -> T | str:
-        """What stands in for a text that something is to equal; anything else stands for itself."""
+        """Returns the placeholder of a text; other values, and texts beyond the number of placeholders, are returned unchanged."""
         if not isinstance(value, str) or (word := next(self.free_texts, None)) is None:
             return value
         self.values[word] = value
@@ -229,17 +229,17 @@ class _Placeholders:
 
 @dataclass(frozen=True, slots=True)
 class _MovedBuckets(Buckets):
-    """Buckets as far as a statement asks: their runs, the first start and the end."""
+    """Buckets with what statements use: runs of equal length, the first start and the end."""
 
     moved_runs: tuple[BucketRun, ...]
 
     @staticmethod
     def move(buckets: Buckets, first: datetime, end: datetime) -> "_MovedBuckets":
-        """All starts move with the first; the last run is as long as may be."""
+        """Returns buckets moved to other instants; the last run is open-ended."""
         moved = [replace(run, start=first + (run.start - buckets.starts[0])) for run in buckets.runs()]
         moved[-1] = replace(moved[-1], count=1)
         return _MovedBuckets(buckets.unit, (first,), end, tuple(moved))
 
     def runs(self) -> tuple[BucketRun, ...]:
-        """The runs."""
+        """Returns the runs."""
         return self.moved_runs

@@ -1,4 +1,4 @@
-"""Visitors of providers that become part of a person by their e-mail (`insight.mails`), worked out on numbers."""
+"""Merges visitors of revenue providers into the person with the same e-mail, on id numbers."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from plugins.events_sql.schema.tables import EMAIL_DIGESTS, EVENTS, ID_NUMBERS, 
 
 @dataclass(frozen=True, slots=True)
 class PersonMerges:
-    """Who is part of whom by every other id.
+    """The merges found by all other ids.
 
     Attributes:
-        named: strong id -> the one that names its person.
-        parts: person -> the person it is a part of.
-        texts: how everyone among the parts is called.
+        name_ids: strong id -> the strong id that names its person.
+        merged_into: person -> the person it is merged into.
+        id_texts: texts of all merged persons.
     """
 
     name_ids: Mapping[int, int]
@@ -27,13 +27,13 @@ class PersonMerges:
     id_texts: Mapping[int, str]
 
     def person_of(self, number: int) -> int:
-        """The whole person of an id."""
+        """Returns the person that an id belongs to after all merges."""
         own = self.name_ids.get(number, number)
         return self.merged_into.get(own, own)
 
 
 def merge_by_email(reader: StatementRunner, workspace: UUID, merges: PersonMerges) -> dict[int, int]:
-    """Visitors of providers, and the person each becomes part of."""
+    """Returns visitors of revenue providers and the person each is merged into."""
     having: defaultdict[str, set[int]] = defaultdict(set)
     seekers: defaultdict[int, set[str]] = defaultdict(set)
     texts = dict(merges.id_texts)
@@ -59,9 +59,9 @@ def merge_by_email(reader: StatementRunner, workspace: UUID, merges: PersonMerge
 
 
 def _shared_digests(workspace: UUID) -> sa.Select[Any]:
-    """E-mails that somebody has and somebody seeks by: with who that is, and everyone a visitor ever belonged to.
+    """Selects e-mails that have both an owner and a seeking visitor, with the owners those visitors ever had.
 
-    A visitor of whom an event was revoked seeks nobody.
+    A visitor with a revoked event seeks nobody.
     """
     c = EMAIL_DIGESTS.c
     both = sa.select(c.digest).where(c.workspace_id == workspace).group_by(c.digest)
@@ -80,6 +80,6 @@ def _shared_digests(workspace: UUID) -> sa.Select[Any]:
 
 
 def _seeking_sources(workspace: UUID) -> sa.Select[Any]:
-    """Who sent what seeks."""
+    """Selects the sources that sent visitors who seek a person by e-mail."""
     c = EMAIL_DIGESTS.c
     return sa.select(c.source).where(c.workspace_id == workspace, c.source != "").distinct()

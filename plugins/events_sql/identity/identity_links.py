@@ -1,4 +1,4 @@
-"""What an event tells about persons: ids that are joined, and ids that are carried (semantics 5)."""
+"""Reads the identity assertions of an event: aliases, e-mail matches and external ids."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
 
 
 def read_identity_links(event: Event) -> tuple[str | None, str | None, bool]:
-    """What an event tells about persons: the id an alias ends, the visitor a match names, any carried id."""
+    """Returns the id that an alias ends, the visitor that a match names, and whether the event carries any external id."""
     if event.is_bot:
         return None, None, False
     data = event.event_data

@@ -1,8 +1,8 @@
-"""Whose an event is, joined at query time (semantics 5; `insight.stitch`).
+"""Joins events to their persons at query time, by the rules of identity resolution in the core.
 
-An event with a strong id is that id's; one without is its visitor's owner's at that moment, else its
-visitor's own. Some ids are part of another person (`tables.PERSONS`). Nearly every visitor has one
-owner for good; only the few that changed hands are joined by time.
+An event with a strong id belongs to that id; without one to the visitor's owner at that moment, else to the
+visitor itself. Some ids are merged into another person (`tables.PERSON_MERGES`). Nearly every visitor has one
+permanent owner; only the few with several owners are joined by time.
 """
 
 from collections.abc import Mapping
@@ -40,28 +40,28 @@ _IS_PERMANENT = sa.and_(
     VISITOR_OWNERS.c.since == sa.literal(MIN_INSTANT), VISITOR_OWNERS.c.until == sa.literal(MAX_INSTANT)
 )
 _SHORT_SPAN: Final = timedelta(days=45)
-"""Of a span this short, only visitors who were there are looked up: to find them costs less than to hash all."""
+"""For spans up to this length only visitors with events in the span are joined: that costs less than hashing all owners."""
 
 
 _OWNER_COLUMNS: Final = [c for c in VISITOR_OWNERS.columns if c.name != "workspace_id"]
 
 
 def _visitor_owners(which: str, spanned: bool = False) -> sa.Select[Any]:
-    """Owners of visitors ``permanent_owners``, or ``for_a_time``: of all, or of those in a span."""
+    """Selects owners of visitors, ``for_good`` or ``for_a_time``: of all visitors, or of those in a span."""
     lasting = _IS_PERMANENT if which == "permanent_owners" else sa.not_(_IS_PERMANENT)
     found = sa.select(*_OWNER_COLUMNS).where(VISITOR_OWNERS.c.workspace_id == WORKSPACE, lasting)
     return found.where(fn.PruningHint(_has_events(VISITOR_OWNERS.c.visitor_no))) if spanned else found
 
 
 def _owners_of_visitors(few: str) -> sa.Select[Any]:
-    """All owners of the visitors in a table of the question."""
+    """Selects all owners of the visitors in a temporary table."""
     visitor_no = VISITOR_OWNERS.c.visitor_no
     own = (fn.RedundantCondition(VISITOR_OWNERS.c.workspace_id == WORKSPACE), is_in_table(few, visitor_no))
     return sa.select(*_OWNER_COLUMNS).where(*own)
 
 
 def _has_events(visitor_no: Expression) -> Expression:
-    """Whether a visitor has an event in a span, when it is brief; the engine looks at nothing when it is not."""
+    """Returns whether a visitor has a session in a short span; for longer spans the engine skips the look-up."""
     brief = fn.EpochMicroseconds(END_OF_SPAN) - fn.EpochMicroseconds(START) <= sa.literal(
         microseconds(_SHORT_SPAN)
     )
@@ -71,21 +71,21 @@ def _has_events(visitor_no: Expression) -> Expression:
 
 
 def id_number(workspace_id: UUID, id_: str) -> sa.Select[Any]:
-    """The number of a visitor or strong id, as it is spelled in `IDS`."""
+    """Selects the number of a visitor or strong id, given with its prefix."""
     c = ID_NUMBERS.c
     return sa.select(c.no).where(fn.UnindexedCondition(c.workspace_id == workspace_id, c.id), c.id == id_)
 
 
 def is_in_table(few: str, number: Expression) -> Expression:
-    """Whether a number is in a table of the question, by the name of the table (`kin`)."""
+    """Returns whether a number is in a temporary table, given by its name."""
     return number.in_(sa.select(sa.table(few, sa.column("no", sa.BigInteger)).c.no))
 
 
 def is_session_of_visitors(few: str, session_no: Expression) -> Expression:
-    """Whether a session is of a visitor in a table of the question.
+    """Returns whether a session belongs to a visitor in a temporary table.
 
-    An engine finds their events by these faster than by visitor: numbers of sessions rise with time, so most
-    of the events need no look.
+    Engines find the events of a visitor faster by session: session numbers rise with time, so most blocks of
+    events are skipped.
     """
     c = SESSIONS.c
     own = (fn.RedundantCondition(c.workspace_id == WORKSPACE), is_in_table(few, c.visitor_no))
@@ -103,7 +103,7 @@ def _id_texts() -> sa.Select[Any]:
 
 
 def owner_at(table: Any, owner: Any) -> Expression:
-    """The owner of a visitor at the moment of an event."""
+    """Returns the join condition of an event and the owner of its visitor at that moment."""
     at, seq = table.c.timestamp, table.c.seq
     return sa.and_(
         owner.c.visitor_no == table.c.visitor_no,
@@ -113,7 +113,7 @@ def owner_at(table: Any, owner: Any) -> Expression:
 
 
 def join_person_number(rows: Any, table: Any) -> Expression:
-    """Number of the person of every row, joined to the rows once."""
+    """Joins relation rows to their persons once, and returns the number of the person."""
     values, spanned = bind_parameters(rows.scan, rows.span), rows.span is not None
     on, number = _person_joins(table.name)
 
@@ -130,7 +130,7 @@ def join_person_number(rows: Any, table: Any) -> Expression:
 
 @cache
 def _person_joins(name: str) -> tuple[Mapping[str, Expression], Expression]:
-    """On what the events of a table are joined to what their persons follow from, and the number of the person."""
+    """Returns the join conditions of a table's events and the tables that determine their persons, and the person's number."""
     table = sa.table(name, *(sa.column(c.name, c.type) for c in EVENTS.columns))
     holder, owner = (
         sa.table(one, *(sa.column(c.name, c.type) for c in _OWNER_COLUMNS)) for one in ("holder", "owner")
@@ -150,12 +150,12 @@ def _person_joins(name: str) -> tuple[Mapping[str, Expression], Expression]:
 def with_person(
     table: Any, visitors_table: str | None = None, **given: UUID
 ) -> tuple[sa.FromClause, Expression]:
-    """A table joined to what its persons follow from, and the number of the person.
+    """Returns a table joined to the tables that determine its persons, and the number of the person.
 
     Args:
-        table: with the columns of an event that tell whose it is.
-        few: name of the table with all its visitors, when they are few (`kin`).
-        given: the workspace, unless this is a part of a source.
+        table: with the identity columns of an event.
+        visitors_table: name of a table with all visitors of ``table``, when they are few.
+        given: the workspace, unless this is part of a compiled source.
     """
     found = (
         compiled_source(_visitor_owners, "for_a_time")
@@ -174,12 +174,12 @@ def with_person(
 
 
 def permanent_owners() -> NamedSubquery:
-    """Those who have a visitor for good, as a part of a source."""
+    """Returns the permanent owners of visitors, as part of a compiled source."""
     return compiled_source(_visitor_owners, "permanent_owners").as_subquery("owner")
 
 
 def with_visitor_person(table: Any) -> tuple[sa.FromClause, Expression]:
-    """A table of visitors with one person each, joined as in `person_of`, as a part of a source."""
+    """Returns a table of visitors that have one person each, joined as in `with_person`, as part of a compiled source."""
     owner, part = permanent_owners(), compiled_source(_merged_persons).as_subquery("part")
     own = sa.func.coalesce(owner.c.strong_no, table.c.visitor_no)
     joined = table.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
@@ -187,7 +187,7 @@ def with_visitor_person(table: Any) -> tuple[sa.FromClause, Expression]:
 
 
 def persons_first_seen(scan: QueryScope) -> NamedSubquery:
-    """When every person was first seen."""
+    """Returns the timestamp of each person's first event."""
     return compiled_source(_first_event_per_person, scan.include_bots).as_subquery(
         "person_first", workspace=scan.workspace_id
     )
@@ -202,7 +202,7 @@ def _first_event_per_person(include_bots: bool) -> sa.Select[Any]:
 
 
 def join_person_names(rows: Any, number: Expression) -> Expression:
-    """The person as text: ``u:<strong id>``, or ``v:<visitor id>`` while nobody is known."""
+    """Joins the text of the person and returns it: ``u:<strong id>``, or ``v:<visitor id>`` for anonymous persons."""
     workspace = rows.scan.workspace_id
     names = rows.join(
         "names",

@@ -1,7 +1,7 @@
-"""Ids that are part of another person: by `$alias` (semantics 5.5) and by external ids (5.6).
+"""Computes which ids are merged into another person, by `$alias` events and by external ids.
 
-What `insight.stitch` says of events is worked out here on numbers, once per change and workspace,
-so that a question only looks the result up.
+The result is stored per workspace whenever it changes, so that reads only join it. The rules are those of
+identity resolution in the core, on id numbers instead of events.
 """
 
 from collections import defaultdict
@@ -28,9 +28,9 @@ from plugins.events_sql.sql.conditions import Expression
 
 
 def merge_by_alias(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Strong id -> the one that names its person, from (old, new) pairs in order of time.
+    """Returns strong id -> the strong id that names its person, from (old, new) pairs in order of time.
 
-    The new id of the latest pair names the whole person; a repeated or circular pair is harmless.
+    The new id of the latest pair names the whole person; a repeated or circular pair does no harm.
     """
     together: dict[int, set[int]] = {}
     named: dict[int, int] = {}
@@ -42,12 +42,12 @@ def merge_by_alias(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def merge_by_external_id(carriers: Mapping[Any, set[int]], texts: Mapping[int, str]) -> dict[int, int]:
-    """Person -> the person it is a part of, by the external ids they carry.
+    """Returns person -> the person it is merged into, by the external ids they carry.
 
     Args:
         carriers: external id -> persons that carry it.
-        texts: person -> ``u:..`` or ``v:..``. An id that two known ones carry joins nobody, and
-            persons that hang together with two known ones among them join nobody.
+        texts: person -> ``u:..`` or ``v:..``. An id that two identified persons carry merges nobody, nor do
+            persons that are connected with two identified ones.
     """
 
     def known_of(persons: Iterable[int]) -> list[int]:
@@ -68,7 +68,7 @@ def merge_by_external_id(carriers: Mapping[Any, set[int]], texts: Mapping[int, s
 
 
 def refresh_person_merges(writer: StatementRunner, workspaces: Iterable[UUID]) -> None:
-    """Work out anew which ids are part of which person in some workspaces."""
+    """Recomputes and stores the person merges of some workspaces."""
     for workspace in workspaces:
         writer.fetch_rows(sa.delete(PERSON_MERGES).where(PERSON_MERGES.c.workspace_id == workspace))
         if found := compute_person_merges(writer, workspace):
@@ -76,7 +76,7 @@ def refresh_person_merges(writer: StatementRunner, workspaces: Iterable[UUID]) -
 
 
 def compute_person_merges(reader: StatementRunner, workspace: UUID) -> dict[int, int]:
-    """Which ids of a workspace are part of which other person."""
+    """Returns the ids of a workspace that are merged into another person."""
     named = merge_by_alias((old, new) for old, new, *_ in reader.fetch_rows(_alias_pairs(workspace)))
     carriers, texts = persons_by_external_id(reader, workspace, named)
     parts = merge_by_external_id(carriers, texts)
@@ -99,24 +99,24 @@ def _insert_merges(workspace: UUID, parts: Mapping[int, int]) -> sa.Insert:
 
 
 def linking_conditions(workspace: UUID) -> list[Expression]:
-    """Events whose ids count: of people, and not taken back."""
+    """Returns the conditions of events whose ids count: not of bots, and not revoked."""
     c = EVENTS.c
     revoked = sa.select(REVOKED_LINKS.c.event_id).where(REVOKED_LINKS.c.workspace_id == workspace)
     return [c.workspace_id == workspace, sa.not_(c.is_bot), c.event_id.not_in(revoked)]
 
 
 def prefiltered_events(name: str, *columns: Any, where: list[Expression]) -> sa.CTE:
-    """Some events, found before anything is joined to them: else every id and owner is hashed for them."""
+    """Returns a CTE of some events that is computed before joins; otherwise all ids and owners are hashed for them."""
     return sa.select(*columns).where(*where).cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
 
 
 def _id_in_event_data(prefix: str, key: str) -> Any:
-    """The id that an event tells at a key of its data."""
+    """Returns the prefixed id at a key of ``event_data``."""
     return sa.literal_column(f"'{prefix}'", sa.Text) + fn.JsonString(EVENTS.c.event_data, sa.literal(key))
 
 
 def _alias_pairs(workspace: UUID) -> sa.Select[Any]:
-    """Old and new id of every `$alias`, in order of time."""
+    """Selects the old and new id of every `$alias` event, in order of time."""
     c = EVENTS.c
     columns = (
         c.workspace_id,
@@ -139,7 +139,7 @@ OWNER_KEY_COLUMNS: Final = tuple(
 
 
 def with_owner_at_event(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
-    """Events with their owner at the time, and the number of who they belong to before anything is joined."""
+    """Returns events joined to their owner at the time, and the number of the person before merges."""
     theirs = VISITOR_OWNERS.c.visitor_no.in_(sa.select(events.c.visitor_no))
     holder = sa.select(VISITOR_OWNERS).where(theirs).subquery("holder")
     number = sa.func.coalesce(events.c.strong_no, holder.c.strong_no, events.c.visitor_no)
@@ -147,7 +147,7 @@ def with_owner_at_event(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
 
 
 def _shared_external_ids(workspace: UUID) -> sa.Select[Any]:
-    """External ids that more than one carries, with all who do; most have one carrier, who joins nobody by it."""
+    """Selects external ids with several carriers, and all their carriers."""
     ids = EVENTS.c.external_ids
     events = prefiltered_events(
         "carrying", *OWNER_KEY_COLUMNS, ids, where=[*linking_conditions(workspace), ids.is_not(None)]
@@ -161,7 +161,7 @@ def _shared_external_ids(workspace: UUID) -> sa.Select[Any]:
 
 
 def external_id_rows(told: sa.Select[Any]) -> sa.Subquery:
-    """The external ids of rows that have some, one row each: all else of the row, ``key`` and ``value`` as JSON."""
+    """Returns a row per external id of rows: the other columns, and ``key`` and ``value`` as JSON."""
     rows = told.subquery("told").c
     keys = sa.select(*rows, fn.JsonKeys(rows.external_ids).label("key")).subquery("keys").c
     others = (column for column in keys if column.name != "external_ids")
@@ -169,7 +169,7 @@ def external_id_rows(told: sa.Select[Any]) -> sa.Subquery:
 
 
 def _email_match_events(workspace: UUID) -> sa.Select[Any]:
-    """E-mail matches: the event, who it belongs to, the visitor it names and everyone who ever owned that."""
+    """Selects e-mail matches: the event, its person, the visitor it names and everyone who ever owned that visitor."""
     c = EVENTS.c
     by_mail = fn.JsonString(c.event_data, sa.literal("match_method")) == "email"
     columns = (*OWNER_KEY_COLUMNS, c.event_id, _id_in_event_data("v:", "web_visitor_id").label("web"))
@@ -189,7 +189,7 @@ def _email_match_events(workspace: UUID) -> sa.Select[Any]:
 def persons_by_external_id(
     reader: StatementRunner, workspace: UUID, named: Mapping[int, int]
 ) -> tuple[dict[Any, set[int]], dict[int, str]]:
-    """Who shares which external id or match, and how they are called."""
+    """Returns the persons that share each external id or match, and the texts of these persons."""
     carriers: defaultdict[Any, set[int]] = defaultdict(set)
     for key, value, together in reader.fetch_rows(_shared_external_ids(workspace)):
         carriers[key, value] |= {named.get(own, own) for own in together}

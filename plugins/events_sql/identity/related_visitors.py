@@ -1,7 +1,7 @@
-"""Whose visitors and whose persons hang together, so that a few persons are read without all others.
+"""Temporary tables of selected persons, their visitors and the persons related to them by a shared visitor.
 
-Each is a table kept for the question. Visitors and persons there may be too many: exact is who an event
-belongs to (`stitching`), they only say where not to look.
+They make it possible to read a few persons without all others. The tables of visitors and persons may include
+too many; `identity_resolution` decides exactly who an event belongs to.
 """
 
 from typing import Any, Final
@@ -17,44 +17,44 @@ from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import WORKSPACE, compiled_source
 
 SELECTED_PERSONS: Final = sa.table("asked", sa.column("no", IdNumber))
-"""The persons that are asked for."""
+"""The persons that are read."""
 
 SELECTED_VISITORS: Final = sa.table("theirs", sa.column("no", IdNumber))
-"""Visitors whose events may be theirs."""
+"""Visitors whose events may belong to them."""
 
 RELATED_VISITORS: Final = sa.table("near", sa.column("no", IdNumber))
-"""Visitors of everyone who ever shared one of those: they have a say in what is a touch there."""
+"""Visitors of all persons who ever shared one of these: their events decide what is a touch there."""
 
 _EVENT_COLUMN_TYPES: Final = {**{c.name: c.type for c in EVENTS.columns}, "person_no": IdNumber()}
 SELECTED_EVENTS: Final = sa.table("their_events", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items()))
-"""Every event of theirs with its person, and the columns that the question needs."""
+"""The events of the selected persons with their person, and the columns that the read needs."""
 
 ORDER_EVENTS: Final = sa.table("deeds", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items()))
-"""What their conversions and their money follow from (`deeds`); events of others have no person."""
+"""Events that conversions and payments are computed from (`order_events`); events of others have no person."""
 
 _SHARING_PERSONS: Final = sa.table("sharing", sa.column("no", IdNumber))
 
 
 def create_selected_visitors(workspace_id: UUID, persons: sa.Select[Any], reader: StatementRunner) -> None:
-    """Keep some persons, given by number, and their visitors."""
+    """Creates the tables of the selected persons, given by number, and of their visitors."""
     reader.create_temp_table(SELECTED_PERSONS.name, persons)
     _create_visitors_table(SELECTED_VISITORS, SELECTED_PERSONS, workspace_id, reader)
 
 
 def create_selected_events(workspace_id: UUID, names: tuple[str, ...], reader: StatementRunner) -> None:
-    """Keep the events of the persons, once their visitors are kept.
+    """Creates the table of the selected persons' events; their visitors must be selected before.
 
     Args:
-        workspace_id: whose persons they are.
-        names: columns of an event that are asked for.
-        reader: of the question.
+        workspace_id: the workspace of the persons.
+        names: event columns to include.
+        reader: runs the statements of the read.
     """
     found = compiled_source(_selected_events_query, *names).as_subquery("found", workspace=workspace_id)
     reader.create_temp_table(SELECTED_EVENTS.name, sa.select(*found.c))
 
 
 def create_related_visitors(workspace_id: UUID, reader: StatementRunner) -> None:
-    """Keep who has a say in the touches of `THEIRS`: mostly nobody else, which needs no look at all events."""
+    """Creates `RELATED_VISITORS`; usually nobody shares a visitor, which is found without reading all events."""
     reader.create_temp_table(_SHARING_PERSONS.name, deferred(_persons_sharing_visitors))
     if reader.fetch_rows(deferred(_any_other_person)):
         _create_visitors_table(RELATED_VISITORS, _SHARING_PERSONS, workspace_id, reader)
@@ -94,7 +94,7 @@ def _visitors_of_persons(persons: str) -> sa.CompoundSelect[Any]:
 
 
 def _persons_sharing_visitors() -> sa.CompoundSelect[Any]:
-    """Every person that ever had an event of `THEIRS`."""
+    """Selects every person that ever had an event of a selected visitor."""
     theirs = sa.select(SELECTED_VISITORS.c.no)
     named = sa.select(VISITOR_ID_PAIRS.c.strong_no).where(
         is_in_table(SELECTED_VISITORS.name, VISITOR_ID_PAIRS.c.visitor_no)
@@ -105,7 +105,7 @@ def _persons_sharing_visitors() -> sa.CompoundSelect[Any]:
 
 
 def _any_other_person() -> sa.Select[Any]:
-    """Someone among those, or a part of one, who is none of the persons that `THEIRS` was kept for."""
+    """Selects a person among those, or a person merged into one, who is not among the selected."""
     sharing = sa.select(_SHARING_PERSONS.c.no)
     parts = sa.select(PERSON_MERGES.c.no).where(PERSON_MERGES.c.person_no.in_(sharing))
     found = sa.union_all(sharing, parts).subquery("found")

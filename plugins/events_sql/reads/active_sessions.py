@@ -1,7 +1,7 @@
-"""When which person was there: by sessions, as far as these tell it, which are a fraction of all events.
+"""Computes the buckets in which each person was active, from sessions where possible and else from events.
 
-Nearly all visitors are of one person throughout, so a session of theirs is too, and was there when it began
-and when it ended. The others' events are looked at one by one.
+Nearly all visitors belong to one person throughout, so their sessions do too, with activity at their start
+and end. Visitors shared by several persons are read event by event.
 """
 
 from datetime import timedelta
@@ -30,24 +30,24 @@ SESSION_INTERVALS: Final = sa.table(
     *(sa.column(name, IdNumber()) for name in ("person_no", "session_no")),
     *(sa.column(name, sa.DateTime()) for name in ("first_at", "last_at")),
 )
-"""Sessions of persons, or single events, with the first and the last instant that somebody was there."""
+"""Sessions of persons, or single events of shared visitors, with their first and last instant of activity."""
 
 _SHARED_VISITORS: Final = sa.table("mixed", sa.column("no", IdNumber()))
-"""Visitors that a strong id stood beside who does not have them for good: an event may be anybody's."""
+"""Visitors seen with a strong id that is not their permanent owner: their events may belong to several persons."""
 
 _MULTI_BUCKET_SESSIONS: Final = sa.table(
     "long_stays", *(sa.column(name, IdNumber()) for name in ("person_no", "session_no"))
 )
-"""Sessions that reach over a whole bucket: what they did in between, their events have to tell."""
+"""Sessions that span a whole bucket; their events decide in which buckets they were active."""
 
 
 def create_session_intervals(plan: CohortReaderQuery, reader: StatementRunner, *, all_time: bool) -> None:
-    """Keep who was there when, and who was long.
+    """Creates the tables of session intervals and of sessions that span whole buckets.
 
     Args:
-        plan: whose persons, and the buckets of their activity.
-        reader: of the question.
-        ever: all stays, or those that reach into the buckets.
+        plan: the workspace and the buckets of activity.
+        reader: runs the statements of the read.
+        all_time: include all sessions, or only those that overlap the buckets.
     """
     reader.create_temp_table(_SHARED_VISITORS.name, deferred(_shared_visitors, plan))
     reader.create_temp_table(SESSION_INTERVALS.name, deferred(_session_intervals, plan, all_time))
@@ -55,7 +55,7 @@ def create_session_intervals(plan: CohortReaderQuery, reader: StatementRunner, *
 
 
 def active_buckets(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
-    """Persons with the buckets they were there in, once stays are kept."""
+    """Selects persons with the buckets they were active in, from the tables of `create_session_intervals`."""
     c, e, series = SESSION_INTERVALS.c, EVENTS.c, plan.activity.runs()
     first, last = bucket_index(c.first_at, series), bucket_index(c.last_at, series)
     whole = TimeRange(plan.activity.starts[0], plan.activity.end)

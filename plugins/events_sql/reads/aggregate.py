@@ -1,4 +1,4 @@
-"""Totals, series and breakdowns as one statement: one scan per relation, ordered and cut inside."""
+"""Evaluates totals, series and breakdowns in one statement: one scan per relation, ordered and limited in SQL."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 
 
 def evaluate_aggregate(plan: AggregateQuery, reader: StatementRunner) -> AggregateResult:
-    """Evaluate a plan."""
+    """Returns the grid of a plan."""
     leaves = _distinct_leaves(plan)
     found = reader.fetch_rows(aggregate_statement(plan))
     if not group_columns(plan):
@@ -44,7 +44,7 @@ def evaluate_aggregate(plan: AggregateQuery, reader: StatementRunner) -> Aggrega
 
 
 def aggregate_statement(plan: AggregateQuery) -> DeferredStatement:
-    """What a plan asks of the engine."""
+    """Returns the statement of a plan."""
     return deferred(_page_query, plan)
 
 
@@ -53,7 +53,7 @@ def _distinct_leaves(plan: AggregateQuery) -> tuple[Aggregation, ...]:
 
 
 def _grouped_query(plan: AggregateQuery, leaves: Sequence[Aggregation]) -> NamedSubquery:
-    """Every group with the values of all leaves, before order and limit."""
+    """Returns all groups with the values of all leaves, before order and limit."""
 
     def scan_of(index: int) -> tuple[str, int, bool]:
         leaf = leaves[index]
@@ -71,7 +71,7 @@ def _grouped_query(plan: AggregateQuery, leaves: Sequence[Aggregation]) -> Named
 
 @cache
 def _sum_over_scans(i: int, seconds: bool) -> ConstantText:
-    """The sum of a leaf over all parts."""
+    """Returns the sum of a leaf over all scans."""
     if seconds:
         summed = sa.func.sum(sa.literal_column(f"{_UNION}.m{i}", sa.Double))
         return ConstantText(sa.func.coalesce(summed, sa.literal_column("0.0", sa.Double)))
@@ -80,14 +80,14 @@ def _sum_over_scans(i: int, seconds: bool) -> ConstantText:
 
 @cache
 def _sum_over_groups(i: int, seconds: bool) -> sa.Label[Any]:
-    """The sum of a leaf over all groups, in each of them."""
+    """Returns the sum of a leaf over all groups, repeated in each row."""
     kind = sa.Double if seconds else sa.BigInteger
     summed = sa.func.sum(sa.literal_column(f"{_GRID}.m{i}", kind)).over()
     return ConstantText(summed if seconds else fn.BigIntOrZero(summed)).label(f"s{i}")
 
 
 def _page_query(plan: AggregateQuery) -> sa.Select[Any]:
-    """The groups in order, cut to the page; each row of a page tells the number and sums of all."""
+    """Returns the ordered and limited groups; each row of a page repeats the number of groups and their sums."""
     leaves, names, limit, offset = _distinct_leaves(plan), group_columns(plan), plan.limit, plan.offset
     rows = _grouped_query(plan, leaves)
     shown = ", ".join(f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(leaves)))))
@@ -115,7 +115,7 @@ def _order_expression(
 
 
 def _measure_expression(measure: Measure, leaves: Sequence[Aggregation], rows: NamedSubquery) -> Expression:
-    """The value of a measure from those of its leaves; NULL for a quotient by 0."""
+    """Returns the value of a measure computed from its leaves; NULL for a division by 0."""
     match measure:
         case Aggregation():
             leaf: Expression = rows.c[f"m{leaves.index(measure)}"]

@@ -1,4 +1,4 @@
-"""Retention and LTV: who came, whether they came back, and what they are worth (semantics 16)."""
+"""Evaluates retention and lifetime value: cohort sizes, activity and revenue by cohort and bucket."""
 
 from collections import Counter
 from typing import Any, Final
@@ -29,11 +29,11 @@ from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, Cohor
 _COHORT_MEMBERS: Final = sa.table(
     "members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort"))
 )
-"""Persons acquired in the span with the index of their cohort, kept for the question."""
+"""Temporary table of persons acquired in the span with the index of their cohort."""
 
 
 def evaluate_cohorts(plan: CohortReaderQuery, reader: StatementRunner) -> CohortResult:
-    """Cohort sizes, and activity and money by cohort and bucket."""
+    """Returns cohort sizes, and activity and revenue by cohort and bucket."""
     if not plan.by_conversion or plan.event_names is None:
         create_session_intervals(plan, reader, all_time=not plan.by_conversion)
     reader.create_temp_table(_COHORT_MEMBERS.name, deferred(_cohort_members_query, plan))
@@ -93,7 +93,7 @@ def _first_touch_per_person(plan: CohortReaderQuery) -> sa.Subquery:
 
 
 def _active_persons(plan: CohortReaderQuery) -> sa.Select[Any]:
-    """Persons by cohort and bucket, and how many of them never came back later."""
+    """Selects persons by cohort and bucket, and how many of them never returned later."""
     found = (
         active_buckets(plan) if plan.event_names is None else _active_by_event_name(plan, plan.event_names)
     )
@@ -110,7 +110,7 @@ def _active_persons(plan: CohortReaderQuery) -> sa.Select[Any]:
 
 
 def _active_by_event_name(plan: CohortReaderQuery, names: frozenset[str]) -> sa.Select[Any]:
-    """Persons with the buckets they did something of some names in."""
+    """Selects persons with the buckets in which they have an event of the given names."""
     rows = EventRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
     number = rows.person_no
     bucket = bucket_index(rows.at, plan.activity.runs())
@@ -119,7 +119,7 @@ def _active_by_event_name(plan: CohortReaderQuery, names: frozenset[str]) -> sa.
 
 
 def _net_revenue(plan: CohortReaderQuery) -> sa.Select[Any]:
-    """Net money by cohort and bucket in the scan's currency, and whether there was another."""
+    """Selects net revenue by cohort and bucket in the scan's currency, and whether some is foreign."""
     rows = PaymentRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
     number = rows.distinct_key("person")
     bucket = bucket_index(rows.at, plan.activity.runs())
@@ -134,7 +134,7 @@ def _net_revenue(plan: CohortReaderQuery) -> sa.Select[Any]:
 
 
 def _to_cells(plan: CohortReaderQuery, active: list[Any], paid: list[Any]) -> list[CohortActivity]:
-    """The cells that are not empty, cohort by cohort."""
+    """Returns the cells that are not empty, cohort by cohort."""
     seen = {(cohort, bucket): n for cohort, bucket, n, _ in active}
     last = Counter({(cohort, bucket): n for cohort, bucket, _, n in active})
     money = {(cohort, bucket): (int(revenue), bool(foreign)) for cohort, bucket, revenue, foreign in paid}

@@ -1,4 +1,4 @@
-"""Event rows, event names, property keys and the last minutes."""
+"""Reads event rows, event names, property keys and current visitors."""
 
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ NEWEST_FIRST = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
 
 
 def scan_source(scan: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
-    """What a scan sees of the events: where from, and under which conditions."""
+    """Returns the FROM clause and the conditions of the events of a scan."""
     rows = EventRows(scan, scan.span)
     met = [rows.condition(predicate) for predicate in scan.filters]
     return rows.source, [*rows.where, *met]
@@ -43,14 +43,14 @@ def scan_source(scan: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
 def events_at_positions(
     positions: Any, at: str, seq: str, workspace_id: UUID
 ) -> tuple[sa.FromClause, list[Expression]]:
-    """Events that stand at some places: where from, and under which conditions.
+    """Returns the FROM clause and the conditions of the events at given positions.
 
-    They are found by their sessions, for which there is an index; that engines read them for no other column, the
-    instants are compared as part of a row.
+    Events are found by session, for which there is an index. Timestamps are compared as part of a row value, so
+    that engines do not use an index on them.
 
     Args:
-        place: a small table of a workspace, with ``session_no``.
-        at, seq: its columns with an instant and what tells events of one instant apart.
+        positions: a small table of one workspace, with ``session_no``.
+        at, seq: its columns with the timestamp and the sequence number of an event.
         workspace_id: the workspace.
     """
     c = EVENTS.c
@@ -60,7 +60,7 @@ def events_at_positions(
 
 
 def list_events(plan: EventPageQuery, reader: StatementRunner) -> EventPageResult:
-    """A page of events, newest first: its place first, narrow, then only its rows, wide."""
+    """Returns a page of events, newest first: first the positions from an index, then the full rows."""
     total = reader.fetch_rows(deferred(_count_events, plan.scope))[0][0] if plan.count_total else None
     source, where = scan_source(plan.scope)
     older = [*where, _is_before(plan.after)] if plan.after else where
@@ -93,7 +93,7 @@ def _is_before(moment: tuple[datetime, int]) -> Expression:
 
 
 def _is_between_events(oldest: tuple[Any, ...], newest: tuple[Any, ...]) -> list[Expression]:
-    """The conditions that an event stands between two others, both included."""
+    """Returns the conditions that an event lies between two others, both included."""
     at, seq = EVENTS.c.timestamp, EVENTS.c.seq
     low, high = (sa.literal(oldest[0]), sa.literal(newest[0]))
     return [
@@ -105,7 +105,7 @@ def _is_between_events(oldest: tuple[Any, ...], newest: tuple[Any, ...]) -> list
 
 
 def list_event_names(scan: QueryScope, reader: StatementRunner) -> list[EventNameSummary]:
-    """Event names, most frequent first."""
+    """Returns event names with counts, most frequent first."""
     found = reader.fetch_rows(deferred(_event_names_query, scan))
     return [EventNameSummary(name, n, to_utc(first), to_utc(last)) for name, n, first, last in found]
 
@@ -119,7 +119,7 @@ def _event_names_query(scan: QueryScope) -> sa.Select[Any]:
 
 
 def list_property_keys(scan: QueryScope, limit: int, reader: StatementRunner) -> list[CustomPropertySummary]:
-    """Custom keys by event name, the most frequent ones of each."""
+    """Returns the most frequent custom property keys of each event name."""
     return [to_property_key(row) for row in reader.fetch_rows(deferred(_property_keys_query, scan, limit))]
 
 
@@ -130,7 +130,7 @@ def _property_keys_query(scan: QueryScope, limit: int) -> sa.Select[Any]:
 def current_visitors(
     scan: QueryScope, received_since: datetime, limit: int, reader: StatementRunner
 ) -> list[ActiveVisitor]:
-    """Visitors of the last minutes, latest first."""
+    """Returns visitors with an event received since an instant, latest first."""
     source, where = scan_source(scan)
     where = [*where, EVENTS.c.received_at >= sa.literal(to_naive_utc(received_since))]
     by_visitor: Any = {"partition_by": EVENTS.c.visitor_no}
@@ -155,7 +155,7 @@ def current_visitors(
 
 
 def _charges(scan: QueryScope) -> sa.FromClause:
-    """Charges; a repeat of an order is none."""
+    """Selects charges; repeated reports of an order count once."""
     money = PaymentRows(scan, scan.span)
     table = money.table
     worth = money.amount.label("amount"), money.has_no_rate.label("no_rate")
@@ -171,7 +171,7 @@ def _to_live_visitor(row: tuple[Any, ...]) -> ActiveVisitor:
 
 
 def event_time_bounds(workspace_id: UUID, reader: StatementRunner) -> tuple[datetime, datetime] | None:
-    """Timestamps of the first and last event, bots included."""
+    """Returns the timestamps of the first and last event, bots included; None without events."""
     at = EVENTS.c.timestamp
     own = sa.select(sa.func.min(at), sa.func.max(at)).where(EVENTS.c.workspace_id == workspace_id)
     first, last = reader.fetch_rows(own)[0]

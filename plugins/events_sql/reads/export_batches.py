@@ -1,7 +1,7 @@
-"""Rows for files: read slice by slice inside one transaction, so memory is bounded and the state is one.
+"""Reads export rows in bounded slices of one transaction, so memory is bounded and the snapshot consistent.
 
-An order over everything would hold everything. A slice is a stretch of time with some ten thousand
-events; sorted slices, the newest first, are the sorted whole.
+Sorting all rows would hold them all in memory. A slice is a time range of some ten thousand events; sorted
+slices, newest first, give the sorted whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,13 +26,13 @@ PERSONS_PER_BATCH: Final = 10_000
 
 _WIRE_COLUMNS: Final = [EVENTS.c[name] for name in WIRE_COLUMNS]
 _SLICE_UNITS: Final = (timedelta(hours=1), timedelta(seconds=1))
-"""Lengths slices are made of; a crowded hour is cut by the second."""
+"""The lengths that slices are multiples of; an hour with too many events is cut by the second."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def stream_events(scan: QueryScope, limit: int, reader: StatementRunner) -> Iterator[RowBatch]:
-    """The newest events a scan sees, in order."""
+    """Yields the newest events of a scan in frames, newest first."""
     reader.session.begin_snapshot()
     left = limit
     for piece in _time_slices(scan, reader, EVENTS_PER_BATCH):
@@ -46,7 +46,7 @@ def stream_events(scan: QueryScope, limit: int, reader: StatementRunner) -> Iter
 
 
 def stream_persons(plan: PeoplePageQuery, reader: StatementRunner) -> Iterator[Sequence[Person]]:
-    """The persons of a page of any length."""
+    """Yields the persons of a page of any length in lists."""
     reader.session.begin_snapshot()
     create_matching_persons(plan, reader)
     for done in range(0, plan.limit, PERSONS_PER_BATCH):
@@ -60,7 +60,7 @@ def stream_persons(plan: PeoplePageQuery, reader: StatementRunner) -> Iterator[S
 def _time_slices(
     scan: QueryScope, reader: StatementRunner, size: int, grains: Sequence[timedelta] = _SLICE_UNITS
 ) -> Iterator[TimeRange]:
-    """Spans that cover the scan's, newest first, with about ``size`` events each."""
+    """Yields spans that cover the scan's span, newest first, with about ``size`` events each."""
     grain, *finer = grains
     end, held = scan.span.end, 0
     for start, count in _event_counts(scan, reader, grain):
@@ -78,7 +78,7 @@ def _time_slices(
 
 
 def _event_counts(scan: QueryScope, reader: StatementRunner, grain: timedelta) -> list[tuple[datetime, int]]:
-    """Starts of the grains that have events, newest first, and how many they have."""
+    """Returns the time units that have events, newest first, with their number of events."""
     source, where = scan_source(scan)
     width = sa.literal(int(grain / timedelta(microseconds=1)))
     place: Any = fn.IntegerDivide(fn.EpochMicroseconds(EVENTS.c.timestamp), width).label("place")

@@ -1,4 +1,4 @@
-"""Items sold and returned, as events list them: lists are taken apart inside the engine."""
+"""Aggregates sold and returned order items; item lists of events are unnested in the engine."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,13 +36,13 @@ from service_core.plugin import (
 
 _REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
 _FOREVER: Final = 2**62
-"""Microseconds before and after which nothing was sold."""
+"""Microseconds beyond the first and last sale."""
 _SALE_COLUMNS: Final = ("provider", "currency", "is_listed")
 _ITEM_ID_COLUMNS: Final = ("sku", "variant_id")
 
 
 def aggregate_items(plan: LineItemQuery, reader: StatementRunner) -> list[LineItemSum]:
-    """Every kind of item that was sold or came back in the span; where nothing came back, that is all it looks for."""
+    """Returns the sums of each item sold or returned in the span; returns are read only when there are refunds."""
     starts = plan.buckets.starts if plan.buckets else (None,)
     sold = [
         LineItemSum(starts[bucket], *row)
@@ -57,7 +57,7 @@ def aggregate_items(plan: LineItemQuery, reader: StatementRunner) -> list[LineIt
 
 
 def _sold_items(plan: LineItemQuery) -> sa.Subquery:
-    """What each charge of the span lists, or another report of its order, or its properties alone."""
+    """Returns the items of each charge: its own list, the list of another report of its order, or its properties."""
     told = _charges_with_listings(plan.scope)
     best = _listings_of_other_reports(told, plan.scope)
     lines = sa.func.coalesce(told.c.lines, best.c.lines)
@@ -95,7 +95,7 @@ def _charges_with_listings(scan: QueryScope) -> sa.CTE:
 
 
 def _listings_of_other_reports(told: sa.CTE, scan: QueryScope) -> sa.Subquery:
-    """What the report that knows best lists, of orders whose charge that counts lists nothing."""
+    """Returns the item list of the report with the highest precedence, for orders whose charge has none."""
     report = EVENTS.alias("report")
     c = report.c
     lists = (
@@ -129,7 +129,7 @@ def _listings_of_other_reports(told: sa.CTE, scan: QueryScope) -> sa.Subquery:
 
 
 def _order_id_rows(c: Any) -> sa.Label[Any]:
-    """What an order is known by, one row each."""
+    """Returns the ids of an order, one row each."""
     return sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))), sa.Text).label(
         "key"
     )
@@ -143,7 +143,7 @@ def _is_within_repeat_window(one: Any, other: Any) -> Expression:
 
 
 def _returned_items(plan: LineItemQuery) -> sa.Subquery:
-    """What each refund lists, with the charge of its order."""
+    """Returns the items of each refund, with the charge of its order."""
     told = _refunds_with_listings(plan).subquery("told")
     order = _orders_of_refunds(told, plan.scope)
     sold = sa.func.coalesce(order.c.timestamp, told.c.timestamp)
@@ -165,7 +165,7 @@ def _returned_items(plan: LineItemQuery) -> sa.Subquery:
 
 
 def _refunds_with_listings(plan: LineItemQuery) -> sa.Select[Any]:
-    """Refunds that list what came back, those left out that somebody tells of who knows better."""
+    """Selects refunds with an item list, without those that a report of higher precedence supersedes."""
     scan, refund = plan.scope, EVENTS.alias("refund")
     c, lists = refund.c, _is_refund_with_listing(refund, scan.workspace_id)
     told = sa.select(c.seq, c.timestamp, report_precedence(c).label("standing"), _order_id_rows(c)).where(
@@ -202,7 +202,7 @@ def _is_refund_with_listing(table: Any, workspace_id: Any) -> Expression:
 
 
 def _orders_of_refunds(told: sa.Subquery, scan: QueryScope) -> sa.Subquery:
-    """The latest charge of the order of each refund that is not after it."""
+    """Returns the latest charge of each refund's order that is not after it."""
     one = PaymentRows(replace(scan, order_refunds=True), scan.span).table.c  # looks at all time
     names = ("provider", "currency")
     told_of = (one[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
@@ -211,7 +211,7 @@ def _orders_of_refunds(told: sa.Subquery, scan: QueryScope) -> sa.Subquery:
 
 
 def _sum_by_item(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:
-    """What orders list, by kind, period and bucket."""
+    """Selects the sums by item, cost period and bucket."""
     lines = _priced_lines(_item_lines(orders), plan)
     keys = [lines.c[name] for name in ("bucket", "period", *_ITEM_ID_COLUMNS, *_SALE_COLUMNS)]
     unpriced = sa.func.sum(sa.case((lines.c.worth.is_(None), 1), else_=0))
@@ -220,7 +220,7 @@ def _sum_by_item(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:
 
 
 def _item_lines(orders: sa.Subquery) -> sa.Subquery:
-    """A row per line, and what it says as text."""
+    """Returns a row per item line with its values as text."""
     named = [orders.c[name] for name in ("sold", "booked", "provider", "currency", "amount", "is_listed")]
     each = sa.select(*named, fn.JsonElements(orders.c.lines).label("line")).subquery("each")
     said = {
@@ -234,7 +234,7 @@ def _item_lines(orders: sa.Subquery) -> sa.Subquery:
 
 
 def _priced_lines(said: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
-    """A row per line: its kind, how many, and what they are worth."""
+    """Returns a row per item line: item ids, quantity and amount."""
     c, period = said.c, _cost_periods(plan)
     count, price = _absolute_number(c["count"]), _absolute_number(c.price)
     known = sa.or_(c["count"].is_(None), count.is_not(None))
@@ -257,7 +257,7 @@ def _priced_lines(said: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
 
 
 def _cost_periods(plan: LineItemQuery) -> sa.Subquery:
-    """The stretches of time between the edges, with their numbers."""
+    """Returns the time ranges between the edges of the plan, with their numbers."""
     edges, integers = [*map(epoch_microseconds, plan.period_starts)], sa.ARRAY(sa.BigInteger)
     ends = {"start": [-_FOREVER, *edges], "end": [*edges, _FOREVER]}
     places = sa.literal(list(range(1, len(edges) + 2)), integers)
@@ -271,7 +271,7 @@ def _listed_lines(table: Any) -> Expression:
 
 
 def _first_text(line: Expression, names: Sequence[str]) -> Expression:
-    """The first of some texts of a line that says something."""
+    """Returns the first non-empty text of several keys of a line."""
     texts = (property_value(line, name).text for name in names)
     return sa.func.coalesce(*(sa.func.nullif(text, "") for text in texts), sa.null())
 

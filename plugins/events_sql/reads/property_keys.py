@@ -1,4 +1,4 @@
-"""Keys of ``event_data`` by event name, with counts, a sample and a type."""
+"""Reads the keys of ``event_data`` by event name, with counts, a sample and a type."""
 
 from typing import Any, Final
 
@@ -18,11 +18,11 @@ _JSON_TYPE_NAMES: Final = {
     "ARRAY": "array",
     "OBJECT": "object",
 }
-"""The engines' names of JSON types as the contract names them; every other one is a number."""
+"""The engines' names of JSON types -> the names in responses; all others are numbers."""
 
 
 def frequent_property_keys(source: sa.FromClause, where: list[Expression], limit: int) -> sa.Select[Any]:
-    """Custom keys of the events under some conditions, at most ``limit`` of each name; see `property_of`."""
+    """Selects custom keys of the events that meet some conditions, at most ``limit`` per event name."""
     facts = _property_facts(source, where).subquery("facts")
     rank = sa.func.row_number().over(
         partition_by=facts.c.event_name, order_by=(facts.c.n.desc(), facts.c.key)
@@ -62,7 +62,7 @@ def _property_facts(source: sa.FromClause, where: list[Expression]) -> sa.Select
 
 
 def to_property_key(row: tuple[Any, ...]) -> CustomPropertySummary:
-    """A row of `frequent_property_keys` as its value."""
+    """Returns the property key of a row of `frequent_property_keys`."""
     name, key, count, different, sample, kinds, _ = row
     types = {_JSON_TYPE_NAMES.get(kind, "number") for kind in kinds or ()} or {"null"}
     return CustomPropertySummary(

@@ -1,4 +1,4 @@
-"""One relation's part of an aggregate: a single scan that answers every leaf counted over it."""
+"""One scan of a relation that evaluates all leaves of an aggregate that count it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ _ALL_ROWS: Final = ConstantText(sa.literal_column("*"))
 
 
 def group_columns(plan: AggregateQuery) -> list[str]:
-    """Names of the columns that make a group, in order."""
+    """Returns the names of the columns that make up a group, in order."""
     bucket = [BUCKET_COLUMN] if plan.buckets else []
     return [*bucket, *(f"d{i}" for i in range(len(plan.dimensions)))]
 
 
 @dataclass(frozen=True)
 class RelationScan:
-    """The leaves of a plan over one relation, one number of trailing days and one kind of rows.
+    """The leaves of a plan that share a relation, a number of trailing days and a kind of rows.
 
     Attributes:
-        leaves: all leaves of the plan; a part gives 0 for those that are not ``own``.
-        own: positions of the leaves it counts.
+        leaves: all leaves of the plan; the scan returns 0 for those that are not ``counted``.
+        counted: indexes of the leaves it evaluates.
     """
 
     plan: AggregateQuery
@@ -50,7 +50,7 @@ class RelationScan:
     counted: Sequence[int]
 
     def statement(self) -> GroupedSelect:
-        """Every group that a leaf met, with the values of all leaves."""
+        """Returns the SELECT of all groups that any leaf has rows in, with the values of all leaves."""
         if self._trailing_windows and self.plan.buckets:
             return self._trailing_statement()
         bucket = [bucket_index(self._relation_rows.at, self.plan.buckets.runs())] if self.plan.buckets else []
@@ -67,7 +67,7 @@ class RelationScan:
 
     @cached_property
     def _trailing_windows(self) -> list[tuple[int, TimeRange]]:
-        """The days every bucket looks back over, when it does."""
+        """The days that each bucket of a trailing measure covers; empty for other measures."""
         days = self.leaves[self.counted[0]].trailing_days
         return [] if days is None else trailing_windows(self.plan.scope, self.plan.buckets, days)
 
@@ -89,7 +89,7 @@ class RelationScan:
         return _relation_rows(self._relation, scan, span, all_time=whole)
 
     def _uses_column(self, column: str) -> bool:
-        """Whether the part looks at a column."""
+        """Returns whether a filter, leaf or dimension uses a column."""
         predicates = [*self.plan.scope.filters, *(p for i in self.counted for p in self.leaves[i].where)]
         counted = (self.leaves[i].column for i in self.counted)
         grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
@@ -104,7 +104,7 @@ class RelationScan:
 
     @cached_property
     def _common_predicates(self) -> tuple[Predicate, ...]:
-        """The conditions that all leaves have: met once by every row instead of by each leaf."""
+        """The predicates that all leaves share, which become conditions of the scan."""
         first, *others = (self.leaves[i].where for i in self.counted)
         return tuple(p for p in first if all(p in where for where in others))
 
@@ -121,21 +121,21 @@ class RelationScan:
         return {i: sa.and_(*conditions) for i, conditions in self._leaf_conditions.items()}
 
     def _where_conditions(self) -> list[Expression]:
-        """What a row meets that any leaf counts."""
+        """Returns the conditions of rows that any leaf counts."""
         where = [*map(self._relation_rows.condition, (*self.plan.scope.filters, *self._common_predicates))]
         if len(self._leaf_conditions) == len(self.counted):
             where.append(sa.or_(*self._required_conditions()))
         return [*self._relation_rows.where, *where]
 
     def _required_conditions(self) -> list[Expression]:
-        """The further conditions of the leaves without those that are others and more."""
+        """Returns the conditions of the leaves, without those implied by the conditions of another leaf."""
         sets = {
             frozenset(conditions): self._leaf_condition[i] for i, conditions in self._leaf_conditions.items()
         }
         return [met for one, met in sets.items() if not any(other < one for other in sets)]
 
     def _leaf_value(self, i: int) -> Expression:
-        """A leaf over the rows of its group that meet its conditions."""
+        """Returns the aggregate of a leaf over the rows that meet its conditions."""
         leaf, met = self.leaves[i], self._leaf_condition.get(i)
         if leaf.column is None:
             return convert_total(FilteredAggregate("count(", _ALL_ROWS, met), leaf)
@@ -148,7 +148,7 @@ class RelationScan:
         )
 
     def _trailing_statement(self) -> GroupedSelect:
-        """A trailing measure: each row counts in every bucket that looks back as far as it."""
+        """Returns the SELECT of a trailing measure: each row counts in all buckets whose window contains it."""
         found, look = self._rows_by_day(), self._trailing_ranges()
         values = [
             _trailing_value(leaf, found.c[f"v{i}"]) if i in self.counted else _ZERO
@@ -159,7 +159,7 @@ class RelationScan:
         return GroupedSelect({**group, **_value_columns(values)}, joined, (), len(group))
 
     def _rows_by_day(self) -> sa.Subquery:
-        """What every row gives to the leaves, by local day; each different key once."""
+        """Returns the values of rows for the leaves by local day, without duplicates when all leaves count distinct keys."""
         values = [self._row_value(i).label(f"v{i}") for i in self.counted]
         days = local_day_buckets(self.plan.scope, self._row_span).runs()
         group = zip(group_columns(self.plan)[1:], self._dimension_columns, strict=True)
@@ -173,7 +173,7 @@ class RelationScan:
         return (seen.distinct() if every else seen).subquery("seen")
 
     def _row_value(self, i: int) -> Expression:
-        """What a row gives to a leaf: its distinct key, its number, or 1."""
+        """Returns the value of a row for a leaf: its distinct key, its number or 1."""
         leaf, met = self.leaves[i], self._leaf_condition.get(i)
         if leaf.column is None:
             given: Expression = sa.literal_column("1", sa.BigInteger)
@@ -186,7 +186,7 @@ class RelationScan:
         return given if met is None else sa.case((met, given))
 
     def _trailing_ranges(self) -> sa.Subquery:
-        """First and last local day of every bucket's window."""
+        """Returns the first and last local day of each bucket's window."""
         days = local_day_buckets(self.plan.scope, self._row_span)
         ends = (*days.starts[1:], days.end)
         listed = {
@@ -216,25 +216,25 @@ def _trailing_value(leaf: Aggregation, value: Expression) -> Expression:
 
 
 def is_duration(leaf: Aggregation) -> bool:
-    """Whether a leaf sums durations."""
+    """Returns whether a leaf sums durations."""
     return leaf.column == "duration" and not leaf.distinct
 
 
 def convert_total(summed: Expression, leaf: Aggregation) -> Expression:
-    """Counts and sums are whole numbers; durations are kept in microseconds and shown in seconds."""
+    """Returns a count or sum as an integer, and a sum of durations in seconds instead of microseconds."""
     if is_duration(leaf):
         return sa.cast(fn.BigIntOrZero(summed), sa.Double) / sa.literal_column("1e6", sa.Double)
     return fn.BigIntOrZero(summed)
 
 
 def _relation_rows(relation: Relation, scan: QueryScope, span: TimeRange, *, all_time: bool) -> RelationRows:
-    """The rows of a relation that count in a span.
+    """Returns the rows of a relation that count in a span.
 
     Args:
-        relation: one this store has.
-        scan: workspace, bots, conversions; its span says what is new.
+        relation: a relation of this store.
+        scan: workspace, bots and conversions; its span defines which visitors are new.
         span: instants the rows lie in.
-        whole: tell first orders too, so look at all time.
+        all_time: also compute first orders, which reads all events.
     """
     match relation:
         case Relation.EVENTS:

@@ -1,4 +1,4 @@
-"""What intake asks about sessions before it enriches the next events."""
+"""Reads the session states that ingestion needs to enrich the next events."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from service_core.plugin import SessionKey, SessionState
 def read_session_states(
     keys: Sequence[SessionKey], reader: StatementRunner
 ) -> dict[SessionKey, SessionState]:
-    """The entry page, the values of the latest event and the latest campaign of each session."""
+    """Returns the entry page, the values of the latest event and the latest campaign of each session."""
     asked, found = set(keys), {}
     for workspace_id, visitor, session_id, *facts in reader.fetch_rows(_stored_sessions(keys)):
         key = workspace_id, visitor.removeprefix("v:"), session_id
@@ -26,7 +26,7 @@ def read_session_states(
 
 
 def _stored_sessions(keys: Sequence[SessionKey]) -> sa.Select[Any]:
-    """What is stored of sessions that may be asked for: some of others too, by keys that are crossed."""
+    """Selects the states of all combinations of the given workspaces, visitors and sessions; callers drop the others."""
     c, texts = SESSIONS.c, sa.ARRAY(sa.Text)
     workspaces = sa.literal(sorted({key[0] for key in keys}), sa.ARRAY(sa.Uuid))
     visitors = sa.literal(sorted({"v:" + key[1] for key in keys}), texts)

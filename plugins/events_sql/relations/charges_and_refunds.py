@@ -1,6 +1,6 @@
-"""MONEY: charges, one per order, and refunds, each with the instant it is booked on.
+"""The relation MONEY: charges, one per order, and refunds, each with the instant it is booked at.
 
-Which report of an order counts is said in `orders`, what money is worth in another currency in `worth`.
+`order_deduplication` decides which report of an order counts, `currency_conversion` converts the amounts.
 """
 
 from typing import Any, Final
@@ -49,13 +49,13 @@ from service_core.plugin import (
 )
 
 RATE_INSTANT: Final = "rated_at"
-"""When money moved as far as rates go: for a refund, when its order did."""
+"""When the money moved, for exchange rates: a refund uses the instant of its order."""
 
 _MONEY_COLUMNS: Final = ("amount", "gross", "discount", "tax", "shipping", "fee")
 
 
 class PaymentRows(RelationRows):
-    """MONEY."""
+    """The rows of MONEY."""
 
     def __init__(
         self, scan: QueryScope, span: TimeRange, *, all_time: bool = False, selected_only: bool = False
@@ -70,11 +70,11 @@ class PaymentRows(RelationRows):
         self.where += span_conditions(self.at, span)
 
     def distinct_key(self, name: str) -> Expression:
-        """Numbers stand for persons."""
+        """Returns the number of the person instead of its text."""
         return self.person_no if name == "person" else self.column(name)
 
     def named_column(self, name: str) -> Expression:
-        """A fact of the ledger, or something about its person."""
+        """Returns a column of the payment, or a fact about its person."""
         if name == "person":
             return join_person_names(self, self.person_no)
         if name == "person_is_new":
@@ -97,12 +97,12 @@ class PaymentRows(RelationRows):
 
     @property
     def amount(self) -> Expression:
-        """How much moved, in the scan's currency where there is a rate."""
+        """The amount, in the scan's currency where there is a rate."""
         return self.named_column("amount")
 
     @property
     def has_no_rate(self) -> Expression:
-        """Whether money is of another currency and no rate turns it into the scan's."""
+        """Whether the money is of another currency and cannot be converted into the scan's."""
         if self.scan.rates:
             return require_column(self.table, "no_rate")
         return is_foreign(self.table.c.currency, self.scan)
@@ -118,10 +118,10 @@ class PaymentRows(RelationRows):
 def _payments_source(
     scan: QueryScope, span: TimeRange, *, all_time: bool, selected_only: bool
 ) -> NamedSubquery:
-    """Charges, one per order, and refunds, each with the instant it is booked on.
+    """Returns charges, one per order, and refunds, each with the instant it is booked at.
 
-    A week back is looked at for repeats, everything for first orders and for refunds booked on their order
-    or worth what that was worth.
+    Reads one week before the span to find repeated reports, and all events to find first orders and the orders of
+    refunds.
     """
     looked = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
     shape = scan.order_refunds, all_time, selected_only, scan.rates is not None
@@ -164,7 +164,7 @@ def _booked_payments(order_refunds: bool, whole: bool, few: bool, rated: bool) -
 
 
 def _latest_charge_before(c: Any, kept: Expression) -> Expression:
-    """When the latest charge of the order of each movement was, by the id of the order or of its payment."""
+    """Returns the timestamp of the latest charge of each row's order, found by order id or payment id."""
 
     def of(id_: Expression) -> Expression:
         latest = sa.func.max(sa.case((kept, c.timestamp))).over(
@@ -178,7 +178,7 @@ def _latest_charge_before(c: Any, kept: Expression) -> Expression:
 
 
 def _charge_components(c: Any) -> list[Expression]:
-    """What the money of a charge consists of: the rule of `insight.orders.parts_of`."""
+    """Returns the components of a charge's amount (gross, discount, tax, shipping, fee), as `parts_of` does in the core."""
     tracked, charge, nothing = is_tracked(c), c.kind == CHARGE, sa.literal_column("0", sa.BigInteger)
     told = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_COMPONENTS}}
     own = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing)}

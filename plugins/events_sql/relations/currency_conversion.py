@@ -1,6 +1,6 @@
-"""Money of other currencies in that of a scan, by rates that are given as lists: whole numbers, and no join.
+"""Converts amounts into the scan's currency by exchange rates that are array parameters: integers, and no join.
 
-The rule is `kernel.rates.Rates.worth`: exact fractions, rounded half-even once for a movement.
+It computes the same as `Rates.worth` in the core: exact fractions, rounded half to even once per payment.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ _INTEGERS: Final = sa.ARRAY(sa.BigInteger)
 _MAX_AMOUNT: Final = sa.literal(MAX_CONVERTED_MINOR, sa.BigInteger)
 _NO_RATE_INDEX: Final = sa.literal(1, sa.BigInteger)
 _FIRST_DAY_INDEX: Final = sa.literal(2, sa.BigInteger)
-"""Where days begin in the lists: at 1 stands what there is no rate for."""
+"""The array index of the first day; index 1 is for days without a rate."""
 
 
 def is_foreign(currency: Expression, scan: QueryScope) -> Expression:
-    """Whether money is of another currency than the scan's; what nobody named one of is not."""
+    """Returns whether money is of another currency than the scan's; money without a currency is not."""
     return sa.func.coalesce(currency != sa.literal(scan.currency), sa.false())
 
 
@@ -37,14 +37,14 @@ def add_converted_amounts(
     rate_instant: str,
     amount_columns: Sequence[str],
 ) -> NamedSubquery:
-    """The rows of a table with their money in the currency of the scan beside it, and whether a rate is missing.
+    """Returns the rows of a table with converted amounts, and whether a rate is missing.
 
     Args:
         table: rows with a ``currency``.
-        scan: the currency and the zone.
-        rates: into that currency.
-        at: the column with the instant whose day tells the rate.
-        names: columns of money; what they come to is called ``told_*``.
+        scan: the target currency and the time zone of days.
+        rates: exchange rates into that currency.
+        rate_instant: the column with the instant whose day selects the rate.
+        amount_columns: columns of amounts; the converted ones are named ``converted_*``.
     """
     priced = _with_rate(table, scan, rates, rate_instant)
     halves = priced.with_columns(
@@ -75,7 +75,7 @@ def add_converted_amounts(
 
 
 def _with_rate(table: NamedSubquery, scan: QueryScope, rates: ExchangeRates, at: str) -> NamedSubquery:
-    """The rows with ``fx_num / fx_den``, what a minor unit of theirs is worth; 0 without a rate."""
+    """Returns the rows with the rate of a minor unit as ``fx_num / fx_den``; 0 without a rate."""
     known = rates.daily_table(ZoneInfo(scan.zone))
     day: Expression = _NO_RATE_INDEX
     if known.days is not None:
@@ -101,7 +101,7 @@ def _with_rate(table: NamedSubquery, scan: QueryScope, rates: ExchangeRates, at:
 
 
 def _rate_number(dated: NamedSubquery, listed: Mapping[str, Sequence[int]], otherwise: int) -> Expression:
-    """The number of a row's currency and day."""
+    """Returns the number for a row's currency and day."""
     other = sa.literal(otherwise, sa.BigInteger)
     found = [
         (
@@ -114,7 +114,7 @@ def _rate_number(dated: NamedSubquery, listed: Mapping[str, Sequence[int]], othe
 
 
 def _truncated_amount(priced: NamedSubquery, name: str) -> Expression:
-    """What an amount is worth, without the rest."""
+    """Returns the converted amount without its fraction."""
     return fn.WideIntegerDivide(fn.WideInteger(priced.c[name]) * priced.c.fx_num, priced.c.fx_den)
 
 

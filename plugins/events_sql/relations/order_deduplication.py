@@ -1,7 +1,7 @@
-"""Which reports of an order count, in SQL: the rule of `insight.orders.deduplicate_orders`.
+"""Decides in SQL which report of an order counts, by the same rule as `each_order_once` in the core.
 
-Repeats of what was tracked are found by the report before. What providers report is little, and mostly
-there is none: what they supersede is looked for from them, so that others pay little for it.
+Repeats of tracked events are found by comparing with the previous report. Reports of revenue providers are few or
+none, so superseded events are searched starting from them, which costs other workspaces little.
 """
 
 from functools import reduce
@@ -26,19 +26,19 @@ from service_core.plugin import CHARGE, CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, S
 _REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
 
 ORDER_NAME_COLUMNS: Final = ("order_id", "payment_id")
-"""What an event names its order by (`insight.orders.order_or_payment_ids`)."""
+"""Columns by which an event names its order."""
 
 ORDER_ID_COLUMNS: Final = (*ORDER_NAME_COLUMNS, "message_id")
-"""What an order is known by to others (`insight.orders.order_match_ids`)."""
+"""Columns by which other events may refer to an order."""
 
 
 def is_tracked(columns: Any) -> Expression:
-    """Whether an event came by the tracking API, from no provider."""
+    """Returns whether an event was tracked by a client, as opposed to reported by a revenue provider."""
     return name_in(columns.source, TRACKED_SOURCES)
 
 
 def report_precedence(c: Any) -> Expression:
-    """`insight.orders.standing` as a text: the greater supersedes the smaller."""
+    """Returns the precedence of a report as text: the greater one supersedes the smaller."""
     known = reduce(add, (sa.case((c[name].is_not(None), 1), else_=0) for name in CHARGE_COMPONENTS))
     told = sa.cast(known, sa.Text) + c.source
     shop = name_in(c.source, STOREFRONTS)
@@ -46,22 +46,22 @@ def report_precedence(c: Any) -> Expression:
 
 
 def superseded_money_events(since: str | None) -> sa.Select[Any]:
-    """Charges and refunds that another report makes superfluous, by sequence number.
+    """Selects the sequence numbers of charges and refunds that another report supersedes.
 
     Args:
-        since: the parameter to look from, to `UNTIL`, a week around what is asked about; None for all time.
+        since: name of the parameter with the earliest instant to read; None for all time.
     """
     found = compiled_source(_superseded_money_query, since).as_subquery("told_of_money")
     return sa.select(found.c.seq)
 
 
 def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) -> sa.Select[Any]:
-    """Conversions that another report makes superfluous, likewise.
+    """Selects the sequence numbers of conversions that another report supersedes.
 
     Args:
-        table: of events.
-        since: as above.
-        any_revenue: as of the conversion set.
+        table: the events.
+        since: as in `superseded_money_events`.
+        any_revenue: whether any event with revenue converts.
     """
     found = compiled_source(_superseded_conversions_query, table, since, any_revenue).as_subquery(
         "told_of_conversions"
@@ -76,7 +76,7 @@ def _superseded_money_query(since: str | None) -> sa.CompoundSelect[Any]:
 
 
 def _superseded_conversions_query(table: Any, since: str | None, any_revenue: bool) -> sa.CompoundSelect[Any]:
-    """Few of all events have an id of an order; each id is asked for by itself, as engines skip what lacks one column."""
+    """Reads events by each order id separately: few events have one, and engines skip rows without it."""
     c = table.c
     told = _report_rows(c, canonical_name(c.event_name), since).where(
         is_conversion(c, any_revenue=any_revenue)
@@ -100,22 +100,22 @@ def _report_rows(c: Any, what: Expression, since: str | None) -> sa.Select[Any]:
 
 
 def report_columns(c: Any, kind: Expression) -> list[Expression]:
-    """What `repeated` looks at: ``what`` makes reports of an order different ones."""
+    """Returns the columns that `superseded_reports` reads; reports of different ``kind`` never supersede each other."""
     own = (c[name] for name in ("seq", "timestamp", *ORDER_ID_COLUMNS))
     return [*own, kind.label("what"), report_precedence(c).label("standing")]
 
 
 def materialized_cte(found: sa.Select[Any] | sa.CompoundSelect[Any], name: str) -> sa.CTE:
-    """A common table that is kept, not put in each place where it stands."""
+    """Returns a CTE that DuckDB computes once instead of inlining it."""
     return found.cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
 
 
 def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -> sa.CompoundSelect[Any]:
-    """The reports which another makes superfluous: one that knows better, or that said it before.
+    """Selects the reports that another one supersedes: one of higher precedence, or an earlier equal one.
 
     Args:
-        reports: with the columns of `report`.
-        again: of which kind what one source says twice is the same; None for all.
+        reports: with the columns of `report_columns`.
+        repeatable_kind: the kind of which a source's second report is a repeat; None for all kinds.
     """
     one, other = reports.alias("report").c, _provider_reports(reports).alias("better").c
     earlier = sa.or_(
@@ -138,12 +138,12 @@ def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -
 
 
 def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subquery:
-    """The latest charge of the order of each refund that is not after it, by an id of the order or its payment.
+    """Returns the latest charge of each refund's order that is not after it, by order id or payment id.
 
     Args:
-        refunds: with sequence numbers, instants and `NAMED`.
+        refunds: with sequence numbers, timestamps and `ORDER_NAME_COLUMNS`.
         charges: likewise.
-        names: columns of charges to tell; ``refund`` stands beside them, the sequence number of that.
+        names: columns of the charge to include, next to ``refund``, the sequence number of the refund.
     """
     one, other = charges.c, refunds.c
     before = sa.or_(
@@ -163,7 +163,7 @@ def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subque
 
 
 def _provider_reports(reports: sa.CTE) -> sa.CTE:
-    """What providers report, by each id of its order."""
+    """Returns the reports of revenue providers, one row per order id."""
     c = reports.c
     key = sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))), sa.Text).label(
         "key"
@@ -173,7 +173,7 @@ def _provider_reports(reports: sa.CTE) -> sa.CTE:
 
 
 def _repeated_tracked_events(reports: sa.CTE, again: str | None) -> sa.Select[Any]:
-    """What was tracked less than 7 days after the same was: by the id of its order, else of its payment."""
+    """Selects tracked events that repeat an event of the same order id, else payment id, within 7 days."""
     c = reports.alias("tracked").c
     own = sa.func.coalesce(c.order_id, c.payment_id)
     at = fn.EpochMicroseconds(c.timestamp)

@@ -1,6 +1,7 @@
-"""What the conversions and the money of a few persons follow from, without a look at those of all others.
+"""Creates a temporary table of the conversion and payment events of selected persons and of their orders.
 
-An event is no conversion when the same order had one a week before, whoever it was of.
+Events of others are included when they report the same orders, because an event is not a conversion when
+the same order already converted within a week, whoever the earlier event belongs to.
 """
 
 from typing import Any, Final
@@ -24,18 +25,19 @@ from plugins.events_sql.sql.compiled_sources import (
 from service_core.plugin import QueryScope
 
 _SELECTED_ORDERS: Final = sa.table("their_orders", sa.column("id", sa.Text))
-"""What the orders of the persons are known by."""
+"""The ids of the selected persons' orders."""
 
 
 def create_order_events(scan: QueryScope, used: frozenset[str], reader: StatementRunner) -> None:
-    """Keep what the persons asked for did as `kin.DEEDS`, and what others did under the same orders.
+    """Creates `related_visitors.ORDER_EVENTS` with events of the selected persons and others of the same orders.
 
-    Each id of an order is looked for by itself: a look at all three would read the table once, not its indexes.
-    Mostly nobody else has one of these, and then there is little to keep.
+    Each kind of order id is searched by itself: one search for all three would scan the table instead of using
+    the indexes. Usually no other person has such an id, and the table stays small.
 
     Args:
-        scan: workspace, instants and what converts.
-        used: columns that conversions are asked for; `kin.SELECTED_EVENTS` has them.
+        scan: workspace, instants and which events convert.
+        used: columns of conversions that are read; `related_visitors.SELECTED_EVENTS` has them.
+        reader: runs the statements of the read.
     """
     names = sorted({*required_columns(used), "is_test"})
     values = bind_parameters(scan, span_with_repeats(scan.span))
@@ -54,7 +56,7 @@ def _selected_order_ids() -> sa.CompoundSelect[Any]:
 
 
 def _events_of_same_orders(*names: str) -> sa.CompoundSelect[Any]:
-    """Events of others that have an id of theirs, and may convert or move money; once for each such id."""
+    """Selects events of others that share an order id and may convert or move money; once per shared id."""
     return sa.union_all(*(_other_events_with_id(id_, *names) for id_ in ORDER_ID_COLUMNS))
 
 
@@ -70,7 +72,7 @@ def _other_events_with_id(id_: str, *names: str) -> sa.Select[Any]:
 
 
 def _order_events_query(has_others: bool, *names: str) -> sa.Select[Any] | sa.CompoundSelect[Any]:
-    """Events that may convert or that move money: those of the persons, and those of others with an order of these."""
+    """Selects events that may convert or move money: of the selected persons, and of others with the same orders."""
     own = SELECTED_EVENTS.c
     theirs = sa.select(*(own[name] for name in names), own.person_no).where(
         *_is_conversion_or_money_event(own)

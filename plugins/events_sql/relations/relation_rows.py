@@ -1,7 +1,7 @@
-"""The relations as sources of rows: where they come from, and what their columns are called in SQL.
+"""The relations of the core as FROM clauses with named columns.
 
-A source joins a table only when a column of it is asked for. Columns are those of
-`insight.measures.Relation`; a name the relation does not have is a ValueError.
+A table is joined only when one of its columns is used. Columns are those of `Relation` in the core; an
+unknown name raises ValueError.
 """
 
 from collections.abc import Callable
@@ -39,12 +39,12 @@ ENTRY_PREFIX_DOT: Final = "entry."
 
 
 class RelationRows:
-    """Rows of a relation: a FROM clause that grows with the columns asked for, and conditions.
+    """The rows of a relation: conditions and a FROM clause that grows with the columns that are used.
 
     Attributes:
         at: the instant a row counts at.
-        where: what every row meets.
-        span: what its events lie in, unless what they tell counts at another instant than theirs.
+        where: conditions of all rows.
+        span: instants the underlying events lie in; None when rows count at another instant than their events.
     """
 
     at: Expression
@@ -60,11 +60,11 @@ class RelationRows:
 
     @property
     def source(self) -> sa.FromClause:
-        """What to select from, once every column was asked for."""
+        """The FROM clause; read it after all columns were requested."""
         return self._from_clause
 
     def column(self, name: str) -> Expression:
-        """One column, or the first of ``a|b`` that is set."""
+        """Returns a column, or the first of ``a|b`` that is set."""
         if name.startswith(DATA_PREFIX):
             text = self.predicate_value(name).text
             return sa.null() if text is None else text
@@ -72,17 +72,17 @@ class RelationRows:
         return found[0] if len(found) == 1 else sa.func.coalesce(*found)
 
     def distinct_key(self, name: str) -> Expression:
-        """Something that differs where the column differs, and is cheaper to count."""
+        """Returns an expression that is distinct where the column is, and cheaper to count."""
         return self.column(name)
 
     def predicate_value(self, name: str) -> ComparableValue:
-        """A column as predicates see it."""
+        """Returns a column as predicates compare it."""
         if name.startswith(DATA_PREFIX):
             return property_value(self.named_column("event_data"), name.removeprefix(DATA_PREFIX))
         return column_value(self.column(name))
 
     def condition(self, predicate: Predicate) -> Expression:
-        """The condition that a row meets a predicate."""
+        """Returns the condition of a predicate."""
         key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal to Python
         if key not in self._conditions:
             self._conditions[key] = CachedText(
@@ -91,11 +91,11 @@ class RelationRows:
         return self._conditions[key]
 
     def named_column(self, name: str) -> Expression:
-        """One column of the relation."""
+        """Returns one column of the relation."""
         raise ValueError(f"no column {name!r} in this relation")
 
     def join_once(self, name: str, table: Callable[[], Any], on: Callable[[Any], Expression]) -> Any:
-        """Join a table once, keeping every row."""
+        """Outer join a table under a name, unless it is joined already, and returns it."""
         if name not in self._joined_tables:
             joined = table()
             self._joined_tables[name] = joined
@@ -103,7 +103,7 @@ class RelationRows:
         return self._joined_tables[name]
 
     def entry_column(self, name: str, session_no: Expression) -> Expression:
-        """A column of the session's first event."""
+        """Returns a column of the session's first event."""
         kept = self.join_once(
             "entry", lambda: session_entries(self.scan), lambda s: s.c.session_no == session_no
         )
@@ -122,12 +122,12 @@ class RelationRows:
 
     @cached_property
     def person_no(self) -> Expression:
-        """Number of the person a row belongs to, looked up unless the table tells it (`kin`)."""
+        """The number of the row's person: a column of the table where it has one, else joined."""
         own = "person_no"
         return self.table.c[own] if own in self.table.c else join_person_number(self, self.table)
 
     def is_first_seen_in_span(self, visitor_no: Expression) -> Expression:
-        """Whether the visitor's first event ever lies in the range."""
+        """Returns whether the visitor's first event of all time lies in the scan's span."""
         first = self.join_once(
             "visitor", lambda: visitors_first_seen(self.scan), lambda v: v.c.visitor_no == visitor_no
         )
@@ -135,7 +135,7 @@ class RelationRows:
 
 
 class EventRows(RelationRows):
-    """EVENTS, and CONVERSIONS over a narrower table of the same columns."""
+    """The rows of EVENTS, and of CONVERSIONS over a narrower table with the same columns."""
 
     def __init__(self, scan: QueryScope, span: TimeRange, table: sa.FromClause = EVENTS) -> None:
         self.table = table
@@ -147,13 +147,13 @@ class EventRows(RelationRows):
             self.where.append(sa.not_(table.c.is_bot))
 
     def distinct_key(self, name: str) -> Expression:
-        """Numbers stand for visitors, sessions and persons."""
+        """Returns the numbers of visitors and persons instead of their texts."""
         if name == "visitor_id":
             return self.table.c.visitor_no
         return self.person_no if name == "person" else self.column(name)
 
     def named_column(self, name: str) -> Expression:
-        """A column of the event, of its session's first event, or about its visitor or person."""
+        """Returns a column of the event, of its session's first event, or about its visitor or person."""
         if name.startswith(ENTRY_PREFIX_DOT):
             return self.entry_column(name.removeprefix(ENTRY_PREFIX_DOT), self.table.c.session_no)
         if name == "session":
@@ -167,7 +167,7 @@ class EventRows(RelationRows):
 
 
 class SessionRows(RelationRows):
-    """SESSIONS."""
+    """The rows of SESSIONS."""
 
     def __init__(self, scan: QueryScope, span: TimeRange) -> None:
         self.table = session_facts(scan)
@@ -176,11 +176,11 @@ class SessionRows(RelationRows):
         self.where += span_conditions(self.at, span)
 
     def distinct_key(self, name: str) -> Expression:
-        """Numbers stand for visitors."""
+        """Returns the number of the visitor instead of its text."""
         return self.table.c.visitor_no if name == "visitor_id" else self.column(name)
 
     def named_column(self, name: str) -> Expression:
-        """A fact of the session, or a column of its first event."""
+        """Returns a fact of the session, or a column of its first event."""
         if name.startswith(ENTRY_PREFIX_DOT):
             column = name.removeprefix(ENTRY_PREFIX_DOT)
             if column in ENTRY_COLUMNS:
@@ -212,26 +212,26 @@ _ALWAYS_REQUIRED: Final = (
 
 @lru_cache(_MAX_COLUMN_SETS)
 def required_columns(used: frozenset[str]) -> tuple[str, ...]:
-    """The columns of an event a part needs: some always, the others when a plan asks for them."""
+    """Returns the event columns a source needs: some always, the others when a plan uses them."""
     asked = {"event_data" if name.startswith(DATA_PREFIX) else name for name in used}
     return tuple(c.name for c in EVENTS.columns if c.name in _ALWAYS_REQUIRED or c.name in asked)
 
 
 def filter_columns(scan: QueryScope) -> frozenset[str]:
-    """Columns of an event that the filters of a scan look at."""
+    """Returns the event columns that the filters of a scan use."""
     return frozenset(part for p in scan.filters for part in p.column.split("|"))
 
 
 def conversion_events(
     scan: QueryScope, span: TimeRange, *, selected_columns: frozenset[str] | None = None
 ) -> sa.FromClause:
-    """Events that convert, one per name and order within 7 days; repeats are sought that far back.
+    """Returns the conversions of a span; repeats of an order within 7 days are left out.
 
     Args:
-        scan: the workspace, and what converts.
-        span: instants they lie in.
-        few: look at `kin.DEEDS` alone, and tell these columns; else all, as engines read no others than
-            those that are asked for.
+        scan: the workspace, and which events convert.
+        span: instants the conversions lie in.
+        selected_columns: read only `related_visitors.ORDER_EVENTS`, with these columns; None reads all events, as
+            engines skip columns that are not used.
     """
     names = (
         tuple(c.name for c in EVENTS.columns)
@@ -245,7 +245,7 @@ def conversion_events(
 
 
 def span_with_repeats(span: TimeRange) -> TimeRange:
-    """A span and the time before it in which a conversion makes another a repeat."""
+    """Returns a span extended by the time before it in which an earlier report makes a conversion a repeat."""
     return TimeRange(max(span.start, _MIN_INSTANT + ORDER_DEDUP_WINDOW) - ORDER_DEDUP_WINDOW, span.end)
 
 
@@ -261,7 +261,7 @@ def _conversion_query(any_revenue: bool, few: bool, *names: str) -> sa.Select[An
 
 
 def all_time_span() -> TimeRange:
-    """From before the first event to after the last."""
+    """Returns the span of all events."""
     return TimeRange(_MIN_INSTANT, _MAX_INSTANT)
 
 
@@ -270,30 +270,30 @@ _MAX_INSTANT: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def source_events(selected_only: bool) -> Any:
-    """The events that are looked at: `kin.DEEDS` of a few persons, or all."""
+    """Returns the events to read: `related_visitors.ORDER_EVENTS` of selected persons, or all."""
     return ORDER_EVENTS if selected_only else EVENTS
 
 
 def extra_columns(selected_only: bool) -> tuple[str, ...]:
-    """What is told of events there beside their own columns."""
+    """Returns the columns of these events besides their own."""
     return ("person_no",) if selected_only else ()
 
 
 def span_conditions(at: Expression, span: TimeRange) -> list[Expression]:
-    """The conditions that an instant lies in a span."""
+    """Returns the conditions that an instant lies in a span."""
     return [at >= sa.literal(to_naive_utc(span.start)), at < sa.literal(to_naive_utc(span.end))]
 
 
 def is_in_span(at: Expression, span: TimeRange) -> Expression:
-    """Whether an instant lies in a span; an unknown one does not."""
+    """Returns a boolean expression for an instant in a span; false for NULL."""
     return sa.func.coalesce(sa.and_(*span_conditions(at, span)), sa.false())
 
 
 def require_column(table: Any, name: str) -> Expression:
-    """A column of what is read.
+    """Returns a column of a table.
 
     Raises:
-        ValueError: it has none of that name.
+        ValueError: the table has no such column.
     """
     if name not in table.c:
         raise ValueError(f"no column {name!r} in this relation")

@@ -1,7 +1,7 @@
-"""Which sessions were there: distinct visitors and sessions of a span without a look at every event.
+"""Counts distinct visitors and sessions of a span from the session table, without reading every event.
 
-A session that begins or ends in the span has an event there. Only of one that reaches over the whole
-span the events have to be asked.
+A session that starts or ends in the span has an event there. Only for sessions that start before and end
+after the span the events are read.
 """
 
 from typing import Any, Final
@@ -20,7 +20,7 @@ _VISITOR_IS_NEW: Final = "visitor_is_new"
 
 
 def is_countable_from_sessions(plan: AggregateQuery, leaf: Aggregation) -> bool:
-    """Whether a leaf counts visitors or sessions by nothing but what is known of each session."""
+    """Returns whether a leaf counts visitors or sessions and uses only columns of the session table."""
     if leaf.relation is not Relation.EVENTS or not leaf.distinct or leaf.trailing_days is not None:
         return False
     if leaf.column not in _NUMBER_COLUMNS or plan.buckets or plan.scope.include_bots:
@@ -37,7 +37,7 @@ def _is_session_column(name: str) -> bool:
 
 
 class SessionCountRows(RelationRows):
-    """EVENTS as far as leaves `is_countable_from_sessions` see them: one row per session, or a few."""
+    """The rows of EVENTS for leaves that are `is_countable_from_sessions`: one row per session, or a few."""
 
     def __init__(self, scan: QueryScope, span: TimeRange) -> None:
         self.table = compiled_source(_sessions_in_span).as_subquery("present", **bind_parameters(scan, span))
@@ -45,11 +45,11 @@ class SessionCountRows(RelationRows):
         super().__init__(scan)
 
     def distinct_key(self, name: str) -> Expression:
-        """Numbers stand for visitors and sessions."""
+        """Returns the number of the visitor or session."""
         return self.table.c[_NUMBER_COLUMNS[name]]
 
     def named_column(self, name: str) -> Expression:
-        """A column of the session's first event, or about its visitor."""
+        """Returns a column of the session's first event, or about its visitor."""
         if name == _VISITOR_IS_NEW:
             return self.is_first_seen_in_span(self.table.c.visitor_no)
         return self.table.c[ENTRY_PREFIX + name.removeprefix(_ENTRY_PREFIX_DOT)]

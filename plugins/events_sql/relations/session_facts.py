@@ -1,4 +1,4 @@
-"""Sessions as a question sees them: bots apart, or one row for both."""
+"""Sessions of a scan: without bots, or with the events of bots and people merged into one row."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def _workspace_conditions(include_bots: bool) -> list[Expression]:
 
 
 def session_entries(scan: QueryScope) -> sa.FromClause:
-    """The first event of every session: where it stands, and its kept columns."""
+    """Returns the position and the stored columns of every session's first event."""
     return compiled_source(_session_entries_query, scan.include_bots).as_subquery(
         "entry", workspace=scan.workspace_id
     )
@@ -51,7 +51,7 @@ def _rank_in_session() -> Expression:
 
 
 def visitors_first_seen(scan: QueryScope) -> sa.FromClause:
-    """When every visitor was first seen."""
+    """Returns the timestamp of every visitor's first event."""
     return compiled_source(_visitors_first_seen_query, scan.include_bots).as_subquery(
         "visitor", workspace=scan.workspace_id
     )
@@ -63,7 +63,7 @@ def _visitors_first_seen_query(include_bots: bool) -> sa.Select[Any]:
 
 
 def session_facts(scan: QueryScope) -> sa.FromClause:
-    """Sessions with the facts of semantics 6.5."""
+    """Returns sessions with duration, bounce, engagement and event counts."""
     shape = (scan.include_bots, scan.conversions.any_revenue)
     return compiled_source(_session_facts_query, *shape).as_subquery("visits", **bind_parameters(scan))
 
@@ -92,14 +92,14 @@ def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any
 
 
 def _has_conversion(columns: Any, any_revenue: bool) -> Expression:
-    """Whether an event of the session converts; the names kept are those of people, not of tests."""
+    """Returns whether an event of the session converts; the stored names are those of people's events without tests."""
     named = fn.ArraysOverlap(columns.names, CONVERSION_NAMES)
     converted = sa.or_(named, columns.has_revenue) if any_revenue else named
     return sa.and_(sa.not_(columns.is_bot), converted)
 
 
 def _merged_bot_sessions() -> sa.FromClause:
-    """One row per session, people's and bots' parts together; what converts is people's."""
+    """Returns one row per session with the events of people and bots together; only people's events convert."""
     together: Any = {"partition_by": SESSIONS.c.session_no}
     people = sa.not_(SESSIONS.c.is_bot)
     whole = {
@@ -122,5 +122,5 @@ def _merged_bot_sessions() -> sa.FromClause:
 
 
 def _bool_or(condition: Expression) -> Any:
-    """Whether any row meets it; its type is told, because predicates on it are read by type."""
+    """Returns whether any row meets a condition, with its type set, because predicates depend on the type."""
     return sa.func.bool_or(condition, type_=sa.Boolean)

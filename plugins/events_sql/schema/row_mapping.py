@@ -1,4 +1,4 @@
-"""Stored rows back to event values, and instants as the engine keeps them."""
+"""Converts stored rows to events, and timestamps to and from the store's naive UTC."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -14,24 +14,24 @@ _EMPTY_JSON: Final = {name: "[]" if name == "bot_reasons" else "{}" for name in 
 
 
 def to_column_value(name: str, value: Any) -> Any:
-    """The value of a column as a scalar: collections as JSON text."""
+    """Returns the stored value of a field; collections become JSON text."""
     if value is None or name not in JSON_COLUMNS:
         return value
     return orjson.dumps(value).decode() if value else _EMPTY_JSON[name]
 
 
 def parse_json(text: str) -> Any:
-    """A value kept as JSON text."""
+    """Returns the value of a JSON text."""
     return orjson.loads(text)
 
 
 def to_utc(value: datetime) -> datetime:
-    """An instant of the store, which keeps UTC without saying so."""
+    """Returns a naive UTC timestamp of the store with its time zone."""
     return value.replace(tzinfo=UTC)
 
 
 def to_naive_utc(value: datetime) -> datetime:
-    """An aware instant as the store keeps it."""
+    """Returns an aware timestamp as the naive UTC that the store uses."""
     return value.astimezone(UTC).replace(tzinfo=None)
 
 
@@ -51,7 +51,7 @@ _FIELD_PARSERS: Final = tuple(
 
 
 def row_to_event(row: Sequence[Any]) -> Event:
-    """The event of a row with the columns of `Event` in order."""
+    """Returns the event of a row that has the columns of `Event` in order."""
     values = list(row)
     for position, read in _FIELD_PARSERS:
         if values[position] is not None:

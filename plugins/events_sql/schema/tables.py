@@ -1,13 +1,12 @@
-"""The tables, derived from the one declaration of the event row.
+"""The tables of the store, derived from the fields of `Event`.
 
-``events`` holds the facts. Everything else is a cache of it, kept in the same transaction and
-rebuilt from it at any time: ``ids`` gives every visitor (``v:<visitor id>``) and strong id
-(``u:<strong id>``) of a workspace a number, ``sessions`` has one row per session and verdict (bots
-apart), ``candidates`` the events that may make a touch, ``weak_links`` the links of weak ids beside the
-visitor's own, ``kin`` which strong ids ever stood beside a visitor, ``told_touches`` the touches that clients
-told, ``mails`` who says and who seeks which e-mail, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part of
-another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
-``computed`` says by which version of this code the caches are (`COMPUTED_BY`).
+``events`` holds the facts; all other tables are derived from it, in the same transaction, and can be rebuilt.
+``id_numbers`` numbers every visitor (``v:<visitor id>``) and strong id (``u:<strong id>``) of a workspace, because
+exact distinct counts of numbers are three to five times cheaper than of texts. ``sessions`` has one row per
+session and bot flag, ``touch_candidates`` the events that may be touches, ``reported_touches`` the touches that clients
+reported, ``weak_links`` the links of secondary weak ids, ``visitor_id_pairs`` the strong ids seen with each visitor,
+``email_digests`` who owns and who seeks which e-mail, ``visitor_owners`` who owns a visitor's events from when on,
+``person_merges`` the ids that are merged into another person. ``store_version`` holds `VERSION`.
 """
 
 from collections.abc import Mapping
@@ -22,11 +21,11 @@ from service_core.plugin import CAMPAIGN_COLUMNS, COLUMNS, REPORTED_TOUCH_COLUMN
 
 
 class Json(sa.Text):
-    """JSON text, or what an engine has for it."""
+    """JSON text, or the JSON type of an engine."""
 
 
 class IdNumber(sa.BigInteger):
-    """The number of a visitor, a strong id or a session: small ones that are handed out, or wide digests."""
+    """The number of a visitor, strong id or session: from a sequence, or a wide digest."""
 
 
 _SQL_TYPES: Final[Mapping[Any, type[sa.types.TypeEngine[Any]]]] = {
@@ -39,28 +38,28 @@ _SQL_TYPES: Final[Mapping[Any, type[sa.types.TypeEngine[Any]]]] = {
 JSON_COLUMNS: Final = tuple(
     f.name for f in COLUMNS if get_origin(f.type) is tuple or "Mapping" in str(f.type)
 )
-"""Columns kept as JSON text, exactly as sent: a typed VARIANT would turn 1.10 into 1.1."""
+"""Columns stored as JSON text, exactly as sent: a typed column would turn 1.10 into 1.1."""
 
 
 def without_none(declared: Any) -> Any:
-    """The Python type of a field without its ``None``."""
+    """Returns the Python type of a field without ``None``."""
     if isinstance(declared, UnionType):
         return next(kind for kind in get_args(declared) if kind is not type(None))
     return declared
 
 
 def sql_type(declared: Any) -> sa.types.TypeEngine[Any]:
-    """The SQL type of a field: JSON for anything that is not a scalar."""
+    """Returns the SQL type of a field; JSON for anything that is not a scalar."""
     return _SQL_TYPES.get(without_none(declared), Json)()
 
 
 _EVENT_FIELD_TYPES: Final = {f.name: f.type for f in COLUMNS}
 METADATA: Final = sa.MetaData()
 POSITION_TYPE: Final = sa.Numeric(38, 0)
-"""Place of an event in the order of all events: its microsecond, then its sequence."""
+"""The position of an event in the order of all events: its microsecond, then its sequence number."""
 MIN_INSTANT: Final = datetime(1, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
 MAX_INSTANT: Final = datetime(9999, 12, 31)  # noqa: DTZ001 - likewise
-"""Since and until of an owner that has a visitor for good."""
+"""`MIN_INSTANT` and `MAX_INSTANT` bound the ownership of a visitor that has only one owner."""
 
 ENTRY_PREFIX: Final = "entry_"
 ENTRY_COLUMNS: Final = (
@@ -69,7 +68,7 @@ ENTRY_COLUMNS: Final = (
     *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"),
     *("device_type", "browser", "os", "language", "app_version", "country", "region", "city"),
 )
-"""What a session keeps of its first event, for dimensions; anything else is looked up in that event."""
+"""Columns of a session's first event that its row copies for dimensions; others are read from that event."""
 
 EVENTS: Final = sa.Table(
     "events",
@@ -124,7 +123,7 @@ TOUCH_COLUMNS: Final = (
     *CAMPAIGN_COLUMNS,
     *("campaign_in_url", "referrer", "referrer_host", "landing_page", "country"),
 )
-"""What a touch is made of."""
+"""The columns a touch is computed from."""
 
 TOUCH_CANDIDATES: Final = sa.Table(
     "candidates",
@@ -150,7 +149,7 @@ REPORTED_TOUCHES: Final = sa.Table(
     sa.Column("touched_at", sa.DateTime),
     *(sa.Column(name, sql_type(_EVENT_FIELD_TYPES[name])) for name in (*REPORTED_TOUCH_COLUMNS, "country")),
 )
-"""Touches that clients told: ``timestamp`` and ``seq`` of the event that tells, ``touched_at`` of the touch."""
+"""Touches reported by clients: ``timestamp`` and ``seq`` of the reporting event, ``touched_at`` of the touch."""
 
 WEAK_LINKS: Final = sa.Table(
     "weak_links",
@@ -170,7 +169,7 @@ VISITOR_ID_PAIRS: Final = sa.Table(
     sa.Column("visitor_no", IdNumber),
     sa.Column("strong_no", IdNumber),
 )
-"""Whether that links them or not: a bot, a revoked link and a visitor of the same name count too."""
+"""All pairs that ever occurred, also those of bots, of revoked links and of unrelated visitors with the same id."""
 
 EMAIL_DIGESTS: Final = sa.Table(
     "mails",
@@ -180,7 +179,7 @@ EMAIL_DIGESTS: Final = sa.Table(
     sa.Column("no", IdNumber),
     sa.Column("source", sa.Text),
 )
-"""E-mails as digests, with who has one, by strong id or else by visitor, and which visitor of a ``source`` seeks by it."""
+"""Digests of e-mails: of their owner, by strong id or visitor, or of the visitor of a ``source`` that seeks a person."""
 
 VISITOR_OWNERS: Final = sa.Table(
     "owners",
@@ -223,4 +222,4 @@ BATCH: Final = sa.Table(
     sa.Column("web_visitor_id", sa.Text),
     sa.Column("carries", sa.Boolean),
 )
-"""Events on their way in: their place, their columns, and what they say about persons (`batches.said`)."""
+"""The events of an append: row number, event columns and the identity ids of `read_identity_links`."""

@@ -1,10 +1,10 @@
-"""Sources of rows, built and compiled once per shape: what a question adds to them is values alone.
+"""Row sources (subqueries and CTEs) that are built and compiled once per shape, with bound parameters.
 
-Building and compiling an expression costs far more than running through its text, and the sources of
-rows (`relations`, `touches`, `units` and their like) differ between questions by little more than the
-workspace and the instants they look at. So a source is a pure function of its shape; where it needs a
-value it has a parameter, which whoever uses it gives. A source may be made of others: a parameter that
-is not given there is one of the source around it.
+Building and compiling a SQLAlchemy expression costs far more than formatting its text, and the row sources
+(`relation_rows`, `touches`, `credited_conversions`) differ between requests only in the workspace and a few
+instants. So a source is a pure function of its shape; it declares parameters for everything else, and each
+use supplies their values. A source may contain other sources: a parameter that an inner source is not given
+becomes a parameter of the outer one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _PARAMETER_TYPES: Final[dict[str, SqlType]] = {}
 
 
 def declare_parameter(name: str, sql_type: SqlType) -> sa.BindParameter[Any]:
-    """A value that sources are given by this name; it is of one type wherever it stands."""
+    """Returns a bind parameter that sources are given by name; a name has the same type everywhere."""
     _PARAMETER_TYPES[name] = sql_type
     return sa.bindparam(name, type_=sql_type)
 
@@ -40,15 +40,15 @@ WORKSPACE: Final = declare_parameter("workspace", sa.Uuid())
 START: Final = declare_parameter("start", sa.DateTime())
 END: Final = declare_parameter("end", sa.DateTime())
 END_WITH_REPEATS: Final = declare_parameter("until", sa.DateTime())
-"""As long after `END` as another report of an order may come."""
+"""`END` plus the time in which a repeated report of an order may arrive."""
 CONVERSION_NAMES: Final = declare_parameter("names", sa.ARRAY(sa.Text()))
-"""Names of the events that convert."""
+"""Names of the events that count as conversions."""
 WINDOW: Final = declare_parameter("within", sa.BigInteger())
-"""Microseconds before a conversion in which a touch counts."""
+"""The attribution window: microseconds before a conversion in which a touch counts."""
 
 
 def bind_parameters(scan: QueryScope, span: TimeRange | None = None) -> dict[str, Any]:
-    """The values of the parameters above: those of a scan, and of what it looks at."""
+    """Returns the bind parameters of a scan: workspace, conversion event names and, with a span, its instants."""
     own = {"workspace": scan.workspace_id, "names": sorted(scan.conversions.names)}
     if span is None:
         return own
@@ -61,7 +61,7 @@ def bind_parameters(scan: QueryScope, span: TimeRange | None = None) -> dict[str
 
 
 class _LazyColumns(dict[str, sa.ColumnClause[Any]]):
-    """Columns by name, each made when it is asked for: most of a source are not."""
+    """Columns by name, created on access, because most columns of a source are never used."""
 
     def __init__(self, table: sa.FromClause, kinds: Mapping[str, SqlType]) -> None:
         self._table, self._kinds = table, kinds
@@ -82,11 +82,11 @@ class _LazyColumns(dict[str, sa.ColumnClause[Any]]):
 
 
 class NamedSubquery(sa.FromClause):
-    """A statement in brackets under a name.
+    """A query in parentheses under an alias.
 
     Args:
-        found: the statement.
-        name: what it is called.
+        found: the query.
+        name: the alias.
         kinds: types of its columns by name.
     """
 
@@ -113,14 +113,14 @@ class NamedSubquery(sa.FromClause):
     def with_columns(
         self, name: str, *columns: sa.Label[Any], where: Sequence[sa.ColumnElement[Any]] = ()
     ) -> "NamedSubquery":
-        """Its rows that meet some conditions, with further columns, under another name."""
+        """Returns a subquery over this one with further columns and conditions, under another alias."""
         own: sa.ColumnElement[Any] = sa.literal_column(f"{self.name}.*")
         found = sa.select(own, *columns).select_from(self).where(*where)
         return NamedSubquery(found, name, {**self._kinds, **{column.name: column.type for column in columns}})
 
 
 class _LazyCte(sa.CTE):
-    """A statement as a common table; its columns are made when they are asked for."""
+    """A common table expression whose columns are created on access."""
 
     inherit_cache = True
     column_types: Mapping[str, SqlType]
@@ -137,7 +137,7 @@ def _compile_subquery(element: NamedSubquery, compiler: SQLCompiler, **_: Any) -
 
 
 class _CompiledText(NamedTuple):
-    """A source in a dialect: text and names of parameters in turn, and the constants among these."""
+    """A source compiled for a dialect: alternating SQL text and parameter names, and the values of constants."""
 
     pieces: list[str]
     constants: Mapping[str, sa.BindParameter[Any]]
@@ -147,7 +147,7 @@ class CompiledSource:
     """A source of one shape.
 
     Args:
-        build: makes its statement.
+        build: builds its query.
     """
 
     def __init__(self, build: Callable[[], Query]) -> None:
@@ -159,23 +159,23 @@ class CompiledSource:
         self._texts: dict[type[Dialect], _CompiledText] = {}
 
     def as_table(self, name: str) -> sa.TableClause:
-        """What others see of the source as a common table of a name."""
+        """Returns a table clause with the columns of the source, to refer to it as a CTE of that name."""
         return sa.table(name, *starmap(sa.column, self._kinds.items()))
 
     def as_cte(self, name: str, *read: sa.FromClause, **values: Any) -> sa.CTE:
-        """The source as a common table, see `under`."""
+        """Returns the source as a common table expression; see `as_subquery`."""
         found = _add_referenced_ctes(self._bind(values).columns(), read)
         common = _LazyCte._construct(found, name=name)  # noqa: SLF001 - what its own `cte` does
         common.column_types = self._kinds
         return common
 
     def as_subquery(self, name: str, *read: sa.FromClause, **values: Any) -> NamedSubquery:
-        """The source as a part of a FROM clause.
+        """Returns the source as a subquery for a FROM clause.
 
         Args:
-            name: what it is called there.
-            read: common tables it reads by their names; tables of other kinds are there anyway.
-            values: by name of the parameter; those it does not have do no harm.
+            name: its alias.
+            read: CTEs that the source refers to by name; other tables need not be listed.
+            values: by parameter name; names that the source does not declare are ignored.
         """
         given = self._bind(values)
         return NamedSubquery(
@@ -193,7 +193,7 @@ class CompiledSource:
         )
 
     def compiled_text(self, dialect: Dialect) -> _CompiledText:
-        """What it is in a dialect."""
+        """Returns the text of the source for a dialect, compiled at the first call."""
         known = self._texts.get(type(dialect))
         if known is None:
             # Of all that is kept, statements would be the most, and nearly every process has one dialect.
@@ -208,31 +208,31 @@ class CompiledSource:
 
 @lru_cache(_MAX_SOURCES, typed=True)
 def compiled_source(build: Callable[..., Query], *shape: Any) -> CompiledSource:
-    """The source ``build(*shape)``, built once.
+    """Returns the source ``build(*shape)``, built once per shape.
 
     Args:
-        build: a pure function of a module.
+        build: a pure module-level function.
         shape: plain values.
     """
     return CompiledSource(partial(build, *shape))
 
 
 def _add_referenced_ctes(found: TextualSelect, read: Iterable[sa.FromClause]) -> TextualSelect:
-    """A source with the common tables it reads."""
+    """Returns a source together with the CTEs it refers to."""
     ctes = [table for table in read if isinstance(table, sa.CTE)]
     return found.add_cte(*ctes) if ctes else found
 
 
 @runtime_checkable
 class StepCompiler(Protocol):
-    """A compiler whose dialect works out common tables in steps before the statement."""
+    """A compiler of a dialect that materializes CTEs in separate statements before the main one."""
 
     def hoist_steps(self, text: str) -> str:
-        """The text of a source without its steps, which become those of the whole statement."""
+        """Returns the text of a source without its preceding statements, which are added to those of the whole statement."""
 
 
 class _BoundSource(sa.TextClause):
-    """The text of a source, once it is known for which dialect, with what it was given."""
+    """The text of a source with parameter values; the text is chosen when the dialect is known."""
 
     inherit_cache = True
     _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own declaration
@@ -262,7 +262,7 @@ def _fill_parameters(element: _BoundSource, compiler: SQLCompiler) -> str:
 
 
 def _unbound_parameters(found: Query) -> Iterator[str]:
-    """Names of the values that a statement, and the sources in it, are not given."""
+    """Yields the names of parameters that a query, and the sources in it, still need."""
     for element in visitors.iterate(found):
         if isinstance(element, sa.BindParameter) and element.required:
             yield element.key
@@ -271,7 +271,7 @@ def _unbound_parameters(found: Query) -> Iterator[str]:
 
 
 def _parameter_marking_compiler(compiler: type[SQLCompiler]) -> Any:
-    """The compiler that leaves a mark where a parameter stands, and writes other values out."""
+    """Returns a compiler class that marks the positions of parameters and renders other values as literals."""
 
     class Marking(compiler):  # type: ignore[valid-type,misc]
         def __init__(self, *given: Any, **options: Any) -> None:

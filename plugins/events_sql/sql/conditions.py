@@ -1,7 +1,7 @@
-"""Predicates as conditions: the rules of `insight.predicates`, in SQL.
+"""Compiles predicates to SQL conditions, with the comparison rules of the core.
 
-An operand that is a number compares as numbers, with the number a text spells too; any other
-operand compares as text, by code point.
+A numeric operand compares as a number, also with texts that represent a number; any other operand compares
+as text by code point.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,12 +37,12 @@ _COMPARISONS: Final[Mapping[FilterOperator, Callable[[Expression, Any], Expressi
 
 
 class ComparableValue:
-    """Something as a predicate sees it; what it is as text or number is worked out when it is asked.
+    """A value as predicates compare it; its text and number expressions are created on access.
 
     Args:
-        found: as it is.
-        text: it as text; None where it never is any.
-        number: it as a number, likewise.
+        found: the value itself.
+        text: returns it as text; None when it never is text.
+        number: returns it as a number; None when it never is one.
     """
 
     def __init__(
@@ -55,17 +55,17 @@ class ComparableValue:
 
     @cached_property
     def text(self) -> Expression | None:
-        """It as text."""
+        """The value as text."""
         return self._text and self._text()
 
     @cached_property
     def number(self) -> Expression | None:
-        """It as a number."""
+        """The value as a number."""
         return self._number and self._number()
 
 
 def column_value(column: Expression) -> ComparableValue:
-    """A column of one of our tables by its SQL type."""
+    """Returns the comparable value of a column, by its SQL type."""
     if isinstance(column.type, sa.Boolean):
         return ComparableValue(column, lambda: _boolean_text(column), None)
     if isinstance(column.type, sa.BigInteger | sa.Double | sa.Numeric):
@@ -82,7 +82,7 @@ def _boolean_text(truth: Expression) -> Expression:
 
 
 def property_value(document: Expression, path: str) -> ComparableValue:
-    """A value inside ``event_data`` by its dot path; JSON null is absent, lists and objects compare with nothing."""
+    """Returns the comparable value at a dot path of ``event_data``; JSON null is NULL, lists and objects never compare."""
     keys = path.split(".")
     pointer = "/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in keys)
     place = document, fn.JsonPath(*map(sa.literal, (pointer, *keys)))
@@ -97,7 +97,7 @@ def property_value(document: Expression, path: str) -> ComparableValue:
 
 
 def predicate_condition(value: ComparableValue, predicate: Predicate) -> Expression:
-    """The condition that a value meets a predicate; never NULL where it decides a row."""
+    """Returns the condition that a value meets a predicate; negated predicates are never NULL."""
     op, operand = predicate.op, predicate.value
     if op in _NEGATED_OPERATORS:
         return sa.not_(
@@ -147,7 +147,7 @@ def _is_number(operand: Any) -> bool:
 
 
 def operand_text(operand: Any) -> str:
-    """An operand as JSON writes it."""
+    """Returns an operand as JSON text."""
     if isinstance(operand, bool):
         return "true" if operand else "false"
     return str(operand)

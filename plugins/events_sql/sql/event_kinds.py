@@ -1,7 +1,4 @@
-"""What an event is by its name and money: conversion, charge, refund, in SQL.
-
-The rules stand in `insight.conversions` and `insight.orders`.
-"""
+"""Whether an event is a conversion, charge or refund, in SQL; the rules are those of the core."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -25,12 +22,12 @@ _CANONICAL_NAMES: Final = ("checkout_started", "page_view", "purchase", "signup"
 
 
 def name_in(name: Expression, names: Iterable[str]) -> Expression:
-    """Whether an event name is one of some."""
+    """Returns whether an event name is one of several."""
     return fn.InValues(name, *map(sa.literal, sorted(names)))
 
 
 def is_conversion(columns: Any, *, any_revenue: bool) -> Expression:
-    """Whether an event is in the conversion set (`prepared.NAMES`)."""
+    """Returns whether an event is in the conversion set (`compiled_sources.CONVERSION_NAMES`)."""
     name = columns.event_name
     named: Expression = fn.InArray(name, CONVERSION_NAMES)
     if any_revenue:
@@ -43,7 +40,7 @@ def is_conversion(columns: Any, *, any_revenue: bool) -> Expression:
 
 
 def money_kind(columns: Any) -> Expression:
-    """The kind of money an event moves; NULL for none."""
+    """Returns whether an event is a charge or a refund; NULL for neither."""
     name, amount = columns.event_name, columns.revenue
     real = sa.and_(amount.is_not(None), sa.not_(columns.is_bot), sa.not_(columns.is_test))
     moves = sa.and_(real, sa.not_(name_in(name, PRE_PURCHASE_EVENTS)))
@@ -57,6 +54,6 @@ def money_kind(columns: Any) -> Expression:
 
 
 def canonical_name(name: Expression) -> Expression:
-    """One name for those that count as one."""
+    """Returns one name for event names that mean the same."""
     groups = [list_event_synonyms(one) for one in _CANONICAL_NAMES]
     return sa.case(*((name_in(name, group), sa.literal(min(group))) for group in groups), else_=name)

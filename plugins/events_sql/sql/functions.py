@@ -1,7 +1,6 @@
-"""What no dialect of SQLAlchemy says the same way: one small construct each, compiled per engine.
+"""Portable SQL functions: one element per function, compiled to the syntax of each engine.
 
-Every construct sets its own ``inherit_cache``; without it the text of a statement is compiled anew
-each time, silently.
+Every class sets ``inherit_cache``; without it SQLAlchemy compiles statements that use it anew each time.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement, GenericFunction
 
 SqlTemplate = str | Callable[..., str]
-"""How a construct is written: a template of its arguments, or a function of them."""
+"""How a function is written in a dialect: a format string of its arguments, or a Python function of them."""
 
 
 class EpochMicroseconds(FunctionElement[int]):
@@ -25,77 +24,80 @@ class EpochMicroseconds(FunctionElement[int]):
 
 
 class PruningHint(FunctionElement[bool]):
-    """A condition that every row meets that matters: an engine that reads less by it says it, others do not."""
+    """A condition that all relevant rows meet, written only for engines that read fewer rows because of it."""
 
     inherit_cache = True
     type = sa.Boolean()
 
 
 class RedundantCondition(FunctionElement[bool]):
-    """A condition that follows from the others: an engine that sorts its rows by it says it, others do not."""
+    """A condition implied by the others, written only for engines that sort their rows by its columns."""
 
     inherit_cache = True
     type = sa.Boolean()
 
 
 class UnindexedCondition(FunctionElement[bool]):
-    """A condition beside one on a text, which is given too: DuckDB uses an index only where one column is asked for."""
+    """A condition next to one on a text column.
+
+    The text column is the second argument. DuckDB uses its index only where no other condition has one column.
+    """
 
     inherit_cache = True
     type = sa.Boolean()
 
 
 class IntegerDivide(FunctionElement[int]):
-    """Integer division of two whole numbers, both positive."""
+    """Integer division of two positive integers."""
 
     inherit_cache = True
     type = sa.BigInteger()
 
 
 class WideIntegerDivide(FunctionElement[Decimal]):
-    """Integer division of a `Huge` by a whole number, both positive."""
+    """Integer division of a positive `WideInteger` by a positive integer."""
 
     inherit_cache = True
     type = sa.Numeric(38, 0)
 
 
 class BigIntOrZero(FunctionElement[int]):
-    """A sum or count as a 64-bit integer, 0 when nothing was summed."""
+    """A sum or count as a 64-bit integer; 0 for NULL."""
 
     inherit_cache = True
     type = sa.BigInteger()
 
 
 class JsonPath(FunctionElement[str]):
-    """A place inside JSON: a pointer, then the same key by key; engines want one or the other."""
+    """A path inside JSON: a JSON pointer, then the same keys one by one, because engines use one or the other."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class JsonScalar(FunctionElement[str]):
-    """The string, number or boolean at a path as text; absent for anything else."""
+    """The string, number or boolean at a path as text; NULL for anything else."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class JsonIsSet(FunctionElement[str]):
-    """Something that is NULL when a path leads to nothing or to null."""
+    """A value that is NULL when a path does not exist or is JSON null."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class JsonIsBoolean(FunctionElement[bool]):
-    """Whether true or false stands at a path; NULL when nothing does."""
+    """Whether the value at a path is a boolean; NULL when the path does not exist."""
 
     inherit_cache = True
     type = sa.Boolean()
 
 
 class JsonString(FunctionElement[str]):
-    """The string at a top-level key; absent for anything else."""
+    """The string at a top-level key; NULL for anything else."""
 
     inherit_cache = True
     type = sa.Text()
@@ -109,21 +111,21 @@ class JsonKeys(FunctionElement[str]):
 
 
 class JsonMember(FunctionElement[str]):
-    """The JSON text at a top-level key that is itself a column."""
+    """The JSON text at a top-level key that is given as a column."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class JsonList(FunctionElement[str]):
-    """The first of some top-level keys of a JSON object that is a list with something in it; else absent."""
+    """The first of several top-level keys whose value is a non-empty list; NULL without one."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class JsonSingletonList(FunctionElement[str]):
-    """A JSON list of the one thing that is given."""
+    """A JSON list with one element."""
 
     inherit_cache = True
     type = sa.Text()
@@ -144,147 +146,147 @@ class JsonType(FunctionElement[str]):
 
 
 class WideInteger(FunctionElement[Decimal]):
-    """A whole number wide enough for products of two."""
+    """An integer wide enough for the product of two 64-bit integers."""
 
     inherit_cache = True
     type = sa.Numeric(38, 0)
 
 
 class EventPosition(FunctionElement[Decimal]):
-    """The place of an event in the order of all: its instant, then its sequence, as one whole number."""
+    """The position of an event in the order of all events: timestamp and sequence number as one integer."""
 
     inherit_cache = True
     type = sa.Numeric(38, 0)
 
 
 class TupleKey(FunctionElement[Any]):
-    """Several texts as one value that is equal when all are, absent ones included."""
+    """Several texts as one value that can be compared, NULLs included."""
 
     inherit_cache = True
     type = sa.ARRAY(sa.Text)
 
 
 class IdentifyEmail(FunctionElement[str]):
-    """The e-mail an `$identify` event says as JSON, in its traits or beside them; absent without one."""
+    """The e-mail of an `$identify` event as JSON, from its traits or its top level; NULL without one."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class EmailDigest(FunctionElement[str]):
-    """An e-mail as a digest in hexadecimal digits, whatever the case of its Latin letters."""
+    """The hexadecimal digest of an e-mail, independent of the case of ASCII letters."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class JsonText(FunctionElement[str]):
-    """A JSON string without quotes and outer blanks; absent for anything else."""
+    """A JSON string without quotes and outer blanks; NULL for anything else."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class SingleElement(FunctionElement[Any]):
-    """The one element of a list."""
+    """The only element of an array."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class LatestBy(FunctionElement[Any]):
-    """A value of the latest event of a group: value, instant, sequence; of those that meet a fourth."""
+    """A value of the latest row of a group: value, timestamp, sequence number and an optional filter."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class EarliestBy(FunctionElement[Any]):
-    """A value of the earliest event of a group: value, instant, sequence."""
+    """A value of the earliest row of a group: value, timestamp, sequence number."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class SortedArrayAgg(FunctionElement[Any]):
-    """The different texts of a group where a second argument is met, in order; an empty list without any."""
+    """The sorted distinct texts of the rows of a group that meet the second argument; an empty array for none."""
 
     inherit_cache = True
     type = sa.ARRAY(sa.Text)
 
 
 class SortedArrayUnion(FunctionElement[Any]):
-    """The different texts of two lists, in order."""
+    """The sorted distinct texts of two arrays."""
 
     inherit_cache = True
     type = sa.ARRAY(sa.Text)
 
 
 class Unnest(FunctionElement[Any]):
-    """The elements of a list, one row each."""
+    """The elements of an array, one row each."""
 
     inherit_cache = True
     type = sa.BigInteger()
 
 
 class ElementAt(FunctionElement[Any]):
-    """The element of a list of whole numbers at a place, the first at 1."""
+    """The element of an integer array at an index, counted from 1."""
 
     inherit_cache = True
     type = sa.BigInteger()
 
 
 class InArray(FunctionElement[bool]):
-    """Whether a value is an element of a list that is given as one parameter."""
+    """Whether a value is an element of an array that is one parameter."""
 
     inherit_cache = True
     type = sa.Boolean()
 
 
 class Median(FunctionElement[float]):
-    """The middle of the numbers of a group where a second argument is met."""
+    """The median of the numbers of a group that meet the second argument."""
 
     inherit_cache = True
     type = sa.Double()
 
 
 class Rounded(FunctionElement[float]):
-    """A number to six places."""
+    """A number rounded to six decimal places."""
 
     inherit_cache = True
     type = sa.Double()
 
 
 class OrderedArrayAgg(GenericFunction[Any]):
-    """The first argument of all rows of a group as a list, ordered by the others."""
+    """The first argument of all rows of a group as an array, ordered by the others."""
 
     inherit_cache = True
     type = sa.ARRAY(sa.Text)
 
 
 class ArrayAgg(GenericFunction[Any]):
-    """The values of a group as a list."""
+    """The values of a group as an array."""
 
     inherit_cache = True
     type = sa.ARRAY(sa.Text)
 
 
 class DistinctArrayAgg(GenericFunction[Any]):
-    """The different values of a group as a list, which costs several times as much."""
+    """The distinct values of a group as an array; several times as expensive as `ArrayAgg`."""
 
     inherit_cache = True
     type = sa.ARRAY(sa.Text)
 
 
 class TryCastNumber(FunctionElement[float]):
-    """The number a text spells by a pattern, else NULL."""
+    """The number that a text represents by a pattern; NULL for other texts."""
 
     inherit_cache = True
     type = sa.Double()
 
 
 class TextContains(FunctionElement[bool]):
-    """Whether a text contains another one, character for character."""
+    """Whether a text contains another one, case-sensitive."""
 
     inherit_cache = True
     type = sa.Boolean()
@@ -312,19 +314,19 @@ class InValues(FunctionElement[bool]):
 
 
 class ArraysOverlap(FunctionElement[bool]):
-    """Whether two lists of texts have an element in common."""
+    """Whether two arrays of texts have a common element."""
 
     inherit_cache = True
     type = sa.Boolean()
 
 
 def compile_arguments(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> list[str]:
-    """The compiled arguments of a construct."""
+    """Returns the compiled arguments of a function."""
     return [compiler.process(clause, **options) for clause in element.clauses]
 
 
 def register_compilations(dialect: str, spellings: Mapping[type[FunctionElement[Any]], SqlTemplate]) -> None:
-    """Say how a dialect writes constructs."""
+    """Registers the syntax of functions in a dialect."""
     for construct, spelling in spellings.items():
         compiles(construct, dialect)(_compile_function(spelling))
 

@@ -1,4 +1,4 @@
-"""Buckets in SQL: found by dividing microseconds, so no time zone of an engine is ever asked."""
+"""Time buckets in SQL, computed by integer division of microseconds and independent of the engine's time zones."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -14,17 +14,17 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
 
 
 def epoch_microseconds(at: datetime) -> int:
-    """Microseconds since 1970."""
+    """Returns the microseconds since 1970."""
     return (to_naive_utc(at) - _EPOCH) // timedelta.resolution
 
 
 def microseconds(length: timedelta) -> int:
-    """Microseconds of a duration."""
+    """Returns the microseconds of a duration."""
     return length // timedelta.resolution
 
 
 def bucket_index(at: Expression, stretches: tuple[BucketRun, ...]) -> Expression:
-    """Index of the bucket an instant lies in: one division per run of equal buckets."""
+    """Returns the index of the bucket that an instant lies in: one division per run of equal buckets."""
     found: list[tuple[Expression, Expression]] = []
     last, before = stretches[-1], 0
     for stretch in stretches[:-1]:
@@ -39,13 +39,13 @@ def bucket_index(at: Expression, stretches: tuple[BucketRun, ...]) -> Expression
 
 
 def _index_in_run(at: Expression, stretch: BucketRun) -> Expression:
-    """Index of the bucket among those of its run."""
+    """Returns the index of the bucket within its run."""
     offset = fn.EpochMicroseconds(at) - fn.EpochMicroseconds(sa.literal(to_naive_utc(stretch.start)))
     return fn.IntegerDivide(offset, sa.literal(stretch.seconds * 1_000_000))
 
 
 def bucket_spans(span: TimeRange, buckets: Buckets | None) -> Iterator[tuple[int, TimeRange]]:
-    """The span, or each bucket of it, cut to the span; with its index."""
+    """Yields each bucket cut to the span, with its index; the whole span when there are no buckets."""
     if buckets is None:
         yield 0, span
         return
@@ -57,7 +57,7 @@ def bucket_spans(span: TimeRange, buckets: Buckets | None) -> Iterator[tuple[int
 
 
 def trailing_windows(scan: QueryScope, buckets: Buckets | None, days: int) -> list[tuple[int, TimeRange]]:
-    """For each bucket, the local days a trailing measure looks back over."""
+    """Returns for each bucket the local days that a trailing measure covers."""
     return [
         (index, compute_trailing_span(part, days, scan.zone))
         for index, part in bucket_spans(scan.span, buckets)
@@ -65,7 +65,7 @@ def trailing_windows(scan: QueryScope, buckets: Buckets | None, days: int) -> li
 
 
 def local_day_buckets(scan: QueryScope, span: TimeRange) -> Buckets:
-    """The local days of a span of whole ones."""
+    """Returns the local days of a span that starts and ends at midnight."""
     starts = []
     at = span.start
     while at < span.end:

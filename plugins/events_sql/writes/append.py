@@ -1,7 +1,7 @@
-"""Append on engines with transactions: a batch becomes rows, and every cache follows with it.
+"""Append on engines with transactions: stores a batch and updates the derived tables.
 
-Runs in the writer thread only. A replayed batch adds nothing: rows whose (workspace, event id) is
-stored within seven days of receipt are left out before anything else is looked at.
+Runs in the writer thread. A batch that is sent again adds nothing: events whose workspace and event id are
+stored within seven days of receipt are removed first.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,12 +31,12 @@ def append(
     events: Sequence[Event],
     after_insert: Callable[[StatementRunner], None] = lambda _: None,
 ) -> int:
-    """Store what is new of a batch, in one transaction; the number of new rows.
+    """Stores the new events of a batch in one transaction and returns how many were new.
 
     Args:
-        writer: of the writer thread.
+        writer: the runner of the writer thread.
         events: the batch.
-        note: what else to write in the same transaction once there are new rows.
+        after_insert: called in the same transaction when there are new events.
     """
     from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
 
@@ -64,14 +64,14 @@ def append(
 
 
 def transactional_session(writer: StatementRunner) -> TransactionalSession:
-    """The session of a writer whose engine has transactions."""
+    """Returns the session of a writer whose engine has transactions."""
     session = writer.session
     assert isinstance(session, TransactionalSession)
     return session
 
 
 def _insert_events(writer: StatementRunner) -> None:
-    """Give every id and session of the batch its number, a new one where it has none, and add the rows."""
+    """Numbers the new ids and sessions of the batch and inserts its events."""
     writer.create_temp_table("batch_ids", step.SELECT_BATCH_IDS)
     writer.fetch_rows(step.INSERT_IDS)
     writer.create_temp_table("visits", step.SELECT_BATCH_SESSIONS)
@@ -81,7 +81,7 @@ def _insert_events(writer: StatementRunner) -> None:
 
 
 def _update_derived_tables(writer: StatementRunner, *, telling: bool, mailing: bool) -> None:
-    """Bring every cache up to date; most batches tell of no touch and of no e-mail."""
+    """Updates all derived tables; the flags skip steps that most batches do not need."""
     writer.create_temp_table("parts", step.SELECT_BATCH_SESSION_ROWS)
     writer.create_temp_table("before", step.SELECT_STORED_SESSION_ROWS)
     writer.fetch_rows(step.DELETE_STORED_SESSION_ROWS)
@@ -107,7 +107,7 @@ def _update_derived_tables(writer: StatementRunner, *, telling: bool, mailing: b
 
 
 def _recompute_owners(writer: StatementRunner) -> bool:
-    """Work out anew whose the events of the visitors in ``relinked`` are; whether there are any."""
+    """Recomputes the owners of the visitors in ``changed_visitors`` and returns whether there are any."""
     if not writer.fetch_rows(step.SELECT_ANY_CHANGED_VISITOR):
         return False
     writer.create_temp_table("links", step.SELECT_VISITOR_LINKS)
@@ -117,7 +117,7 @@ def _recompute_owners(writer: StatementRunner) -> bool:
 
 
 def revoke_links(writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-    """Remove the links an event made, now and should it come only later (semantics 5.9)."""
+    """Removes the identity links of an event, also when the event arrives only later."""
     linked = [
         sa.select(table.c.visitor_no).where(
             table.c.workspace_id == workspace_id, table.c.event_id == event_id
@@ -144,7 +144,7 @@ def renew(writer: StatementRunner) -> None:
 
 
 def rebuild_derived_tables(writer: StatementRunner) -> None:
-    """Compute every cache anew from the events; the answers stay the same."""
+    """Recomputes all derived tables from the events."""
     with transactional_session(writer).transaction():
         _recompute_derived_tables(writer)
 

@@ -1,6 +1,6 @@
-"""What an append does, as statements over a batch: each is built once, when this module is loaded.
+"""The statements of an append, each built once when this module is imported.
 
-Their tables are of the writer's session: ``batch``, and what follows from it step by step.
+They read temporary tables of the writer's session: ``batch`` and tables computed from it step by step.
 """
 
 from typing import Any, Final
@@ -27,7 +27,7 @@ from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW
 
 _INT, _TEXT = sa.BigInteger, sa.Text
 NEW_EVENTS: Final = sa.table("fresh", *(sa.column(c.name, c.type) for c in BATCH.columns))
-"""The batch without what is stored already."""
+"""The events of the batch that are not stored yet."""
 _BATCH_IDS: Final = sa.table(
     "batch_ids",
     sa.column("workspace_id", sa.Uuid),
@@ -50,7 +50,7 @@ _STORED_SESSION_ROWS: Final = sa.table("before", *(sa.column(c.name, c.type) for
 _CHANGED_VISITORS: Final = sa.table("relinked", sa.column("visitor_no", _INT))
 _CHANGED_VISITOR_NUMBERS: Final = sa.select(_CHANGED_VISITORS.c.visitor_no)
 _NEW_WEAK_LINKS: Final = sa.table("weak", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
-"""Links of further weak ids that the batch makes."""
+"""Links of secondary weak ids that the batch adds."""
 _NEW_EMAIL_DIGESTS: Final = sa.table("new_mails", *(sa.column(c.name, c.type) for c in EMAIL_DIGESTS.columns))
 _VISITOR_LINKS: Final = sa.table("links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
 _NEW_EVENT_COLUMNS: Final = (
@@ -67,12 +67,12 @@ _NEW_EVENT_COLUMNS: Final = (
 
 
 def insert_rows(table: sa.Table, found: sa.SelectBase) -> sa.Insert:
-    """Add rows, given in the order of the table's columns."""
+    """Returns an INSERT of a query whose columns are in the order of the table's columns."""
     return sa.insert(table).from_select([c.name for c in table.columns], found)
 
 
 def delete_stored_events(since: Any, until: Any) -> sa.Delete:
-    """Take away what is stored already, received less than 7 days apart."""
+    """Returns the DELETE of events that are already stored, received less than 7 days apart."""
     e = (
         sa.select(EVENTS.c.workspace_id, EVENTS.c.event_id, EVENTS.c.received_at)
         .where(EVENTS.c.received_at > sa.literal(since), EVENTS.c.received_at < sa.literal(until))
@@ -167,7 +167,7 @@ def _event_numbers() -> sa.Select[Any]:
 
 
 def _visitors_with_new_owner() -> sa.Select[Any]:
-    """Visitors with a link in the batch that is not one more to the only person they ever had."""
+    """Selects visitors with a link in the batch other than a repeated link to their only person."""
     told, o = _batch_links(), VISITOR_OWNERS.c
     lowest, highest = sa.func.min(told.c.strong_no), sa.func.max(told.c.strong_no)
     linked = (
@@ -188,21 +188,21 @@ def _visitors_with_new_owner() -> sa.Select[Any]:
 
 
 def _new_id_pairs() -> sa.CompoundSelect[Any]:
-    """Visitors and strong ids of the batch that never met before."""
+    """Selects pairs of visitor and strong id in the batch that are not stored yet."""
     told = derived_tables.visitor_id_pair_rows(_EVENT_NUMBERS, _NEW_WEAK_LINKS)
     known = VISITOR_ID_PAIRS.c.visitor_no.in_(sa.select(told.subquery("told").c.visitor_no))
     return sa.except_(told, sa.select(*VISITOR_ID_PAIRS.c).where(known))
 
 
 def _new_email_digests() -> sa.CompoundSelect[Any]:
-    """E-mails of the batch that somebody has, or seeks by, who did not before."""
+    """Selects e-mail digests in the batch that are not stored yet."""
     told = derived_tables.email_digest_rows(NUMBERED_EVENTS)
     known = EMAIL_DIGESTS.c.no.in_(sa.select(told.subquery("told").c.no))
     return sa.except_(told, sa.select(*EMAIL_DIGESTS.c).where(known))
 
 
 def _workspaces_with_new_email_match() -> sa.Select[Any]:
-    """Workspaces where such an e-mail may change who is part of whom: somebody has it and somebody seeks by it."""
+    """Selects workspaces where a new digest may merge persons: one id owns the e-mail and another seeks it."""
     new, other = _NEW_EMAIL_DIGESTS.c, EMAIL_DIGESTS.c
     same = (other.workspace_id == new.workspace_id, other.digest == new.digest)
     both = sa.exists().where(*same, (other.source == "") != (new.source == ""))
@@ -210,19 +210,19 @@ def _workspaces_with_new_email_match() -> sa.Select[Any]:
 
 
 def _batch_links() -> sa.CTE:
-    """Every link of the batch."""
+    """Returns the CTE of all identity links of the batch."""
     own = sa.select(_EVENT_NUMBERS.c.visitor_no, _EVENT_NUMBERS.c.strong_no).where(_EVENT_NUMBERS.c.is_link)
     return sa.union_all(own, sa.select(_NEW_WEAK_LINKS.c.visitor_no, _NEW_WEAK_LINKS.c.strong_no)).cte("told")
 
 
 def _workspaces_with_new_identity_ids() -> sa.Select[Any]:
-    """Workspaces where the batch may change who is part of whom: by an alias or an external id."""
+    """Selects workspaces where the batch may change person merges, by an alias or an external id."""
     told = sa.or_(NEW_EVENTS.c.previous_id.is_not(None), NEW_EVENTS.c.carries)
     return sa.select(NEW_EVENTS.c.workspace_id).where(told).distinct()
 
 
 def _workspaces_to_merge_again() -> sa.CompoundSelect[Any]:
-    """Those, and where a link among some that exist may change it too; looks through all their events."""
+    """Selects these workspaces, and those where a changed owner may change merges; reads all their identity events."""
     changed = sa.union(
         *(
             sa.select(table.c.workspace_id).where(table.c.visitor_no.in_(_CHANGED_VISITOR_NUMBERS))
@@ -238,7 +238,7 @@ def _workspaces_to_merge_again() -> sa.CompoundSelect[Any]:
 
 
 def _stored_session_rows() -> sa.Select[Any]:
-    """What is known of the sessions of the batch. They are sought by one number: by a pair, every row is read."""
+    """Selects the stored rows of the batch's sessions; a condition on one column uses the index, a pair does not."""
     numbers = sa.select(_BATCH_SESSION_ROWS.c.session_no)
     return sa.select(SESSIONS).where(
         SESSIONS.c.session_no.in_(numbers), sa.exists().where(_is_same_session(_BATCH_SESSION_ROWS))
@@ -258,7 +258,7 @@ def _numbered_events() -> sa.Select[Any]:
 
 
 NUMBERED_EVENTS: Final = sa.table("numbered", *(sa.column(c.name, c.type) for c in EVENTS.columns))
-"""The new rows of the batch, with their numbers: a table, as a planner misjudges a join to what is told of groups."""
+"""The new events with their numbers. A table, because planners misestimate a join against array results."""
 
 SELECT_NEW_EVENTS: Final = sa.select(*(BATCH.c[name] for name in _NEW_EVENT_COLUMNS))
 COUNT_NEW_EVENTS: Final = sa.select(sa.func.count()).select_from(NEW_EVENTS)

@@ -1,7 +1,7 @@
-"""The derived tables: how each follows from events, whole or a batch at a time.
+"""The SELECTs that define each derived table, for all events or for one batch.
 
-A source is anything with the columns of ``events``: the batch just appended, ``events`` itself, or a
-part of it. The same statement computes all of them, so an increment and a rebuild cannot drift apart.
+A source is any FROM clause with the columns of ``events``: the new batch, ``events`` itself or a part of it.
+Append and rebuild use the same statements, so their results cannot differ.
 """
 
 from typing import Any, Final
@@ -45,7 +45,7 @@ _SESSION_KEY: Final = ("session_no", "is_bot")
 
 
 def session_rows(source: sa.FromClause) -> sa.Select[Any]:
-    """One row per session and verdict of a source, in the order of the columns of ``sessions``."""
+    """Selects one row per session and bot flag of a source, with the columns of ``sessions``."""
     facts, first = _session_facts(source), source.alias("e")
     at_first = (first.c.timestamp == facts.c.first_at, first.c.seq == facts.c.first_seq)
     joined = facts.join(first, sa.and_(*(first.c[name] == facts.c[name] for name in _SESSION_KEY), *at_first))
@@ -88,7 +88,7 @@ def _session_facts(source: sa.FromClause) -> sa.Subquery:
 
 
 def merge_session_rows(parts: sa.FromClause, before: sa.FromClause) -> sa.Select[Any]:
-    """Sessions of a batch together with what was known of them."""
+    """Selects the session rows of a batch merged with the stored rows of the same sessions."""
     p, b = parts.c, before.c
     known = b.session_no.is_not(None)
     place = p.first_at, p.first_seq
@@ -125,17 +125,17 @@ def merge_session_rows(parts: sa.FromClause, before: sa.FromClause) -> sa.Select
 
 
 SECONDARY_ID_COLUMNS: Final = ("sent_visitor_id", "distinct_id")
-"""Where a further weak id of an event may stand, beside its device key."""
+"""Columns that may hold another weak id of an event besides its visitor id."""
 
 
 def is_secondary_weak_id(columns: Any, name: str) -> Expression:
-    """Whether one of `SECONDARY_ID_COLUMNS` is a weak id that the event's strong id is joined to (`Event.weak_ids`)."""
+    """Returns whether a column of `SECONDARY_ID_COLUMNS` holds a weak id that the event links to its strong id."""
     own, strong = columns[name], columns.strong_id
     return sa.and_(sa.not_(columns.is_bot), strong.is_not(None), own != strong, own != columns.visitor_id)
 
 
 def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
-    """Links of further weak ids, by their numbers, in the order of the columns of ``weak_links``."""
+    """Selects the links of secondary weak ids, with the columns of ``weak_links``."""
     c = source.c
     parts = []
     for name in SECONDARY_ID_COLUMNS:
@@ -150,7 +150,7 @@ def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundS
 
 
 def visitor_id_pair_rows(events: sa.FromClause, weak: sa.FromClause) -> sa.CompoundSelect[Any]:
-    """Which strong ids stand beside which visitor, in events and in their links of further weak ids."""
+    """Selects the pairs of visitor and strong id that occur in events and in links of secondary weak ids."""
     named = (
         sa.select(*(table.c[column.name] for column in VISITOR_ID_PAIRS.columns)).where(
             table.c.strong_no.is_not(None)
@@ -161,7 +161,7 @@ def visitor_id_pair_rows(events: sa.FromClause, weak: sa.FromClause) -> sa.Compo
 
 
 def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
-    """Who has which e-mail, and which visitors of providers seek by one (`insight.mails`)."""
+    """Selects who owns which e-mail, and which visitors of revenue providers seek a person by e-mail."""
     c = source.c
     said = fn.JsonText(fn.IdentifyEmail(c.event_data))
     sought = fn.JsonString(c.event_data, sa.literal("email"))
@@ -188,12 +188,12 @@ def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
 def identity_link_rows(
     events: sa.FromClause, weak: sa.FromClause, visitors: sa.Select[Any] | None = None
 ) -> sa.CompoundSelect[Any]:
-    """Every link of some events: those of their device keys, and those of further weak ids.
+    """Selects all identity links of events: those of their visitor ids and those of secondary weak ids.
 
     Args:
         events: with the columns of ``events``.
         weak: with the columns of ``weak_links``.
-        of: numbers of the visitors asked for, else all are.
+        visitors: numbers of the visitors to include; None for all.
     """
     c = events.c
     own = sa.select(*(c[column.name] for column in WEAK_LINKS.columns)).where(
@@ -206,9 +206,9 @@ def identity_link_rows(
 
 
 def visitor_owner_rows(source: sa.FromClause) -> sa.Select[Any]:
-    """Who a visitor's events belong to from when on, by the links in a source (semantics 5.3).
+    """Selects the owner of each visitor's events by time, computed from identity links.
 
-    The first link covers everything before it too; a link to another person ends the one before.
+    The first link also covers all events before it; a link to another person ends the previous ownership.
     """
     c = source.c
     event = sa.tuple_(c.workspace_id, c.event_id)
@@ -239,9 +239,9 @@ def _window_by_visitor(columns: Any) -> Any:
 
 
 def touch_candidate_rows(source: sa.FromClause) -> sa.Select[Any]:
-    """Events that may make a touch (semantics 8): those with marks of their own, and the first of a session.
+    """Selects events that may be touches: those with attribution values, and the first of each session.
 
-    A plain event after the first never makes one, so most page views are left out.
+    A later event without attribution values is never a touch, so most page views are left out.
     """
     c = source.c
     columns = [c[column.name] for column in TOUCH_CANDIDATES.columns]
@@ -255,7 +255,7 @@ def touch_candidate_rows(source: sa.FromClause) -> sa.Select[Any]:
 
 
 def reported_touch_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
-    """The touches that the clients of a source told (semantics 8.7), in the order of the columns of ``told_touches``."""
+    """Selects the touches that clients reported, with the columns of ``reported_touches``."""
     return sa.union_all(
         *(_reported_touch_row(source.c, place, side) for place, side in enumerate(TOUCH_POSITIONS))
     )
@@ -272,7 +272,7 @@ def _reported_touch_row(c: Any, place: int, side: str) -> sa.Select[Any]:
 
 
 def delete_outdated_candidates(sessions: sa.Select[Any]) -> sa.Delete:
-    """Take away the plain candidates of some sessions that a late event overtook."""
+    """Returns the DELETE of candidates without attribution values that are no longer first in their session."""
     key = [TOUCH_CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
     own = TOUCH_CANDIDATES.c.session_no.in_(sessions)
     listed = sa.select(
@@ -305,4 +305,4 @@ REBUILD_QUERIES: Final = {
     EMAIL_DIGESTS: email_digest_rows(EVENTS),
     VISITOR_OWNERS: visitor_owner_rows(identity_link_rows(EVENTS, WEAK_LINKS).subquery("links")),
 }
-"""Every table that follows from events and those before it, with its statement."""
+"""Each derived table except ``person_merges`` with the query of its rows; later ones read earlier ones."""

@@ -1,6 +1,6 @@
-"""Event values to columns: one list per field, ten thousand events in a few hundredths of a second.
+"""Converts events to a Polars frame, one list per field: ten thousand events take a few hundredths of a second.
 
-The data frame library loads with this module, at the first append, so an idle store does without it.
+Polars is imported with this module, at the first append, so an idle store does not load it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _POLARS_TYPES: Final[Mapping[Any, Any]] = {int: pl.Int64, bool: pl.Boolean}
 
 
 def events_to_frame(events: Sequence[Event]) -> pl.DataFrame:
-    """The events with the columns of `tables.BATCH`; times naive UTC, workspaces and collections as text."""
+    """Returns the events with the columns of `tables.BATCH`; timestamps are naive UTC, workspaces and collections text."""
     facts = [
         _column_series(f.name, without_none(f.type), list(map(attrgetter(f.name), events))) for f in COLUMNS
     ]
@@ -30,7 +30,7 @@ def events_to_frame(events: Sequence[Event]) -> pl.DataFrame:
 
 
 def event_tuples(events: Sequence[Event]) -> Iterator[tuple[Any, ...]]:
-    """The events one by one, with the values of `columns`."""
+    """Returns the rows of `events_to_frame` as tuples."""
     return iter(events_to_frame(events).iter_rows())
 
 
@@ -38,7 +38,7 @@ _IDENTITY_SCHEMA: Final = {"previous_id": pl.String, "web_visitor_id": pl.String
 
 
 def deduplicate_batch(events: Iterable[Event], seconds: float) -> list[Event]:
-    """Events without those that repeat an id of their batch less than ``seconds`` of receipt later."""
+    """Returns the events without those that repeat an id less than ``seconds`` after it was last received."""
     latest: dict[tuple[UUID, str], datetime] = {}
     kept = []
     for event in sorted(events, key=attrgetter("received_at", "seq")):
@@ -50,7 +50,7 @@ def deduplicate_batch(events: Iterable[Event], seconds: float) -> list[Event]:
 
 
 def _column_series(name: str, kind: Any, values: list[Any]) -> pl.Series:
-    """A column of one field."""
+    """Returns the Polars column of one field."""
     if kind is datetime:
         seconds = pl.Series(name, [value.timestamp() for value in values], dtype=pl.Float64)
         return (seconds * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))

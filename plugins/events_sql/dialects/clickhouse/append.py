@@ -1,9 +1,8 @@
-"""Append on ClickHouse, which has no transactions: every step may be repeated and changes nothing then.
+"""Append on ClickHouse, which has no transactions: every step can be repeated without effect.
 
-Events go in first, in one block with a token of its own, without those that are stored already. What
-follows from them is worked out anew for the sessions and visitors of the batch, from all their events,
-and replaces what stood there: a batch that was cut short is whole once it is sent again, and of two
-writers the one that saw more wins.
+New events are inserted first, in one block with a deduplication token. Derived rows are then recomputed for
+the sessions and visitors of the batch, from all their events, and replace the stored rows. An append that was
+interrupted is completed when the batch is sent again; of two writers the one with the newer version wins.
 """
 
 from collections import defaultdict
@@ -46,30 +45,30 @@ _BATCH_EVENT_IDS: Final = sa.table(
     sa.column("received_at", sa.DateTime),
 )
 _CHANGED_NUMBERS: Final = sa.table("touched", sa.column("no", IdNumber))
-"""Sessions of a batch, and later visitors that change hands."""
+"""Sessions of a batch, or visitors whose owner changes."""
 
 _BATCH_IDS: Final = sa.table(
     "named", sa.column("workspace_id", sa.Uuid), sa.column("id", sa.Text), sa.column("no", IdNumber)
 )
-"""The ids of a batch: to look them up among all there are would cost more with every visitor."""
+"""The ids of a batch; searching among all ids would become slower with every visitor."""
 
 _BATCH_SESSION_EVENTS: Final = sa.table("own", *(sa.column(c.name, c.type) for c in EVENTS.columns))
-"""The events of these sessions."""
+"""All events of the batch's sessions."""
 
 
 @runtime_checkable
 class InsertSession(Protocol):
-    """What a session does beside answering."""
+    """The additional methods of a ClickHouse session."""
 
     def insert_temp_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
-        """Keep rows as a table of the session."""
+        """Creates or replaces a temporary table of the session from rows."""
 
     def insert_block(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
-        """Add rows in one block; one with a token that came before is left out."""
+        """Inserts rows in one block; a block whose token was inserted before is ignored."""
 
 
 def append(writer: StatementRunner, events: Sequence[Event]) -> int:
-    """Store what is new of a batch; the number of new rows."""
+    """Stores the new events of a batch and returns how many were new."""
     from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
 
     new = _events_not_stored(writer, deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
@@ -86,7 +85,7 @@ def append(writer: StatementRunner, events: Sequence[Event]) -> int:
 
 
 def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Sequence[Event]) -> None:
-    """Bring what follows from the events of a workspace up to date."""
+    """Recomputes the derived rows of one workspace's part of a batch."""
     version = _next_version(writer)
     _set_changed_numbers(writer, {_session_number(event) for event in events})
     span = _session_time_range(writer, workspace, events)
@@ -118,7 +117,7 @@ def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Seq
 
 
 def revoke_links(writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-    """Remove the links an event made, now and should it come only later (semantics 5.9)."""
+    """Removes the identity links of an event, also when the event arrives only later."""
     insert_block(writer, REVOKED_LINKS, [(workspace_id, event_id)])
     linked = [
         sa.select(table.c.visitor_no).where(
@@ -143,7 +142,7 @@ def renew(writer: StatementRunner) -> None:
 
 
 def rebuild_derived_tables(writer: StatementRunner) -> None:
-    """Work out anew what follows from the events, workspace by workspace."""
+    """Recomputes all derived tables, workspace by workspace."""
     for (workspace,) in writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct()):
         version = _next_version(writer)
         own, weak = _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace)
@@ -166,7 +165,7 @@ def rebuild_derived_tables(writer: StatementRunner) -> None:
 
 
 def id_number(workspace: UUID, name: str) -> int:
-    """The number of an id, or of a session: 127 bits of a digest, so nobody has to hand them out."""
+    """Returns the number of an id or session: 127 bits of a digest, so numbers need no sequence."""
     digest = blake2b(workspace.bytes + name.encode(), digest_size=16).digest()
     return int.from_bytes(digest, "big") >> 1
 
@@ -176,7 +175,7 @@ def _session_number(event: Event) -> int:
 
 
 def _all_ids(events: Iterable[Event]) -> set[tuple[UUID, str]]:
-    """Every id that events tell."""
+    """Returns all ids in events, with their workspaces."""
     named = set()
     for event in events:
         previous, web_visitor, _ = read_identity_links(event)
@@ -187,12 +186,12 @@ def _all_ids(events: Iterable[Event]) -> set[tuple[UUID, str]]:
 
 
 def _weak_ids(event: Event) -> set[str]:
-    """Weak ids that an event joins its strong id to."""
+    """Returns the weak ids that an event links to its strong id."""
     return set() if event.is_bot else set(event.weak_ids)
 
 
 def _events_not_stored(writer: StatementRunner, events: Sequence[Event]) -> list[Event]:
-    """Events that are not stored yet, received less than 7 days apart."""
+    """Returns the events that are not stored, received less than 7 days apart."""
     _insert_session(writer).insert_temp_rows(
         _BATCH_EVENT_IDS, [(e.workspace_id, e.event_id, e.received_at) for e in events]
     )
@@ -232,7 +231,7 @@ def _event_row(event: Event) -> list[Any]:
 
 
 def _deduplication_token(events: Iterable[Event]) -> str:
-    """What names a block: sent again because an answer was lost, it is left out."""
+    """Returns the token of a block: the same events, sent again because a response was lost, are ignored."""
     digest = blake2b(digest_size=16)
     for event in events:
         digest.update(f"{event.workspace_id}{event.event_id}{event.seq}\n".encode())
@@ -246,7 +245,7 @@ def _set_changed_numbers(writer: StatementRunner, numbers: Iterable[int]) -> Non
 def _session_time_range(
     writer: StatementRunner, workspace: UUID, events: Sequence[Event]
 ) -> tuple[datetime, datetime]:
-    """The first and the last instant of the touched sessions, as they were and with the batch."""
+    """Returns the first and last timestamp of the changed sessions, stored or in the batch."""
     c = SESSIONS.c
     own = (c.workspace_id == workspace, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.no)))
     ((first, last),) = writer.fetch_rows(
@@ -260,14 +259,14 @@ def _session_time_range(
 def _rows_of_changed_sessions(
     table: sa.Table, workspace: UUID, span: tuple[datetime, datetime]
 ) -> list[Expression]:
-    """The rows of the touched sessions; looked for only in the time they span."""
+    """Returns the conditions of rows of the changed sessions, within their time range."""
     c, (first, last) = table.c, span
     inside = [c.timestamp >= sa.literal(first), c.timestamp <= sa.literal(last)]
     return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.no))]
 
 
 def _next_version(writer: StatementRunner) -> int:
-    """What replaces everything older, asked before anything is read: the higher one has seen more."""
+    """Returns a version that replaces all older rows; it is taken before reading, so that a higher one has read more."""
     ((version,),) = writer.execute_text("SELECT toUnixTimestamp64Micro(now64(6)) * 2")
     return int(version)
 
@@ -275,7 +274,7 @@ def _next_version(writer: StatementRunner) -> int:
 def _replace_rows(
     writer: StatementRunner, version: int, table: sa.Table, found: sa.SelectBase, where: list[Expression]
 ) -> None:
-    """Put rows of a derived table in the place of those under some conditions; with none, beside them."""
+    """Inserts rows of a derived table and deletes the rows that meet some conditions; none are deleted without conditions."""
     names = [c.name for c in table.columns]
     rows: Any = sa.select(*found.subquery("found").c, sa.literal(version + 1), sa.literal(0))
     if where:
@@ -286,7 +285,7 @@ def _replace_rows(
 
 
 def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: Iterable[Event]) -> set[int]:
-    """Visitors with a link among the events that is not one more to the only person they ever had."""
+    """Returns visitors with a link in the events other than a repeated link to their only person."""
     linked: defaultdict[int, set[int]] = defaultdict(set)
     for event in events:
         for one in _weak_ids(event):
@@ -302,7 +301,7 @@ def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: I
 
 
 def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, visitors: set[int]) -> None:
-    """Work out anew whose the events of some visitors are."""
+    """Recomputes the owners of some visitors."""
     if not visitors:
         return
     _set_changed_numbers(writer, visitors)
@@ -325,7 +324,7 @@ def _workspace_rows(table: sa.Table, workspace: UUID) -> sa.Subquery:
 
 
 def _has_merge_candidates(writer: StatementRunner, workspace: UUID) -> bool:
-    """Whether a change of owners may change who is part of whom."""
+    """Returns whether a changed owner may change person merges."""
     c = EVENTS.c
     told = sa.or_(c.external_ids.is_not(None), c.event_name == WEB_ATTRIBUTION_MATCHED)
     found = writer.fetch_rows(sa.select(c.event_id).where(c.workspace_id == workspace, told).limit(1))
@@ -333,7 +332,7 @@ def _has_merge_candidates(writer: StatementRunner, workspace: UUID) -> bool:
 
 
 def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
-    """Whether any visitor of a provider seeks a person by its e-mail."""
+    """Returns whether any visitor of a revenue provider seeks a person by e-mail."""
     c = EMAIL_DIGESTS.c
     return bool(
         writer.fetch_rows(sa.select(c.no).where(c.workspace_id == workspace, c.source != "").limit(1))
@@ -341,7 +340,7 @@ def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
 
 
 def _recompute_merges(writer: StatementRunner, version: int, workspace: UUID) -> None:
-    """Work out anew which ids are part of which person."""
+    """Recomputes which ids are merged into another person."""
     parts = compute_person_merges(writer, workspace)
     old = writer.fetch_rows(
         sa.select(PERSON_MERGES.c.no, PERSON_MERGES.c.person_no).where(
@@ -356,7 +355,7 @@ def _recompute_merges(writer: StatementRunner, version: int, workspace: UUID) ->
 def insert_block(
     writer: StatementRunner, table: sa.Table, rows: Sequence[Sequence[Any]], token: str = ""
 ) -> None:
-    """Add rows in one block; those of a derived table with their version, and whether they are gone."""
+    """Inserts rows in one block; rows of a derived table include their version and deletion flag."""
     _insert_session(writer).insert_block(table, rows, token)
 
 

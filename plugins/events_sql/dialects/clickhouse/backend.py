@@ -1,7 +1,7 @@
-"""ClickHouse through its official client: a session of the server per question, questions bound there.
+"""ClickHouse through its official client: one server session per read, parameters bound by the server.
 
-Sessions keep the tables of a question apart. A question past its budget is stopped by the server
-itself, and killed when its caller went away.
+Server sessions keep the temporary tables of reads apart. The server cancels a read that exceeds its time
+budget; a read whose caller went away is killed.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ConnectClient = Callable[[], Any]
-"""A new client of the official library, for one session at a time."""
+"""Returns a new client of the official library, used by one session at a time."""
 
 _STANDARD_SQL_SETTINGS: Final = {
     "final": 1,
@@ -47,7 +47,7 @@ _STANDARD_SQL_SETTINGS: Final = {
     "prefer_column_name_to_alias": 1,
     "session_timezone": "UTC",
 }
-"""What makes an answer that of standard SQL, over the latest state of every row."""
+"""Settings that give standard SQL results over the latest version of each row."""
 
 _CLUSTER_SETTINGS: Final = {
     "prefer_global_in_and_join": 1,
@@ -57,13 +57,13 @@ _CLUSTER_SETTINGS: Final = {
     "insert_quorum": "auto",
     "select_sequential_consistency": 1,
 }
-"""What makes a cluster answer as one server does, and remember what it acknowledged."""
+"""Settings that make a cluster answer like one server, and read its own acknowledged writes."""
 
 _WRITE_TIMEOUT_SECONDS: Final = 300
-"""How long a write, or a part of a file, may take."""
+"""Timeout of a write, or of a piece of an export."""
 
 _TIMEOUT_MARGIN_SECONDS: Final = 10
-"""By so much the server may miss the budget it was given."""
+"""How much longer than the time budget the client waits for the server."""
 
 _CANCELLED_ERRORS: Final = ("code: 159", "code: 394", "timeout_exceeded", "query_was_cancelled")
 _MIN_INSTANT: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
@@ -71,7 +71,7 @@ _MAX_INSTANT: Final = datetime(2299, 12, 31)  # noqa: DTZ001 - likewise
 
 
 class ClickHouseSession:
-    """A pooled client while one question or write has it."""
+    """A pooled client while one read or write uses it."""
 
     def __init__(self, backend: "ClickHouseBackend", timeout_seconds: float | None) -> None:
         self._backend = backend
@@ -86,7 +86,7 @@ class ClickHouseSession:
         self._cancelled = self._dropped = False
 
     def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
-        """Run a statement; every row of its answer."""
+        """Runs a statement and returns all rows."""
         return list(map(tuple, self._query(text, values).result_rows))
 
     def _query(self, text: str, values: ParameterValues) -> Any:
@@ -95,7 +95,7 @@ class ClickHouseSession:
             return self.client.query(last, parameters=bound, settings=self._settings)
 
     def _run_steps(self, text: str, values: ParameterValues) -> tuple[dict[str, Any], str]:
-        """Values as they are bound, and the last statement of a text; the tables it reads are made."""
+        """Runs all statements of a text except the last; returns the bound values and the last statement."""
         bound, (*steps, last) = _server_values(values), text.split(STATEMENT_SEPARATOR)
         for step in steps:
             self._create_table(step.removeprefix(CREATE_TEMP_TABLE).partition(" ")[0], step, bound)
@@ -108,7 +108,7 @@ class ClickHouseSession:
             self.client.raw_query(text, parameters=bound, settings=self._settings)
 
     def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
-        """Run a statement; its answer as a data frame."""
+        """Runs a statement and returns its result as a data frame."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
         found = self._query(text, values)
@@ -120,19 +120,19 @@ class ClickHouseSession:
         return pl.DataFrame(list(map(tuple, found.result_rows)), schema=schema, orient="row")
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
-        """Keep an answer as a table of the server's session."""
+        """Creates or replaces a temporary table of the server session from a query."""
         bound, last = self._run_steps(text, values)
         self._create_table(name, f"{CREATE_TEMP_TABLE}{name} AS {last}", bound)
 
     def insert_temp_rows(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
-        """Keep rows as a table of the server's session."""
+        """Creates or replaces a temporary table of the server session from rows."""
         columns = ", ".join(f"{c.name} {type_name(c.type)}" for c in table.columns)
         self._create_table(table.name, f"{CREATE_TEMP_TABLE}{table.name} ({columns})", {})
         types = [type_name(c.type) for c in table.columns]
         self._insert_rows(table.name, [c.name for c in table.columns], types, rows, {})
 
     def insert_block(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
-        """Add rows in one block; one with a token that came before is left out."""
+        """Inserts rows in one block; a block whose token was inserted before is ignored."""
         names, types = [c.name for c in table.columns], [ddl.column_type(table, c) for c in table.columns]
         if table in ddl.DERIVED_TABLES:
             names, types = [*names, *ddl.VERSION_COLUMNS], [*types, *ddl.VERSION_COLUMNS.values()]
@@ -153,10 +153,10 @@ class ClickHouseSession:
             self.client.insert(table, rows, names, column_type_names=types, settings=told)
 
     def begin_snapshot(self) -> None:
-        """Every statement sees the state of its own moment: there is nothing to hold."""
+        """Does nothing: each statement sees the state at its own start."""
 
     def cancel(self) -> None:
-        """Let the server end what runs now."""
+        """Kills the running statement on the server."""
         self._cancelled = True
         with contextlib.suppress(ClickHouseError, HTTPError):
             client = self._backend.borrow_client(self._backend.settings.connect_seconds)
@@ -166,11 +166,11 @@ class ClickHouseSession:
             self._backend.return_client(client)
 
     def drop_connection(self) -> None:
-        """Say nothing more to the server; what waits for it ends soon after the budget."""
+        """Sends nothing more to the server; waiting statements end soon after the time budget."""
         self._cancelled = self._dropped = True
 
     def close(self) -> None:
-        """Give the client back without the tables of the question; one that was stopped is closed."""
+        """Drops the temporary tables and returns the client; a cancelled client is closed."""
         try:
             if self._temp_tables and not self._dropped:
                 self.client.command(f"DROP TEMPORARY TABLE IF EXISTS {', '.join(self._temp_tables)}")
@@ -184,7 +184,7 @@ class ClickHouseSession:
 
 @contextlib.contextmanager
 def _raise_query_timeout() -> Iterator[None]:
-    """A statement that the server ended before it was done."""
+    """Raises QueryTimeout for a statement that the server cancelled."""
     try:
         yield
     except ClickHouseError as fault:
@@ -194,7 +194,7 @@ def _raise_query_timeout() -> Iterator[None]:
 
 
 def _server_values(values: ParameterValues) -> dict[str, Any]:
-    """Values as the server reads them: instants with their microseconds, within what it can hold."""
+    """Returns parameter values as the server parses them: timestamps with microseconds, within its range."""
     known = values if isinstance(values, Mapping) else {}
     return {name: _server_value(value) for name, value in known.items()}
 
@@ -215,8 +215,8 @@ class ClickHouseBackend:
     """A server, or a cluster behind one.
 
     Args:
-        settings: where it is.
-        connect: makes a client; by default one that speaks HTTP with the server.
+        settings: the connection.
+        connect: creates a client; by default one that uses HTTP.
     """
 
     cancel_errors = ()
@@ -244,8 +244,8 @@ class ClickHouseBackend:
             form_encode_query_params=True,
         )
 
-    def reach(self) -> None:
-        """Look whether the server answers.
+    def check_connection(self) -> None:
+        """Checks that the server responds.
 
         Raises:
             StartupError: it does not.
@@ -255,8 +255,8 @@ class ClickHouseBackend:
         except self.driver_errors as fault:
             raise StartupError(self.settings.connection_error_message(fault)) from fault
 
-    def answers(self) -> bool:
-        """Whether the server answers anything within ``connect_seconds``."""
+    def ping(self) -> bool:
+        """Returns whether the server responds at all within ``connect_seconds``."""
         told = self.settings
         scheme = "https" if told.secure else "http"
         try:
@@ -269,10 +269,10 @@ class ClickHouseBackend:
         return True
 
     def open(self) -> None:
-        """Create what is missing.
+        """Creates missing tables.
 
         Raises:
-            StartupError: the server cannot be reached, or refuses.
+            StartupError: the server cannot be reached, or rejects the statements.
         """
         try:
             client = self.borrow_client(_WRITE_TIMEOUT_SECONDS)
@@ -283,7 +283,7 @@ class ClickHouseBackend:
             raise StartupError(self.settings.connection_error_message(fault)) from fault
 
     def borrow_client(self, read_timeout: float) -> Any:
-        """A client nobody else uses; it waits so many seconds for an answer."""
+        """Returns an unused client with a read timeout in seconds."""
         try:
             client = self._idle_clients.pop()
         except IndexError:
@@ -294,33 +294,33 @@ class ClickHouseBackend:
         return client
 
     def return_client(self, client: Any) -> None:
-        """Take a client back; there are never more than threads that ask."""
+        """Returns a client to the pool; there are never more clients than threads."""
         self._idle_clients.append(client)
 
-    def session(self, timeout_seconds: float | None = None) -> ClickHouseSession:
-        """A session whose statements the server itself stops at the budget."""
+    def open_session(self, timeout_seconds: float | None = None) -> ClickHouseSession:
+        """Returns a session whose statements the server cancels after the time budget."""
         return ClickHouseSession(self, timeout_seconds)
 
     def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
-        """Store what is new of a batch, then bring up to date what follows from it."""
+        """Stores the new events of a batch, then update the derived tables."""
         return append.append(writer, events)
 
-    def revoke(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-        """Remove the links an event made."""
+    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+        """Removes the identity links of an event."""
         append.revoke_links(writer, workspace_id, event_id)
 
     def renew(self, writer: StatementRunner) -> None:
         """Work out every derived row anew, if another version worked them out."""
         append.renew(writer)
 
-    def rebuild(self, writer: StatementRunner) -> None:
-        """Work out every derived row anew."""
+    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
+        """Recomputes all derived tables."""
         append.rebuild_derived_tables(writer)
 
-    def maintain(self, writer: StatementRunner) -> None:
-        """The server merges by itself."""
+    def run_maintenance(self, writer: StatementRunner) -> None:
+        """Does nothing: the server merges parts by itself."""
 
     def close(self) -> None:
-        """Close every idle client; nothing runs any more."""
+        """Closes all idle clients."""
         while self._idle_clients:
             self._idle_clients.pop().close()

@@ -1,7 +1,7 @@
-"""ClickHouse's spelling of statements and constructs, as a compile-only dialect.
+"""The SQL compiler of ClickHouse, a SQLAlchemy dialect without driver.
 
-Parameters are ``{name:Type}``, which the server itself binds. What a join or an aggregate leaves
-empty is NULL by the settings every statement runs with (`backend`).
+Parameters are ``{name:Type}``, bound by the server. Missing values of joins and aggregates are NULL because of the
+settings that every statement runs with (`backend`).
 """
 
 import re
@@ -25,46 +25,46 @@ TYPE_NAMES: Final[tuple[tuple[type[Any], str], ...]] = (
     (sa.Double, "Float64"),
     (sa.String, "String"),
 )
-"""Types by the first class that fits; wide whole numbers are the only NUMERIC."""
+"""Types by the first class that matches; wide integers are the only NUMERIC."""
 
 STATEMENT_SEPARATOR: Final = "\n;\n"
-"""What stands between the statements of one question.
+"""Separates the statements of one text.
 
-In one statement the analyzer would work through a common table once for every mention of it, and
-through those it mentions once for each of these: seconds before a row is read.
+CTEs become temporary tables of statements before the main one: in a single statement the analyzer would process a
+CTE again for each reference, and nested CTEs exponentially often, which takes seconds before any row is read.
 """
 
 CREATE_TEMP_TABLE: Final = "CREATE OR REPLACE TEMPORARY TABLE "
-"""Before the name and the text of a table that the session keeps; such tables lie in memory."""
+"""The statement prefix of a temporary table; temporary tables are in memory."""
 
 
 def type_name(declared: Any) -> str:
-    """A type without NULL."""
+    """Returns the name of a type, not nullable."""
     spelled = next((name for kind, name in TYPE_NAMES if isinstance(declared, kind)), "String")
     return spelled.format(type_name(declared.item_type)) if isinstance(declared, sa.ARRAY) else spelled
 
 
 class _Types(GenericTypeCompiler):
     def process(self, type_: Any, **_: Any) -> str:
-        """Anything that is cast may be NULL, save a list."""
+        """Returns the nullable type of a CAST; arrays are never nullable."""
         return type_name(type_) if isinstance(type_, sa.ARRAY) else f"Nullable({type_name(type_)})"
 
 
 class _Compiler(SQLCompiler):
-    """Functions that have another name, parameters with types, and truths that are no numbers."""
+    """Renders functions with other names, typed parameters and booleans."""
 
     def bindparam_string(self, name: str, *_: Any, **options: Any) -> str:
-        """A parameter that the server binds."""
+        """Returns a parameter that the server binds."""
         return f"{{{name}:{type_name(options.get('bindparam_type'))}}}"
 
     def visit_label(self, label: Any, *args: Any, **options: Any) -> str:
-        """Comparisons give 0 or 1: what is selected as a truth becomes one."""
+        """Casts selected comparisons to booleans, because they return 0 or 1."""
         if isinstance(label.type, sa.Boolean) and options.get("within_columns_clause"):
             label = sa.cast(label.element, sa.Boolean).label(label.name)
         return super().visit_label(label, *args, **options)  # type: ignore[no-untyped-call, no-any-return]
 
     def _render_cte_clause(self, nesting_level: Any = None, *_: Any, **__: Any) -> str:
-        """What several parts of a statement read is worked out first, each into a table of the session."""
+        """Renders each CTE as a statement that creates a temporary table."""
         if self.ctes is None or (nesting_level and nesting_level > 1):
             return ""
         return "".join(
@@ -72,7 +72,7 @@ class _Compiler(SQLCompiler):
         )
 
     def hoist_steps(self, text: str) -> str:
-        """Steps of a source, each under a name that no other source has."""
+        """Gives the steps of a source unique names and adds them to the statement; returns the main part of the source."""
         if STATEMENT_SEPARATOR not in text:
             return text
         if self.ctes is None:
@@ -86,62 +86,62 @@ class _Compiler(SQLCompiler):
         return last
 
     def limit_clause(self, select: Any, **options: Any) -> str:
-        """An offset may stand alone; a limit of -1, as others write it, would be the last row."""
+        """Renders an OFFSET without LIMIT; the usual LIMIT -1 would count from the end."""
         spelled: str = super().limit_clause(select, **options)  # type: ignore[no-untyped-call]
         return spelled.replace("LIMIT -1 OFFSET", "OFFSET")
 
     def visit_cast(self, cast: Any, **options: Any) -> str:
-        """Instants are read from texts as other machines write them."""
+        """Parses timestamps from texts in any common format."""
         if isinstance(cast.type, sa.DateTime):
             return f"parseDateTime64BestEffortOrNull({self.process(cast.clause, **options)}, 6, 'UTC')"
         return super().visit_cast(cast, **options)  # type: ignore[no-untyped-call, no-any-return]
 
     def visit_column(self, column: Any, *args: Any, **options: Any) -> str:
-        """A column keeps its name, also where two tables of a join have one of that name."""
+        """Aliases a selected column with its own name, also where two joined tables have a column of that name."""
         selected = options.get("within_columns_clause") and not options.get("within_label_clause")
         selected = selected and not column.is_literal
         spelled: str = super().visit_column(column, *args, **options)
         return f"{spelled} AS {spelled.rpartition('.')[2]}" if selected else spelled
 
     def visit_case(self, clause: Any, **options: Any) -> str:
-        """A list is never absent: without another choice it is empty."""
+        """Adds an empty array as ELSE of an array-valued CASE, because arrays are never NULL."""
         spelled: str = super().visit_case(clause, **options)  # type: ignore[no-untyped-call]
         is_open = isinstance(clause.type, sa.ARRAY) and clause.else_ is None
         return f"{spelled.removesuffix('END')}ELSE [] END" if is_open else spelled
 
     def visit_lag_func(self, function: Any, **options: Any) -> str:
-        """The value of the row before; NULL for the first."""
+        """Returns the value of the previous row; NULL for the first."""
         return f"lag({self._nullable_argument(function, **options)})"
 
     def visit_lead_func(self, function: Any, **options: Any) -> str:
-        """The value of the next row; NULL for the last."""
+        """Returns the value of the next row; NULL for the last."""
         return f"lead({self._nullable_argument(function, **options)})"
 
     def _nullable_argument(self, function: Any, **options: Any) -> str:
-        """The argument of a function that gives nothing at an end, which a list says by being empty."""
+        """Returns the argument as a nullable value; arrays are empty instead of NULL."""
         (value,) = function.clauses
         spelled: str = self.process(value, **options)
         return spelled if isinstance(value.type, sa.ARRAY) else f"toNullable({spelled})"
 
     def visit_abs_func(self, function: Any, **options: Any) -> str:
-        """A number with a sign, as it was."""
+        """Casts back to a signed integer."""
         return f"toInt64(abs{self.function_argspec(function, **options)})"
 
     def visit_lower_func(self, function: Any, **options: Any) -> str:
-        """Letters of every script, those first that it would not see each by itself (`predicates.uncased`)."""
+        """Returns lower case for all scripts, after replacing letters that ``lowerUTF8`` treats differently from the core."""
         return f"lowerUTF8(translateUTF8({self.process(function.clauses, **options)}, 'Σİ', 'σi'))"  # noqa: RUF001 - it is a sigma
 
     def visit_bool_or_func(self, function: Any, **options: Any) -> str:
-        """True when any is."""
+        """Returns the maximum, as a boolean OR."""
         return f"max{self.function_argspec(function, **options)}"
 
     def visit_bool_and_func(self, function: Any, **options: Any) -> str:
-        """True when all are."""
+        """Returns the minimum, as a boolean AND."""
         return f"min{self.function_argspec(function, **options)}"
 
 
 class ClickHouseDialect(DefaultDialect):
-    """Statements for ClickHouse; no driver, no pool."""
+    """Compiles statements for ClickHouse; has no driver and no connection pool."""
 
     name = "clickhouse"
     supports_statement_cache = True

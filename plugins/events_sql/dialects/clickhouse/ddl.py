@@ -1,8 +1,8 @@
-"""The tables of ClickHouse: what they are sorted by, and how rows replace each other.
+"""CREATE TABLE statements of ClickHouse: sorting keys and replacing engines.
 
-A row written twice counts once: every table replaces rows of one sorting key, and questions look
-at the latest (``FINAL``), whether or not parts were merged already. Derived rows carry the version
-of the append that worked them out; a row that no longer holds is replaced by one that is deleted.
+A row inserted twice counts once: every table replaces rows with the same sorting key, and reads use ``FINAL``,
+which returns the latest row whether or not parts are merged. Derived rows carry the version of the append that
+computed them; an outdated row is replaced by a deleted one.
 """
 
 from collections.abc import Iterator
@@ -54,10 +54,10 @@ DERIVED_TABLES: Final = (
     PERSON_MERGES,
     COMPUTED,
 )
-"""Tables that follow from events: each row has a version, and may be deleted."""
+"""Tables derived from events: each row has a version and may be deleted."""
 
 VERSION_COLUMNS: Final = {"version": "Int64", "is_deleted": "UInt8"}
-"""What a derived row has beside its columns."""
+"""Additional columns of derived tables."""
 
 _SKIP_INDEXES: Final = {
     EVENTS: {
@@ -69,7 +69,7 @@ _SKIP_INDEXES: Final = {
     ID_NUMBERS: {"id": "bloom_filter"},
     SESSIONS: {"first_at": "minmax", "last_at": "minmax"},
 }
-"""Columns with an index that lets a question skip what cannot match, by its kind."""
+"""Columns with a data-skipping index, and its type."""
 
 _LOW_CARDINALITY: Final = frozenset(
     [
@@ -102,23 +102,23 @@ _LOW_CARDINALITY: Final = frozenset(
         "referral_channel",
     ]
 )
-"""Texts with few different values, kept as numbers of a dictionary."""
+"""Text columns with few distinct values, stored with a dictionary."""
 
 _SMALL_GRANULE_TABLES: Final = frozenset({SESSIONS, VISITOR_OWNERS})
-"""Tables that every append looks into by numbers, which lie anywhere: it reads a granule for each."""
+"""Tables that every append reads by scattered numbers, one granule for each."""
 
 _SMALL_GRANULE_ROWS: Final = 512
-"""Rows of such a granule, in place of 8192."""
+"""Rows of a granule of these tables, instead of 8192."""
 
 DEDUPLICATION_WINDOW: Final = 10_000
-"""Blocks a table remembers, so that one sent again is left out."""
+"""Inserted blocks a table remembers, so that a block sent again is ignored."""
 
 
 def ddl_statements(cluster: str) -> Iterator[str]:
-    """Everything that may be missing.
+    """Yields CREATE statements for everything that may be missing.
 
     Args:
-        cluster: name of the cluster the tables are replicated and spread over; empty for one server.
+        cluster: name of the cluster to replicate and distribute tables over; empty for one server.
     """
     for table in _SORTING_KEYS:
         yield _create_local_table(table, cluster)
@@ -160,11 +160,11 @@ def _create_local_table(table: sa.Table, cluster: str) -> str:
 
 
 _NULLABLE_COLUMNS: Final = {f.name for f in COLUMNS if type(None) in get_args(f.type)}
-"""Columns of an event that may have no value."""
+"""Event columns that may be NULL."""
 
 
 def column_type(table: sa.Table, declared: sa.Column[Any]) -> str:
-    """The type of a column; nothing that is sorted by, and no list, is ever absent."""
+    """Returns the type of a column; columns of sorting keys and arrays are never nullable."""
     if declared.name in {"touch", "campaign"}:
         return "Array(Nullable(String))"
     spelled, name = type_name(declared.type), declared.name.removeprefix(ENTRY_PREFIX)

@@ -1,4 +1,4 @@
-"""One open DuckDB file: a cursor per question; appends are one transaction each."""
+"""One open DuckDB file: a cursor per read, and one transaction per append."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 STORAGE_VERSION: Final = "v2.0.0"
 _INDEX_LOOKUP_LIMIT: Final = 500
-"""Values of a table of a question up to which an index is looked into: a page of persons has a few hundred visits."""
+"""The number of values of a temporary table up to which an index is used: a page of persons has some hundred sessions."""
 
 _MAX_PARSED_STATEMENTS: Final = 256
-"""Texts that are kept as the engine has read them, with 13 bytes for each letter: reading is a seventh of a page of persons."""
+"""Parsed statements that are cached, at 13 bytes per character: parsing takes a seventh of the time of a page of persons."""
 
 _CREATE_BATCH_VIEW: Final = (
     "CREATE OR REPLACE TEMP VIEW batch AS"
@@ -34,7 +34,7 @@ _CREATE_BATCH_VIEW: Final = (
 
 
 class ArrowStream:
-    """A data frame as an Arrow stream: all the engine needs to scan it by name, without pyarrow."""
+    """A data frame as an Arrow stream, which DuckDB can scan by name without pyarrow."""
 
     def __init__(self, frame: "pl.DataFrame") -> None:
         self._frame = frame
@@ -47,9 +47,9 @@ class DuckDbSession:
     """A cursor on the file.
 
     Args:
-        cursor: nobody else's.
-        texts: those that were read before, on any cursor.
-        returned: hears at the end whether the engine has given up the whole file meanwhile.
+        cursor: used by this session only.
+        texts: cache of parsed statements, shared by all cursors.
+        returned: called at the end with whether the engine reported a fatal error.
     """
 
     def __init__(
@@ -64,30 +64,30 @@ class DuckDbSession:
         self._fatal = False
 
     def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
-        """Run a statement; every row of its answer."""
+        """Runs a statement and returns all rows."""
         with self._note_fatal_errors():
             return self.cursor.execute(self._parse(text), values).fetchall()
 
     def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
-        """Run a statement; its answer is taken over without a copy per value."""
+        """Runs a statement and returns its result as a data frame without copying values."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
         with self._note_fatal_errors():
             return pl.DataFrame(self.cursor.sql(text, params=values))
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
-        """Keep an answer as a temporary table."""
+        """Creates or replaces a temporary table from a query."""
         self._execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
 
     def begin_snapshot(self) -> None:
-        """See one state until the session is closed."""
+        """Begins a transaction that lasts until the session is closed."""
         self._execute("BEGIN TRANSACTION")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commit what the block wrote, or nothing of it when it fails.
+        """Commits the writes of the block, or rolls all of them back when it fails.
 
-        A commit that fails has ended its transaction itself; what failed is told, not the roll-back.
+        A failed commit has already ended its transaction; the error of the commit is raised, not that of the rollback.
         """
         self._execute("BEGIN")
         try:
@@ -99,23 +99,23 @@ class DuckDbSession:
             raise
 
     def load_batch(self, events: Sequence[Event]) -> None:
-        """Make a batch readable, through Arrow."""
+        """Makes a batch readable as the view ``batch``, through Arrow."""
         from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
 
         self.cursor.register("arriving", ArrowStream(events_to_frame(events)))
         self._execute(_CREATE_BATCH_VIEW)
 
     def cancel(self) -> None:
-        """Interrupt what runs now."""
+        """Interrupts the running statement."""
         with contextlib.suppress(duckdb.Error):
             self.cursor.interrupt()
 
     def drop_connection(self) -> None:
-        """The same: the engine hears it in any case."""
+        """Interrupts the running statement; an embedded engine always reacts."""
         self.cancel()
 
     def close(self) -> None:
-        """Close the cursor."""
+        """Closes the cursor."""
         self.cursor.close()
         self._on_close(self._fatal)
 
@@ -136,14 +136,14 @@ class DuckDbSession:
 
 
 class DuckDbBackend:
-    """The file.
+    """The DuckDB file.
 
-    After a fatal error the engine refuses every statement until the file is opened anew. That is done
-    for the next question or batch, once all sessions on the old one have ended: what was committed is
-    there, and nobody has to restart the service.
+    After a fatal error DuckDB refuses every statement until the file is opened again. That happens at the next
+    read or batch, after all sessions on the old connection have ended; committed data is kept and the
+    service need not be restarted.
 
     Args:
-        settings: where it lies and what the engine may use.
+        settings: the path of the file and the resources of the engine.
     """
 
     cancel_errors = (duckdb.InterruptException,)
@@ -167,8 +167,8 @@ class DuckDbBackend:
         self._open_sessions = 0
         self._needs_reopen = False
 
-    def reach(self) -> None:
-        """Look whether the file can be made, or written: it belongs to the service while that runs.
+    def check_connection(self) -> None:
+        """Checks that the file can be created or written.
 
         Raises:
             StartupError: it cannot.
@@ -176,17 +176,17 @@ class DuckDbBackend:
         if self._path is not None:
             require_writable_paths("storage.events", self._path.parent, self._path)
 
-    def answers(self) -> bool:
-        """Whether it answers: it lives and dies with this process."""
+    def ping(self) -> bool:
+        """Returns True: the engine runs in this process."""
         return True
 
     def open(self) -> None:
-        """Open or create the file, and create the tables and indexes that are missing, all at once.
+        """Opens or creates the file, and creates missing tables and indexes in one transaction.
 
         Raises:
-            StartupError: another process owns the file, or it cannot be read or written.
+            StartupError: another process has the file open, or it cannot be read or written.
         """
-        self.reach()
+        self.check_connection()
         try:
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,11 +198,11 @@ class DuckDbBackend:
         except (OSError, duckdb.Error) as fault:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
 
-    def session(self, timeout_seconds: float | None = None) -> DuckDbSession:  # noqa: ARG002 - who asks interrupts
-        """A cursor of its own.
+    def open_session(self, timeout_seconds: float | None = None) -> DuckDbSession:  # noqa: ARG002 - who asks interrupts
+        """Returns a session with a cursor of its own.
 
         Raises:
-            StoreUnavailable: the file is closed, or not open again yet.
+            StoreUnavailable: the file is closed, or not reopened yet.
         """
         with self._lock:
             if self._needs_reopen:
@@ -214,27 +214,27 @@ class DuckDbBackend:
             return session
 
     def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
-        """Store what is new of a batch; months remember how many rows came unsorted."""
+        """Stores the new events of a batch and records how many unsorted rows each month received."""
         return append.append(writer, events, compaction.record_unsorted_rows)
 
-    def revoke(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-        """Remove the links an event made."""
+    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+        """Removes the identity links of an event."""
         append.revoke_links(writer, workspace_id, event_id)
 
     def renew(self, writer: StatementRunner) -> None:
         """Compute every derived table anew, if another version computed them."""
         append.renew(writer)
 
-    def rebuild(self, writer: StatementRunner) -> None:
-        """Compute every derived table anew."""
+    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
+        """Recomputes all derived tables."""
         append.rebuild_derived_tables(writer)
 
-    def maintain(self, writer: StatementRunner) -> None:
-        """Sort what arrived unsorted, and fold the log into the file."""
+    def run_maintenance(self, writer: StatementRunner) -> None:
+        """Sorts months with many unsorted rows and writes a checkpoint."""
         compaction.compact(writer)
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         if self._root is not None:
             self._root.close()
             self._root = None
@@ -250,7 +250,7 @@ class DuckDbBackend:
             self._needs_reopen = self._needs_reopen or fatal
 
     def _reopen(self) -> None:
-        """Two handles on one file would free each other's lock on it, so the last session ends first."""
+        """Opens the file again. The last session must end first: two connections would release each other's file lock."""
         if (
             self._open_sessions or self._path is None
         ):  # what was in memory is lost: an empty store would be a lie

@@ -1,7 +1,7 @@
-"""Compaction: months whose rows lie unsorted are sorted by workspace and time again.
+"""Compaction: sorts months with many unsorted rows by workspace and time.
 
-Sorted rows let a question of a small workspace skip most of the file. A month is sorted once enough
-rows were appended to it, in one transaction; readers go on with what they see.
+Sorted rows let reads of a small workspace skip most of the file. A month is sorted after enough rows were
+appended to it, in one transaction; concurrent reads keep their snapshot.
 """
 
 from typing import Final
@@ -17,10 +17,10 @@ UNSORTED_ROWS: Final = sa.Table(
     sa.Column("month", sa.DateTime),
     sa.Column("appended", sa.BigInteger),
 )
-"""How many rows of a month came unsorted; other engines keep their rows sorted themselves."""
+"""Rows of each month that were appended unsorted; other engines sort by themselves."""
 
 COMPACTION_THRESHOLD: Final = 200_000
-"""Rows appended to a month that are worth sorting it."""
+"""Appended rows of a month at which it is sorted."""
 
 _INSERT_UNSORTED_ROWS: Final = """
 INSERT INTO backlog
@@ -30,16 +30,16 @@ _SELECT_DUE_MONTHS: Final = (
     "SELECT month FROM backlog GROUP BY month HAVING sum(appended) >= $1 ORDER BY month"
 )
 _SORTED_TABLES: Final = {"events": "timestamp", "sessions": "first_at", "candidates": "timestamp"}
-"""The tables that are sorted, and the instant a row of each stands at."""
+"""The tables that are sorted, and the timestamp column of each."""
 
 
 def record_unsorted_rows(writer: StatementRunner) -> None:
-    """Remember how many rows of which months a batch added."""
+    """Records how many rows of which months a batch added."""
     writer.execute_text(_INSERT_UNSORTED_ROWS)
 
 
 def compact(writer: StatementRunner, threshold: int = COMPACTION_THRESHOLD) -> None:
-    """Sort the months that need it, oldest first, and fold the log into the file."""
+    """Sorts the months that exceed the threshold, oldest first, and writes a checkpoint."""
     for (month,) in writer.execute_text(_SELECT_DUE_MONTHS, [threshold]):
         with transactional_session(writer).transaction():
             for table, at in _SORTED_TABLES.items():

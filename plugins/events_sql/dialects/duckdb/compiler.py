@@ -1,4 +1,4 @@
-"""DuckDB's spelling of the constructs, as a compile-only dialect: no driver, no pool."""
+"""The SQL compiler of DuckDB, a SQLAlchemy dialect without driver."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ _POSITION: Final = "(epoch_us({})::HUGEINT * 9223372036854775808 + {})"
 
 
 class DuckDialect(PGDialect):
-    """PostgreSQL's grammar is DuckDB's; numbers and functions differ."""
+    """Compiles statements for DuckDB with PostgreSQL's grammar; numbers and functions differ."""
 
     name = "duckdb"
     supports_statement_cache = True

@@ -1,8 +1,8 @@
-"""What is created in a DuckDB file: sequences, tables as they are declared, and indexes.
+"""CREATE statements of a DuckDB file: sequences, tables and indexes.
 
-Indexes find the ids, visits and events of a few persons among those of all. The engine looks into one for
-a few values of its only column, also for those of a table of the question, where no other condition is of one
-column alone (`functions.Implied`, `functions.Beside`); questions of many rows read the tables as before.
+Indexes find the ids, sessions and events of a few persons. DuckDB uses an index for a few values of its only
+column, also for values of a temporary table, where no other condition has one column only
+(`functions.RedundantCondition`, `functions.UnindexedCondition`); reads of many rows scan the tables.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _INDEXES: Final = {
 
 
 def ddl_statements(dialect: DefaultDialect) -> Iterator[str]:
-    """Everything that may be missing, in order; each leaves alone what is there."""
+    """Yields CREATE statements for everything that may be missing, in order."""
     for sequence in ("id_no", "session_no"):
         yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
     for table in (*METADATA.sorted_tables, compaction.UNSORTED_ROWS):

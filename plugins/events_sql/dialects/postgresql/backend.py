@@ -1,7 +1,7 @@
-"""PostgreSQL through psycopg: a transaction per question, appends through COPY, one at a time.
+"""PostgreSQL through psycopg: a transaction per read, appends through COPY, one append at a time.
 
-Readers and writers of other processes share the database. An append takes an advisory lock, so that
-of two processes one numbers the visitors of its batch after the other; readers never wait for it.
+Readers and writers of other processes share the database. An append takes an advisory lock, so that two
+processes number new visitors one after the other; readers never wait for it.
 """
 
 import contextlib
@@ -35,32 +35,34 @@ _LOCK_WRITER: Final = (
 )
 _CANCEL_SECONDS: Final = 1.0
 _ANALYZE_ROW_LIMIT: Final = 1000
-"""Rows of a table kept for a question with a budget that the planner is told of: it takes them for thousands."""
+"""Temporary tables of reads with a time budget are analyzed up to this size: the planner assumes thousands of rows."""
 _KEEPALIVE_SETTINGS: Final[Mapping[str, Any]] = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
-"""A machine that is gone is noticed within a minute, also by a write or a file that takes all its time."""
+"""A lost server is noticed within a minute, also by a write or export without time budget."""
 _SESSION_OPTIONS: Final = (
     "-c jit=off -c enable_material=off -c random_page_cost=2 -c timezone=UTC -c client_min_messages=warning"
 )
-"""Compiling the long statements to machine code takes longer than running them. The planner takes what a
-statement has worked out for a few rows; kept in memory, these seem cheap to go through for every other row,
-and tens of thousands then meet tens of thousands. Unless they are kept it hashes them, and looks through
-indexes as before. At the server's own cost of a page, of disks that turn, it would read whole rows of a long
-range, and not the index that holds what most questions ask for (`layout`)."""
+"""Settings of every connection.
+
+Compiling the long statements to machine code (``jit``) takes longer than running them. The planner underestimates
+the rows of CTEs; with ``enable_material`` it chooses nested loops over materialized rows, and tens of thousands of
+rows meet tens of thousands; without it it hashes them and still uses indexes. The default ``random_page_cost``
+is meant for spinning disks; with it a long time range would read full rows instead of the covering index (`ddl`).
+"""
 
 
 class _NulFreeTextDumper(StrDumper):
-    """No text of the store holds NUL, which ingest replaces; what is asked for is changed alike."""
+    """Replaces NUL in text parameters; stored text never contains it, because ingestion replaces it the same way."""
 
     def dump(self, obj: str) -> Any:
         return super().dump(obj.replace("\0", "\ufffd"))
 
 
 class _IntegralNumericLoader(Loader):
-    """Sums of whole numbers come as NUMERIC: whole they stay."""
+    """Loads NUMERIC sums of integers as ints."""
 
     def load(self, data: Any) -> Any:
         text = bytes(data).decode()
@@ -68,7 +70,7 @@ class _IntegralNumericLoader(Loader):
 
 
 class PostgreSqlSession:
-    """A pooled connection while one question or write has it."""
+    """A pooled connection while one read or write uses it."""
 
     def __init__(self, backend: "PostgreSqlBackend", timeout_seconds: float | None) -> None:
         self._backend = backend
@@ -80,13 +82,13 @@ class PostgreSqlSession:
         self._cancelled = False
 
     def fetch_rows(self, text: str, values: ParameterValues) -> list[tuple[Any, ...]]:
-        """Run a statement; every row of its answer."""
+        """Runs a statement and returns all rows."""
         self.begin_snapshot()
         self._cursor.execute(text, values or None)
         return self._cursor.fetchall() if self._cursor.description else []
 
     def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
-        """Run a statement; its answer as a data frame."""
+        """Runs a statement and returns its result as a data frame."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
         found = self.fetch_rows(text, values)
@@ -95,21 +97,21 @@ class PostgreSqlSession:
         return pl.DataFrame(found, schema=schema, orient="row")
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
-        """Keep an answer as a temporary table of the transaction."""
+        """Creates or replaces a temporary table of the transaction from a query."""
         self.fetch_rows(f"DROP TABLE IF EXISTS {name}", ())
         self.fetch_rows(f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {text}", values)
         if self._timeout_milliseconds and self._cursor.rowcount <= _ANALYZE_ROW_LIMIT:
             self.fetch_rows(f"ANALYZE {name}", ())
 
     def begin_snapshot(self) -> None:
-        """See one state until the session is closed."""
+        """Begins a repeatable-read transaction that lasts until the session is closed."""
         if self._connection.info.transaction_status is TransactionStatus.IDLE:
             self._begin(
                 f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = {self._timeout_milliseconds}"
             )
 
     def _begin(self, text: str) -> None:
-        """Begin a transaction; a connection that died while it was idle is replaced."""
+        """Begins a transaction; a connection that died while idle is replaced."""
         try:
             self._cursor.execute(text)
         except psycopg.OperationalError:
@@ -122,14 +124,14 @@ class PostgreSqlSession:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commit what the block wrote, or nothing of it when it fails; after every other writer."""
+        """Commits the writes of the block, or rolls all of them back when it fails; waits for other writers."""
         self._begin("BEGIN")
         self._cursor.execute(_LOCK_WRITER)
         yield
         self._cursor.execute("COMMIT")
 
     def load_batch(self, events: Sequence[Event]) -> None:
-        """Make a batch readable, through COPY."""
+        """Makes a batch readable as the table ``batch``, through COPY."""
         from plugins.events_sql.writes.event_frames import events_to_frame  # noqa: PLC0415 - loads the data frame library
 
         dialect = self._backend.dialect
@@ -144,7 +146,7 @@ class PostgreSqlSession:
         self.fetch_rows("ANALYZE batch", ())
 
     def cancel(self) -> None:
-        """Cancel what runs now; a server that does not even hear that loses the connection."""
+        """Cancels the running statement; when the server does not even accept that, drops the connection."""
         self._cancelled = True
         try:
             self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
@@ -152,7 +154,7 @@ class PostgreSqlSession:
             self.drop_connection()
 
     def drop_connection(self) -> None:
-        """Cut the connection, so that nobody waits for it."""
+        """Shuts down the socket, so that no thread waits for it."""
         self._cancelled = True
         with contextlib.suppress(psycopg.Error, OSError):
             connected = socket.socket(fileno=os.dup(self._connection.fileno()))
@@ -160,7 +162,7 @@ class PostgreSqlSession:
                 connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Roll back what is open and give the connection back; one that was stopped is closed."""
+        """Rolls back an open transaction and returns the connection; a cancelled connection is closed."""
         with contextlib.suppress(psycopg.Error):
             if not self._cancelled and self._connection.info.transaction_status is not TransactionStatus.IDLE:
                 self._cursor.execute("ROLLBACK")
@@ -168,10 +170,10 @@ class PostgreSqlSession:
 
 
 class PostgreSqlBackend:
-    """A database on a server.
+    """A PostgreSQL database.
 
     Args:
-        settings: where it is.
+        settings: the connection.
     """
 
     cancel_errors = (psycopg.errors.QueryCanceled,)
@@ -182,8 +184,8 @@ class PostgreSqlBackend:
         self.dialect = PostgreSqlDialect()
         self._idle_connections: deque[psycopg.Connection[Any]] = deque()
 
-    def reach(self) -> None:
-        """Look whether the server answers.
+    def check_connection(self) -> None:
+        """Checks that the server accepts a connection.
 
         Raises:
             StartupError: it does not.
@@ -193,8 +195,8 @@ class PostgreSqlBackend:
         except psycopg.Error as fault:
             raise StartupError(self.settings.connection_error_message(fault)) from fault
 
-    def answers(self) -> bool:
-        """Whether the server takes another connection, or refuses it, within ``connect_seconds``."""
+    def ping(self) -> bool:
+        """Returns whether the server accepts or refuses a connection within ``connect_seconds``."""
         try:
             self.open_connection().close()
         except psycopg.errors.ConnectionTimeout:
@@ -204,10 +206,10 @@ class PostgreSqlBackend:
         return True
 
     def open(self) -> None:
-        """Create what is missing; of two processes that start together one waits.
+        """Creates missing tables, indexes and functions; of two processes that start together one waits.
 
         Raises:
-            StartupError: the server cannot be reached, or refuses.
+            StartupError: the server cannot be reached, or rejects the statements.
         """
         schema = self.settings.schema_name
         try:
@@ -222,7 +224,7 @@ class PostgreSqlBackend:
             raise StartupError(self.settings.connection_error_message(fault)) from fault
 
     def open_connection(self) -> "psycopg.Connection[Any]":
-        """A new connection."""
+        """Returns a new connection."""
         told = self.settings
         connection = psycopg.connect(
             host=told.host,
@@ -245,44 +247,44 @@ class PostgreSqlBackend:
         return connection
 
     def pop_idle_connection(self) -> "psycopg.Connection[Any] | None":
-        """A connection that was used before and that nobody uses now."""
+        """Returns an idle connection, or None."""
         with contextlib.suppress(IndexError):
             return self._idle_connections.pop()
         return None
 
     def return_connection(self, connection: "psycopg.Connection[Any]", *, usable: bool) -> None:
-        """Take a connection back; there are never more than threads that ask."""
+        """Returns a connection to the pool; there are never more connections than threads."""
         if usable and not connection.broken:
             self._idle_connections.append(connection)
         else:
             connection.close()
 
-    def session(self, timeout_seconds: float | None = None) -> PostgreSqlSession:
-        """A session whose statements the server itself stops at the budget."""
+    def open_session(self, timeout_seconds: float | None = None) -> PostgreSqlSession:
+        """Returns a session whose statements the server cancels after the time budget."""
         return PostgreSqlSession(self, timeout_seconds)
 
     def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
-        """Store what is new of a batch."""
+        """Stores the new events of a batch."""
         return append.append(writer, events)
 
-    def revoke(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-        """Remove the links an event made."""
+    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+        """Removes the identity links of an event."""
         append.revoke_links(writer, workspace_id, event_id)
 
     def renew(self, writer: StatementRunner) -> None:
         """Compute every derived table anew, if another version computed them."""
         append.renew(writer)
 
-    def rebuild(self, writer: StatementRunner) -> None:
-        """Compute every derived table anew."""
+    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
+        """Recomputes all derived tables."""
         append.rebuild_derived_tables(writer)
 
-    def maintain(self, writer: StatementRunner) -> None:
-        """Tell the planner what the tables hold; the server sweeps by itself."""
+    def run_maintenance(self, writer: StatementRunner) -> None:
+        """Updates the planner statistics; the server vacuums by itself."""
         writer.execute_text(f"ANALYZE {', '.join(METADATA.tables)}")
         writer.execute_text("COMMIT")  # else what it found is rolled back, and the server takes it for told
 
     def close(self) -> None:
-        """Close every idle connection; nothing runs any more."""
+        """Closes all idle connections."""
         while self._idle_connections:
             self._idle_connections.pop().close()

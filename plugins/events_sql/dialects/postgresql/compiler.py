@@ -1,4 +1,4 @@
-"""PostgreSQL's spelling of the constructs, as a compile-only dialect."""
+"""The SQL compiler of PostgreSQL: SQLAlchemy's dialect with other functions."""
 
 from typing import Any, Final
 
@@ -14,20 +14,21 @@ _EPOCH_MICROSECONDS: Final = (
     "((CAST({0} AS DATE) - DATE '1970-01-01') * 86400000000"
     " + CAST(date_part('epoch', CAST({0} AS TIME)) * 1000000 AS BIGINT))"
 )
-"""Whole days, and the seconds of one as a float, exact to the microsecond: ``extract`` tells the epoch as
-NUMERIC, which takes several times as long."""
+"""Days as an integer plus the seconds of the day as a float, exact to the microsecond: ``extract`` returns the epoch as
+NUMERIC, which takes several times as long.
+"""
 
 
 class _Compiler(PGCompiler):
-    """Functions whose plain form depends on how the database was set up."""
+    """Renders functions whose result depends on the database's collation."""
 
     def visit_lower_func(self, function: Any, **options: Any) -> str:
-        """Lower case in every script: what ``lower`` does follows from the collation."""
+        """Returns lower case for all scripts; the result of ``lower`` depends on the collation."""
         return f"lowered({self.process(function.clauses, **options)})"
 
 
 class PostgreSqlDialect(PGDialect):
-    """SQLAlchemy's own, with numbered parameters."""
+    """SQLAlchemy's dialect with numbered parameters."""
 
     supports_statement_cache = True
     statement_compiler = _Compiler
@@ -42,7 +43,7 @@ def _compile_json_type(_element: Json, _compiler: TypeCompiler, **_options: Any)
 
 
 def column_definition(declared: sa.Column[Any], dialect: PostgreSqlDialect) -> str:
-    """A column of a table: text is ordered by code point, however the database was set up."""
+    """Returns the definition of a column; texts are ordered by code point, whatever the database's collation."""
     spelled = declared.type.compile(dialect=dialect)
     collated = ' COLLATE "C"' if spelled.startswith("TEXT") else ""
     return f"{declared.name} {spelled}{collated}"

@@ -1,4 +1,4 @@
-"""What is created in a PostgreSQL schema: tables, indexes, and three functions."""
+"""CREATE statements of a PostgreSQL schema: tables, indexes and three functions."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect, c
 from plugins.events_sql.schema.tables import ADDED, METADATA
 
 UNICODE_COLLATIONS: Final = ("pg_c_utf8", "C.utf8", "und-x-icu", "en_US.utf8")
-"""Collations that know the letters of every script, the quickest first."""
+"""Collations with Unicode case mapping, the fastest first."""
 
 SELECT_COLLATION: Final = """
 SELECT collname FROM pg_collation WHERE collname = ANY($1) AND collencoding IN (-1, pg_char_to_encoding('UTF8'))
@@ -62,9 +62,9 @@ CREATE OR REPLACE FUNCTION spelled(text, text) RETURNS double precision
         THEN CAST($1 AS DOUBLE PRECISION) END END
   $$
 """  # noqa: RUF001 - it is a sigma
-"""The first value that is not NULL in an order; lower case in every script; the number a text spells.
+"""``first_of``: the first value that is not NULL; ``lowered``: lower case in all scripts; ``spelled``: text to number.
 
-Collations differ in the letters that stand in ``translate``: to some they depend on what is beside them.
+Collations differ in the letters of ``translate``: some map them depending on the neighbouring letters.
 """
 
 
@@ -79,7 +79,7 @@ END $$
 
 
 def ddl_statements(schema: str, unicode: str, dialect: PostgreSqlDialect) -> Iterator[str]:
-    """Everything that may be missing, in order; each leaves alone what is there."""
+    """Yields CREATE statements for everything that may be missing, in order."""
     yield f"CREATE SCHEMA IF NOT EXISTS {schema}"
     yield from _CREATE_FUNCTIONS.format(unicode=unicode).split(";\n")
     for sequence in ("id_no", "session_no"):
@@ -96,5 +96,5 @@ def ddl_statements(schema: str, unicode: str, dialect: PostgreSqlDialect) -> Ite
 
 
 def column_definitions(table: sa.Table, dialect: PostgreSqlDialect) -> str:
-    """The columns of a table, as it is created."""
+    """Returns the column definitions of a table."""
     return ", ".join(column_definition(one, dialect) for one in table.columns)

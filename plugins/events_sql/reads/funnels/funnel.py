@@ -1,7 +1,7 @@
-"""Funnels: how far the units of a span walk through the steps (semantics 15).
+"""Evaluates funnels: how many units of a span reach each step.
 
-Ordered funnels, the usual ones, are walked inside the engine (`walks`). What stands between events
-matters to the other orders; those walk the few events of the units that started, in `walking`.
+Ordered funnels are evaluated in SQL (`funnel_sql`). For the other orders the events between the steps matter,
+so the events of units that started are scanned in Python (`funnel_scan`).
 """
 
 from typing import Any, Final
@@ -22,7 +22,7 @@ _MICROSECONDS_PER_SECOND: Final = 1e6
 
 
 def evaluate_funnel(plan: FunnelReaderQuery, reader: StatementRunner) -> FunnelResult:
-    """Walk the units through the steps."""
+    """Returns how many units reach each step, and how long it takes them."""
     end = min(plan.now, plan.scope.span.end + plan.window + plan.now.resolution)
     if end <= plan.scope.span.start:
         return FunnelResult([FunnelStep(0, None, None) for _ in plan.steps], 0)
@@ -35,19 +35,19 @@ def evaluate_funnel(plan: FunnelReaderQuery, reader: StatementRunner) -> FunnelR
 
 
 def _events_of_started_units(plan: FunnelReaderQuery) -> sa.Select[Any]:
-    """The events of the units that started, unit by unit in order."""
+    """Selects the events of units that started, by unit and time."""
     table = funnel_events_table(len(plan.steps))
     started = sa.select(table.c.unit).where(table.c.starts)
     return sa.select(table).where(table.c.unit.in_(started)).order_by(table.c.unit, table.c.t, table.c.seq)
 
 
 def _excludes_a_step(plan: FunnelReaderQuery) -> bool:
-    """Whether an excluded name is a step too."""
+    """Returns whether an excluded event name is also a step."""
     return bool(plan.exclude and plan.exclude & frozenset().union(*plan.steps))
 
 
 def _funnel_events_query(plan: FunnelReaderQuery, looked: TimeRange) -> sa.Select[Any]:
-    """The events that matter: unit, instant, sequence, which steps it can be (`walks.steps`)."""
+    """Selects the funnel events: unit, instant, sequence number and which steps each matches (`funnel_events_table`)."""
     rows = EventRows(plan.scope, looked)
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name

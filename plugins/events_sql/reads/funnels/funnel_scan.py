@@ -1,4 +1,4 @@
-"""The walk of funnels in which order is strict, free, or disturbed by steps that are excluded too."""
+"""Evaluates funnels in Python where SQL does not: strict or any order, and excluded events that are also steps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from service_core.plugin import FunnelOrder, FunnelReaderQuery, FunnelStep
 
 
 class FunnelEvent(NamedTuple):
-    """An event of a unit: microsecond and sequence, and what it can be."""
+    """An event of a unit: microsecond, sequence number and which steps it matches."""
 
     t: int
     seq: int
@@ -21,7 +21,7 @@ class FunnelEvent(NamedTuple):
 
     @property
     def position(self) -> tuple[int, int]:
-        """Where it stands among all events."""
+        """Its position in the order of all events."""
         return self.t, self.seq
 
 
@@ -30,23 +30,23 @@ Attempt = list[FunnelEvent]
 
 @dataclass(frozen=True, slots=True)
 class FunnelScan:
-    """The best attempt of every unit, and how many may still convert."""
+    """The best attempt of every unit, and how many units may still convert."""
 
     attempts: list[Attempt]
     open_count: int
 
     def step_result(self, k: int) -> FunnelStep:
-        """How many reached a step after the first, and how long it took them."""
+        """Returns how many units reached a step after the first, and how long it took them."""
         waits = [(attempt[k].t - attempt[k - 1].t) / 1e6 for attempt in self.attempts if len(attempt) > k]
         return FunnelStep(len(waits), median(waits), fmean(waits)) if waits else FunnelStep(0, None, None)
 
 
 def scan_funnel(plan: FunnelReaderQuery, rows: Iterable[Sequence[Any]]) -> FunnelScan:
-    """Walk every unit.
+    """Returns the result of a funnel over all units.
 
     Args:
         plan: the funnel.
-        rows: unit, microsecond, sequence, starts, excluded, and a truth per step; unit by unit, in order.
+        rows: unit, microsecond, sequence number, starts, excluded and a boolean per step; sorted by unit and time.
     """
     reached: list[Attempt] = []
     still_open = 0
@@ -65,7 +65,7 @@ def scan_funnel(plan: FunnelReaderQuery, rows: Iterable[Sequence[Any]]) -> Funne
 
 
 def _attempts_of_unit(plan: FunnelReaderQuery, events: Sequence[FunnelEvent]) -> Iterator[Attempt]:
-    """The deepest attempt from each possible start, oldest first."""
+    """Yields the deepest attempt from each possible start, oldest first."""
     window = microseconds(plan.window)
     for i, start in enumerate(events):
         if start.starts:
@@ -73,7 +73,7 @@ def _attempts_of_unit(plan: FunnelReaderQuery, events: Sequence[FunnelEvent]) ->
 
 
 def _fill_steps(plan: FunnelReaderQuery, events: Iterable[FunnelEvent]) -> Attempt:
-    """Fill as many steps as can be filled, each as early as it can be."""
+    """Returns the events that fill the steps of an attempt, each as early as possible."""
     left = list(range(len(plan.steps)))
     attempt: Attempt = []
     for event in events:
@@ -88,7 +88,7 @@ def _fill_steps(plan: FunnelReaderQuery, events: Iterable[FunnelEvent]) -> Attem
 
 
 def _has_excluded_event(events: Iterable[FunnelEvent], attempt: Attempt) -> bool:
-    """Whether an excluded event lies between two of its steps."""
+    """Returns whether an excluded event lies between two steps of an attempt."""
     return any(
         e.excluded and attempt[0].position < e.position < attempt[-1].position and e not in attempt
         for e in events

@@ -1,4 +1,4 @@
-"""The walk of an ordered funnel as one statement, for engines without a join to the next row in time."""
+"""Evaluates an ordered funnel in one SQL statement that works without a join to the next row in time."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -15,24 +15,24 @@ _INT: Final = sa.BigInteger
 
 
 def funnel_events_table(count: int) -> sa.TableClause:
-    """The events that matter, as kept for the question: unit, microsecond, sequence, what each can be."""
+    """Returns the temporary table of funnel events: unit, microsecond, sequence number and which steps each matches."""
     truths = ("starts", "excluded", *(f"in{k}" for k in range(count)))
     columns = (sa.column(name, _INT) for name in ("unit", "t", "seq"))
     return sa.table("steps", *columns, *(sa.column(name, sa.Boolean) for name in truths))
 
 
 def ordered_funnel(plan: FunnelReaderQuery) -> DeferredStatement:
-    """How many units reached each step, how long it took them, and how many may still convert.
+    """Returns the statement that counts units per step, their times between steps, and those that may still convert.
 
-    Most units never do anything that could be a second step: these are only counted. Of the attempts of the
-    others the deepest counts, the earliest of equals.
+    Most units have no event of a second step and are only counted. Of the attempts of the others the deepest
+    counts, the earliest of equals.
     """
     window = replace(plan.scope, span=TimeRange(plan.now, plan.now + plan.window))
     return deferred(_ordered_funnel_query, window, len(plan.steps), bool(plan.exclude))
 
 
 def _ordered_funnel_query(window: QueryScope, count: int, excluding: bool) -> sa.Select[Any]:
-    """The walk of as many steps; the scan is as long as the window, from now on."""
+    """Selects the result of a funnel; the span of the scan is the conversion window, starting now."""
     now, end = (
         fn.EpochMicroseconds(sa.literal(to_naive_utc(at))) for at in (window.span.start, window.span.end)
     )
@@ -56,7 +56,7 @@ def _ordered_funnel_query(window: QueryScope, count: int, excluding: bool) -> sa
 
 
 def _funnel_units(count: int) -> sa.CTE:
-    """Every unit with its latest start, if any, and whether it did what could be a second step."""
+    """Returns each unit with its latest start, and whether it has an event of a second step."""
     c = funnel_events_table(count).c
     second = c.in1 if count > 1 else sa.false()
     latest = sa.func.max(sa.case((c.starts, c.t))).label("latest")
@@ -64,7 +64,7 @@ def _funnel_units(count: int) -> sa.CTE:
 
 
 def _deepest_attempt(units: sa.CTE, count: int, window: Expression, excluding: bool) -> sa.Subquery:
-    """The best attempt of every unit that went on: how deep it got, and when it reached each step."""
+    """Returns the deepest attempt of each unit with a second step, and the time it reached each step."""
     walked = _next_step_times(units, count, excluding).c
     last = count - 1
     depth: Expression = sa.literal_column("1", _INT)
@@ -86,13 +86,13 @@ def _deepest_attempt(units: sa.CTE, count: int, window: Expression, excluding: b
 
 
 def _next_step_times(units: sa.CTE, count: int, excluding: bool) -> sa.Subquery:
-    """Every event of the units that went on with the instants of the next steps from there.
+    """Returns every event of these units with the times at which the following steps are reached from there.
 
-    Level by level from the last step: who looks for step ``k`` finds it in the next event that can be it, and
-    the steps after it where that one finds them. The later an event, the later what it finds, so that is the
-    least of what all following ones find. Places grow from the last event of a unit to the first; the events
-    are gone through in this order, so that what comes after only grows: from the first on, PostgreSQL goes
-    through it again for each event, which takes minutes for a unit with tens of thousands of them.
+    The last step is computed first: step ``k`` is reached at the next event that matches it, and later steps when
+    they are reached from that event. Later events reach a step later, so this is the minimum over all following
+    events. Rows are processed from the last event of a unit to the first, so that the window only grows;
+    in the other direction PostgreSQL rescans it for every event, which takes minutes for a unit with tens of
+    thousands of events.
     """
     table = funnel_events_table(count)
     goes_on = sa.and_(units.c.unit == table.c.unit, units.c.goes_on, units.c.latest.is_not(None))
@@ -106,7 +106,7 @@ def _next_step_times(units: sa.CTE, count: int, excluding: bool) -> sa.Subquery:
 
 
 def _next_step_columns(level: sa.Subquery, k: int, steps: int, excluding: bool) -> list[Any]:
-    """What is known of each event, and what it finds who looks for step ``k`` from there."""
+    """Returns the columns of each event, and those for step ``k``."""
     c = level.c
     after = {**_backward_window(c), "rows": (None, -1)}
 

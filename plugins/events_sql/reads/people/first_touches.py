@@ -1,4 +1,4 @@
-"""Where the persons of a list of ids came from: a few statements, however long the list is."""
+"""Reads the first touches of the persons of a list of ids, in a few statements however long the list is."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
@@ -29,13 +29,13 @@ from plugins.events_sql.sql.event_kinds import name_in
 from service_core.plugin import PersonFirstTouch, user_id_of_person
 
 _ID_LIST: Final = sa.table("few", sa.column("no", IdNumber))
-"""Numbers of ids that are looked for."""
+"""Numbers of the ids to find."""
 
 
 def first_touch_by_id(
     workspace_id: UUID, ids: Collection[str], reader: StatementRunner
 ) -> Mapping[str, PersonFirstTouch]:
-    """Whose the ids are, users before visitors, and the first touches of those."""
+    """Returns the person of each id, user ids before visitor ids, with the first touch of the person."""
     known = _id_numbers(workspace_id, "u:", ids, reader)
     users = _persons_of_users(workspace_id, known, reader)
     visitors = _id_numbers(workspace_id, "v:", set(ids) - users.keys(), reader)
@@ -59,7 +59,7 @@ def first_touch_by_id(
 def _id_numbers(
     workspace_id: UUID, prefix: str, ids: Iterable[str], reader: StatementRunner
 ) -> dict[str, int]:
-    """The numbers of ids of one kind, of those that have one."""
+    """Returns the numbers of the ids of one kind that are stored."""
     spelled = [prefix + id_ for id_ in ids]
     if not spelled:
         return {}
@@ -71,7 +71,7 @@ def _id_numbers(
 def _persons_of_users(
     workspace_id: UUID, known: Mapping[str, int], reader: StatementRunner
 ) -> dict[str, int]:
-    """Whose the strong ids are, without those that were only ever mentioned."""
+    """Returns the persons of strong ids, without ids that were only mentioned by other events."""
     if not known:
         return {}
     reader.create_temp_table(_ID_LIST.name, _number_rows(workspace_id, known.values()))
@@ -87,7 +87,7 @@ def _persons_of_users(
 def _persons_of_visitors(
     workspace_id: UUID, visitors: Mapping[str, int], reader: StatementRunner
 ) -> dict[str, int]:
-    """Whose the latest events of visitors are."""
+    """Returns the persons of the latest events of visitors."""
     if not visitors:
         return {}
     reader.create_temp_table(SELECTED_VISITORS.name, _number_rows(workspace_id, visitors.values()))
@@ -104,6 +104,6 @@ def _rows_with_listed_id(workspace_id: UUID, column: Any, *further: Expression) 
 
 
 def _number_rows(workspace_id: UUID, numbers: Iterable[int]) -> sa.Select[Any]:
-    """The numbers as a table of the question."""
+    """Selects the given numbers as rows."""
     own = fn.InValues(ID_NUMBERS.c.no, *(sa.literal(number, IdNumber()) for number in sorted(set(numbers))))
     return sa.select(ID_NUMBERS.c.no).where(ID_NUMBERS.c.workspace_id == workspace_id, own)

@@ -1,6 +1,6 @@
-"""External ids that several persons carry and that join none of them (semantics 5.6).
+"""Lists id conflicts: external ids that are carried by several persons and therefore merge none of them.
 
-Where an id does link, its events are one person's: so those of several persons are what was not linked.
+Where an external id merges persons, its events belong to one person; so ids of several persons are conflicts.
 """
 
 from itertools import groupby
@@ -27,7 +27,7 @@ from service_core.plugin import MAX_CONFLICTING_PERSONS, ConflictingPerson, Exte
 def list_id_conflicts(
     workspace_id: UUID, limit: int, reader: StatementRunner
 ) -> tuple[list[ExternalIdConflict], int]:
-    """External ids that link nobody because several persons carry them, and the number of all."""
+    """Returns external ids with a conflict, and the number of all of them."""
     found = reader.fetch_rows(_conflicting_external_ids(workspace_id, limit))
     listed = [list(rows) for _, rows in groupby(found, key=lambda row: row[1])]
     return [_to_id_conflict(rows) for rows in listed], found[0][0] if found else 0
@@ -46,7 +46,7 @@ _CLAIM_COLUMNS: Final = ("name", "events", "event_id", "at")
 
 
 def _conflicting_external_ids(workspace: UUID, limit: int) -> sa.Select[Any]:
-    """The first ids in their order, a row for each of the first persons that carry one."""
+    """Selects the first ids in order, with a row for each of the first persons that carry one."""
     named = _claims_with_person_names(workspace).cte("named")
     c = named.c
     users = sa.func.sum(sa.case((fn.TextStartsWith(c.name, sa.literal("u:")), 1), else_=0)).label("users")
@@ -72,7 +72,7 @@ def _is_same_external_id(one: Any, other: Any) -> Expression:
 
 
 def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
-    """Whoever carries an id that somebody else carries too."""
+    """Selects the persons that carry an id that other persons carry too."""
     claims = _external_id_claims(workspace).cte("claims")
     c = claims.c
     persons, last = sa.func.count().label("persons"), sa.func.max(fn.EventPosition(c.at, c.seq)).label("last")
@@ -86,7 +86,7 @@ def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
 
 
 def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
-    """External ids and the persons whose events carry them: how many events, and the latest."""
+    """Selects external ids and the persons whose events carry them, with the number of events and the latest one."""
     ids = EVENTS.c.external_ids
     where = [*linking_conditions(workspace), ids.is_not(None)]
     events = prefiltered_events("carrying", *OWNER_KEY_COLUMNS, ids, EVENTS.c.event_id, where=where)
@@ -108,7 +108,7 @@ def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
 def _latest_per_group(
     c: Any, events: Expression, at: Expression, *, by: tuple[Expression, ...]
 ) -> sa.Select[Any]:
-    """How many events there are of each, and which is the latest."""
+    """Selects the number of events and the latest event of each group."""
     seq = sa.cast(fn.LatestBy(c.seq, at, c.seq), sa.BigInteger).label("seq")
     event_id = fn.LatestBy(c.event_id, at, c.seq).label("event_id")
     columns = (*by, fn.BigIntOrZero(events).label("events"), sa.func.max(at).label("at"), seq, event_id)

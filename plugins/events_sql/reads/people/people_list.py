@@ -1,6 +1,6 @@
-"""Pages of persons over a span (contract 3.8, semantics 5).
+"""Reads pages of persons with an event in a span.
 
-The page is found first, from one row per person; what a row shows is read for the page alone.
+The page is found first, with one row per person; the values of its persons are read only for the page.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,23 +51,23 @@ from service_core.plugin import (
 )
 
 MATCHING_PERSONS: Final = sa.table("crowd", sa.column("person_no", sa.BigInteger), sa.column("sort"))
-"""Everyone who is asked for, kept as a table of the question."""
+"""Temporary table of all matching persons with their sort value."""
 
 PERSON_PAGE: Final = sa.table(
     "shown", *(sa.column(name, sa.BigInteger) for name in ("person_no", "place")), sa.column("id", sa.Text)
 )
-"""The page with the names of its persons, likewise."""
+"""Temporary table of the persons of the page with their names."""
 
 
 def list_people(plan: PeoplePageQuery, reader: StatementRunner) -> tuple[list[Person], int]:
-    """A page of persons with an event in the span, and the number of all."""
+    """Returns a page of persons with an event in the span, and the number of all."""
     create_matching_persons(plan, reader)
     total = reader.fetch_rows(sa.select(sa.func.count()).select_from(MATCHING_PERSONS))[0][0]
     return read_page(plan, reader), total
 
 
 def create_matching_persons(plan: PeoplePageQuery, reader: StatementRunner) -> None:
-    """Keep everyone who is asked for as a table of the question."""
+    """Creates the temporary table of all matching persons."""
     if plan.person is not None:
         _create_selected_tables(plan, id_number(plan.scope.workspace_id, plan.person), reader)
     reader.create_temp_table(
@@ -76,7 +76,7 @@ def create_matching_persons(plan: PeoplePageQuery, reader: StatementRunner) -> N
 
 
 def read_page(plan: PeoplePageQuery, reader: StatementRunner) -> list[Person]:
-    """The page of those who were gathered."""
+    """Returns a page of the matching persons."""
     reader.create_temp_table(PERSON_PAGE.name, deferred(_page_query, plan.limit, plan.offset))
     if plan.person is None:
         _create_selected_tables(plan, sa.select(PERSON_PAGE.c.person_no.label("no")), reader)
@@ -86,21 +86,21 @@ def read_page(plan: PeoplePageQuery, reader: StatementRunner) -> list[Person]:
 
 
 PersonValueQuery: TypeAlias = Callable[[QueryScope], sa.Select[Any]]
-"""A part of what rows show, as a statement; its first column is the person."""
+"""A function that returns the query of some values of persons; its first column is the person."""
 
 PersonValues: TypeAlias = dict[str, dict[int, tuple[Any, ...]]]
-"""What is told of persons: name of the part -> number of the person -> values."""
+"""Values of persons: name of the query -> number of the person -> values."""
 
 
 def all_time_values(
     scan: QueryScope, reader: StatementRunner, touch: PersonValueQuery | None = None
 ) -> PersonValues:
-    """What rows of the persons that are shown show of all time.
+    """Returns the all-time values of the persons of the page.
 
     Args:
         scan: the workspace.
-        reader: of the question.
-        touch: how their first touches are found, unless among those of their visitors.
+        reader: runs the statements of the read.
+        touch: the query of their first touches, if not that of their visitors' touches.
     """
     return _read_values(
         {"first": _first_seen, "touch": touch or _first_touches_of_page, "said": identify_payloads},
@@ -110,12 +110,12 @@ def all_time_values(
 
 
 def read_persons(scan: QueryScope, all_time: PersonValues, reader: StatementRunner) -> list[Person]:
-    """The persons that are shown, as far as they have an event in the span.
+    """Returns the persons of the page that have an event in the span.
 
     Args:
-        scan: what it sees.
-        told: what is told of them of all time.
-        reader: of the question.
+        scan: workspace, span and filters.
+        all_time: their all-time values.
+        reader: runs the statements of the read.
     """
     all_time = all_time | _read_values(
         {"ids": _visitor_ids, "converted": _conversion_counts, "money": _charges_of_page}, scan, reader
@@ -131,7 +131,7 @@ def _read_values(
 
 
 def _create_selected_tables(plan: PeoplePageQuery, persons: sa.Select[Any], reader: StatementRunner) -> None:
-    """Keep some persons and their events."""
+    """Creates the tables of selected persons, their visitors and their events."""
     create_selected_visitors(plan.scope.workspace_id, persons, reader)
     create_selected_events(
         plan.scope.workspace_id, required_columns(filter_columns(plan.scope) | PERSON_EVENT_COLUMNS), reader
@@ -140,11 +140,11 @@ def _create_selected_tables(plan: PeoplePageQuery, persons: sa.Select[Any], read
 
 _LATEST_COLUMNS: Final = tuple(f.name for f in fields(LocationAndDevice))
 PERSON_EVENT_COLUMNS: Final = frozenset({"event_data", "is_test", *_LATEST_COLUMNS})
-"""Columns of an event that a row of the page follows from, beside those that are always needed."""
+"""Event columns that the values of a person are computed from, besides those that are always required."""
 
 
 def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
-    """Everyone who is asked for, with what sorts them."""
+    """Selects all persons that match a plan, with their sort value."""
     rows = EventRows(plan.scope, plan.scope.span, EVENTS if plan.person is None else SELECTED_EVENTS)
     met = [rows.condition(predicate) for predicate in plan.scope.filters]
     number = rows.person_no
@@ -192,7 +192,7 @@ def _id_and_country_conditions(plan: PeoplePageQuery, seen: Any) -> list[Express
 
 
 def _sort_expression(plan: PeoplePageQuery, seen: Any) -> tuple[Any, Expression]:
-    """What the page is sorted by, joined when it is no fact of the span's events."""
+    """Returns the sort value of the page, joined where it is not a fact of the span's events."""
     if plan.sort == "first_seen":
         first = persons_first_seen(plan.scope)
         return seen.join(first, first.c.person_no == seen.c.person_no), first.c.first_at
@@ -214,7 +214,7 @@ def _with_touch_filters(plan: PeoplePageQuery, seen: Any, source: Any) -> tuple[
 
 
 def _latest_emails(scan: QueryScope) -> sa.Subquery:
-    """The latest e-mail a person said of themselves."""
+    """Returns the latest e-mail of each person's `$identify` events."""
     rows = EventRows(scan, all_time_span())
     number = rows.person_no
     mail = fn.IdentifyEmail(EVENTS.c.event_data)
@@ -226,7 +226,7 @@ def _latest_emails(scan: QueryScope) -> sa.Subquery:
 
 
 def _page_query(limit: int, offset: int) -> sa.Select[Any]:
-    """The page; names are looked up only of who may be on it, for those of one rank stand by name."""
+    """Selects the page; names are joined only to persons that may be on it, because equal sort values are ordered by name."""
     first = (
         sa.select(MATCHING_PERSONS.c.sort)
         .order_by(MATCHING_PERSONS.c.sort.desc())
@@ -254,7 +254,7 @@ def _first_touches_of_page(scan: QueryScope) -> sa.Select[Any]:
 
 
 def _page_events(scan: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, Any, list[Expression]]:
-    """The events of the page's persons that the scan sees, the person first."""
+    """Returns FROM clause, person and conditions of the events of the page's persons that the scan includes."""
     rows = EventRows(scan, scan.span, table)
     met = [rows.condition(predicate) for predicate in scan.filters]
     source = rows.source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == rows.person_no)
@@ -262,7 +262,7 @@ def _page_events(scan: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, A
 
 
 def _event_facts(scan: QueryScope) -> sa.Select[Any]:
-    """The page in its order: every person with their name, what they did in the span, and their last event there."""
+    """Selects the persons of the page in order, with their counts in the span and the values of their last event there."""
     source, number, where = _page_events(scan)
     c = SELECTED_EVENTS.c
     facts = (
@@ -285,7 +285,7 @@ def _event_facts(scan: QueryScope) -> sa.Select[Any]:
 
 
 def _visitor_ids(scan: QueryScope) -> sa.Select[Any]:
-    """The first visitor ids of every person: a shared one may have millions."""
+    """Selects the first visitor ids of every person; a shared person may have millions."""
     source, number, where = _page_events(scan)
     id_ = SELECTED_EVENTS.c.visitor_id
     different = sa.select(number, id_).distinct().select_from(source).where(*where).subquery("different")
@@ -304,7 +304,7 @@ def _conversion_counts(scan: QueryScope) -> sa.Select[Any]:
 
 
 def _charges_by_person(scan: QueryScope, *, shown: bool = False) -> sa.Select[Any]:
-    """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
+    """Selects charges of the events that the scan includes, by person: count, amount and whether some is foreign."""
     rows = PaymentRows(scan, scan.span, selected_only=shown)
     number = rows.person_no
     foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
@@ -322,7 +322,7 @@ def _charges_by_person(scan: QueryScope, *, shown: bool = False) -> sa.Select[An
 
 
 def _matching_events(scan: QueryScope, *, few: bool) -> sa.Subquery:
-    """Where the events stand that the scan sees."""
+    """Returns the positions of the events that the scan includes."""
     rows = EventRows(scan, scan.span, SELECTED_EVENTS if few else EVENTS)
     met = [rows.condition(predicate) for predicate in scan.filters]
     columns = (rows.table.c.seq, rows.table.c.timestamp)
@@ -330,7 +330,7 @@ def _matching_events(scan: QueryScope, *, few: bool) -> sa.Subquery:
 
 
 def first_touch_per_person(scan: QueryScope, visitors: sa.TableClause | None = None) -> sa.Select[Any]:
-    """The first touch of every person, or of those near the ones that are kept (`kin`)."""
+    """Selects the first touch of every person, or of persons with the visitors of a temporary table."""
     touch = all_touches(scan, visitors)
     place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
     numbered = sa.select(touch, place.label("place")).subquery()

@@ -1,6 +1,6 @@
-"""Who one person is and what they did: sessions, and conversions with the touches before them, counted in the engine.
+"""Reads one person with sessions, and conversions with their touch paths, all computed in the engine.
 
-Where the newest ones stand is found first, narrow; what is shown of them is read for these alone.
+The positions of the newest rows are found first; full rows are read only for these.
 """
 
 from collections import defaultdict
@@ -63,14 +63,14 @@ SESSION_PAGE: Final = sa.table(
     *(sa.column(name, sa.DateTime) for name in ("first_at", "last_at")),
     sa.column("exit_page", sa.Text),
 )
-"""The sessions that are shown, kept as a table of the question."""
+"""Temporary table of the sessions that are returned."""
 
 CONVERSION_PAGE: Final = sa.table(
     "conversions_shown",
     *(sa.column(name, _INT) for name in ("unit", "seq", "person_no", "session_no")),
     sa.column("timestamp", sa.DateTime),
 )
-"""The conversions that are shown, likewise."""
+"""Temporary table of the conversions that are returned."""
 
 OWN_TOUCHES: Final = sa.table(
     "own_touches",
@@ -79,11 +79,11 @@ OWN_TOUCHES: Final = sa.table(
     *(sa.column(name, sa.Text) for name in TOUCH_VALUE_COLUMNS),
     sa.column("is_direct", sa.Boolean),
 )
-"""Every touch of the person, with its place in time, likewise."""
+"""Temporary table of the person's touches with their rank in time."""
 
 
 def read_journey(plan: PersonActivityQuery, reader: StatementRunner) -> PersonActivity:
-    """Who a person is, and the newest sessions and conversions of theirs in a span."""
+    """Returns a person with profile, and their newest sessions and conversions in a span."""
     scan, ever = plan.scope, replace(plan.scope, span=TimeRange(all_time_span().start, plan.scope.span.end))
     source, where = person_event_source(
         scan, plan.person, PERSON_EVENT_COLUMNS | PROFILE_COLUMNS | {"page_path"}, reader
@@ -106,7 +106,7 @@ def read_journey(plan: PersonActivityQuery, reader: StatementRunner) -> PersonAc
 
 
 def _single_person_page(person: str) -> sa.Select[Any]:
-    """The person as a page of one."""
+    """Selects the person as a page with one row."""
     place, name = sa.literal_column("1", _INT).label("place"), sa.literal(person).label("id")
     return sa.select(SELECTED_PERSONS.c.no.label("person_no"), place, name)
 
@@ -116,7 +116,7 @@ def _first_own_touch(_: QueryScope) -> sa.Select[Any]:
 
 
 def _last_own_touch(scan: QueryScope) -> sa.Select[Any]:
-    """The latest touch in a span."""
+    """Selects the latest touch in a span."""
     latest = (OWN_TOUCHES.c["at"].desc(), OWN_TOUCHES.c.seq.desc())
     return (
         sa.select(*_touch_columns())
@@ -174,7 +174,7 @@ def _revenue_or_zero(told: tuple[Any, ...] | None) -> tuple[int, bool]:
 
 
 def _revenue_by_session(scan: QueryScope) -> sa.Select[Any]:
-    """Charges by session: how much, and whether some is foreign."""
+    """Selects the charges of sessions: amount, and whether some is foreign."""
     rows = PaymentRows(scan, scan.span, selected_only=True)
     c = rows.table.c
     revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0)
@@ -212,9 +212,9 @@ def _read_conversions(plan: PersonActivityQuery, reader: StatementRunner) -> lis
 
 
 def _touches_per_conversion(plan: PersonActivityQuery) -> sa.Select[Any]:
-    """The newest touches of every conversion, oldest first, and how many there are, or one more than asked.
+    """Selects the newest touches of each conversion, oldest first, and the number of touches, at most one over the limit.
 
-    They are found by their place among the person's touches, so that a long window costs no more.
+    Touches are found by their rank among the person's touches, so that a long window costs no more.
     """
     values = {"workspace": plan.scope.workspace_id, "within": microseconds(plan.window)}
     told = compiled_source(reported_touches_in_window, CONVERSION_PAGE.name, TOUCH_VALUE_COLUMNS).as_subquery(
@@ -240,7 +240,7 @@ def _ranked_touches(scan: QueryScope) -> sa.Select[Any]:
 
 
 def _newest_own_touches(plan: PersonActivityQuery) -> sa.Select[Any]:
-    """The touches of their own that units have in the window, the newest and one more."""
+    """Selects the newest touches in the window of each conversion, and one more."""
     own, upto = OWN_TOUCHES, _touch_counts()
     numbers = sa.literal(list(range(plan.max_items + 1)), sa.ARRAY(_INT))
     back = sa.select(fn.Unnest(numbers).label("n")).subquery("back")
@@ -262,7 +262,7 @@ def _newest_own_touches(plan: PersonActivityQuery) -> sa.Select[Any]:
 
 
 def _touch_counts() -> sa.Subquery:
-    """How many touches every unit has up to its instant, that instant included."""
+    """Returns how many touches the person has up to each conversion, that instant included."""
     unit, own = CONVERSION_PAGE, OWN_TOUCHES
     nothing, one = sa.literal_column("0", _INT), sa.literal_column("1", _INT)
     nobody = sa.cast(sa.null(), _INT)

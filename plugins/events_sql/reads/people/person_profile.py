@@ -1,4 +1,4 @@
-"""One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
+"""Reads one person: the person of an id, their profile, events and touches."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -60,18 +60,18 @@ WEAK_ID_EVENTS: Final = sa.table(
     *(sa.column(name, kind) for name, kind in (("weak_id", sa.Text), ("timestamp", sa.DateTime))),
     *(sa.column(name, sa.BigInteger) for name in ("seq", "person_no")),
 )
-"""Events of some visitors with a weak id of theirs and their person, kept as a table of the question."""
+"""Temporary table of the events of some visitors with a weak id and their person."""
 
 
 def all_time_scan(workspace_id: UUID) -> QueryScope:
-    """A scan of all time, in which nothing converts."""
+    """Returns a scan of all time, in which no event converts."""
     return QueryScope(workspace_id, all_time_span(), "", "UTC", ConversionSet(frozenset(), any_revenue=False))
 
 
 def resolve_person(workspace_id: UUID, any_id: str, reader: StatementRunner) -> str | None:
-    """The person of a strong id, else of the latest event with this visitor id, else anonymous id.
+    """Returns the person of a strong id, else of the latest event with this visitor id, else with this anonymous id.
 
-    A weak id that only ever stood beside others leads to the person it was linked to last.
+    A weak id that only occurs in links returns the person it was linked to last.
     """
     known = _person_of_strong_id(workspace_id, "u:" + any_id, reader)
     if known is not None:
@@ -89,13 +89,13 @@ def resolve_person(workspace_id: UUID, any_id: str, reader: StatementRunner) -> 
 
 
 def create_weak_id_events(workspace_id: UUID, column: str, reader: StatementRunner) -> None:
-    """Keep whose every event of `THEIRS` is, or the engine seeks their weak ids among all events."""
+    """Creates `WEAK_ID_EVENTS` from the selected visitors; a search for weak ids among all events would be slower."""
     own = compiled_source(_weak_id_events, column).as_subquery("own", workspace=workspace_id)
     reader.create_temp_table(WEAK_ID_EVENTS.name, sa.select(*own.c))
 
 
 def _last_linked_person(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
-    """The person a weak id was linked to last."""
+    """Selects the person that a weak id was linked to last."""
     own, name, part = ID_NUMBERS.alias("own"), ID_NUMBERS.alias("name"), PERSON_MERGES.alias("part")
     same = sa.and_(
         own.c.no == VISITOR_OWNERS.c.visitor_no, own.c.workspace_id == VISITOR_OWNERS.c.workspace_id
@@ -114,7 +114,7 @@ def _last_linked_person(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
 
 
 def _person_of_strong_id(workspace_id: UUID, strong_id: str, reader: StatementRunner) -> int | None:
-    """The number of the person a strong id is, or is part of; none when it was only ever mentioned."""
+    """Returns the number of the person of a strong id; None when the id was only mentioned by other events."""
     part = PERSON_MERGES.alias("part")
     joined = ID_NUMBERS.outerjoin(
         part, sa.and_(part.c.no == ID_NUMBERS.c.no, part.c.workspace_id == ID_NUMBERS.c.workspace_id)
@@ -134,14 +134,14 @@ def _person_of_strong_id(workspace_id: UUID, strong_id: str, reader: StatementRu
 
 
 def _occurrences(workspace_id: UUID, number: int) -> Iterator[sa.Select[Any]]:
-    """Where a strong id is found that is a person."""
+    """Yields queries that find rows for a strong id that is a person."""
     for column in (PERSON_MERGES.c.person_no, VISITOR_ID_PAIRS.c.strong_no):
         own = (column.table.c.workspace_id == workspace_id, column == sa.literal(number, IdNumber()))
         yield sa.select(column).where(*own).limit(1)
 
 
 def _visitors_with_weak_id(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:
-    """Numbers of the visitors with a weak id in some column of their events."""
+    """Selects the numbers of visitors whose events have a weak id in a column."""
     if column == "visitor_id":
         return id_number(workspace_id, "v:" + weak_id)
     had = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
@@ -149,7 +149,7 @@ def _visitors_with_weak_id(workspace_id: UUID, column: str, weak_id: str) -> sa.
 
 
 def _weak_id_events(column: str) -> sa.Select[Any]:
-    """Events of `THEIRS` with a column and their person."""
+    """Selects the events of the selected visitors with a column and their person."""
     joined, person = with_person(EVENTS, SELECTED_VISITORS.name)
     c = EVENTS.c
     own = (
@@ -166,20 +166,20 @@ def _person_name(workspace_id: UUID, number: int, reader: StatementRunner) -> st
 
 
 def _select_person(workspace_id: UUID, person: str, reader: StatementRunner) -> None:
-    """Keep one person, as they are called, and their visitors."""
+    """Creates the tables of one selected person, given by name, and their visitors."""
     create_selected_visitors(workspace_id, id_number(workspace_id, person), reader)
 
 
 def person_event_source(
     scan: QueryScope, person: str, columns: frozenset[str], reader: StatementRunner
 ) -> tuple[Any, list[Any]]:
-    """The events of a person that a scan sees: where from, and under which conditions.
+    """Returns the FROM clause and the conditions of a person's events that a scan includes.
 
     Args:
-        scan: the workspace, and what it sees.
-        person: as they are called.
-        used: columns of an event that are asked for.
-        reader: of the question.
+        scan: workspace, span and filters.
+        person: the name of the person.
+        columns: event columns that are read.
+        reader: runs the statements of the read.
     """
     _select_person(scan.workspace_id, person, reader)
     create_selected_events(scan.workspace_id, required_columns(filter_columns(scan) | columns), reader)
@@ -189,7 +189,7 @@ def person_event_source(
 
 
 def person_events(scan: QueryScope, person: str, limit: int, reader: StatementRunner) -> list[Event]:
-    """The latest events of a person in the span, oldest first."""
+    """Returns the latest events of a person in the span, oldest first."""
     found, where = person_event_source(scan, person, frozenset(), reader)
     c = SELECTED_EVENTS.c
     newest = sa.select(c.timestamp, c.seq, c.session_no).select_from(found).where(*where)
@@ -200,7 +200,7 @@ def person_events(scan: QueryScope, person: str, limit: int, reader: StatementRu
 
 
 def person_touches(scan: QueryScope, person: str, limit: int, reader: StatementRunner) -> list[Touch]:
-    """The person's latest touches in the span, oldest first."""
+    """Returns the person's latest touches in the span, oldest first."""
     _select_person(scan.workspace_id, person, reader)
     create_related_visitors(scan.workspace_id, reader)
     touch = all_touches(scan, RELATED_VISITORS)
@@ -213,11 +213,11 @@ def person_touches(scan: QueryScope, person: str, limit: int, reader: StatementR
 
 
 PROFILE_COLUMNS: Final = frozenset({"anonymous_id", "external_ids", "event_data"})
-"""Columns of an event that a profile follows from."""
+"""Event columns that a profile is computed from."""
 
 
 def read_profile(workspace_id: UUID, reader: StatementRunner) -> Profile:
-    """Ids and traits over all time of the person whose events are kept."""
+    """Returns the all-time ids and traits of the person whose events are selected."""
     rows = EventRows(all_time_scan(workspace_id), all_time_span(), SELECTED_EVENTS)
     found, where, c = rows.source, rows.where, SELECTED_EVENTS.c
 
@@ -241,7 +241,7 @@ def read_profile(workspace_id: UUID, reader: StatementRunner) -> Profile:
 
 
 def identify_payloads(scan: QueryScope) -> sa.Select[Any]:
-    """The latest different things that the persons of a page said of themselves, oldest first; one row each."""
+    """Selects the latest distinct `$identify` payloads of the persons of a page, oldest first; one row per person."""
     shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
     rows = EventRows(scan, all_time_span(), SELECTED_EVENTS)
     number = rows.person_no
@@ -263,7 +263,7 @@ def identify_payloads(scan: QueryScope) -> sa.Select[Any]:
 
 
 def row_to_touch(row: tuple[Any, ...]) -> Touch:
-    """A touch from its instant and its columns."""
+    """Returns the touch of a row with its timestamp and `TOUCH_VALUE_COLUMNS`."""
     told = dict(zip(TOUCH_VALUE_COLUMNS, row[1:], strict=True))
     return Touch(
         timestamp=to_utc(row[0]),
