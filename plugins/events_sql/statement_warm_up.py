@@ -97,15 +97,15 @@ def warm_up(statements: StatementCache) -> None:
     """Compiles nearly all row sources and the frequent reads, once per process."""
     rehearsal: Any = _CompileOnlyRunner(statements)
     for measures in _MEASURES:
-        rehearsal.rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE)))
+        rehearsal.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE)))
     for rule in _CREDIT_RULES:
-        rehearsal.rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=rule)))
-    rehearsal.rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _MEASURES[1], (_CHANNEL_DIMENSION,))))
+        rehearsal.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=rule)))
+    rehearsal.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _MEASURES[1], (_CHANNEL_DIMENSION,))))
     for steps, excluded in _FUNNEL_SHAPES:
         funnel = FunnelReaderQuery(
             _WARM_UP_SCAN, (_PAGE_VIEW_NAMES,) * steps, timedelta(days=7), _SPAN.end, exclude=excluded
         )
-        rehearsal.rows(ordered_funnel(funnel))
+        rehearsal.fetch_rows(ordered_funnel(funnel))
     list_property_keys(_WARM_UP_SCAN, _MAX_PROPERTY_KEYS, rehearsal)
     page = PeoplePageQuery(_WARM_UP_SCAN, limit=50, offset=0, sort="last_seen")
     create_matching_persons(page, rehearsal)

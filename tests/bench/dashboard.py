@@ -60,7 +60,7 @@ def panel_requests(days: int) -> dict[str, ApiRequest]:
     }
 
 
-class Watched:
+class EngineTimer:
     """The engine with a clock at its statements."""
 
     def __init__(self, engine: QueryExecutor) -> None:
@@ -74,7 +74,7 @@ class Watched:
     def ask(self, reader: Any, text: str, values: list[Any]) -> Any:
         """Run a statement."""
         started = time.perf_counter()
-        answer = reader.text(text, values)
+        answer = reader.execute_text(text, values)
         self.seconds += time.perf_counter() - started
         return answer
 
@@ -84,16 +84,16 @@ class _Statements:
 
     known = statement_cache_for(DuckDialect())
 
-    def __init__(self, reader: Any, watched: Watched) -> None:
+    def __init__(self, reader: Any, watched: EngineTimer) -> None:
         self._reader, self._watched = reader, watched
 
-    def text(self, text: str, values: Any = None) -> Any:
+    def execute_text(self, text: str, values: Any = None) -> Any:
         """Run a statement in the engine's own words."""
         return self._watched.ask(self._reader, text, values or [])
 
-    def rows(self, statement: Any) -> Any:
+    def fetch_rows(self, statement: Any) -> Any:
         """Compile a statement and run it."""
-        return self.text(*self.known.render(statement))
+        return self.execute_text(*self.known.render(statement))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
@@ -111,7 +111,7 @@ async def send_request(service: Service, request: ApiRequest, key: str) -> float
 
 
 async def compare_runs(
-    service: Service, key: str, days: int, rounds: int, watch: Watched, console: Console
+    service: Service, key: str, days: int, rounds: int, watch: EngineTimer, console: Console
 ) -> None:
     """Ask each panel alone and all together, in rounds; show the medians."""
     asked = panel_requests(days)
@@ -176,7 +176,7 @@ async def main(events: int, folder: Path, rounds: int) -> None:
             await generate_events(service.ports.events, rows, END)  # type: ignore[arg-type]
             console.print(f"{rows:,} rows written in {time.perf_counter() - started:.0f} s")
         key = await create_api_key(service)
-        watch = Watched(service.ports.events._engine)  # type: ignore[attr-defined]
+        watch = EngineTimer(service.ports.events._engine)  # type: ignore[attr-defined]
         for days in PEER_SECONDS:
             await compare_runs(service, key, days, rounds, watch, console)
 

@@ -70,7 +70,7 @@ async def compare_with_sql(service: Service, key: str, rows: int, rounds: int, c
                 mine.append(await send_request(service, request, key))
                 started = time.perf_counter()
                 for text in texts:
-                    hand.rows(text, [])
+                    hand.fetch_rows(text, [])
                 theirs.append(time.perf_counter() - started)
             a, b = median(mine) * 1000, median(theirs) * 1000
             style = "" if a <= TARGET * b + ALLOWED_MS else "bold red"

@@ -91,14 +91,26 @@ class TestClusterAgrees(Kit):
                 store, oracle, "aggregate", random_queries.random_aggregate(random, drawn)
             )
         await assert_same_answer(
-            store, oracle, "paths", random_queries.random_paths(random, drawn), normalize=counts_by_path
+            store,
+            oracle,
+            "list_touch_paths",
+            random_queries.random_paths(random, drawn),
+            normalize=counts_by_path,
         )
         await assert_same_answer(
-            store, oracle, "cohorts", random_queries.random_cohorts(random, drawn), normalize=non_empty_cells
+            store,
+            oracle,
+            "read_cohorts",
+            random_queries.random_cohorts(random, drawn),
+            normalize=non_empty_cells,
         )
-        await assert_same_answer(store, oracle, "funnel", random_queries.random_funnel(random, drawn))
-        await assert_same_answer(store, oracle, "people", random_queries.random_people_page(random, drawn))
-        await assert_same_answer(store, oracle, "page", random_queries.random_event_page(random, drawn))
+        await assert_same_answer(store, oracle, "read_funnel", random_queries.random_funnel(random, drawn))
+        await assert_same_answer(
+            store, oracle, "list_people", random_queries.random_people_page(random, drawn)
+        )
+        await assert_same_answer(
+            store, oracle, "list_events", random_queries.random_event_page(random, drawn)
+        )
 
 
 async def test_the_tables_of_a_shard_hold_what_the_distributed_ones_are_given(cluster):

@@ -118,7 +118,7 @@ def join_person_number(rows: Any, table: Any) -> Expression:
     on, number = _person_joins(table.name)
 
     def join(name: str, build: Any, *shape: Any) -> None:
-        rows.join(
+        rows.join_once(
             name, lambda: compiled_source(build, *shape).as_subquery(name, **values), lambda _: on[name]
         )
 
@@ -204,7 +204,7 @@ def _first_event_per_person(include_bots: bool) -> sa.Select[Any]:
 def join_person_names(rows: Any, number: Expression) -> Expression:
     """Joins the text of the person and returns it: ``u:<strong id>``, or ``v:<visitor id>`` for anonymous persons."""
     workspace = rows.scan.workspace_id
-    names = rows.join(
+    names = rows.join_once(
         "names",
         lambda: compiled_source(_id_texts).as_subquery("names", workspace=workspace),
         lambda i: i.c.no == number,

@@ -212,17 +212,17 @@ class Currencies(Kit):
         await assert_same_answer(
             store,
             oracle,
-            "people",
+            "list_people",
             _plan_with_rates(random, world, random_queries.random_people_page(random, world)),
         )
         cohorts = _plan_with_rates(random, world, random_queries.random_cohorts(random, world))
-        await assert_same_answer(store, oracle, "cohorts", cohorts, normalize=non_empty_cells)
+        await assert_same_answer(store, oracle, "read_cohorts", cohorts, normalize=non_empty_cells)
         scan = _scan_with_rates(random, world, random_queries.random_scan(random, world))
-        await assert_same_answer(store, oracle, "live", scan, scan.span.start, 3)
+        await assert_same_answer(store, oracle, "list_active_visitors", scan, scan.span.start, 3)
         person = await oracle.find_person(world.story.workspace_id, "A1")
         if person:
             journey = random_queries.random_journey(random, world, person)
-            await assert_same_answer(store, oracle, "journey", _plan_with_rates(random, world, journey))
+            await assert_same_answer(store, oracle, "read_activity", _plan_with_rates(random, world, journey))
 
 
 _SUMS: Final = {

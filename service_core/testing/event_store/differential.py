@@ -141,11 +141,13 @@ class Differential(Kit):
         world, random = drawn
         await load_dataset(world, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
-            await assert_same_answer(store, oracle, "page", random_queries.random_event_page(random, world))
+            await assert_same_answer(
+                store, oracle, "list_events", random_queries.random_event_page(random, world)
+            )
             scan = random_queries.random_scan(random, world)
-            await assert_same_answer(store, oracle, "names", scan)
-            await assert_same_answer(store, oracle, "properties", scan, 2)
-            await assert_same_answer(store, oracle, "live", scan, scan.span.start, 3)
+            await assert_same_answer(store, oracle, "list_event_names", scan)
+            await assert_same_answer(store, oracle, "list_custom_properties", scan, 2)
+            await assert_same_answer(store, oracle, "list_active_visitors", scan, scan.span.start, 3)
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -167,21 +169,21 @@ class Differential(Kit):
         workspace = world.story.workspace_id
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer(
-                store, oracle, "people", random_queries.random_people_page(random, world)
+                store, oracle, "list_people", random_queries.random_people_page(random, world)
             )
-        await assert_same_answer(store, oracle, "contested", workspace, random.choice((1, 9)))
+        await assert_same_answer(store, oracle, "external_id_conflicts", workspace, random.choice((1, 9)))
         scan, ids = random_queries.random_scan(random, world), ("A1", "A4", "U1", "U2", "nobody")
-        await assert_same_answer(store, oracle, "origins", workspace, ids)
+        await assert_same_answer(store, oracle, "first_touches", workspace, ids)
         for any_id in ids:
-            await assert_same_answer(store, oracle, "resolve", workspace, any_id)
+            await assert_same_answer(store, oracle, "find_person", workspace, any_id)
             person = await oracle.find_person(workspace, any_id)
             if person:
-                await assert_same_answer(store, oracle, "history", scan, person)
-                await assert_same_answer(store, oracle, "touches", scan, person)
-                await assert_same_answer(store, oracle, "history", scan, person, 2)
-                await assert_same_answer(store, oracle, "touches", scan, person, 2)
+                await assert_same_answer(store, oracle, "list_person_events", scan, person)
+                await assert_same_answer(store, oracle, "list_person_touches", scan, person)
+                await assert_same_answer(store, oracle, "list_person_events", scan, person, 2)
+                await assert_same_answer(store, oracle, "list_person_touches", scan, person, 2)
                 await assert_same_answer(
-                    store, oracle, "journey", random_queries.random_journey(random, world, person)
+                    store, oracle, "read_activity", random_queries.random_journey(random, world, person)
                 )
 
     @given(drawn=random_datasets())
@@ -195,7 +197,7 @@ class Differential(Kit):
             await assert_same_answer(
                 store,
                 oracle,
-                "cohorts",
+                "read_cohorts",
                 random_queries.random_cohorts(random, world),
                 normalize=non_empty_cells,
             )
@@ -208,7 +210,9 @@ class Differential(Kit):
         world, random = drawn
         await load_dataset(world, random, store, oracle)
         for _ in range(2 * QUERIES_PER_DATASET):
-            await assert_same_answer(store, oracle, "funnel", random_queries.random_funnel(random, world))
+            await assert_same_answer(
+                store, oracle, "read_funnel", random_queries.random_funnel(random, world)
+            )
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -219,5 +223,9 @@ class Differential(Kit):
         await load_dataset(world, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer(
-                store, oracle, "paths", random_queries.random_paths(random, world), normalize=counts_by_path
+                store,
+                oracle,
+                "list_touch_paths",
+                random_queries.random_paths(random, world),
+                normalize=counts_by_path,
             )

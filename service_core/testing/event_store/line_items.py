@@ -224,7 +224,7 @@ class LineItems(Kit):
             span = whole_utc_days(f"2026-03-{first:02}", f"2026-03-{last:02}")
             edges = tuple(utc_instant(f"2026-03-{day:02}") for day in sorted(random.sample(range(1, 31), 3)))
             plan = LineItemQuery(story.scan(span, order_refunds=order_refunds), edges)
-            await assert_same_answer(store, oracle, "items", plan, normalize=sorted_sums)
+            await assert_same_answer(store, oracle, "sum_line_items", plan, normalize=sorted_sums)
 
     async def test_items_are_booked_in_buckets(
         self, store: Store, story: EventBuilder, oracle: Store
