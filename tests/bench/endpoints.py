@@ -61,7 +61,7 @@ def endpoint_requests(days: int) -> dict[str, tuple[ApiRequest, list[str]]]:
 
 async def compare_with_sql(service: Service, key: str, rows: int, rounds: int, console: Console) -> None:
     """Ask in rounds, in turn with the SQL, and show the medians."""
-    hand = service.ports.events._engine._backend.session()  # type: ignore[attr-defined]
+    hand = service.ports.events._engine._backend.open_session()  # type: ignore[attr-defined]
     table = Table("request", "days", "API ms", "SQL ms", "ratio", title=f"{rows:,} events")
     for days in (30, 365):
         for name, (request, texts) in endpoint_requests(days).items():

@@ -106,7 +106,7 @@ async def main(folder: Path, rounds: int) -> None:
     with running_server(folder / "server") as url, psycopg.connect(url, autocommit=True) as asking:
         store = load_plugins().open_adapter("events", f"{url}?timeout_seconds=300", folder=folder)
         await store.start()
-        if await store.bounds(make_scan(1).workspace_id) is None:
+        if await store.event_time_range(make_scan(1).workspace_id) is None:
             await fill_store(store, url, folder)
         server = parent_pid(asking.info.backend_pid)
         table = Table("question", "30 days", "365 days")

@@ -42,7 +42,9 @@ async def contents(store) -> dict[str, list[str]]:
     """The derived rows that hold, without the versions that replaced each other."""
     asked = {table: f"SELECT * EXCEPT (version, is_deleted) FROM {table}" for table in CACHES}
     return {
-        table: sorted(map(repr, await store._engine.read(lambda reader, text=text: reader.text(text, {}))))
+        table: sorted(
+            map(repr, await store._engine.read(lambda reader, text=text: reader.execute_text(text, {})))
+        )
         for table, text in asked.items()
     }
 
@@ -78,7 +80,9 @@ async def test_what_an_earlier_version_worked_out_is_worked_out_anew_when_the_st
     await store.append(random_dataset(Random(3), 40).story.events)
     kept = await contents(store)
     await store._engine.write(
-        lambda writer: [writer.text(f"TRUNCATE TABLE {table}", {}) for table in ("computed", "kin", "owners")]
+        lambda writer: [
+            writer.execute_text(f"TRUNCATE TABLE {table}", {}) for table in ("computed", "kin", "owners")
+        ]
     )
     await store.start()
     assert await contents(store) == kept
@@ -91,7 +95,7 @@ async def test_versions_that_open_a_store_in_turn_each_work_it_out_their_way(sto
     present = append.COMPUTED_BY
     for version in (present + 1, present, present + 1):
         monkeypatch.setattr(append, "COMPUTED_BY", version)
-        await store._engine.write(lambda writer: writer.text("TRUNCATE TABLE kin", {}))
+        await store._engine.write(lambda writer: writer.execute_text("TRUNCATE TABLE kin", {}))
         await store.start()
         assert await contents(store) == kept
 

@@ -120,10 +120,10 @@ async def test_the_tables_of_a_shard_hold_what_the_distributed_ones_are_given(cl
     asked = "SELECT count() FROM {} WHERE workspace_id = '{}'"
     for table in ("events", "events_local"):
         text = asked.format(table, story.workspace_id)
-        rows = await cluster._engine.read(lambda reader, text=text: reader.text(text, {}))
+        rows = await cluster._engine.read(lambda reader, text=text: reader.execute_text(text, {}))
         assert rows == [(len(story.events),)]
     engines = "SELECT name, engine FROM system.tables WHERE database = 'default' AND NOT is_temporary"
-    kinds = dict(await cluster._engine.read(lambda reader: reader.text(engines, {})))
+    kinds = dict(await cluster._engine.read(lambda reader: reader.execute_text(engines, {})))
     assert {kinds[table.name] for table in ddl._SORTING_KEYS} == {"Distributed"}
     assert {kinds[f"{table.name}_local"] for table in ddl._SORTING_KEYS} == {"ReplacingMergeTree"}
 
@@ -136,4 +136,4 @@ async def test_a_block_sent_twice_is_taken_once_by_its_shard(cluster):
             lambda writer: append.insert_block(writer, EVENTS, rows, str(story.workspace_id))
         )
     text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
-    assert await cluster._engine.read(lambda reader: reader.text(text, {})) == [(len(rows),)]
+    assert await cluster._engine.read(lambda reader: reader.execute_text(text, {})) == [(len(rows),)]

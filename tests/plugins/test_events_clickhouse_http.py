@@ -95,13 +95,13 @@ async def test_a_block_whose_answer_was_lost_is_left_out_when_it_comes_again(sto
             )
         )
     text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
-    ((blocks,),) = await store._engine.read(lambda reader: reader.text(text, {}))
+    ((blocks,),) = await store._engine.read(lambda reader: reader.execute_text(text, {}))
     assert blocks == 2 * len(rows), "the same token once, another one as well"
     assert await stored(store, story) == len(rows)
 
 
 async def test_the_server_itself_ends_a_question_past_its_budget(store):
-    session = store.backend.session(budget=0.3)
+    session = store.backend.open_session(budget=0.3)
     with pytest.raises(QueryTimeout):
         await asyncio.to_thread(session.rows, SLOW, {})
     with pytest.raises(QueryTimeout):
@@ -114,12 +114,12 @@ async def test_a_question_that_nobody_waits_for_is_killed_on_the_server(store):
         text = (
             "SELECT query FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%LIKE%'"
         )
-        return bool(await store._engine.read(lambda reader: reader.text(text, {})))
+        return bool(await store._engine.read(lambda reader: reader.execute_text(text, {})))
 
     async def ended() -> bool:
         return not await running()
 
-    asked = asyncio.create_task(store._engine.read(lambda reader: reader.text(SLOW, {})))
+    asked = asyncio.create_task(store._engine.read(lambda reader: reader.execute_text(SLOW, {})))
     await until(running, "the question runs")
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -129,7 +129,7 @@ async def test_a_question_that_nobody_waits_for_is_killed_on_the_server(store):
 
 async def test_an_error_of_the_engine_is_the_stores(store):
     with pytest.raises(StoreUnavailable):
-        await store._engine.read(lambda reader: reader.text("SELECT nothing FROM nowhere", {}))
+        await store._engine.read(lambda reader: reader.execute_text("SELECT nothing FROM nowhere", {}))
 
 
 async def test_a_session_leaves_no_table_behind(store):
@@ -137,11 +137,11 @@ async def test_a_session_leaves_no_table_behind(store):
 
     def keep(reader) -> None:
         reader.session.keep("kept", "(SELECT {workspace:UUID} AS workspace_id)", {"workspace": workspace})
-        assert reader.text("SELECT workspace_id FROM kept", {}) == [(workspace,)]
+        assert reader.execute_text("SELECT workspace_id FROM kept", {}) == [(workspace,)]
 
     await store._engine.read(keep)
     with pytest.raises(StoreUnavailable):
-        await store._engine.read(lambda reader: reader.text("SELECT workspace_id FROM kept", {}))
+        await store._engine.read(lambda reader: reader.execute_text("SELECT workspace_id FROM kept", {}))
 
 
 async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
@@ -193,4 +193,6 @@ async def test_a_long_question_to_a_server_that_works_is_not_cut(store, monkeypa
     monkeypatch.setattr(store._engine._watch, "_ping", asked)
     async with asyncio.timeout(DEADLINE):
         while not asked.called:
-            assert await store._engine.read(lambda reader: reader.text("SELECT sleep(0.3)", {})) == [(0,)]
+            assert await store._engine.read(lambda reader: reader.execute_text("SELECT sleep(0.3)", {})) == [
+                (0,)
+            ]

@@ -101,7 +101,7 @@ async def test_text_is_ordered_by_code_point(store):
     ],
 )
 async def test_a_column_or_relation_it_does_not_have_is_an_error(store, story, relation, column):
-    story.happens("purchase", at="2026-03-02", visitor="A1", revenue=1)
+    story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=1)
     await store.append(story.events)
     with pytest.raises(ValueError, match="no "):
         await store.aggregate(
@@ -127,7 +127,7 @@ async def test_the_same_person_walks_a_path_once_per_conversion(store):
         story.add_event("page_view", at=at, visitor="A1", session=at, **campaign("google", "cpc"))
         story.add_event("signup", at=at, visitor="A1", session=at)
     await store.append(story.events)
-    (path,) = await store.paths(TouchPathQuery(story.scan(SPAN), timedelta(days=30), ("channel",)))
+    (path,) = await store.list_touch_paths(TouchPathQuery(story.scan(SPAN), timedelta(days=30), ("channel",)))
     assert (path.keys, path.converted, path.unconverted) == ((("paid_search",),), 2, 0)
 
 

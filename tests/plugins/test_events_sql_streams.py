@@ -20,7 +20,7 @@ async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_serve
     story = random_dataset(Random(31)).story
     await store.append(story.events)
     span = whole_utc_days("2025-01-01", "2026-12-31")
-    reading = store.event_batches(
+    reading = store.stream_events(
         QueryScope(story.workspace_id, span, "USD", "UTC", ConversionSet(frozenset())), 1_000
     )
     assert len(await anext(reading))

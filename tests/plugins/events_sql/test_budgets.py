@@ -81,7 +81,7 @@ async def wait_for_open_connections(postgresql: SqlEventStore, number: int) -> N
         "SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query = %s"
     )
     async with asyncio.timeout(60):
-        with closing(postgresql.backend.connect()) as connection:
+        with closing(postgresql.backend.open_connection()) as connection:
             while len(connection.execute(text, [HELD]).fetchall()) != number:
                 await asyncio.sleep(0.01)
 
@@ -156,7 +156,7 @@ async def test_a_long_question_to_a_server_that_works_is_not_cut(
 
 def test_a_machine_that_is_gone_ends_its_connections(postgresql: SqlEventStore) -> None:
     with (
-        closing(postgresql.backend.connect()) as connection,
+        closing(postgresql.backend.open_connection()) as connection,
         socket.socket(fileno=connection.fileno()) as used,
     ):
         said = [

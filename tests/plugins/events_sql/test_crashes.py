@@ -42,9 +42,9 @@ async def test_after_a_fatal_error_whoever_reads_is_let_go_before_the_file_is_op
     await duckdb.append(story.events)
 
     def pieces(reader):
-        reader.session.hold()
+        reader.session.begin_snapshot()
         while True:
-            yield reader.text("SELECT count(*) FROM events")
+            yield reader.execute_text("SELECT count(*) FROM events")
 
     reading = duckdb._engine.stream(pieces)
     assert await anext(reading) == [(len(story.events),)]
@@ -92,7 +92,7 @@ async def main(folder):
     for batch in range(10_000):
         story.events.clear()
         for i in range(200):
-            story.happens("page_view", at="2026-03-02", visitor=f"A{i}", session=f"s{batch}")
+            story.add_event("page_view", at="2026-03-02", visitor=f"A{i}", session=f"s{batch}")
         await store.append(story.events)
         print(batch + 1, flush=True)
 
@@ -126,7 +126,7 @@ async def _rows(folder: Path) -> int:
     store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=folder)
     await store.start()
     kept = await derived_table_contents(store)
-    ((rows,),) = await store._engine.read(lambda reader: reader.text("SELECT count(*) FROM events"))
+    ((rows,),) = await store._engine.read(lambda reader: reader.execute_text("SELECT count(*) FROM events"))
     await store.rebuild()
     assert await derived_table_contents(store) == kept
     await store.aclose()

@@ -100,8 +100,8 @@ async def test_a_file_without_indexes_gets_them_when_it_is_opened(tmp_path: Path
         store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
         await store.start()
         await store.append(story.events)
-        indexes = await store._engine.read(lambda reader: reader.text("FROM duckdb_indexes()"))
-        answers.append((len(indexes), [await store.journey(plan) for plan in plans]))
+        indexes = await store._engine.read(lambda reader: reader.execute_text("FROM duckdb_indexes()"))
+        answers.append((len(indexes), [await store.read_activity(plan) for plan in plans]))
         await store._engine.write(earlier)
         await store.aclose()
     assert answers[0] == answers[1]
