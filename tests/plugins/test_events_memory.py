@@ -73,7 +73,7 @@ async def test_a_row_stands_where_any_leaf_counted(store, story):
     grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (VIEWS,), BY_COUNTRY))
     assert grid.rows == [("DE", 2), ("FR", 1)]
     grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (VIEWS, CLICKS), BY_COUNTRY, limit=1))
-    assert (grid.rows, grid.groups, grid.sums) == ([("DE", 2, 1)], 3, (3, 2))
+    assert (grid.rows, grid.total_rows, grid.totals) == ([("DE", 2, 1)], 3, (3, 2))
 
 
 async def test_a_relation_without_a_dimension_has_no_value_there(store, story):

@@ -81,13 +81,13 @@ async def test_a_restarted_server_costs_no_acknowledged_event_and_is_found_again
 APPENDER = """
 import asyncio, sys
 from pathlib import Path
-from service_core.extensions.registry import load
-from service_core.testing.event_builder import Story
+from service_core.extensions.registry import load_plugins
+from service_core.testing.event_builder import EventBuilder
 
 async def main(folder):
-    store = load().open("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
+    store = load_plugins().open_adapter("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
     await store.start()
-    story = Story()
+    story = EventBuilder()
     print(story.workspace_id, flush=True)
     for batch in range(10_000):
         story.events.clear()
