@@ -97,10 +97,14 @@ def warm_up(statements: StatementCache) -> None:
     """Compiles nearly all row sources and the frequent reads, once per process."""
     rehearsal: Any = _CompileOnlyRunner(statements)
     for measures in _MEASURES:
-        rehearsal.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE)))
+        rehearsal.fetch_rows(
+            aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE))
+        )
     for rule in _CREDIT_RULES:
         rehearsal.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=rule)))
-    rehearsal.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _MEASURES[1], (_CHANNEL_DIMENSION,))))
+    rehearsal.fetch_rows(
+        aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _MEASURES[1], (_CHANNEL_DIMENSION,)))
+    )
     for steps, excluded in _FUNNEL_SHAPES:
         funnel = FunnelReaderQuery(
             _WARM_UP_SCAN, (_PAGE_VIEW_NAMES,) * steps, timedelta(days=7), _SPAN.end, exclude=excluded
