@@ -135,7 +135,7 @@ async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
     directory, door, initialized_deployment, clock
 ):
     answered, hold = asyncio.Event(), asyncio.Event()
-    ask = directory.identify
+    ask = directory.find_auth_context
 
     async def slow(digest):
         identity = await ask(digest)
@@ -143,7 +143,7 @@ async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
         await hold.wait()
         return identity
 
-    directory.identify = slow
+    directory.find_auth_context = slow
     early = asyncio.create_task(door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}"))
     await answered.wait()
     await revoke_key(
@@ -173,15 +173,15 @@ async def test_a_caller_that_gives_up_does_not_take_the_others_with_it(
 
 
 async def test_a_failing_directory_is_not_remembered_as_no(directory, door, initialized_deployment):
-    ask = directory.identify
+    ask = directory.find_auth_context
 
     async def broken(digest):
         raise ConnectionError
 
-    directory.identify = broken
+    directory.find_auth_context = broken
     with pytest.raises(ConnectionError):
         await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
-    directory.identify = ask
+    directory.find_auth_context = ask
     await door.authenticate(f"Bearer {initialized_deployment.agent_key.secret}")
 
 

@@ -148,7 +148,7 @@ def test_the_counters_of_a_window_are_bounded(clock):
     windows = FixedWindowCounter(clock, capacity=100)
     for number in range(1000):
         windows.consume(f"key {number}", 5, 60)
-    assert len(windows._trailing_windows[60][1]) == 100
+    assert len(windows._windows[60][1]) == 100
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), max_size=200), st.integers(1, 5))

@@ -40,7 +40,9 @@ class Shop:
 
     async def approved(self, scopes=READ, by=Role.OWNER, **more):
         filed = await self.file(scopes)
-        return await self.house.approvals.decide(filed.token, await self.person(by), approve=True, **more)
+        return await self.house.approvals.decide_request(
+            filed.token, await self.person(by), approve=True, **more
+        )
 
 
 @pytest.fixture
@@ -55,23 +57,23 @@ async def test_a_filed_request_waits_for_24_hours(shop, clock):
     request, minted = await shop.poll(filed.request)
     assert (request.status_at(clock()), minted) == (RequestStatus.EXPIRED, None)
     with pytest.raises(Conflict):
-        await shop.house.approvals.decide(filed.token, await shop.person(Role.OWNER), approve=True)
+        await shop.house.approvals.decide_request(filed.token, await shop.person(Role.OWNER), approve=True)
 
 
 async def test_the_first_poll_after_the_approval_has_the_key_and_no_later_one(shop):
     request = await shop.approved()
     collected, minted = await shop.poll(request)
     assert (collected.status, collected.key_id) == (RequestStatus.COLLECTED, minted.credential.id)
-    identity = await shop.house.store.identify(sha256_hex(minted.secret))
+    identity = await shop.house.store.find_auth_context(sha256_hex(minted.secret))
     assert (identity.credential.scopes, identity.credential.name) == (READ, "Campaign bot")
     again, nothing = await shop.poll(request)
     assert (again.status, nothing) == (RequestStatus.COLLECTED, None)
 
 
 async def test_no_key_exists_before_it_is_collected(shop):
-    before = await shop.house.store.keys(shop.workspace.id)
+    before = await shop.house.store.list_keys(shop.workspace.id)
     await shop.approved()
-    assert await shop.house.store.keys(shop.workspace.id) == before
+    assert await shop.house.store.list_keys(shop.workspace.id) == before
 
 
 async def test_an_approved_key_waits_for_24_hours_too(shop, clock):
@@ -83,7 +85,7 @@ async def test_an_approved_key_waits_for_24_hours_too(shop, clock):
 
 async def test_a_denied_request_has_no_key(shop):
     filed = await shop.file()
-    await shop.house.approvals.decide(filed.token, await shop.person(Role.ADMIN), approve=False)
+    await shop.house.approvals.decide_request(filed.token, await shop.person(Role.ADMIN), approve=False)
     request, minted = await shop.poll(filed.request)
     assert (request.status, minted) == (RequestStatus.DENIED, None)
 
@@ -125,7 +127,7 @@ async def test_a_stranger_sees_no_more_than_with_an_unknown_link(shop):
     stranger = await shop.house.person(other.workspace, Role.OWNER)
     for attempt in (
         shop.house.approvals.view_request(filed.token, stranger.account_id),
-        shop.house.approvals.decide(filed.token, stranger.account_id, approve=True),
+        shop.house.approvals.decide_request(filed.token, stranger.account_id, approve=True),
     ):
         with pytest.raises(NotFound):
             await attempt
@@ -143,17 +145,19 @@ async def test_a_stranger_sees_no_more_than_with_an_unknown_link(shop):
 async def test_who_may_not_approve_leaves_the_link_as_it_is(shop, role, scopes, limit, code):
     filed = await shop.file(scopes)
     with pytest.raises(Forbidden) as caught:
-        await shop.house.approvals.decide(
+        await shop.house.approvals.decide_request(
             filed.token, await shop.person(role), approve=True, rate_limit=limit
         )
     assert caught.value.code == code
     owner = await shop.person(Role.OWNER)
-    assert (await shop.house.approvals.decide(filed.token, owner, approve=True)).decided_by == owner
+    assert (await shop.house.approvals.decide_request(filed.token, owner, approve=True)).decided_by == owner
 
 
 async def test_an_admin_may_deny_a_write_scope(shop):
     filed = await shop.file(LINKS)
-    denied = await shop.house.approvals.decide(filed.token, await shop.person(Role.ADMIN), approve=False)
+    denied = await shop.house.approvals.decide_request(
+        filed.token, await shop.person(Role.ADMIN), approve=False
+    )
     assert denied.status is RequestStatus.DENIED
 
 
@@ -170,16 +174,16 @@ async def test_the_key_may_carry_scopes_the_requester_lacks(shop):
 
 async def test_a_link_is_used_up_by_the_first_decision(shop):
     filed, owner = await shop.file(), await shop.person(Role.OWNER)
-    await shop.house.approvals.decide(filed.token, owner, approve=True)
+    await shop.house.approvals.decide_request(filed.token, owner, approve=True)
     assert (await shop.house.approvals.view_request(filed.token, owner)).status is RequestStatus.APPROVED
     with pytest.raises(Conflict):
-        await shop.house.approvals.decide(filed.token, owner, approve=False)
+        await shop.house.approvals.decide_request(filed.token, owner, approve=False)
 
 
 async def test_what_waits_is_listed(shop):
     filed = [await shop.file(name=f"Bot {number}") for number in range(3)]
-    await shop.house.approvals.decide(filed[1].token, await shop.person(Role.OWNER), approve=False)
-    waiting = await shop.house.store.pending(shop.workspace.id)
+    await shop.house.approvals.decide_request(filed[1].token, await shop.person(Role.OWNER), approve=False)
+    waiting = await shop.house.store.list_pending_requests(shop.workspace.id)
     assert [one.name for one in waiting] == ["Bot 0", "Bot 2"]
 
 
@@ -226,7 +230,7 @@ async def test_of_20_parallel_approvals_one_decides(shops):
     filed, owner = await one.file(), await one.person(Role.OWNER)
     outcomes = await asyncio.gather(
         *(
-            shop.house.approvals.decide(filed.token, owner, approve=approve)
+            shop.house.approvals.decide_request(filed.token, owner, approve=approve)
             for shop, approve in [(one, True), (other, False)] * 10
         ),
         return_exceptions=True,
@@ -242,7 +246,7 @@ async def test_of_20_parallel_polls_one_has_the_key(shops):
     polled = await asyncio.gather(*(shop.poll(request) for shop in (one, other) * 10))
     minted = [key for _, key in polled if key is not None]
     assert len(minted) == 1
-    named = [c for c in await one.house.store.keys(one.workspace.id) if c.kind == "named"]
+    named = [c for c in await one.house.store.list_keys(one.workspace.id) if c.kind == "named"]
     assert named == [minted[0].credential]
     assert {request.status for request, _ in polled} == {RequestStatus.COLLECTED}
 
@@ -252,13 +256,13 @@ async def test_of_50_parallel_retries_one_is_filed(shops):
     filed = await asyncio.gather(*(shop.file(once=once()) for shop in (one, other) * 25))
     assert len({each.token for each in filed}) == 1
     assert sum(not each.replayed for each in filed) == 1
-    assert len(await one.house.store.pending(one.workspace.id)) == 1
+    assert len(await one.house.store.list_pending_requests(one.workspace.id)) == 1
 
 
 async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, house):
-    await house.admission.admit("key", {"authorization": f"Bearer {(await named(shop)).secret}"})
+    await house.admission.authenticate("key", {"authorization": f"Bearer {(await named(shop)).secret}"})
     _, minted = await shop.poll(await shop.approved())
-    asker = await house.admission.admit("key", {"authorization": f"Bearer {minted.secret}"})
+    asker = await house.admission.authenticate("key", {"authorization": f"Bearer {minted.secret}"})
     assert asker.credential == minted.credential
 
 

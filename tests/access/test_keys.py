@@ -31,7 +31,7 @@ async def test_a_new_workspace_has_a_public_id_a_secret_and_two_keys(directory, 
     )
     assert re.fullmatch("dk_[0-9a-f]{32}", initialized_deployment.write_key.secret)
     assert re.fullmatch("dk_agent_[A-Za-z0-9_-]{43}", initialized_deployment.agent_key.secret)
-    kinds = [credential.kind for credential in await directory.keys(initialized_deployment.workspace.id)]
+    kinds = [credential.kind for credential in await directory.list_keys(initialized_deployment.workspace.id)]
     assert kinds == [CredentialKind.WRITE, CredentialKind.AGENT]
 
 

@@ -42,7 +42,7 @@ async def test_one_address_is_one_account(house):
     bob = await account(house)
     assert not await house.store.save_account(Account(new_id(), bob.email, None, house.clock()))
     assert await house.store.find_account_by_email("bob@example.com") == bob
-    assert await house.store.account(bob.id) == bob
+    assert await house.store.get_account(bob.id) == bob
     assert await house.store.find_account_by_email("ann@example.com") is None
 
 
@@ -51,9 +51,9 @@ async def test_an_invitation_is_mailed_and_accepted_once(house, shop, owner):
     bob = await account(house)
     assert house.mail.letters[0].to == "bob@example.com"
     member = await accept_invitation(house.store, bob, house.mail.token(), house.clock())
-    assert (member.role, await house.store.role(shop.id, bob.id)) == (Role.MEMBER, member)
+    assert (member.role, await house.store.get_member(shop.id, bob.id)) == (Role.MEMBER, member)
     assert await house.store.list_memberships(bob.id) == [(shop, member)]
-    assert await house.store.invitations(shop.id) == []
+    assert await house.store.list_open_invitations(shop.id) == []
     with pytest.raises(NotFound):
         await accept_invitation(house.store, bob, house.mail.token(), house.clock())
 
@@ -77,7 +77,7 @@ async def test_a_new_invitation_replaces_the_open_one(house, shop, owner):
     await invited(house, shop, owner)
     former = house.mail.token()
     await invited(house, shop, owner, role=Role.VIEWER)
-    assert [one.role for one in await house.store.invitations(shop.id)] == [Role.VIEWER]
+    assert [one.role for one in await house.store.list_open_invitations(shop.id)] == [Role.VIEWER]
     with pytest.raises(NotFound):
         await accept_invitation(house.store, await account(house), former, house.clock())
 
@@ -96,7 +96,7 @@ async def test_a_member_who_accepts_another_invitation_keeps_the_role(house, sho
     await house.store.save_member(Member(shop.id, bob.id, Role.ADMIN, house.clock()))
     await invited(house, shop, owner, role=Role.VIEWER)
     await accept_invitation(house.store, bob, house.mail.token(), house.clock())
-    assert (await house.store.role(shop.id, bob.id)).role is Role.ADMIN
+    assert (await house.store.get_member(shop.id, bob.id)).role is Role.ADMIN
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ async def test_the_last_owner_stays(house, shop, owner):
         await remove_member(house.store, owner, owner.account_id)
     await change_role(house.store, owner, admin.account_id, Role.OWNER)
     await remove_member(house.store, owner, owner.account_id)
-    assert [(one.account_id, one.role) for one in await house.store.members(shop.id)] == [
+    assert [(one.account_id, one.role) for one in await house.store.list_members(shop.id)] == [
         (admin.account_id, Role.OWNER)
     ]
 
@@ -159,4 +159,4 @@ async def test_of_two_owners_who_leave_together_one_stays(houses):
         other.store.remove_member(shop.id, owners[1].account_id),
     )
     assert sorted(left) == [False, True]
-    assert len(await one.store.members(shop.id)) == 1
+    assert len(await one.store.list_members(shop.id)) == 1

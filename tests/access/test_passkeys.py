@@ -18,6 +18,7 @@ from service_core.kernel.ids import new_id, new_token
 from tests.fixtures.software_authenticator import ORIGIN, SoftwareAuthenticator, base64url_decode
 
 PASSWORD = "correct horse battery"
+FORM_NAMES = {"user_handle": "user"}
 BROWSER = BrowserContext(new_token(), "203.0.113.7")
 
 
@@ -44,35 +45,38 @@ async def ann(house):
 
 
 async def make(passkey_sign_in, account, device):
-    asked = json.loads(await passkey_sign_in.ask_to_make(account, PASSWORD, BROWSER))
-    made = device.make(asked)
+    asked = json.loads(await passkey_sign_in.registration_options(account, PASSWORD, BROWSER))
+    made = device.create_credential(asked)
     attested = RegistrationResponse(
         base64url_decode(made["client_data"]), base64url_decode(made["attestation"]), frozenset({"usb"})
     )
-    return await passkey_sign_in.make(account, " Key ", asked["challenge"], attested, BROWSER)
+    return await passkey_sign_in.register_passkey(account, " Key ", asked["challenge"], attested, BROWSER)
 
 
 async def enter(passkey_sign_in, device, browser=BROWSER):
-    asked = json.loads(await passkey_sign_in.ask_to_sign(browser))
-    signed = device.sign(asked)
+    asked = json.loads(await passkey_sign_in.authentication_options(browser))
+    signed = device.sign_challenge(asked)
     asserted = AuthenticationResponse(
-        **{field.name: base64url_decode(signed[field.name]) for field in fields(AuthenticationResponse)}
+        **{
+            field.name: base64url_decode(signed[FORM_NAMES.get(field.name, field.name)])
+            for field in fields(AuthenticationResponse)
+        }
     )
-    return await passkey_sign_in.sign_in(asked["challenge"], asserted, browser)
+    return await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
 
 
 async def test_a_passkey_opens_a_session_until_it_is_removed(house, passkey_sign_in, ann, clock):
     device = SoftwareAuthenticator(counter=1)
     made = await make(passkey_sign_in, ann, device)
     assert (made.name, made.transports) == ("Key", {"usb"})
-    assert await house.store.passkeys(ann.id) == [made]
+    assert await house.store.list_passkeys(ann.id) == [made]
     with pytest.raises(Conflict):
         await make(passkey_sign_in, ann, device)
     clock.advance(minutes=1)
     device.counter = 2
     opened = await enter(passkey_sign_in, device)
-    assert (await house.sign_in.find(opened.secret))[1] == ann
-    assert await house.store.passkeys(ann.id) == [replace(made, counter=2, used_at=clock())]
+    assert (await house.sign_in.find_session(opened.secret))[1] == ann
+    assert await house.store.list_passkeys(ann.id) == [replace(made, counter=2, used_at=clock())]
     with pytest.raises(Unauthorized):
         await enter(passkey_sign_in, device)
     assert not await house.store.remove_passkey(new_id(), made.id)
@@ -85,24 +89,27 @@ async def test_a_passkey_opens_a_session_until_it_is_removed(house, passkey_sign
 async def test_a_challenge_is_for_one_browser(passkey_sign_in, ann):
     device = SoftwareAuthenticator()
     await make(passkey_sign_in, ann, device)
-    asked = json.loads(await passkey_sign_in.ask_to_sign(BROWSER))
+    asked = json.loads(await passkey_sign_in.authentication_options(BROWSER))
     signed = device.sign_challenge(asked)
     asserted = AuthenticationResponse(
-        **{field.name: base64url_decode(signed[field.name]) for field in fields(AuthenticationResponse)}
+        **{
+            field.name: base64url_decode(signed[FORM_NAMES.get(field.name, field.name)])
+            for field in fields(AuthenticationResponse)
+        }
     )
     for browser in (replace(BROWSER, secret=new_token()), BROWSER):
         with pytest.raises(Unauthorized):
-            await passkey_sign_in.sign_in(asked["challenge"], asserted, browser)
+            await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
 
 
 async def test_a_client_asks_thirty_times_in_a_quarter_of_an_hour(passkey_sign_in, clock):
     for _ in range(30):
-        await passkey_sign_in.ask_to_sign(BROWSER)
+        await passkey_sign_in.authentication_options(BROWSER)
     with pytest.raises(TooManyRequests):
-        await passkey_sign_in.ask_to_sign(BROWSER)
-    await passkey_sign_in.ask_to_sign(replace(BROWSER, client="198.51.100.1"))
+        await passkey_sign_in.authentication_options(BROWSER)
+    await passkey_sign_in.authentication_options(replace(BROWSER, client="198.51.100.1"))
     clock.advance(minutes=16)
-    await passkey_sign_in.ask_to_sign(BROWSER)
+    await passkey_sign_in.authentication_options(BROWSER)
 
 
 async def test_without_the_limit_store_no_passkey_opens_anything(house, passkey_sign_in, ann):

@@ -26,29 +26,29 @@ async def link(house, account):
 
 @pytest.fixture
 async def signed_in(house, ann):
-    return await house.sign_in.choose_password(await link(house, ann), PASSWORD)
+    return await house.sign_in.set_password_by_link(await link(house, ann), PASSWORD)
 
 
 async def test_a_mailed_link_sets_the_password_once(house, ann, signed_in):
-    assert (await house.store.account(ann.id)).password != PASSWORD
+    assert (await house.store.get_account(ann.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
-        await house.sign_in.choose_password(house.mail.token(), PASSWORD)
+        await house.sign_in.set_password_by_link(house.mail.token(), PASSWORD)
     again = await house.sign_in.sign_in("Ann@Example.com ", PASSWORD, client="203.0.113.7")
-    assert (await house.sign_in.find(again.secret))[1].email == ann.email
+    assert (await house.sign_in.find_session(again.secret))[1].email == ann.email
 
 
 async def test_a_link_expires_after_24_hours(house, ann, clock):
     token = await link(house, ann)
     clock.advance(hours=24)
     with pytest.raises(Unauthorized):
-        await house.sign_in.choose_password(token, PASSWORD)
+        await house.sign_in.set_password_by_link(token, PASSWORD)
 
 
 async def test_a_short_password_leaves_the_link(house, ann):
     token = await link(house, ann)
     with pytest.raises(BadRequest):
-        await house.sign_in.choose_password(token, "short")
-    assert (await house.sign_in.choose_password(token, PASSWORD)).account.id == ann.id
+        await house.sign_in.set_password_by_link(token, "short")
+    assert (await house.sign_in.set_password_by_link(token, PASSWORD)).account.id == ann.id
 
 
 @pytest.mark.parametrize(("email", "password"), [("ann@example.com", "wrong"), ("eve@example.com", PASSWORD)])
@@ -66,32 +66,32 @@ async def test_an_account_without_a_password_cannot_sign_in(house, ann):
 async def test_a_session_ends_when_signed_out_and_after_14_days(house, signed_in, clock):
     other = await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
     await house.sign_in.sign_out(other.secret)
-    assert await house.sign_in.find(other.secret) is None
-    assert await house.sign_in.find(signed_in.secret) is not None
+    assert await house.sign_in.find_session(other.secret) is None
+    assert await house.sign_in.find_session(signed_in.secret) is not None
     clock.advance(days=14)
-    assert await house.sign_in.find(signed_in.secret) is None
+    assert await house.sign_in.find_session(signed_in.secret) is None
 
 
 @pytest.mark.parametrize("secret", [None, "", "x", "A" * 43])
 async def test_a_cookie_that_opens_nothing_is_nobody(house, secret):
-    assert await house.sign_in.find(secret) is None
+    assert await house.sign_in.find_session(secret) is None
 
 
 async def test_a_new_password_ends_every_other_session(house, ann, signed_in):
-    fresh = await house.sign_in.choose_password(await link(house, ann), PASSWORD + "!")
-    assert await house.sign_in.find(signed_in.secret) is None
-    assert await house.sign_in.find(fresh.secret) is not None
+    fresh = await house.sign_in.set_password_by_link(await link(house, ann), PASSWORD + "!")
+    assert await house.sign_in.find_session(signed_in.secret) is None
+    assert await house.sign_in.find_session(fresh.secret) is not None
 
 
 async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(house, ann, signed_in):
     here = await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
     bob = Account(new_id(), "bob@example.com", "Bob", house.clock())
     await house.store.save_account(bob)
-    theirs = await house.sign_in.admit(bob)
+    theirs = await house.sign_in.open_session(bob)
     await house.sign_in.end_other_sessions(ann, here.secret)
-    assert await house.sign_in.find(signed_in.secret) is None
-    assert await house.sign_in.find(here.secret) is not None
-    assert await house.sign_in.find(theirs.secret) is not None
+    assert await house.sign_in.find_session(signed_in.secret) is None
+    assert await house.sign_in.find_session(here.secret) is not None
+    assert await house.sign_in.find_session(theirs.secret) is not None
 
 
 async def test_attempts_are_counted_per_address_and_per_client(house, signed_in):

@@ -40,12 +40,12 @@ async def stored(house, applied):
 
 
 async def test_a_signup_makes_nothing_but_itself(house):
-    applied = await house.sign_up(wish=WISH)
+    applied = await house.sign_up(requested_key=WISH)
     assert SIGNUP_SECRET_PATTERN.fullmatch(applied.secret)
     assert applied.checkout_url == f"{house.WEB}/checkout/{applied.signup.id}"
     assert applied.signup.expires_at == house.clock() + timedelta(days=7)
     assert applied.key_request.status is RequestStatus.PENDING
-    assert await house.store.workspaces() == []
+    assert await house.store.list_workspaces() == []
     assert await house.store.find_account_by_email("ann@example.com") is None
     assert house.mail.letters == []
 
@@ -56,17 +56,19 @@ async def test_a_payment_makes_account_workspace_membership_and_keys(house):
     )
     assert await house.pay(applied)
     signup = await stored(house, applied)
-    (workspace,) = await house.store.workspaces()
+    (workspace,) = await house.store.list_workspaces()
     assert (signup.status, signup.workspace_id) == (SignupStatus.PAID, workspace.id)
     assert (workspace.name, workspace.domain, workspace.timezone, workspace.plan) == (
         "Example Ltd", "shop.example", "Europe/Berlin", "growth",
     )  # fmt: skip
     account = await house.store.find_account_by_email("ann@example.com")
-    assert (await house.store.role(workspace.id, account.id)).role is Role.OWNER
-    assert {one.kind.value for one in await house.store.keys(workspace.id)} == {"write", "agent"}
+    assert (await house.store.get_member(workspace.id, account.id)).role is Role.OWNER
+    assert {one.kind.value for one in await house.store.list_keys(workspace.id)} == {"write", "agent"}
     letter = house.mail.letters[0]
     assert (letter.to, "Example Ltd" in letter.text) == ("ann@example.com", True)
-    assert (await house.sign_in.choose_password(house.mail.token(), "correct horse")).account.id == account.id
+    assert (
+        await house.sign_in.set_password_by_link(house.mail.token(), "correct horse")
+    ).account.id == account.id
 
 
 async def test_a_known_address_gets_one_more_workspace_and_keeps_its_password(house):
@@ -81,23 +83,23 @@ async def test_a_known_address_gets_one_more_workspace_and_keeps_its_password(ho
 
 async def test_the_same_payment_told_20_times_at_once_makes_one_workspace(houses):
     one, other = houses
-    applied = await one.sign_up(wish=WISH)
+    applied = await one.sign_up(requested_key=WISH)
     order = (await stored(one, applied)).order
 
     async def poll(house):
-        return await house.settlement.settle(
-            replace(await house.checkout.look(order), state=SignupPaymentState.PAID)
+        return await house.settlement.record_payment(
+            replace(await house.checkout.get_payment(order), state=SignupPaymentState.PAID)
         )
 
     won = await asyncio.gather(
         *(told for house in (one, other) * 5 for told in (house.pay(applied), poll(house)))
     )
     assert won.count(True) == 1
-    (workspace,) = await one.store.workspaces()
+    (workspace,) = await one.store.list_workspaces()
     account = await one.store.find_account_by_email("ann@example.com")
-    assert len(await one.store.members(workspace.id)) == 1
+    assert len(await one.store.list_members(workspace.id)) == 1
     assert len(await one.store.list_memberships(account.id)) == 1
-    assert len(await one.store.keys(workspace.id)) == 2
+    assert len(await one.store.list_keys(workspace.id)) == 2
     assert len(one.mail.letters) + len(other.mail.letters) == 1
 
 
@@ -111,11 +113,15 @@ async def test_two_signups_of_one_address_paid_at_once_share_one_account(houses)
 
 async def test_a_payment_counts_after_the_cancellation_and_after_the_week(house, clock):
     applied = await house.sign_up()
-    assert not await house.settlement.receive(house.checkout.refuse(applied.signup.id, clock()))
+    assert not await house.settlement.receive_webhook(
+        house.checkout.cancel_payment(applied.signup.id, clock())
+    )
     assert (await stored(house, applied)).status is SignupStatus.CANCELED
     clock.advance(days=8)
     assert await house.pay(applied)
-    assert not await house.settlement.receive(house.checkout.refuse(applied.signup.id, clock()))
+    assert not await house.settlement.receive_webhook(
+        house.checkout.cancel_payment(applied.signup.id, clock())
+    )
     assert (await stored(house, applied)).status is SignupStatus.PAID
 
 
@@ -139,17 +145,19 @@ async def test_an_unpaid_signup_expires_after_seven_days(house, clock):
 async def test_a_forged_notice_makes_nothing(house, clock, forge):
     applied = await house.sign_up()
     with pytest.raises(Forbidden) as caught:
-        await house.settlement.receive(forge(house.checkout.confirm_payment(applied.signup.id, clock())))
+        await house.settlement.receive_webhook(
+            forge(house.checkout.confirm_payment(applied.signup.id, clock()))
+        )
     assert caught.value.code == "invalid_signature"
-    assert await house.store.workspaces() == []
+    assert await house.store.list_workspaces() == []
 
 
 async def test_a_payment_of_another_deployment_and_of_nothing_make_nothing(house, another, clock):
     applied = await house.sign_up()
     with pytest.raises(Forbidden):
-        await house.settlement.receive(another().checkout.confirm_payment(applied.signup.id, clock()))
-    assert not await house.settlement.receive(house.checkout.confirm_payment(new_id(), clock()))
-    assert await house.store.workspaces() == []
+        await house.settlement.receive_webhook(another().checkout.confirm_payment(applied.signup.id, clock()))
+    assert not await house.settlement.receive_webhook(house.checkout.confirm_payment(new_id(), clock()))
+    assert await house.store.list_workspaces() == []
 
 
 class Late:
@@ -158,13 +166,13 @@ class Late:
     def __init__(self):
         self.inner, self.state, self.asked = None, SignupPaymentState.OPEN, 0
 
-    async def place(self, order):
+    async def create_session(self, order):
         self.order = order
         if self.state is None:
             raise CheckoutUnavailable
         return CheckoutSession(f"order-{order.signup_id}", "https://pay.example")
 
-    async def look(self, order):
+    async def get_payment(self, order):
         self.asked += 1
         if self.state is None:
             raise CheckoutUnavailable
@@ -261,18 +269,18 @@ async def test_the_verification_variant_mails_a_link_to_the_checkout(another, cl
     house = another(mode="verification")
     assert await house.sign_up() is None
     assert (house.mail.letters[0].to, len(house.mail.letters)) == ("ann@example.com", 1)
-    url = await house.applications.verify(house.mail.token())
+    url = await house.applications.verify_email(house.mail.token())
     assert url.startswith(f"{house.WEB}/checkout/")
     signup = await house.store.find_signup(SignupLookup.ID, url.rpartition("/")[2])
-    assert await house.settlement.receive(house.checkout.confirm_payment(signup.id, clock()))
+    assert await house.settlement.receive_webhook(house.checkout.confirm_payment(signup.id, clock()))
     with pytest.raises(NotFound):
-        await house.applications.verify(house.mail.token())
+        await house.applications.verify_email(house.mail.token())
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 43])
 async def test_an_unknown_verification_link_leads_nowhere(another, token):
     with pytest.raises(NotFound):
-        await another(mode="verification").applications.verify(token)
+        await another(mode="verification").applications.verify_email(token)
 
 
 async def test_a_verification_mail_that_cannot_leave_is_said(another):
@@ -295,47 +303,49 @@ async def test_a_workspace_exists_though_its_mail_could_not_leave(house):
 
 
 async def welcomed(house, applied):
-    return await house.welcome.renew(applied.signup.id)
+    return await house.welcome.create_link(applied.signup.id)
 
 
 async def test_the_card_of_the_key_is_decided_after_payment_by_the_welcome_link(house, clock):
-    applied = await house.sign_up(wish=WISH)
+    applied = await house.sign_up(requested_key=WISH)
     clock.advance(days=3)
     token = await welcomed(house, applied)
     with pytest.raises(NotFound):
-        await house.welcome.decide(token, approve=True)
+        await house.welcome.decide_key_request(token, approve=True)
     await house.pay(applied)
-    card = await house.welcome.view(token)
+    card = await house.welcome.view_page(token)
     assert (card.workspace.name, card.status, card.request.name) == ("My workspace", "pending", "Reader")
     assert card.request.expires_at == clock() + timedelta(hours=24)
-    await house.welcome.decide(token, approve=True)
+    await house.welcome.decide_key_request(token, approve=True)
     request, minted = await poll_key_request(
         house.store, applied.key_request.id, applied.signup.id, card.workspace, clock()
     )
     assert (request.status, minted.credential.workspace_id) == (RequestStatus.COLLECTED, card.workspace.id)
     with pytest.raises(Conflict):
-        await house.welcome.decide(token, approve=False)
+        await house.welcome.decide_key_request(token, approve=False)
 
 
 async def test_an_owner_sees_the_card_among_what_waits_and_it_expires_a_day_after_payment(house, clock):
-    applied = await house.sign_up(wish=WISH)
+    applied = await house.sign_up(requested_key=WISH)
     await house.pay(applied)
-    (workspace,) = await house.store.workspaces()
-    assert [one.id for one in await house.store.pending(workspace.id)] == [applied.key_request.id]
+    (workspace,) = await house.store.list_workspaces()
+    assert [one.id for one in await house.store.list_pending_requests(workspace.id)] == [
+        applied.key_request.id
+    ]
     token = await welcomed(house, applied)
     clock.advance(hours=24)
-    assert (await house.welcome.view(token)).status is RequestStatus.EXPIRED
+    assert (await house.welcome.view_page(token)).status is RequestStatus.EXPIRED
     with pytest.raises(Conflict):
-        await house.welcome.decide(token, approve=True)
+        await house.welcome.decide_key_request(token, approve=True)
 
 
 async def test_a_new_welcome_link_ends_the_former_one(house):
-    applied = await house.sign_up(wish=WISH)
+    applied = await house.sign_up(requested_key=WISH)
     former, present = await welcomed(house, applied), await welcomed(house, applied)
-    assert (await house.welcome.view(present)).workspace is None
+    assert (await house.welcome.view_page(present)).workspace is None
     for token in (former, "x", new_token()):
         with pytest.raises(NotFound):
-            await house.welcome.view(token)
+            await house.welcome.view_page(token)
 
 
 async def test_the_secret_of_a_signup_is_found_by_its_digest_alone(house):

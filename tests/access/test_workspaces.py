@@ -13,10 +13,10 @@ class Book:
         self.read, self.changes, self.away = 0, 1, False
         self.kept = [make_workspace()]
 
-    def generation(self):
+    def change_version(self):
         return None if self.away else self.changes
 
-    async def workspaces(self):
+    async def list_workspaces(self):
         if self.away:
             raise OSError("away")
         self.read += 1

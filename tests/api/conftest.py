@@ -214,7 +214,7 @@ class Door:
         self.limiter = Limiter(clock)
         self.keys = {}
         self.gateway = Dispatcher(
-            [BoundOperation(op, {}, "who" if "who" in op.dependencies else None) for op in OPERATIONS],
+            [BoundOperation(op, {}, "caller" if "caller" in op.dependencies else None) for op in OPERATIONS],
             admission=RequestAuthenticator(
                 KeyAuthenticator(self.directory, clock),
                 self.directory,

@@ -123,14 +123,14 @@ async def workspace_api(tmp_path):
 async def test_no_request_is_a_fault_of_the_service(workspace_api):
     windows = FixedWindowCounter(lambda: workspace_api.now)
 
-    async def spend(key, limit, seconds):
+    async def consume(key, limit, seconds):
         return windows.consume(key, limit, seconds)
 
-    workspace_api.service.ports.limits.spend = spend  # the adapter counts by the clock of the machine
+    workspace_api.service.ports.limits.consume = consume  # the adapter counts by the clock of the machine
     headers = {"authorization": f"Bearer {workspace_api.keys['shop']}"}
     statuses = set()
     for operation in workspace_api.service.registry.operations:
-        if operation.surface is not RoutePrefix.V1 or operation.raw:
+        if operation.prefix is not RoutePrefix.V1 or operation.raw:
             continue
         sender = Sender(Random(operation.id))
         for _ in range(REQUESTS):

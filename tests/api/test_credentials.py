@@ -47,10 +47,10 @@ class World:
         self.store = self.service.ports.workspace
         windows = FixedWindowCounter(lambda: self.now)
 
-        async def spend(key, limit, seconds):
+        async def consume(key, limit, seconds):
             return windows.consume(key, limit, seconds)
 
-        self.service.ports.limits.consume = spend  # the adapter counts by the clock of the machine
+        self.service.ports.limits.consume = consume  # the adapter counts by the clock of the machine
         self.founded = await create_workspace_with_keys(self.store, self.now, name="Example Shop", plan=plan)
         self.workspace, self.agent = self.founded.workspace, self.founded.agent_key.secret
         return self
@@ -104,13 +104,13 @@ async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(world):
     assert (pending.json["status"], pending.json["workspace"]) == ("pending", None)
     assert pending.headers["X-RateLimit-Limit"] == "100"
 
-    settlement, welcome = world.service.part(SignupPayments), world.service.part(PaymentPage)
+    settlement, welcome = world.service.component(SignupPayments), world.service.component(PaymentPage)
     notice = world.service.ports.checkout.confirm_payment(UUID(signup_id), world.now)
-    assert await settlement.receive(notice)
+    assert await settlement.receive_webhook(notice)
     paid = (await world.ask("GET", f"/v1/signup/{signup_id}", secret)).json
     assert (paid["status"], paid["workspace"]["name"]) == ("paid", "My workspace")
 
-    await welcome.decide(await welcome.renew(UUID(signup_id)), approve=True)
+    await welcome.decide_key_request(await welcome.create_link(UUID(signup_id)), approve=True)
     request_id = taken.json["key_request"]["request_id"]
     polls = await asyncio.gather(
         *(world.ask("GET", f"/v1/keys/requests/{request_id}", secret) for _ in range(20))
@@ -178,7 +178,7 @@ async def test_a_request_for_a_key_is_filed_decided_and_collected(world):
     }
     token = filed.json["approval_url"].removeprefix("http://127.0.0.1:8080/app/approve?request=")
     owner = await world.person(Role.OWNER)
-    await world.service.part(Approvals).decide(token, owner.id, approve=True)
+    await world.service.component(Approvals).decide_request(token, owner.id, approve=True)
     collected = (await world.ask("GET", path, world.agent)).json
     assert (collected["status"], collected["key_hint"]) == ("collected", "…" + collected["key"][-4:])
     again = (await world.ask("GET", path, world.agent)).json
@@ -305,10 +305,10 @@ async def test_a_changed_role_narrows_and_a_removal_ends_a_grant_at_once(world):
 
 async def test_an_ended_grant_stays_ended(world):
     token = await world.token()
-    (grant,) = await world.store.grants(world.workspace.id)
+    (grant,) = await world.store.list_grants(world.workspace.id)
     await world.store.end_grant(grant.id, world.now)
     assert (await world.exchange(token)).status == 401
-    assert await world.store.grants(world.workspace.id) == []
+    assert await world.store.list_grants(world.workspace.id) == []
 
 
 async def test_grants_and_signup_secrets_have_a_budget_of_100_each(world):
@@ -384,15 +384,15 @@ async def shown_once(world, capfd):
         await world.ask("POST", "/v1/signup", body={"email": "a@example.com", "key_request": {"name": "R"}})
     ).json
     signup_id = UUID(taken["signup_id"])
-    await world.service.part(SignupPayments).receive(
+    await world.service.component(SignupPayments).receive_webhook(
         world.service.ports.checkout.confirm_payment(signup_id, world.now)
     )
-    welcome = await world.service.part(PaymentPage).renew(signup_id)
-    await world.service.part(PaymentPage).decide(welcome, approve=True)
+    welcome = await world.service.component(PaymentPage).create_link(signup_id)
+    await world.service.component(PaymentPage).decide_key_request(welcome, approve=True)
     path = f"/v1/keys/requests/{taken['key_request']['request_id']}"
     collected = (await world.ask("GET", path, taken["signup_secret"])).json["key"]
     link = re.search(r"token=([\w-]{43})", capfd.readouterr().err).group(1)
-    session = await world.service.part(SignIn).choose_password(link, "planted password")
+    session = await world.service.component(SignIn).set_password_by_link(link, "planted password")
     token = await world.token()
     body = {"name": "x", "scopes": ["service:read"]}
     filed = await world.ask(

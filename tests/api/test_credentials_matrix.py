@@ -130,7 +130,7 @@ OPENS: Mapping[str, frozenset[str]] = {
 
 
 def route(operation):
-    prefix = "/v1" if operation.surface is RoutePrefix.V1 else ""
+    prefix = "/v1" if operation.prefix is RoutePrefix.V1 else ""
     return f"{operation.method} {prefix}{operation.path}"
 
 
@@ -175,10 +175,10 @@ class World:
         store, now = self.service.ports.workspace, self.clock()
         windows = FixedWindowCounter(self.clock)
 
-        async def spend(key, limit, seconds):
+        async def consume(key, limit, seconds):
             return windows.consume(key, limit, seconds)
 
-        self.service.ports.limits.spend = spend  # the adapter counts by the clock of the machine
+        self.service.ports.limits.consume = consume  # the adapter counts by the clock of the machine
         initialized_deployment = await create_workspace_with_keys(store, now, name="Example Shop")
         self.secrets = {
             "agent": initialized_deployment.agent_key.secret,

@@ -24,7 +24,7 @@ NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 
 @dataclass
 class Row:
-    balanced: bool = True
+    is_balanced: bool = True
 
 
 @dataclass
@@ -43,20 +43,20 @@ class World:
         self.limiter_down = False
         self.spans = {1: (NOW - timedelta(days=2), NOW - timedelta(hours=1)), 2: None}
 
-    def generation(self):
+    def change_version(self):
         return 1
 
-    async def workspaces(self):
+    async def list_workspaces(self):
         return [Shop(1), Shop(2)]
 
-    async def bounds(self, workspace_id):
+    async def event_time_range(self, workspace_id):
         self.asked += 1
         return self.spans[workspace_id]
 
     async def state(self):
         return QueueState(0 if self.oldest is None else 3, self.oldest)
 
-    async def ledger(self, workspace_id, start, end):
+    async def ledger_rows(self, workspace_id, start, end):
         assert start < self.now < end
         return self.rows
 
@@ -69,7 +69,7 @@ class World:
             store_probe(self, self), queue_probe(self, self, lambda: self.now), limiter_probe(self), cache_probe(self), *more,
         ]  # fmt: skip
         reply = await get_ready(readiness=ReadinessChecker(probes, lambda: self.now))
-        return reply.status, reply.answer
+        return reply.status, reply.body
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ async def test_an_event_that_waits_for_five_minutes_degrades(world):
 
 
 async def test_a_ledger_that_does_not_balance_degrades(world):
-    world.rows = [Row(), Row(balanced=False)]
+    world.rows = [Row(), Row(is_balanced=False)]
     assert (await world.ready())[1].checks["queue"] == "degraded"
 
 
@@ -116,7 +116,7 @@ async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(wo
     async def hang():
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("service_core.api.readiness.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("service_core.api.readiness.PROBE_TIMEOUT_SECONDS", 0.01)
     world.spans = {}
     status, answer = await world.ready(Probe("model", hang))
     assert status == 503

@@ -61,11 +61,13 @@ class Desk:
         return Desk(ChangeExecutor(units, [KIND]), self.who)
 
     def once(self, key, content=None):
-        return Desk(self.writes, replace(self.who, once=IdempotentRequest(key, "POST", "/v1/notes", content)))
+        return Desk(
+            self.writes, replace(self.who, idempotency=IdempotentRequest(key, "POST", "/v1/notes", content))
+        )
 
     async def run(self, plan, *, dry_run=False):
         self.later(seconds=1)
-        return await self.writes.run(self.who, plan, dry_run=dry_run)
+        return await self.writes.execute(self.who, plan, dry_run=dry_run)
 
     def creation(self, name="Plan", text=None, **tags):
         caller = self.who
@@ -73,14 +75,14 @@ class Desk:
         async def plan(unit):
             note = Note(
                 id=new_id(), workspace_id=caller.workspace.id, name=name, text=text, tags=tags,
-                created_at=caller.now, updated_at=caller.now, created_via=caller.via, created_by=build_actor(caller),
+                created_at=caller.now, updated_at=caller.now, created_via=caller.interface, created_by=build_actor(caller),
             )  # fmt: skip
             return Change(Action.CREATE, None, note, GENERATED_FIELDS)
 
         return plan
 
     async def create(self, name="Plan", text=None, dry_run=False, **tags):
-        return (await self.run(self.creation(name, text, **tags), dry_run=dry_run)).answer
+        return (await self.run(self.creation(name, text, **tags), dry_run=dry_run)).body
 
     async def update(self, note_id, dry_run=False, **fields):
         async def plan(unit):
@@ -88,16 +90,18 @@ class Desk:
             fresh = {**note.state, **fields, "updated_at": self.who.now}
             return Change(Action.UPDATE, note, Note.model_validate(fresh))
 
-        return (await self.run(plan, dry_run=dry_run)).answer
+        return (await self.run(plan, dry_run=dry_run)).body
 
     async def delete(self, note_id, dry_run=False):
         async def plan(unit):
             return Change(Action.DELETE, await self.found(unit, note_id), None)
 
-        return (await self.run(plan, dry_run=dry_run)).answer
+        return (await self.run(plan, dry_run=dry_run)).body
 
     async def undo(self, audit_id, dry_run=False):
-        return (await self.run(plan_undo(self.who, self.writes.kinds, audit_id), dry_run=dry_run)).answer
+        return (
+            await self.run(plan_undo(self.who, self.writes.resource_types, audit_id), dry_run=dry_run)
+        ).body
 
     async def found(self, unit, note_id):
         note = await unit.resources.get(Note, UUID(str(note_id)))
@@ -106,8 +110,8 @@ class Desk:
         return note
 
     async def notes(self):
-        async with self.writes.units.look(self.who.workspace.id) as unit:
-            return [note.state for note in await unit.resources.every(Note)]
+        async with self.writes.transactions.read(self.who.workspace.id) as unit:
+            return [note.state for note in await unit.resources.list_all(Note)]
 
 
 async def desk_over(units, directory, name="shop"):

@@ -9,13 +9,13 @@ from tests.changes.conftest import Note
 
 
 async def named(api_client, text, limit=50):
-    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
-        return [note.name for note in await unit.resources.named(Note, text, limit)]
+    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+        return [note.name for note in await unit.resources.search_by_name(Note, text, limit)]
 
 
 async def telling(api_client, some_id, **matching):
-    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
-        found = await unit.resources.every(Note, telling=some_id, matching=matching)
+    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+        found = await unit.resources.list_all(Note, mentioning_id=some_id, field_filters=matching)
         return [note.name for note in found]
 
 

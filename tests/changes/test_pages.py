@@ -10,7 +10,7 @@ class Listed(ListQuery):
 
 async def page(api_client, limit=2, cursor=None, **how):
     query = Listed(limit=limit, cursor=cursor)
-    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
         found, following = await paginate_records(unit.resources, Note, query, api_client.who, **how)
     return [note.name for note in found], following
 
@@ -47,13 +47,18 @@ async def test_a_page_holds_the_records_that_match_and_fit(api_client):
         await api_client.create(f"{number}", text="odd" if number % 2 else "even")
     expected = await whole(api_client)
     odd = [name for name in expected if int(name) % 2]
-    assert await walk(api_client, matching={"text": "odd"}) == odd
-    assert await walk(api_client, matching={"text": "neither"}) == []
-    assert await walk(api_client, matching={"text": "odd", "name": "3"}) == ["3"]
-    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
-        assert [note.name for note in await unit.resources.every(Note, matching={"text": "odd"})] == odd
+    assert await walk(api_client, field_filters={"text": "odd"}) == odd
+    assert await walk(api_client, field_filters={"text": "neither"}) == []
+    assert await walk(api_client, field_filters={"text": "odd", "name": "3"}) == ["3"]
+    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+        assert [
+            note.name for note in await unit.resources.list_all(Note, field_filters={"text": "odd"})
+        ] == odd
     large = [name for name in odd if int(name) > 1]
-    assert await walk(api_client, 1, matching={"text": "odd"}, fits=lambda note: int(note.name) > 1) == large
+    assert (
+        await walk(api_client, 1, field_filters={"text": "odd"}, predicate=lambda note: int(note.name) > 1)
+        == large
+    )
 
 
 async def test_what_is_made_or_deleted_meanwhile_neither_shifts_nor_repeats_a_page(api_client):

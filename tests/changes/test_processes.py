@@ -38,7 +38,7 @@ async def test_an_identical_request_hears_that_the_first_is_running_in_another_p
         await other.create()
     assert (refused.value.code, refused.value.headers) == ("idempotency_in_progress", {"Retry-After": "1"})
     going_on.set()
-    performed = (await first).answer
+    performed = (await first).body
     again = await other.create()
     assert again.audit_id == performed.audit_id
     assert len(await other.notes()) == 1

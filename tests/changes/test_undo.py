@@ -47,7 +47,7 @@ async def test_an_undo_has_an_entry_of_its_own_and_marks_the_other(api_client):
     made = await api_client.create("Plan")
     gone = await api_client.delete(made.data["id"])
     undone = await api_client.undo(gone.audit_id)
-    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
         taken_back, own = await unit.audit.get(gone.audit_id), await unit.audit.get(undone.audit_id)
     assert (taken_back.undone_by, taken_back.undoable) == (undone.audit_id, False)
     assert taken_back.undone_at == own.created_at

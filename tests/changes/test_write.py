@@ -16,8 +16,8 @@ ASSIGNED = {"id", "created_at", "updated_at"}
 
 
 async def audit(api_client):
-    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
-        return await unit.audit.page(AuditFilter(until=api_client.who.now), 100, 0)
+    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+        return await unit.audit.list_entries(AuditFilter(until=api_client.who.now), 100, 0)
 
 
 def fields(envelope):
@@ -109,7 +109,7 @@ async def test_a_retry_gets_the_first_answer_for_24_hours(api_client):
     first = await sender.create()
     again = await api_client.once("k", {"note": {"a": 2, "b": 1}}).run(None)
     assert again.headers == {"Idempotent-Replay": "true"}
-    assert again.answer == first
+    assert again.body == first
     assert len(await api_client.notes()) == 1
     other = await api_client.once("k", {"note": {"a": 3}}).create("Other")
     assert other.audit_id != first.audit_id
@@ -151,7 +151,7 @@ async def test_an_identical_request_is_told_to_wait_while_the_first_runs(api_cli
 
 
 async def test_over_mcp_a_write_is_a_dry_run_unless_it_says_otherwise(api_client):
-    api_client.who = replace(api_client.who, via=RequestInterface.MCP)
+    api_client.who = replace(api_client.who, interface=RequestInterface.MCP)
     assert (await api_client.create(dry_run=None)).dry_run
     assert (await api_client.create(dry_run=False)).applied
 
@@ -180,11 +180,13 @@ async def test_the_audit_log_answers_by_type_resource_actor_and_time(api_client)
         ({"actor_id": UUID(first.data["id"])}, []),
         ({"since": since}, [second]),
     ]
-    async with api_client.writes.units.look(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
         for question, expected in asked:
-            found = await unit.audit.page(AuditFilter(until=until, **question), 10, 0)
+            found = await unit.audit.list_entries(AuditFilter(until=until, **question), 10, 0)
             assert [entry.id for entry in found] == [envelope.audit_id for envelope in expected]
-        assert [e.id for e in await unit.audit.page(AuditFilter(until=until), 1, 1)] == [first.audit_id]
+        assert [e.id for e in await unit.audit.list_entries(AuditFilter(until=until), 1, 1)] == [
+            first.audit_id
+        ]
 
 
 async def test_of_50_identical_requests_one_is_performed(api_client):
@@ -202,7 +204,9 @@ async def test_of_50_identical_requests_in_many_processes_one_is_performed(api_c
     """Each pipeline is that of another process: they share the store and nothing else."""
     senders = [api_client.once("k", {"note": {}}) for _ in range(50)]
     for sender in senders:
-        sender.writes = ChangeExecutor(api_client.writes.units, api_client.writes.kinds.values())
+        sender.writes = ChangeExecutor(
+            api_client.writes.transactions, api_client.writes.resource_types.values()
+        )
     answers = await asyncio.gather(*(sender.create() for sender in senders))
     assert len({answer.audit_id for answer in answers}) == 1
     assert len(await api_client.notes()) == 1

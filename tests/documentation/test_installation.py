@@ -11,9 +11,9 @@ LOOK = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from service_core.documentation import pages
-from service_core.documentation.site import Handbook
-found = Handbook("").search_index.find("funnel", 1)[0]
-print(json.dumps([pages.__file__, [page.path for page in pages.read()], found.page.path]))
+from service_core.documentation.site import Documentation
+found = Documentation("").search_index.search("funnel", 1)[0]
+print(json.dumps([pages.__file__, [page.path for page in pages.load_pages()], found.page.path]))
 """
 
 

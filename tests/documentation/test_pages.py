@@ -61,7 +61,7 @@ def test_anchors_are_the_usual_ones():
 
 
 def test_the_index_for_programs_lists_every_page_as_markdown(shelf):
-    text = shelf.index()
+    text = shelf.llms_txt()
     assert text.startswith("# Touchpoint\n\n> Self-hosted")
     assert "- [Start](https://docs.example.com/index.md): Begin here." in text
     assert (
@@ -72,26 +72,28 @@ def test_the_index_for_programs_lists_every_page_as_markdown(shelf):
 
 
 def test_the_full_text_holds_every_page_without_comments(shelf):
-    text = shelf.everything()
+    text = shelf.llms_full_txt()
     assert all(page.text.strip() in text for page in shelf.pages.values())
     assert "Written by hand" not in text
 
 
 def test_a_word_finds_its_other_forms_and_headings_come_first(shelf):
-    first, *_, last = shelf.search_index.find("greetings", 5)
+    first, *_, last = shelf.search_index.search("greetings", 5)
     assert (first.section.title, last.section.title) == ("Greeting <em>", "Farewell")
     assert first.score >= last.score >= 0
     assert "hello" in first.excerpt
 
 
 def test_where_nothing_holds_all_words_some_are_enough(shelf):
-    assert [found.page.path for found in shelf.search_index.find("politely greet", 5)] == ["guides/farewell"]
-    assert len(shelf.search_index.find("politely curl", 5)) == 2
+    assert [found.page.path for found in shelf.search_index.search("politely greet", 5)] == [
+        "guides/farewell"
+    ]
+    assert len(shelf.search_index.search("politely curl", 5)) == 2
 
 
 @pytest.mark.parametrize("text", ["zzz", "???", '"', "NEAR(", "zz OR", "x" * 5000, "* - ^ {y}: 'z'"])
 def test_any_text_may_be_looked_for(shelf, text):
-    assert shelf.search_index.find(text, 5) == []
+    assert shelf.search_index.search(text, 5) == []
 
 
 def test_the_documentation_of_this_version_has_a_title_and_no_empty_page():

@@ -36,14 +36,14 @@ def shared(api_client):
 
 async def test_those_who_come_during_a_call_share_the_next_one_up_to_its_size(api_client, shared):
     api_client.open.clear()
-    first = shared.ask(1)
+    first = shared.submit(1)
     await asyncio.sleep(0)
-    others = [shared.ask(number) for number in range(2, 7)]
+    others = [shared.submit(number) for number in range(2, 7)]
     assert len(shared) == 6
     api_client.open.set()
     assert await asyncio.gather(first, *others) == [2, 4, 6, 8, 10, 12]
     assert api_client.calls == [[1], [2, 3, 4], [5, 6]]
-    await shared.settled()
+    await shared.wait_idle()
     assert len(shared) == 0
 
 
@@ -52,20 +52,20 @@ async def test_a_failure_reaches_those_asked_and_those_who_wait_and_the_next_cal
 ):
     api_client.open.clear()
     api_client.fault = ValueError("away")
-    first = shared.ask(1)
+    first = shared.submit(1)
     await asyncio.sleep(0)
-    second = shared.ask(2)
+    second = shared.submit(2)
     api_client.open.set()
     faults = await asyncio.gather(first, second, return_exceptions=True)
     assert [(type(fault), str(fault)) for fault in faults] == [(RuntimeError, "away")] * 2
     assert faults[0] is not faults[1]
     api_client.fault = None
-    assert await shared.ask(3) == 6
+    assert await shared.submit(3) == 6
 
 
 async def test_a_caller_who_left_disturbs_nobody(api_client, shared):
     api_client.open.clear()
-    leaving, staying = shared.ask(1), shared.ask(2)
+    leaving, staying = shared.submit(1), shared.submit(2)
     await asyncio.sleep(0)
     leaving.cancel()
     api_client.open.set()
@@ -73,22 +73,22 @@ async def test_a_caller_who_left_disturbs_nobody(api_client, shared):
 
 
 async def test_what_became_of_each_is_told_once_all_are_decided(api_client, shared):
-    assert await gather_results([shared.ask(1), shared.ask(2)], LookupError) == [2, 4]
+    assert await gather_results([shared.submit(1), shared.submit(2)], LookupError) == [2, 4]
     assert await gather_results([], LookupError) == []
     api_client.fault = OSError("away")
-    found = await gather_results([shared.ask(1), shared.ask(2)], RuntimeError)
+    found = await gather_results([shared.submit(1), shared.submit(2)], RuntimeError)
     assert [str(one) for one in found] == ["away", "away"]
     with pytest.raises(RuntimeError):
-        await gather_results([shared.ask(1), shared.ask(2)], LookupError)
+        await gather_results([shared.submit(1), shared.submit(2)], LookupError)
 
 
 async def test_whoever_waits_for_several_and_leaves_leaves_none_behind(api_client, shared):
     api_client.open.clear()
-    asked = [shared.ask(1), shared.ask(2)]
+    asked = [shared.submit(1), shared.submit(2)]
     waiting = asyncio.create_task(gather_results(asked, LookupError))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
     assert all(future.cancelled() for future in asked)
     api_client.open.set()
-    assert await shared.ask(3) == 6
+    assert await shared.submit(3) == 6

@@ -14,7 +14,7 @@ async def ann(deployment):
 
 
 async def live(deployment):
-    return await deployment.store.grants(deployment.workspace.id)
+    return await deployment.store.list_grants(deployment.workspace.id)
 
 
 async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, ann):

@@ -71,14 +71,14 @@ class SignIn:
         """
         normalized_email = email.strip().lower()
         await consume_attempt(
-            self._limiter, f"sign-in-normalized_email:{sha256_hex(normalized_email)}", ATTEMPTS_PER_ADDRESS
+            self._limiter, f"sign-in-address:{sha256_hex(normalized_email)}", ATTEMPTS_PER_ADDRESS
         )
         if client is not None:
             await consume_attempt(self._limiter, f"sign-in-client:{client}", ATTEMPTS_PER_CLIENT)
         account = await self._accounts.find_account_by_email(normalized_email)
         matches = await self._passwords.verify(account.password if account else None, password)
         if account is None or not matches:
-            raise Unauthorized("The normalized_email and the password do not belong together")
+            raise Unauthorized("The address and the password do not belong together")
         return account
 
     async def open_session(self, account: Account) -> NewSession:
