@@ -136,12 +136,17 @@ def _place(workspace_id: UUID, subscription: UUID) -> dict[str, Any]:
 
 
 def _moved_row(movement: Movement) -> dict[str, Any]:
-    row = {name: getattr(movement, name) for name in _MOVED}
-    worth = movement.mrr_delta
-    return {**row, "kind": movement.kind.value, "worth": worth.numerator, "parts": worth.denominator}
+    delta = movement.mrr_delta
+    return {
+        **{name: getattr(movement, name) for name in _SAME_NAMED},
+        "kind": movement.kind.value,
+        "worth": delta.numerator,
+        "parts": delta.denominator,
+        "live": movement.active_delta,
+    }
 
 
-_MOVED: Final = tuple(field.name for field in fields(Movement))
+_SAME_NAMED: Final = tuple(field.name for field in fields(Movement) if field.name in MOVEMENTS.c)
 
 
 def _phase_row(phase: StatusPeriod, state: SubscriptionState) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def message(kind, **data):
 
 
 PAYMENT = message(
-    "payment.record_success",
+    "payment.succeeded",
     currency="eur",
     total=49.99,
     tax_amount=7.98,

@@ -57,7 +57,7 @@ class Server:
 @asynccontextmanager
 async def serving():
     server = Server()
-    listener = await asyncio.start_server(server.talk, "127.0.0.1", 0)
+    listener = await asyncio.start_server(server.handle_connection, "127.0.0.1", 0)
     server.port = listener.sockets[0].getsockname()[1]
     async with listener:
         yield server

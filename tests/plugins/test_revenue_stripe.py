@@ -72,11 +72,11 @@ TRIAL = SUBSCRIPTION | {"status": "trialing", "trial_end": HOUR_AGO + 604_800}
 CUSTOMER = {"id": "cus_1", "object": "customer", "email": "ann@example.com", "metadata": {"user_id": "u_1"}}
 
 SAMPLES = (
-    Sample(message("payment_intent.record_success", PAYMENT), "purchase", revenue=5950),
-    Sample(message("payment_intent.record_success", PAYMENT, id_="evt_t", live=False), "purchase", test=True, revenue=5950),
+    Sample(message("payment_intent.succeeded", PAYMENT), "purchase", revenue=5950),
+    Sample(message("payment_intent.succeeded", PAYMENT, id_="evt_t", live=False), "purchase", test=True, revenue=5950),
     Sample(message("invoice.payment_succeeded", INVOICE), "purchase", revenue=3000),
     Sample(message("invoice.payment_failed", INVOICE), "billing_failed"),
-    Sample(message("checkout.session.complete", SESSION), "purchase", revenue=5000),
+    Sample(message("checkout.session.completed", SESSION), "purchase", revenue=5000),
     Sample(
         message("charge.refunded", CHARGE, before={"amount_refunded": 1000}), "refund", revenue=-2000
     ),
@@ -138,8 +138,8 @@ def test_amounts_are_in_the_units_stripe_uses(amount, currency, text, own):
 
 def test_the_three_messages_of_one_payment_tell_of_one_order_and_one_person():
     told = [
-        read("payment_intent.record_success", PAYMENT),
-        read("checkout.session.complete", SESSION),
+        read("payment_intent.succeeded", PAYMENT),
+        read("checkout.session.completed", SESSION),
         read("charge.refunded", CHARGE),
         read("charge.dispute.closed", DISPUTE),
     ]
@@ -154,16 +154,16 @@ def test_the_three_messages_of_one_payment_tell_of_one_order_and_one_person():
 def test_a_payment_of_an_invoice_is_its_order_in_every_version_of_the_api(about):
     session = SESSION | {"mode": "subscription", "payment_intent": None, "invoice": "in_1"}
     told = [
-        read("payment_intent.record_success", PAYMENT | about),
+        read("payment_intent.succeeded", PAYMENT | about),
         read("invoice.payment_succeeded", INVOICE),
-        read("checkout.session.complete", session),
+        read("checkout.session.completed", session),
         read("charge.refunded", CHARGE | about),
     ]
     assert {one.properties["order_id"] for one in told} == {"in_1"}
 
 
 def test_revenue_is_without_tax_and_shipping_and_after_discounts():
-    session = read("checkout.session.complete", SESSION).properties
+    session = read("checkout.session.completed", SESSION).properties
     assert {name: session[name] for name in ("revenue", "tax", "shipping", "discount", "currency")} == {
         "revenue": "50.00", "tax": "9.50", "shipping": "5.00", "discount": "0.00", "currency": "EUR",
     }  # fmt: skip
@@ -175,7 +175,7 @@ def test_revenue_is_without_tax_and_shipping_and_after_discounts():
     assert (charged.kind, charged.amount, charged.currency, charged.subscription_id) == (
         PaymentKind.CHARGE, 3000, "USD", "sub_1",
     )  # fmt: skip
-    assert "tax" not in read("payment_intent.record_success", PAYMENT).properties
+    assert "tax" not in read("payment_intent.succeeded", PAYMENT).properties
 
 
 def test_an_invoice_knows_that_nothing_was_taken_off_or_added_and_one_that_leaves_it_out_does_not():
@@ -189,9 +189,9 @@ def test_an_invoice_knows_that_nothing_was_taken_off_or_added_and_one_that_leave
 @pytest.mark.parametrize(
     ("kind", "about", "own"),
     [
-        ("payment_intent.record_success", PAYMENT, "pi_1"),
+        ("payment_intent.succeeded", PAYMENT, "pi_1"),
         ("invoice.payment_succeeded", INVOICE, "in_1"),
-        ("checkout.session.complete", SESSION, SESSION["payment_intent"]),
+        ("checkout.session.completed", SESSION, SESSION["payment_intent"]),
     ],
 )
 def test_the_order_that_metadata_names_is_the_order_and_what_stripe_has_is_its_payment(kind, about, own):
@@ -236,7 +236,7 @@ def test_a_failed_invoice_moves_no_money_and_is_told_of_its_subscription():
     ],
 )
 def test_a_checkout_that_is_not_paid_tells_who_it_was(changes, event_name):
-    told = read("checkout.session.complete", SESSION | changes)
+    told = read("checkout.session.completed", SESSION | changes)
     assert (told.event_name, told.identity["visitor_id"]) == (event_name, "anon_1")
     assert told.external_ids == {
         "stripe": "cus_1",

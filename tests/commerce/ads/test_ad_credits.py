@@ -70,8 +70,8 @@ async def told(shop):
             ("D", came_by("newsletter", "july")),
         )
     ):
-        shop.story.happens("page_view", at="2026-07-02T10:00", visitor=visitor, **utm)
-        shop.story.happens(
+        shop.story.add_event("page_view", at="2026-07-02T10:00", visitor=visitor, **utm)
+        shop.story.add_event(
             "purchase", at="2026-07-02T11:00", visitor=visitor, order_id=str(number), revenue=10_00 * 2**number,
             currency="USD",
         )  # fmt: skip
@@ -134,7 +134,7 @@ async def test_attributed_metrics_take_filters_on_ads(shop):
 async def test_a_model_that_learns_works_on_the_keys_of_ads(shop):
     await told(shop)
     for visitor, name in (("E", "spring"), ("F", "900")):
-        shop.story.happens("page_view", at="2026-07-03T10:00", visitor=visitor, **came_by("x", name))
+        shop.story.add_event("page_view", at="2026-07-03T10:00", visitor=visitor, **came_by("x", name))
     await shop.knows(*shop.story.events[-2:])
     rows = await query(
         shop, "attributed_conversions", dimensions=["campaign_id"], attribution={"model": "shapley"}

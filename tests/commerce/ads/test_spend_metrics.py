@@ -66,10 +66,10 @@ async def test_every_metric_of_ads_has_its_value(shop):
 async def test_spend_meets_what_it_brought_in(shop):
     await connect_ad_platform(shop, "meta")
     await save_spend(shop, spend_row("meta", ad_campaign("c1"), spend=50_00, clicks=10))
-    shop.story.happens(
+    shop.story.add_event(
         "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign("facebook", "cpc")
     )
-    shop.story.happens(
+    shop.story.add_event(
         "purchase", at="2026-07-02T10:00", visitor="A", order_id="1", revenue=200_00, currency="USD"
     )
     await shop.knows()

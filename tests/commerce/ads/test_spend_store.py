@@ -95,7 +95,7 @@ async def test_an_entity_is_called_as_it_was_last(stores):
     renamed = replace(REELS, campaign_name="reels 2", status="paused")
     await store.add_spend(workspace_id, [later(replace(ROW, day=DAY + timedelta(days=1)), entity=renamed)])
     await store.add_spend(workspace_id, [later(ROW, -1, entity=replace(REELS, campaign_name="old"))])
-    assert await store.entities(workspace_id, AdLevel.CAMPAIGN) == [("meta", "act_1", renamed)]
+    assert await store.list_ad_entities(workspace_id, AdLevel.CAMPAIGN) == [("meta", "act_1", renamed)]
     (found,) = await store.spend(plan(workspace_id, "campaign_name"))
     assert (found.keys, found.spend) == (("reels 2",), 20_00)
 
@@ -104,7 +104,7 @@ async def test_spend_belongs_to_its_workspace(stores):
     store, workspace_id, other = stores
     await store.add_spend(workspace_id, [ROW])
     assert await store.spend(plan(other)) == []
-    assert await store.entities(other, AdLevel.CAMPAIGN) == []
+    assert await store.list_ad_entities(other, AdLevel.CAMPAIGN) == []
     assert await store.list_platforms_with_spend(other) == frozenset()
     assert await store.list_platforms_with_spend(workspace_id) == {"meta"}
 
@@ -153,7 +153,7 @@ async def test_the_database_says_what_its_oracle_says(stores, seed):
             await each.add_spend(workspace_id, rows)
     names = ["platform", "account_id", "campaign_id", "campaign_name", "group_name", "ad_id", "day"]
     for level in AdLevel:
-        assert await store.entities(workspace_id, level) == await oracle.list_ad_entities(workspace_id, level)
+        assert await store.list_ad_entities(workspace_id, level) == await oracle.list_ad_entities(workspace_id, level)
         for _ in range(6):
             by = chance.sample(names, chance.randint(0, 4))
             asked = plan(workspace_id, *by, level=level, platforms=chance.choice([None, ["meta"], []]))

@@ -23,7 +23,7 @@ def add_order(shop, order, at, revenue, *lines, name="purchase", **columns):
     """An order, or a refund of one, with items as (sku, quantity, price)."""
     items = [{"sku": sku, "quantity": quantity, "price": price} for sku, quantity, price in lines]
     data = {"items": items} if items else {}
-    shop.story.happens(
+    shop.story.add_event(
         name,
         at=at,
         visitor=order,

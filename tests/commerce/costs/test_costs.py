@@ -111,7 +111,7 @@ async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amo
         shop, item_cost("SHIRT", 1, 0), item_cost("pro", 0, 0), item_cost("LATE", 1, 0, since="2026-07-05")
     )
     add_order(shop, "O1", "2026-07-02T10:00", 75_00, ("SHIRT", 3, 25))
-    shop.story.happens(
+    shop.story.add_event(
         "subscription_renewed", at="2026-07-02", visitor="A", revenue=25_00, event_data={"product_id": "pro"}
     )
     await shop.knows()

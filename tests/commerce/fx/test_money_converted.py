@@ -22,12 +22,12 @@ async def shop(request, tmp_path):
 async def sold(shop):
     """10.00 EUR worth 11.00, half of it given back; 1,500 JPY worth 10.00; 5.00 USD."""
     page = {"visitor": "A1", "session": "s1"}
-    shop.story.happens("page_view", at="2026-07-01T09:00", **page, **campaign("google", "cpc", "spring"))
+    shop.story.add_event("page_view", at="2026-07-01T09:00", **page, **campaign("google", "cpc", "spring"))
     euros = {"currency": "EUR", "order_id": "O1", **page}
-    shop.story.happens("purchase", at="2026-07-01T10:00", revenue=10_00, **euros)
-    shop.story.happens("refund", at="2026-07-06T10:00", revenue=-5_00, **euros)
-    shop.story.happens("purchase", at="2026-07-02T10:00", revenue=1500, currency="JPY", order_id="O2", **page)
-    shop.story.happens("purchase", at="2026-07-02T11:00", revenue=5_00, order_id="O3", visitor="A2")
+    shop.story.add_event("purchase", at="2026-07-01T10:00", revenue=10_00, **euros)
+    shop.story.add_event("refund", at="2026-07-06T10:00", revenue=-5_00, **euros)
+    shop.story.add_event("purchase", at="2026-07-02T10:00", revenue=1500, currency="JPY", order_id="O2", **page)
+    shop.story.add_event("purchase", at="2026-07-02T11:00", revenue=5_00, order_id="O3", visitor="A2")
     await shop.knows()
     return shop
 
@@ -65,8 +65,8 @@ async def test_every_door_tells_the_same_money(sold):
 async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase(shop):
     await save_rates(shop, RATES | {"2026-06-19": {"USD": "1.05"}})
     page = {"visitor": "A1", "session": "s1", **campaign("google", "cpc", "spring")}
-    shop.story.happens("page_view", at="2026-06-20", **page)
-    shop.story.happens("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
+    shop.story.add_event("page_view", at="2026-06-20", **page)
+    shop.story.add_event("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
     await shop.knows()
     told = await shop.get("/attribution", start_date="2026-06-20", end_date="2026-06-20", basis="touch")
     assert told["totals"]["revenue"] == told["channels"][0]["revenue"] == 12.0
@@ -91,15 +91,15 @@ async def test_rows_keep_the_currency_they_were_paid_in(sold):
 async def test_a_full_refund_nets_to_nothing_whatever_rates_did_meanwhile(shop):
     await save_rates(shop, RATES)
     order = {"visitor": "A1", "currency": "EUR", "order_id": "O1"}
-    shop.story.happens("purchase", at="2026-07-01", revenue=99_99, **order)
-    shop.story.happens("refund", at="2026-07-06", revenue=-99_99, **order)
+    shop.story.add_event("purchase", at="2026-07-01", revenue=99_99, **order)
+    shop.story.add_event("refund", at="2026-07-06", revenue=-99_99, **order)
     await shop.knows()
     assert await values(shop, "revenue", "refunds", "net_revenue") == [109.99, 109.99, 0]
 
 
 async def test_of_money_without_a_rate_no_sum_is_told_and_others_are(sold):
     await save_rates(sold, RATES)
-    sold.story.happens("purchase", at="2026-07-04", visitor="A9", revenue=1, currency="XTS")
+    sold.story.add_event("purchase", at="2026-07-04", visitor="A9", revenue=1, currency="XTS")
     await sold.knows(sold.story.events[-1])
     assert await values(sold, "revenue", "orders", "refunds") == ["missing_fx_rate", 4, 5.5]
     in_euros = [{"dimension": "currency", "value": "EUR"}]

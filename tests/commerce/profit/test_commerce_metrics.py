@@ -45,10 +45,10 @@ async def shop(served):
 
 def week_of_sales(shop):
     """200.00 by an ad and 40.00 by a mail in the week, of which 50.00 came back; 90.00 just after it, and 70.00 before."""
-    shop.story.happens(
+    shop.story.add_event(
         "page_view", at="2026-07-01T10:00", visitor="A", **event_builder.campaign("facebook", "cpc")
     )
-    shop.story.happens(
+    shop.story.add_event(
         "page_view",
         at="2026-07-01T10:00",
         visitor="B",
@@ -58,9 +58,9 @@ def week_of_sales(shop):
         ("C", "2026-06-30T12:00", 70_00), ("A", "2026-07-02T10:00", 200_00), ("B", "2026-07-03T10:00", 40_00),
         ("C", "2026-07-04T10:00", 60_00), ("D", "2026-07-08T04:00:00", 90_00),
     ):  # fmt: skip
-        shop.story.happens("purchase", at=at, visitor=visitor, order_id=visitor + at, revenue=amount)
+        shop.story.add_event("purchase", at=at, visitor=visitor, order_id=visitor + at, revenue=amount)
     back = {"visitor": "A", "order_id": "A2026-07-02T10:00", "revenue": 50_00}
-    shop.story.happens("refund", at="2026-07-06T10:00", **back)
+    shop.story.add_event("refund", at="2026-07-06T10:00", **back)
 
 
 def week_of_spend():
@@ -122,8 +122,8 @@ async def test_days_of_accounts_count_whole_as_soon_as_a_range_touches_them(shop
 
 
 async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(shop):
-    shop.story.happens("purchase", at="2026-06-20T12:00", visitor="A", order_id="1", revenue=40_00)
-    shop.story.happens("refund", at="2026-07-02T12:00", visitor="A", order_id="1", revenue=15_00)
+    shop.story.add_event("purchase", at="2026-06-20T12:00", visitor="A", order_id="1", revenue=40_00)
+    shop.story.add_event("refund", at="2026-07-02T12:00", visitor="A", order_id="1", revenue=15_00)
     await shop.knows()
     for basis, refunds in (("refund", 15.0), ("order", 0.0)):
         answer = await shop.get("/commerce-metrics", **WEEK, refund_basis=basis)
@@ -204,7 +204,7 @@ async def test_several_platforms_claim_each_for_itself_and_are_known_each_so_far
 async def test_money_without_a_rate_leaves_its_part_incomplete(shop):
     await connect_ad_platform(shop, "meta")
     await save_spend(shop, spend_row("meta", ad_campaign("c"), spend=10_00, conversion_value=1_00))
-    shop.story.happens("purchase", at="2026-07-02T10:00", visitor="A", revenue=10_00, currency="EUR")
+    shop.story.add_event("purchase", at="2026-07-02T10:00", visitor="A", revenue=10_00, currency="EUR")
     await shop.knows()
     answer = await shop.get("/commerce-metrics", **WEEK)
     assert {name: answer[name] for name in ("revenue", "net_revenue", "refunds", "orders", "spend", "mer")} == {

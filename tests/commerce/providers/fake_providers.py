@@ -53,7 +53,7 @@ class FakeStripe(StubPlatformApi):
             "payment_intent": f"pi_{number}",
         }  # fmt: skip
         kind, about = [
-            ("payment_intent.record_success", payment),
+            ("payment_intent.succeeded", payment),
             ("customer.subscription.created", subscription),
             ("charge.refunded", charge),
         ][number % 3]

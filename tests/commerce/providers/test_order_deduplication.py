@@ -10,19 +10,19 @@ from tests.commerce.providers.webhook_client import open_webhook_client
 DOLLARS = {"currency": "usd", "customer": "cus_1"}
 ORDERED = {
     "a payment": (
-        ("payment_intent.record_success", {**PAYMENT, **DOLLARS}),
-        ("checkout.session.complete", {
+        ("payment_intent.succeeded", {**PAYMENT, **DOLLARS}),
+        ("checkout.session.completed", {
             "id": "cs_1", "object": "checkout.session", "mode": "payment", "payment_status": "paid",
             "amount_total": 5950, "payment_intent": "pi_1", **DOLLARS,
         }),
     ),
     "an invoice": (
-        ("payment_intent.record_success", {**PAYMENT, **DOLLARS, "payment_details": {"order_reference": "in_1"}}),
+        ("payment_intent.succeeded", {**PAYMENT, **DOLLARS, "payment_details": {"order_reference": "in_1"}}),
         ("invoice.payment_succeeded", {
             "id": "in_1", "object": "invoice", "amount_paid": 5950, "subtotal": 5950,
             "parent": {"subscription_details": {"subscription": "sub_1"}}, **DOLLARS,
         }),
-        ("checkout.session.complete", {
+        ("checkout.session.completed", {
             "id": "cs_1", "object": "checkout.session", "mode": "subscription", "payment_status": "paid",
             "amount_total": 5950, "invoice": "in_1", "subscription": "sub_1", **DOLLARS,
         }),
@@ -64,7 +64,7 @@ KNOWN = {
 
 @pytest.mark.parametrize(("properties", "sent", "more"), KNOWN.values(), ids=list(KNOWN))
 async def test_an_order_that_the_site_and_stripe_tell_of_is_one_and_stripes(tmp_path, properties, sent, more):
-    told = message("checkout.session.complete", {**SESSION, **more}, "evt_9")
+    told = message("checkout.session.completed", {**SESSION, **more}, "evt_9")
     tracked = {"value": 64.5, "currency": "USD", **properties}
     async with open_webhook_client(tmp_path) as door:
         for tracked_first in (True, False):
@@ -100,7 +100,7 @@ async def test_of_the_messages_of_a_payment_the_one_that_knows_its_parts_is_told
     paid = {**PAYMENT, **DOLLARS, "id": "pi_9", "amount_received": 6450}
     async with open_webhook_client(tmp_path) as door:
         for messages in permutations(
-            (("payment_intent.record_success", paid), ("checkout.session.complete", SESSION))
+            (("payment_intent.succeeded", paid), ("checkout.session.completed", SESSION))
         ):
             shop = await door.connected_workspace()
             for number, (kind, about) in enumerate(messages):
@@ -114,7 +114,7 @@ async def test_a_refund_that_names_the_payment_goes_back_to_the_order_that_metad
     async with open_webhook_client(tmp_path) as door:
         shop = await door.connected_workspace()
         named = {**SESSION, "metadata": {"order_id": "1001"}}
-        await door.stripe(shop, message("checkout.session.complete", named, "evt_9"))
+        await door.stripe(shop, message("checkout.session.completed", named, "evt_9"))
         back = {**REFUND, "amount_refunded": 5000, "payment_intent": "pi_9"}
         later = {**message("charge.refunded", back, "evt_back"), "created": 1_783_500_000 + 90}
         await door.stripe(shop, later)

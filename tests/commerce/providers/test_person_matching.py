@@ -26,7 +26,7 @@ async def shop(door):
 
 async def pay(door, shop, id_="evt_1", **about):
     payment = {name: value for name, value in {**PAYMENT, **about}.items() if value is not None}
-    return await door.stripe(shop, message("payment_intent.record_success", payment, id_))
+    return await door.stripe(shop, message("payment_intent.succeeded", payment, id_))
 
 
 async def test_the_visitor_that_is_carried_back(door, shop):
@@ -54,14 +54,14 @@ async def test_an_external_id_that_is_told_later_finds_what_was_paid_before(door
 @pytest.mark.parametrize("name", ["session_id", "sessionId", "checkout_session_id"])
 async def test_a_checkout_session_that_the_site_told_of(door, shop, name):
     await door.track(shop, "$stripe_checkout_session", {name: "cs_1"}, anonymous_id="A1", user_id="u_1")
-    await door.stripe(shop, message("checkout.session.complete", SESSION))
+    await door.stripe(shop, message("checkout.session.completed", SESSION))
     assert await door.person(shop, "stripe:pi_1") == "u:u_1"
 
 
 async def test_all_messages_of_one_payment_are_of_one_person(door, shop):
     await pay(door, shop, customer=None)
     await door.stripe(
-        shop, message("checkout.session.complete", {**SESSION, "client_reference_id": "A1"}, "evt_2")
+        shop, message("checkout.session.completed", {**SESSION, "client_reference_id": "A1"}, "evt_2")
     )
     await door.track(shop, "login", anonymous_id="A1", user_id="u_1")
     assert await door.person(shop, "stripe:pi_1") == "u:u_1"
@@ -132,7 +132,7 @@ async def test_two_customers_at_one_computer_stay_two(door, shop):
             "customer": f"cus_{number}",
             "metadata": {"visitor_id": "A1"},
         }
-        await door.stripe(shop, {**message("payment_intent.record_success", paid, f"evt_{number}"), **at})
+        await door.stripe(shop, {**message("payment_intent.succeeded", paid, f"evt_{number}"), **at})
     for number in (1, 2):
         await pay(door, shop, f"evt_1{number}", id=f"pi_1{number}", customer=f"cus_{number}")
     people = [await door.person(shop, f"stripe:cus_{number}") for number in (1, 2)]

@@ -302,10 +302,10 @@ async def test_a_shop_is_asked_at_its_own_address_alone(tmp_path):
 async def test_kinds_that_are_left_out_are_not_asked_for(shop):
     await shop.ask()
     whole = shop.till.asked[-1].query["types[]"]
-    shop.reading = replace(shop.reading, left_out={"stripe": ("payment_intent.record_success",)})
+    shop.reading = replace(shop.reading, left_out={"stripe": ("payment_intent.succeeded",)})
     await shop.ask()
     assert (whole, shop.till.asked[-1].query["types[]"]) == (
-        "payment_intent.record_success", "invoice.payment_succeeded",
+        "payment_intent.succeeded", "invoice.payment_succeeded",
     )  # fmt: skip
 
 

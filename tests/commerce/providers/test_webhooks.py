@@ -33,7 +33,7 @@ def message(kind, about, id_="evt_1", *, live=True):
     return {"id": id_, "created": 1_783_500_000, "livemode": live, "type": kind, "data": {"object": about}}
 
 
-PAID = message("payment_intent.record_success", PAYMENT)
+PAID = message("payment_intent.succeeded", PAYMENT)
 STARTED = message("customer.subscription.created", SUBSCRIPTION, "evt_2")
 
 

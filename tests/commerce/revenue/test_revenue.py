@@ -44,7 +44,7 @@ async def subscribed(shop, *ids):
 def orders(shop, *amounts, source="web", **said):
     for number, amount in enumerate(amounts):
         known = {"visitor": f"A{number}", "order_id": f"{source}{number}", "at": "2026-07-02T12:00"}
-        shop.story.happens("purchase", source=source, revenue=amount, **known | said)
+        shop.story.add_event("purchase", source=source, revenue=amount, **known | said)
 
 
 async def test_the_example_of_the_contract(shop):
@@ -53,7 +53,7 @@ async def test_the_example_of_the_contract(shop):
     await subscribed(shop, "s1", "s2", "s3")
     orders(shop, *[75_00] * 12, source="stripe")
     orders(shop, 50_00, 60_00, 80_00)
-    shop.story.happens("refund", visitor="A1", revenue=50_00, order_id="stripe1", **STRIPE)
+    shop.story.add_event("refund", visitor="A1", revenue=50_00, order_id="stripe1", **STRIPE)
     await shop.knows()
     assert await shop.get("/revenue", **WEEK) == {
         "platforms": [

@@ -42,10 +42,10 @@ async def ids(shop, **asked):
 
 @pytest.mark.parametrize("shop", STORES, indirect=True)
 async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_from(shop):
-    shop.story.happens(
+    shop.story.add_event(
         "page_view", at="2026-05-20T10:00", visitor="A1", **campaign("google", "cpc", "spring")
     )
-    shop.story.happens("$identify", at="2026-05-20T11:00", visitor="A1", strong_id="U1")
+    shop.story.add_event("$identify", at="2026-05-20T11:00", visitor="A1", strong_id="U1")
     await shop.knows()
     paid = replace(
         MONTHLY,
