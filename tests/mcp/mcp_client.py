@@ -39,7 +39,7 @@ async def grant_access_token(store, workspace, now, *, scopes, role=Role.OWNER, 
     code, access, refresh = new_token("oac_"), new_access_token(), new_token("ort_")
     await store.open_grant(OneTimeToken(OneTimeTokenKind.CODE, grant, now + LONG), sha256_hex(code))
     issued = IssuedTokens(sha256_hex(access), now + LONG, sha256_hex(refresh), now + LONG)
-    assert await store.exchange(sha256_hex(code), issued, now)
+    assert await store.replace_token(sha256_hex(code), issued, now)
     return access
 
 

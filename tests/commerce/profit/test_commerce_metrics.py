@@ -223,7 +223,7 @@ async def test_events_that_wait_make_revenue_incomplete(shop, monkeypatch):
     async def behind(*_):
         return SourceState(waits_since)
 
-    monkeypatch.setattr("service_core.analytics.query.sources.EventSource.state", behind)
+    monkeypatch.setattr("service_core.analytics.query.sources.EventSource.read_state", behind)
     revenue = (await shop.get("/commerce-metrics", **WEEK))["completeness"]["revenue"]
     assert revenue == {"complete": False, "through": format_timestamp(waits_since)}
 
@@ -252,7 +252,7 @@ async def test_what_is_connected_and_cannot_be_read_is_refused(shop, status):
         ("events", "aggregate", "revenue"),
         ("workspace", "list_platforms_with_spend", "spend"),
         ("workspace", "spend", "spend"),
-        ("workspace", "connections", "revenue"),
+        ("workspace", "list_connections", "revenue"),
     ],
 )
 async def test_a_store_that_is_away_leaves_its_part_unverified(shop, monkeypatch, port, call, part):
@@ -269,7 +269,7 @@ async def test_costs_that_cannot_be_read_are_unverified_and_not_absent(shop, mon
     async def silent(source, _, now):
         return SourceState(now, dict.fromkeys(source.relations, UnavailableReason.SOURCE_ERROR))
 
-    monkeypatch.setattr("service_core.commerce.costs.source.CostSource.state", silent)
+    monkeypatch.setattr("service_core.commerce.costs.source.CostSource.read_state", silent)
     assert await unverified(shop) == "costs_unverified"
 
 

@@ -21,7 +21,7 @@ async def door(tmp_path):
 
 @pytest.fixture
 async def shop(door):
-    return await door.shop()
+    return await door.connected_workspace()
 
 
 async def pay(door, shop, id_="evt_1", **about):

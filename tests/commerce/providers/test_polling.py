@@ -30,7 +30,7 @@ class Shop:
 
     def __init__(self, door, client, till):
         self.door, self.client, self.till = door, client, till
-        whole = door.served.service.part(ProviderSync)
+        whole = door.served.service.component(ProviderSync)
         self.reading = replace(whole, providers={till.id: till.provider()}, _pauses={})
 
     @property
@@ -209,7 +209,7 @@ async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_le
 
 async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_still_taken(shop):
     shop.sell(0)
-    shop.till.play(ServerFailure.REFUSED)
+    shop.till.fail_with(ServerFailure.REFUSED)
     outcome = await shop.ask()
     assert outcome.problem == "Stripe says: Invalid API Key provided: ***"
     connection = await shop.door.connection(shop.client)
@@ -217,7 +217,7 @@ async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_
     assert not await shop.send(0)
     assert (await shop.door.connection(shop.client)).status is ConnectionStatus.ERROR
     assert await shop.reading.due() == []
-    shop.till.play(None)
+    shop.till.fail_with(None)
     shop.pass_(HOUR)
     assert await shop.reading.due() == [shop.own]
     assert (await shop.ask()).problem is None
@@ -230,7 +230,7 @@ async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(
         shop.sell(0)
         await shop.ask()
         shop.pass_(HOUR)
-        shop.till.play(ServerFailure.BUSY)
+        shop.till.fail_with(ServerFailure.BUSY)
         assert (await shop.ask()).problem
         shop.pass_(timedelta(seconds=RETRY_SECONDS - 1))
         await shop.send(0)
@@ -244,7 +244,7 @@ async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(
 @pytest.mark.parametrize("trouble", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
 async def test_what_cannot_be_read_is_told_and_keeps_what_was_read(tmp_path, kind, trouble):
     async with selling(tmp_path, kind) as shop:
-        shop.till.play(trouble)
+        shop.till.fail_with(trouble)
         assert (await shop.ask()).problem
         assert (await shop.door.connection(shop.client)).error is not None
         assert (await shop.reading.reads.poll_states(shop.own)).get(shop.till.id) is None

@@ -33,13 +33,13 @@ async def test_a_message_is_kept_once_whichever_call_fails(tmp_path, after):
     folders = count()
 
     async def run(faults):
-        at, faults.at = faults.at, 0
+        at, faults.call_number = faults.call_number, 0
         folder = tmp_path / str(next(folders))
         folder.mkdir()
         async with open_webhook_client(folder) as door:
             shop = await door.connected_workspace()
             door.app = failing_with(door, faults)
-            faults.begin(at, after=after)
+            faults.start(at, fail_after_effect=after)
             answers = [await door.stripe(shop, STARTED)]
             while answers[-1].status == 503:
                 answers.append(await door.stripe(shop, STARTED))

@@ -45,7 +45,7 @@ async def door(tmp_path):
 
 @pytest.fixture
 async def shop(door):
-    return await door.shop()
+    return await door.connected_workspace()
 
 
 def told(answer):
@@ -99,9 +99,9 @@ async def test_what_is_forged_old_or_cut_is_counted_and_leaves_nothing(door, sho
 
 async def test_nobody_listens_where_nothing_is_connected(door, shop):
     stranger = await door.served.workspace()
-    left = await door.shop()
+    left = await door.connected_workspace()
     await door.connect(left, status=ConnectionStatus.DISCONNECTED)
-    ended = await door.shop()
+    ended = await door.connected_workspace()
     await ended.changes(active=False)
     for client in (stranger, left, ended):
         assert told(await door.stripe(client, PAID)) == NOT_FOUND
@@ -195,7 +195,7 @@ async def test_a_message_is_taken_though_its_connection_cannot_be_told(door, sho
 
 
 async def test_two_workspaces_share_neither_secrets_nor_ids(door, shop):
-    other = await door.shop()
+    other = await door.connected_workspace()
     await door.connect(other, secret="whsec_of_another")
     assert told(await door.stripe(other, PAID)) == FORGED
     assert told(await door.stripe(other, PAID, secret="whsec_of_another")) == TAKEN
