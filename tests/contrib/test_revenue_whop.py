@@ -79,7 +79,7 @@ class TestWhop(RevenueProviderConformance):
 
 
 def test_a_payment_is_an_order_without_its_tax_of_the_visitor_that_was_carried_along(whop):
-    told = importlib.import_module("revenue_whop.mapping").mapped(PAYMENT)
+    told = importlib.import_module("revenue_whop.mapping").map_message(PAYMENT)
     assert told.properties == {
         "order_id": "id_1",
         "currency": "EUR",
@@ -91,7 +91,7 @@ def test_a_payment_is_an_order_without_its_tax_of_the_visitor_that_was_carried_a
     }
     full_price = {**PAYMENT, "data": {**PAYMENT["data"], "promo_code": None}}
     promoted = {**PAYMENT, "data": {**PAYMENT["data"], "promo_code": {"id": "promo_1"}}}
-    read = importlib.import_module("revenue_whop.mapping").mapped
+    read = importlib.import_module("revenue_whop.mapping").map_message
     assert read(full_price).properties["discount"] == "0"
     assert "discount" not in read(promoted).properties
     assert told.identity == {"visitor_id": "visitor-7", "email": "ann@example.com"}

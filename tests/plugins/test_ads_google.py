@@ -128,7 +128,7 @@ class TestGoogleAds(AdPlatformConformance):
     @pytest.fixture
     async def stage(self, scene):
         async with serve_api(google(scene.accounts, scene.told)) as api:
-            yield PlatformHarness(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.play)
+            yield PlatformHarness(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.fail_with)
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def failed(code, status, details=None):
 
 
 def google_at(api):
-    return replace(CONVERSION_SENDER, call=partial(send_conversions, f"{api.url}/token")).at(f"{api.url}/v26")
+    return replace(CONVERSION_SENDER, call=partial(send_conversions, f"{api.url}/token")).with_base_url(f"{api.url}/v26")
 
 
 class TestGoogleConversions(ConversionSenderConformance):
@@ -123,7 +123,7 @@ class TestGoogleConversions(ConversionSenderConformance):
         async with serve_api(google(books := ReceivedConversions())) as api:
             sender = google_at(api)
             fail = fail_sending_calls(api, lambda asked: asked.path != "/token")
-            yield SenderHarness(sender, SECRETS, books, api.play, fail)
+            yield SenderHarness(sender, SECRETS, books, api.fail_with, fail)
 
 
 def conversion(order="e-1", **told):

@@ -103,7 +103,7 @@ class TestMetaAds(AdPlatformConformance):
     @pytest.fixture
     async def stage(self, scene):
         async with serve_api(graph(scene)) as api:
-            yield PlatformHarness(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.play)
+            yield PlatformHarness(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.fail_with)
 
     async def test_entities_stand_as_they_are_listed(self, stage, scene):
         rows = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)

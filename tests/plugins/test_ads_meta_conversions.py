@@ -74,7 +74,7 @@ class TestMetaConversions(ConversionSenderConformance):
     async def stage(self):
         async with serve_api(graph(books := ReceivedConversions())) as api:
             yield SenderHarness(
-                CONVERSION_SENDER.at(f"{api.url}/v26.0"), SECRETS, books, api.play, fail_sending_calls(api)
+                CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0"), SECRETS, books, api.fail_with, fail_sending_calls(api)
             )
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
@@ -195,7 +195,7 @@ async def api():
 
 
 async def sent(api, count=1):
-    sender = CONVERSION_SENDER.at(f"{api.url}/v26.0")
+    sender = CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0")
     return await sender.send(DESTINATION, [conversion()] * count, SECRETS)
 
 
@@ -225,7 +225,7 @@ async def test_a_pixel_that_is_not_there_is_the_fault_of_no_conversion(api):
 
 async def test_a_name_with_odd_letters_stays_one_part_of_the_address(api):
     api.answers = lambda _: StubResponse({"events_received": 1})
-    outcomes = await CONVERSION_SENDER.at(f"{api.url}/v26.0").send(
+    outcomes = await CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0").send(
         Destination("act_1", "../me?x=1#y"), [conversion()], SECRETS
     )
     assert outcomes == [Accepted(200)]

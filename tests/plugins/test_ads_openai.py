@@ -69,8 +69,8 @@ class TestOpenAIConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
         async with serve_api(bazaar(books := ReceivedConversions())) as api:
-            sender = CONVERSION_SENDER.at(f"{api.url}/v1")
-            yield SenderHarness(sender, SECRETS, books, api.play, fail_sending_calls(api))
+            sender = CONVERSION_SENDER.with_base_url(f"{api.url}/v1")
+            yield SenderHarness(sender, SECRETS, books, api.fail_with, fail_sending_calls(api))
 
 
 def sha(normal):
@@ -190,7 +190,7 @@ async def api():
 async def test_a_status_says_whose_turn_it_is(api, answer, kind, code):
     api.answers = lambda _: answer
     with pytest.raises(kind) as fault:
-        await CONVERSION_SENDER.at(f"{api.url}/v1").send(DESTINATION, [conversion()], SECRETS)
+        await CONVERSION_SENDER.with_base_url(f"{api.url}/v1").send(DESTINATION, [conversion()], SECRETS)
     assert getattr(fault.value, "code", None) == code
 
 

@@ -120,7 +120,7 @@ class TestTikTokAds(AdPlatformConformance):
     @pytest.fixture
     async def stage(self, scene):
         async with serve_api(tiktok(scene)) as api:
-            yield PlatformHarness(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.play)
+            yield PlatformHarness(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.fail_with)
 
     async def test_entities_stand_as_they_are_listed(self, stage, scene):
         rows = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)

@@ -65,8 +65,8 @@ class TestTikTokConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
         async with serve_api(business(books := ReceivedConversions())) as api:
-            sender = CONVERSION_SENDER.at(f"{api.url}/open_api/v1.3")
-            yield SenderHarness(sender, SECRETS, books, api.play, fail_sending_calls(api))
+            sender = CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3")
+            yield SenderHarness(sender, SECRETS, books, api.fail_with, fail_sending_calls(api))
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
         assert (
@@ -146,7 +146,7 @@ async def api():
 async def test_a_code_says_whose_turn_it_is(api, code, kind):
     api.answers = lambda _: said(code)
     with pytest.raises(kind):
-        await CONVERSION_SENDER.at(f"{api.url}/open_api/v1.3").send(DESTINATION, [conversion()], SECRETS)
+        await CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3").send(DESTINATION, [conversion()], SECRETS)
 
 
 def test_tiktok_is_brought_by_its_hook():

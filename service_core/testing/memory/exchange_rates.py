@@ -71,8 +71,8 @@ class StaticRateSource:
         self.down = False
         self.asked: list[RateCoverage | None] = []
 
-    async def published(self, known: RateCoverage | None) -> Sequence[DayRate]:
-        self.asked.append(known)
+    async def fetch_rates(self, coverage: RateCoverage | None) -> Sequence[DayRate]:
+        self.asked.append(coverage)
         if self.down:
             raise RateSourceUnavailable("Nobody answers.")
         return self.told

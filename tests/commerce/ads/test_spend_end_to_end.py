@@ -80,7 +80,7 @@ async def test_what_a_platform_reports_is_answered_once_and_as_it_was_said_last(
     reading, own, get, clock, meta, folder = shop
     asked = "/v1/ads?date_from=2026-07-07&date_through=2026-07-08"
     assert (await get(asked))["ads"] == []
-    assert (await reading.read(own))[0].found["rows"] == 3
+    assert (await reading.sync_workspace(own))[0].counts["rows"] == 3
     first = await get(asked)
     assert [(one["id"], one["spend"], one["clicks"]) for one in first["ads"]] == [
         ("1", 15.5, 20),
@@ -89,8 +89,8 @@ async def test_what_a_platform_reports_is_answered_once_and_as_it_was_said_last(
     assert [one["status"] for one in first["ads"]] == ["ACTIVE", None]
     assert first["totals"]["spend"] == 15.75
     meta.latest, clock[0] = "12.34", NOW + timedelta(hours=1)
-    assert await reading.due() == [own]
-    await reading.read(own)
+    assert await reading.due_workspaces() == [own]
+    await reading.sync_workspace(own)
     second = await get(asked)
     assert second["totals"]["spend"] == 18.09
     (platform,) = second["platforms"]

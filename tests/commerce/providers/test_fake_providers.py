@@ -21,7 +21,7 @@ async def asked(kind):
             number = next(numbers)
             till.sell(number, NOW - timedelta(hours=10 - number))
 
-        yield PollHarness(till.provider(), {till.key: till.key}, (till.account,), till.play, happen)
+        yield PollHarness(till.provider(), {till.key: till.key}, (till.account,), till.fail_with, happen)
 
 
 class TestStripe(PollingProviderConformance):

@@ -31,7 +31,7 @@ class Shop:
     def __init__(self, door, client, till):
         self.door, self.client, self.till = door, client, till
         whole = door.served.service.component(ProviderSync)
-        self.reading = replace(whole, providers={till.id: till.provider()}, _pauses={})
+        self.reading = replace(whole, providers={till.id: till.provider()}, _backoffs={})
 
     @property
     def own(self):
@@ -49,7 +49,7 @@ class Shop:
         return answer.json["duplicate"]
 
     async def ask(self):
-        (outcome,) = await self.reading.read(self.own, at_once=True)
+        (outcome,) = await self.reading.sync_workspace(self.own, ignore_schedule=True)
         return outcome
 
     def pass_(self, time):
@@ -187,24 +187,24 @@ async def test_a_reading_goes_back_behind_the_one_before_by_an_hour(shop):
 
 
 async def test_it_is_due_each_hour_whatever_webhooks_come(shop):
-    assert await shop.reading.due() == [shop.own]
+    assert await shop.reading.due_workspaces() == [shop.own]
     shop.sell(0)
     await shop.ask()
-    assert await shop.reading.due() == []
+    assert await shop.reading.due_workspaces() == []
     shop.pass_(59 * timedelta(minutes=1))
     await shop.send(0)
-    assert await shop.reading.due() == []
+    assert await shop.reading.due_workspaces() == []
     shop.pass_(timedelta(minutes=1))
-    assert await shop.reading.due() == [shop.own]
+    assert await shop.reading.due_workspaces() == [shop.own]
 
 
 async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_left_alone(tmp_path):
     async with selling(tmp_path, key=False) as shop:
         shop.sell(0)
         await shop.send(0)
-        assert await shop.reading.read(shop.own, at_once=True) == []
+        assert await shop.reading.sync_workspace(shop.own, ignore_schedule=True) == []
         assert shop.till.asked == []
-        assert await shop.reading.due() == []
+        assert await shop.reading.due_workspaces() == []
 
 
 async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_still_taken(shop):
@@ -216,10 +216,10 @@ async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_
     assert (connection.status, connection.error) == (ConnectionStatus.ERROR, outcome.problem)
     assert not await shop.send(0)
     assert (await shop.door.connection(shop.client)).status is ConnectionStatus.ERROR
-    assert await shop.reading.due() == []
+    assert await shop.reading.due_workspaces() == []
     shop.till.fail_with(None)
     shop.pass_(HOUR)
-    assert await shop.reading.due() == [shop.own]
+    assert await shop.reading.due_workspaces() == [shop.own]
     assert (await shop.ask()).problem is None
     assert (await shop.door.connection(shop.client)).error is None
 
@@ -234,9 +234,9 @@ async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(
         assert (await shop.ask()).problem
         shop.pass_(timedelta(seconds=RETRY_SECONDS - 1))
         await shop.send(0)
-        assert await shop.reading.due() == []
+        assert await shop.reading.due_workspaces() == []
         shop.pass_(timedelta(seconds=1))
-        assert await shop.reading.due() == [shop.own]
+        assert await shop.reading.due_workspaces() == [shop.own]
         assert (await shop.door.connection(shop.client)).status is ConnectionStatus.CONNECTED
 
 
@@ -247,13 +247,13 @@ async def test_what_cannot_be_read_is_told_and_keeps_what_was_read(tmp_path, kin
         shop.till.fail_with(trouble)
         assert (await shop.ask()).problem
         assert (await shop.door.connection(shop.client)).error is not None
-        assert (await shop.reading.reads.poll_states(shop.own)).get(shop.till.id) is None
+        assert (await shop.reading.poll_states.poll_states(shop.own)).get(shop.till.id) is None
 
 
 async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop, monkeypatch):
     for number in range(5):
         shop.sell(number)
-    keep = shop.reading.keeping.messages.mark_processed
+    keep = shop.reading.message_store.processed_messages.mark_processed
     lots = count()
 
     async def failing_once(*given):
@@ -302,7 +302,7 @@ async def test_a_shop_is_asked_at_its_own_address_alone(tmp_path):
 async def test_kinds_that_are_left_out_are_not_asked_for(shop):
     await shop.ask()
     whole = shop.till.asked[-1].query["types[]"]
-    shop.reading = replace(shop.reading, left_out={"stripe": ("payment_intent.succeeded",)})
+    shop.reading = replace(shop.reading, excluded_kinds={"stripe": ("payment_intent.succeeded",)})
     await shop.ask()
     assert (whole, shop.till.asked[-1].query["types[]"]) == (
         "payment_intent.succeeded", "invoice.payment_succeeded",
@@ -311,7 +311,7 @@ async def test_kinds_that_are_left_out_are_not_asked_for(shop):
 
 async def test_nothing_is_asked_for_a_workspace_that_is_not_active(shop):
     await shop.client.changes(active=False)
-    assert await shop.reading.read(shop.own, at_once=True) == []
+    assert await shop.reading.sync_workspace(shop.own, ignore_schedule=True) == []
     assert shop.till.asked == []
 
 
@@ -341,5 +341,5 @@ async def test_one_that_only_sends_is_believed_present_and_again_when_its_key_is
     shop.pass_(5 * HOUR)
     assert (await _known(shop))[0] is False
     await shop.door.ports.connection_secrets.save_secrets(shop.own, "stripe", {"webhook_secret": "other"})
-    assert await shop.reading.read(shop.own, at_once=True) == []
+    assert await shop.reading.sync_workspace(shop.own, ignore_schedule=True) == []
     assert (await _known(shop))[0] is True

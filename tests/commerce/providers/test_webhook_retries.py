@@ -44,7 +44,7 @@ async def test_a_message_is_kept_once_whichever_call_fails(tmp_path, after):
             while answers[-1].status == 503:
                 answers.append(await door.stripe(shop, STARTED))
             calls = list(faults.calls)
-            faults.heal()
+            faults.stop()
             assert [answer.status for answer in answers[-1:]] == [200]
             assert len(answers) <= 2
             assert len(await door.events(shop)) == 1

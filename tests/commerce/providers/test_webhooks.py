@@ -140,7 +140,7 @@ async def test_what_becomes_no_event_is_kept_as_it_came(door, shop, body, reason
     answers = [told(await door.stripe(shop, None, body=body)) for _ in range(2)]
     assert answers == [TAKEN, REPEATED]
     assert await door.events(shop) == []
-    (kept,) = await door.ports.quarantine.quarantined(shop.workspace.id, 10)
+    (kept,) = await door.ports.quarantine.list_quarantined(shop.workspace.id, 10)
     assert (kept.queued.arrival.body, kept.reason) == (body, reason)
     row = await door.ledger(shop, received=2)
     assert (row["quarantined"], row["duplicate"]) == (1, 1)
@@ -149,7 +149,7 @@ async def test_what_becomes_no_event_is_kept_as_it_came(door, shop, body, reason
 async def test_a_body_that_is_no_json_is_kept_as_it_came(door, shop):
     assert told(await door.stripe(shop, None, body=b'{"id"')) == TAKEN
     await door.drain()
-    (kept,) = await door.ports.quarantine.quarantined(shop.workspace.id, 10)
+    (kept,) = await door.ports.quarantine.list_quarantined(shop.workspace.id, 10)
     assert kept.queued.arrival.body == b'{"id"'
 
 
@@ -162,8 +162,8 @@ async def failing(fault, *_, **__):
     [
         ("queue", "offer_all", EnqueueFailed("queue", OSError("disk full"))),
         ("workspace", "add_subscription_reports", StoreUnavailable()),
-        ("workspace", "connections", StoreUnavailable()),
-        ("workspace", "sealed", StoreUnavailable()),
+        ("workspace", "list_connections", StoreUnavailable()),
+        ("workspace", "encrypted_secrets", StoreUnavailable()),
     ],
 )
 async def test_while_a_store_is_away_the_provider_is_asked_to_come_again(

@@ -55,7 +55,7 @@ class WebhookClient:
         return connection
 
     async def connection(self, client):
-        (found,) = await self.ports.workspace.connections(client.workspace.id)
+        (found,) = await self.ports.workspace.list_connections(client.workspace.id)
         return found
 
     async def post(self, path, body, headers=(), *, method="POST"):
@@ -119,7 +119,7 @@ class WebhookClient:
     async def person(self, client, id_):
         """Whose events an id leads to."""
         await self.drain()
-        return await self.ports.events.resolve(client.workspace.id, id_)
+        return await self.ports.events.find_person(client.workspace.id, id_)
 
     async def track(self, client, event_name, properties=None, sent=None, **fields):
         """An event of the site or its server; ``sent`` are other fields of its arrival."""

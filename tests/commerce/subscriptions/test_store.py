@@ -46,7 +46,7 @@ async def test_a_database_sums_and_lists_as_the_oracle_does(store, told):
         await one.add_subscription_reports(workspace_id, told.states, told.deeds)
     for by in ((), ("plan",), ("product", "provider", "plan")):
         plan = MovementQuery(workspace_id, EDGES, by)
-        assert by_place(await store.subscription_movements(plan)) == by_place(
+        assert by_place(await store.sum_movements(plan)) == by_place(
             await oracle.sum_movements(plan)
         )
     for end in EDGES[1:]:
@@ -69,7 +69,7 @@ async def test_messages_in_another_order_and_twice_change_nothing(store, told):
         states = [message] if message in told.states else []
         await store.add_subscription_reports(second, states, [] if states else [message])
     plans = (MovementQuery(id_, EDGES, ("plan", "product")) for id_ in (first, second))
-    one, other = [by_place(await store.subscription_movements(plan)) for plan in plans]
+    one, other = [by_place(await store.sum_movements(plan)) for plan in plans]
     assert one == other
     pages = (SubscriptionPage(id_, EDGES[0], EDGES[-1], 100) for id_ in (first, second))
     listed, again = [await store.subscriptions(page) for page in pages]
@@ -77,5 +77,5 @@ async def test_messages_in_another_order_and_twice_change_nothing(store, told):
 
 
 async def test_a_workspace_of_nobody_is_empty(store):
-    assert await store.subscription_movements(MovementQuery(uuid4(), EDGES)) == []
+    assert await store.sum_movements(MovementQuery(uuid4(), EDGES)) == []
     assert await store.subscriptions(SubscriptionPage(uuid4(), EDGES[0], EDGES[1], 10)) == []
