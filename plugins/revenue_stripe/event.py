@@ -70,7 +70,7 @@ class StripeEvent:
             properties: of the event; those without a value are left out.
             payment: id of the payment it is about.
             session: id of the Checkout session it is about.
-            facts: states or deeds.
+            facts: states or payments.
         """
         ids = {PROVIDER: self.customer_id, PAYMENT_NAMESPACE: payment, CHECKOUT_SESSION_NAMESPACE: session}
         return MappedMessage(

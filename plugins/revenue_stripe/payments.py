@@ -51,8 +51,8 @@ def map_paid_invoice(event: StripeEvent) -> MappedMessage:
         "billing_reason": about.text("billing_reason"),
         "items": invoice_items(about, event.required_currency()) or None,
     }
-    deeds = _subscription_payments(event, subscription, PaymentKind.CHARGE, _net_amount(paid, tax, shipping))
-    return event.to_message(PURCHASE, properties, payment=payment, deeds=deeds)
+    paid_amounts = _subscription_payments(event, subscription, PaymentKind.CHARGE, _net_amount(paid, tax, shipping))
+    return event.to_message(PURCHASE, properties, payment=payment, payments=paid_amounts)
 
 
 def map_failed_invoice(event: StripeEvent) -> MappedMessage:
@@ -66,10 +66,10 @@ def map_failed_invoice(event: StripeEvent) -> MappedMessage:
         "subscription_id": subscription,
         "attempts": None if (attempts := about.number("attempt_count")) is None else int(attempts),
     }
-    deeds = _subscription_payments(
+    paid_amounts = _subscription_payments(
         event, subscription, PaymentKind.FAILED_PAYMENT, _net_amount(due, _invoice_tax(about), None)
     )
-    return event.to_message("billing_failed", properties, deeds=deeds)
+    return event.to_message("billing_failed", properties, payments=paid_amounts)
 
 
 def map_checkout_session(event: StripeEvent) -> MappedMessage:

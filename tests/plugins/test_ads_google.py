@@ -127,7 +127,7 @@ class TestGoogleAds(AdPlatformConformance):
 
     @pytest.fixture
     async def stage(self, scene):
-        async with serve_api(google(scene.accounts, scene.told)) as api:
+        async with serve_api(google(scene.accounts, scene.expected_rows)) as api:
             yield PlatformHarness(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.fail_with)
 
 
@@ -212,5 +212,5 @@ def test_google_is_brought_by_its_hook():
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
         await GoogleAds().accounts(SECRETS)

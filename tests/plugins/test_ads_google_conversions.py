@@ -114,7 +114,7 @@ def failed(code, status, details=None):
 
 
 def google_at(api):
-    return replace(CONVERSION_SENDER, call=partial(send_conversions, f"{api.url}/token")).with_base_url(f"{api.url}/v26")
+    return replace(CONVERSION_SENDER, send_batch=partial(send_conversions, f"{api.url}/token")).with_base_url(f"{api.url}/v26")
 
 
 class TestGoogleConversions(ConversionSenderConformance):
@@ -137,7 +137,7 @@ def test_a_purchase_with_all_there_is(kind):
     told = conversion(
         order="order-7", occurred_at=datetime(2026, 7, 1, 17, 30, 9, 900_000, east), value=12_345, currency="USD",
         customer=replace(CUSTOMER, click=ClickId(kind, "Cj0_Kc-Q", NOON)), source_url="https://shop.example.com/thanks",
-        order_id="order-7", contents=(LineItem("sku-1", 2, 5_000),), granted=True,
+        order_id="order-7", line_items=(LineItem("sku-1", 2, 5_000),), consent_granted=True,
     )  # fmt: skip
     assert upload_body(Destination("111-111-1111", "9001", "Purchase"), [told]) == {
         "conversions": [

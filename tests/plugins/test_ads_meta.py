@@ -40,7 +40,7 @@ def graph(scene, version="v25.0"):
             return paged(asked, [{"id": id_, "effective_status": "ACTIVE"} for id_ in [*ids][:-1] or ids])
         days = json.loads(asked.query["time_range"])
         since, until = (date.fromisoformat(days[end]) for end in ("since", "until"))
-        rows = scene.told(account, NAMES[asked.query["level"]], since, until)
+        rows = scene.expected_rows(account, NAMES[asked.query["level"]], since, until)
         assert asked.query["time_increment"] == "1"
         return paged(asked, [row_told(row, asked.query["fields"].split(",")) for row in rows])
 
@@ -205,5 +205,5 @@ def test_meta_is_brought_by_its_hook():
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
         await MetaAds().accounts({"access_token": TOKEN})

@@ -168,7 +168,7 @@ def test_values_are_in_units_of_their_currency_and_nothing_is_a_value(minor, cur
 @pytest.mark.parametrize("granted", [True, False])
 def test_an_event_of_an_app_tells_its_system_and_whether_tracking_was_allowed(system, version, granted):
     customer = Customer(email="a@b.co", os=system, os_version="17.4")
-    event = event_body(conversion(action_source=ActionSource.APP, customer=customer, granted=granted))
+    event = event_body(conversion(action_source=ActionSource.APP, customer=customer, consent_granted=granted))
     assert event["action_source"] == "app"
     assert event["app_data"] == {
         "advertiser_tracking_enabled": granted,
@@ -239,5 +239,5 @@ def test_meta_is_brought_by_its_hook():
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
         await CONVERSION_SENDER.send(DESTINATION, [conversion()], SECRETS)

@@ -132,7 +132,7 @@ def conversion(event="lead_created", source=ActionSource.SYSTEM, **told):
 )  # fmt: skip
 def test_each_event_has_data_of_its_own_shape(event, shape):
     bought = (LineItem("sku-1"),)
-    data = event_body(conversion(event, contents=bought, value=100, currency="JPY"))["data"]
+    data = event_body(conversion(event, line_items=bought, value=100, currency="JPY"))["data"]
     assert data.pop("contents", None) == (
         None if shape == "customer_action" else [{"id": "sku-1", "quantity": 1}]
     )
@@ -202,5 +202,5 @@ def test_openai_is_brought_by_its_hook():
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
         await CONVERSION_SENDER.send(DESTINATION, [conversion()], SECRETS)

@@ -72,7 +72,7 @@ def reported(asked, scene):
     assert asked.query["report_type"] == "BASIC"
     first, last = (date.fromisoformat(asked.query[end]) for end in ("start_date", "end_date"))
     level = LEVELS[asked.query["data_level"]]
-    rows = scene.told(asked.query["advertiser_id"], level, first, last)
+    rows = scene.expected_rows(asked.query["advertiser_id"], level, first, last)
     dimensions, metrics = (json.loads(asked.query[name]) for name in ("dimensions", "metrics"))
     page = int(asked.query["page"])
     told = [row_told(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
@@ -189,5 +189,5 @@ def test_tiktok_is_brought_by_its_hook():
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
-    with pytest.raises(PlatformUnavailable, match=r"touchpoint\[ads\]"):
+    with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
         await TikTokAds().accounts(SECRETS)

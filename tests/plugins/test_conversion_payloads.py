@@ -32,8 +32,8 @@ CONVERSIONS = st.builds(
     Conversion,
     id=st.just(UUID(int=1)), event=st.sampled_from(["Purchase", "lead_created"]), event_id=st.just("o1"), occurred_at=st.just(NOON),
     action_source=st.sampled_from(ActionSource), customer=CUSTOMERS, source_url=WORD, order_id=WORD, is_custom=st.booleans(),
-    contents=st.lists(st.builds(LineItem, id=st.just("sku"), price=st.none() | st.integers(0, 10**9), name=WORD), max_size=2).map(tuple),
-    granted=st.booleans(),
+    line_items=st.lists(st.builds(LineItem, id=st.just("sku"), price=st.none() | st.integers(0, 10**9), name=WORD), max_size=2).map(tuple),
+    consent_granted=st.booleans(),
 )  # fmt: skip
 
 

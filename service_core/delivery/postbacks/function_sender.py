@@ -33,8 +33,8 @@ class FunctionSender:
     """Implements `RelocatableSender`.
 
     Attributes:
-        api: address of the API with its version.
-        call: makes one, and raises what `ConversionSender.send` may raise.
+        base_url: address of the API with its version.
+        send_batch: makes one call, and raises what `ConversionSender.send` may raise.
         requires_test_code: whether a test is told by its code alone; without one it would count, and is not sent.
         seconds: how long a call may take.
     """
@@ -52,9 +52,9 @@ class FunctionSender:
         """That of the platform."""
         return self.platform.id
 
-    def at(self, address: str) -> "FunctionSender":
-        """The same, of another version or behind a proxy."""
-        return replace(self, base_url=address)
+    def with_base_url(self, base_url: str) -> "FunctionSender":
+        """Returns the same sender for an API at another address."""
+        return replace(self, base_url=base_url)
 
     async def send(
         self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]

@@ -84,7 +84,7 @@ async def test_what_happened_before_the_connection_is_there_after_the_first_read
     async with selling(tmp_path, kind) as shop:
         for number in range(7):
             shop.sell(number)
-        assert (await shop.ask()).found["new"] == 7
+        assert (await shop.ask()).counts["new"] == 7
         asked, _ = await shop.facts()
         assert len(asked) == 7
         connection = await shop.door.connection(shop.client)
@@ -181,7 +181,7 @@ async def test_a_reading_goes_back_behind_the_one_before_by_an_hour(shop):
     shop.till.asked.clear()
     shop.pass_(5 * HOUR)
     shop.till.sell(3, NOW - timedelta(minutes=30))  # listed late
-    assert (await shop.ask()).found == {"messages": 1, "new": 1}
+    assert (await shop.ask()).counts == {"messages": 1, "new": 1}
     (question,) = shop.till.asked
     assert question.query["created[gte]"] == str(int((NOW - HOUR).timestamp()))
 
@@ -276,7 +276,7 @@ async def test_a_shop_that_asks_for_a_moment_gets_it(tmp_path):
             [StubResponse({"errors": "slow"}, 429, {"Retry-After": "0.001"})] * 3,
         )
         shop.till.answers = lambda asked: busy.pop() if busy else answers(asked)
-        assert (await shop.ask()).found == {"messages": 1, "new": 1}
+        assert (await shop.ask()).counts == {"messages": 1, "new": 1}
 
 
 async def test_an_order_that_is_gone_by_now_was_paid_when_it_was_placed(tmp_path):
@@ -286,7 +286,7 @@ async def test_an_order_that_is_gone_by_now_was_paid_when_it_was_placed(tmp_path
         shop.till.answers = lambda asked: (
             StubResponse({"errors": "Not Found"}, 404) if "transactions" in asked.path else answers(asked)
         )
-        assert (await shop.ask()).found == {"messages": 1, "new": 1}
+        assert (await shop.ask()).counts == {"messages": 1, "new": 1}
         assert (await shop.facts())[0][0][2] == "2026-07-02T15:00:00.000Z"
 
 
