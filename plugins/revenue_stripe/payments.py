@@ -51,7 +51,9 @@ def map_paid_invoice(event: StripeEvent) -> MappedMessage:
         "billing_reason": about.text("billing_reason"),
         "items": invoice_items(about, event.required_currency()) or None,
     }
-    paid_amounts = _subscription_payments(event, subscription, PaymentKind.CHARGE, _net_amount(paid, tax, shipping))
+    paid_amounts = _subscription_payments(
+        event, subscription, PaymentKind.CHARGE, _net_amount(paid, tax, shipping)
+    )
     return event.to_message(PURCHASE, properties, payment=payment, payments=paid_amounts)
 
 

@@ -49,7 +49,7 @@ FAILURE = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
-def google(books):
+def google(received):
     """Enough of Google to give tokens and take conversions."""
 
     def answers(asked):
@@ -58,8 +58,8 @@ def google(books):
         assert asked.headers["authorization"] == "Bearer short-lived"
         assert asked.headers["developer-token"] == SECRETS["developer_token"]
         account = re.fullmatch(r"/v26/customers/(\d+):uploadClickConversions", asked.path)[1]
-        books.bodies.append(asked.body)
-        return upload(asked.json(), account, books)
+        received.bodies.append(asked.body)
+        return upload(asked.json(), account, received)
 
     def refused(asked):
         if asked.path == "/token":
@@ -71,7 +71,7 @@ def google(books):
     return StubPlatformApi(answers, failed({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
 
 
-def upload(body, account, books):
+def upload(body, account, received):
     assert body["partialFailure"] is True
     faults, results, seen = [], [], set()
     for index, row in enumerate(body["conversions"]):
@@ -81,7 +81,7 @@ def upload(body, account, books):
             continue
         seen.add(row["orderId"])
         asset = re.fullmatch(rf"customers/{account}/conversionActions/(\d+)", row["conversionAction"])[1]
-        books.take(asset, row["orderId"], asset, test=body["validateOnly"])
+        received.receive(asset, row["orderId"], asset, test=body["validateOnly"])
         results.append({"gclid": row.get("gclid"), "conversionAction": row["conversionAction"]})
     return upload_of(*faults, results=[] if body["validateOnly"] else results)
 
@@ -114,16 +114,18 @@ def failed(code, status, details=None):
 
 
 def google_at(api):
-    return replace(CONVERSION_SENDER, send_batch=partial(send_conversions, f"{api.url}/token")).with_base_url(f"{api.url}/v26")
+    return replace(CONVERSION_SENDER, send_batch=partial(send_conversions, f"{api.url}/token")).with_base_url(
+        f"{api.url}/v26"
+    )
 
 
 class TestGoogleConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serve_api(google(books := ReceivedConversions())) as api:
+        async with serve_api(google(received := ReceivedConversions())) as api:
             sender = google_at(api)
             fail = fail_sending_calls(api, lambda asked: asked.path != "/token")
-            yield SenderHarness(sender, SECRETS, books, api.fail_with, fail)
+            yield SenderHarness(sender, SECRETS, received, api.fail_with, fail)
 
 
 def conversion(order="e-1", **told):

@@ -44,7 +44,7 @@ CLICK = ClickId("fbclid", "IwAR0_Ab-C", datetime(2026, 7, 1, 10, tzinfo=UTC))
 SECRETS = {"access_token": TOKEN}
 
 
-def graph(books):
+def graph(received):
     """Enough of graph.facebook.com to take events."""
 
     def answers(asked):
@@ -52,12 +52,12 @@ def graph(books):
         assert (asked.method, asked.query) == ("POST", {})
         version, pixel, edge = asked.path.strip("/").split("/")
         assert (version, edge) == ("v26.0", "events")
-        books.bodies.append(asked.body)
+        received.bodies.append(asked.body)
         body = asked.json()
         if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
             return refusal(100, 400, 2804003, "Ada@example.com is wrong.")
         for event in body["data"]:
-            books.take(pixel, event["event_id"], event["event_name"], test="test_event_code" in body)
+            received.receive(pixel, event["event_id"], event["event_name"], test="test_event_code" in body)
         return StubResponse({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
 
     busy = too_many_calls({"error": {"message": "There have been too many calls", "code": 80004}}, 400)
@@ -72,9 +72,13 @@ def refusal(code, status, subcode=None, message="No."):
 class TestMetaConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serve_api(graph(books := ReceivedConversions())) as api:
+        async with serve_api(graph(received := ReceivedConversions())) as api:
             yield SenderHarness(
-                CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0"), SECRETS, books, api.fail_with, fail_sending_calls(api)
+                CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0"),
+                SECRETS,
+                received,
+                api.fail_with,
+                fail_sending_calls(api),
             )
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
@@ -82,11 +86,11 @@ class TestMetaConversions(ConversionSenderConformance):
             await stage.send("a", "b", to=replace(DESTINATION, test=True))
             == [Rejected("no_test_event_code")] * 2
         )
-        assert stage.books.bodies == []
+        assert stage.received.bodies == []
 
     async def test_a_code_is_only_told_in_tests(self, stage):
         await stage.send("a", to=replace(DESTINATION, test_code="TEST42"))
-        assert stage.books.ids() == ["a"]
+        assert stage.received.accepted_event_ids() == ["a"]
 
 
 def sha(normal):

@@ -41,18 +41,18 @@ SECRETS = {"api_key": "sk-svcacct-planted"}
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
-def bazaar(books):
+def bazaar(received):
     """Enough of bzr.openai.com to take events."""
 
     def answers(asked):
         assert asked.headers["authorization"] == f"Bearer {SECRETS['api_key']}"
         assert (asked.method, asked.path, [*asked.query]) == ("POST", "/v1/events", ["pid"])
-        books.bodies.append(asked.body)
+        received.bodies.append(asked.body)
         body = asked.json()
         if any(event["id"] == REJECTED_ORDER_ID for event in body["events"]):
             return refusal("invalid_request_error", 400, "Ada@example.com is no hash.")
         for event in body["events"]:
-            books.take(asked.query["pid"], event["id"], event["type"], test=body["validate_only"])
+            received.receive(asked.query["pid"], event["id"], event["type"], test=body["validate_only"])
         return StubResponse({"accepted": len(body["events"])})
 
     busy = too_many_calls(refusal("rate_limit_error", 429).content)
@@ -68,9 +68,9 @@ def refusal(kind, status, message="No.", code=None):
 class TestOpenAIConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serve_api(bazaar(books := ReceivedConversions())) as api:
+        async with serve_api(bazaar(received := ReceivedConversions())) as api:
             sender = CONVERSION_SENDER.with_base_url(f"{api.url}/v1")
-            yield SenderHarness(sender, SECRETS, books, api.fail_with, fail_sending_calls(api))
+            yield SenderHarness(sender, SECRETS, received, api.fail_with, fail_sending_calls(api))
 
 
 def sha(normal):

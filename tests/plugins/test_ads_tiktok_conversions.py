@@ -36,20 +36,20 @@ SECRETS = {"access_token": "planted-tiktok"}
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
-def business(books):
+def business(received):
     """Enough of business-api.tiktok.com to take events."""
 
     def answers(asked):
         assert asked.headers["access-token"] == SECRETS["access_token"]
         assert (asked.method, asked.path) == ("POST", "/open_api/v1.3/event/track/")
-        books.bodies.append(asked.body)
+        received.bodies.append(asked.body)
         body = asked.json()
         assert body["event_source"] == "web"
         if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
             return said(40002, "user: Ada@example.com is no hash")
         for event in body["data"]:
             test = "test_event_code" in body
-            books.take(body["event_source_id"], event["event_id"], event["event"], test=test)
+            received.receive(body["event_source_id"], event["event_id"], event["event"], test=test)
         return said(0, "OK")
 
     return StubPlatformApi(
@@ -64,16 +64,16 @@ def said(code, message="No."):
 class TestTikTokConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
-        async with serve_api(business(books := ReceivedConversions())) as api:
+        async with serve_api(business(received := ReceivedConversions())) as api:
             sender = CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3")
-            yield SenderHarness(sender, SECRETS, books, api.fail_with, fail_sending_calls(api))
+            yield SenderHarness(sender, SECRETS, received, api.fail_with, fail_sending_calls(api))
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
         assert (
             await stage.send("a", "b", to=replace(DESTINATION, test=True))
             == [Rejected("no_test_event_code")] * 2
         )
-        assert stage.books.bodies == []
+        assert stage.received.bodies == []
 
 
 def sha(normal):
@@ -146,7 +146,9 @@ async def api():
 async def test_a_code_says_whose_turn_it_is(api, code, kind):
     api.answers = lambda _: said(code)
     with pytest.raises(kind):
-        await CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3").send(DESTINATION, [conversion()], SECRETS)
+        await CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3").send(
+            DESTINATION, [conversion()], SECRETS
+        )
 
 
 def test_tiktok_is_brought_by_its_hook():

@@ -153,7 +153,9 @@ async def test_the_database_says_what_its_oracle_says(stores, seed):
             await each.add_spend(workspace_id, rows)
     names = ["platform", "account_id", "campaign_id", "campaign_name", "group_name", "ad_id", "day"]
     for level in AdLevel:
-        assert await store.list_ad_entities(workspace_id, level) == await oracle.list_ad_entities(workspace_id, level)
+        assert await store.list_ad_entities(workspace_id, level) == await oracle.list_ad_entities(
+            workspace_id, level
+        )
         for _ in range(6):
             by = chance.sample(names, chance.randint(0, 4))
             asked = plan(workspace_id, *by, level=level, platforms=chance.choice([None, ["meta"], []]))

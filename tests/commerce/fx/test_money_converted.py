@@ -26,7 +26,9 @@ async def sold(shop):
     euros = {"currency": "EUR", "order_id": "O1", **page}
     shop.story.add_event("purchase", at="2026-07-01T10:00", revenue=10_00, **euros)
     shop.story.add_event("refund", at="2026-07-06T10:00", revenue=-5_00, **euros)
-    shop.story.add_event("purchase", at="2026-07-02T10:00", revenue=1500, currency="JPY", order_id="O2", **page)
+    shop.story.add_event(
+        "purchase", at="2026-07-02T10:00", revenue=1500, currency="JPY", order_id="O2", **page
+    )
     shop.story.add_event("purchase", at="2026-07-02T11:00", revenue=5_00, order_id="O3", visitor="A2")
     await shop.knows()
     return shop

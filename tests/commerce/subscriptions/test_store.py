@@ -46,9 +46,7 @@ async def test_a_database_sums_and_lists_as_the_oracle_does(store, told):
         await one.add_subscription_reports(workspace_id, told.states, told.deeds)
     for by in ((), ("plan",), ("product", "provider", "plan")):
         plan = MovementQuery(workspace_id, EDGES, by)
-        assert by_place(await store.sum_movements(plan)) == by_place(
-            await oracle.sum_movements(plan)
-        )
+        assert by_place(await store.sum_movements(plan)) == by_place(await oracle.sum_movements(plan))
     for end in EDGES[1:]:
         for provider in (None, "stripe"):
             assert await store.count_by_lifecycle_status(workspace_id, end, provider) == (
