@@ -107,7 +107,8 @@ async def _measure_month(
                 default_credit_rule=credit,
                 include_bots=bots,
             )
-            (row,) = (await questions.execute(who, asked)).rows
+            snapshot = await questions.read_snapshot(who, asked.metrics)
+            (row,) = (await questions.execute(who, asked, snapshot)).rows
             names = (f"{id_} with bots" if bots else id_ for id_ in ids)
             told |= dict(zip(names, map(_format_reading, row.values), strict=True))
     return told

@@ -42,7 +42,8 @@ async def metric_value(
     asked = ResolvedRange(span, ZoneInfo(zone), span.end)
     question = MetricQuery((metric.id,), asked, credit_rule=CREDIT, default_credit_rule=CREDIT)
     who = read_only_caller(_workspace(events, asked), asked.now, "Story")
-    (row,) = (await questions.execute(who, question)).rows
+    snapshot = await questions.read_snapshot(who, question.metrics)
+    (row,) = (await questions.execute(who, question, snapshot)).rows
     return round_for_unit(row.values[0], metric, CURRENCY)
 
 

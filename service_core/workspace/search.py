@@ -7,10 +7,13 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.people.ports import PeoplePageQuery, PersonReader
+from service_core.analytics.query.catalog import Dimension
 from service_core.analytics.query.evaluate_predicate import lower_per_letter
 from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.dimension_values import (
     count_spend_dimension_values,
+    counting_metrics,
     list_dimension_values,
     resolve_last_90_days,
 )
@@ -117,10 +120,18 @@ async def get_search(
 ) -> SearchResults:
     """Campaigns, ads, sources, pages, events, tags and people of the last 90 days by name; also metrics, links and reports."""
     types, text = query.validated_types(), query.q.strip()
-    named = [
-        _search_dimension_values(caller, queries, type_, text, query.limit)
+    dimensions = {
+        type_: queries.catalog.dimensions[_DIMENSION_TYPES[type_]]
         for type_ in types
         if type_ in _DIMENSION_TYPES
+    }
+    metrics = [id_ for dimension in dimensions.values() for id_ in counting_metrics(dimension)]
+    snapshot = await queries.read_snapshot(caller, metrics)
+    named = [
+        _search_dimension_values(
+            caller, queries, snapshot, type_=type_, dimension=dimension, text=text, limit=query.limit
+        )
+        for type_, dimension in dimensions.items()
     ]
     bought = [
         _search_ad_entities(caller, queries, type_, text) for type_ in types if type_ in _AD_ENTITY_TYPES
@@ -144,11 +155,17 @@ async def get_search(
 
 
 async def _search_dimension_values(
-    caller: Caller, queries: MetricQueries, type_: str, text: str, limit: int
+    caller: Caller,
+    queries: MetricQueries,
+    snapshot: SourceSnapshot,
+    *,
+    type_: str,
+    dimension: Dimension,
+    text: str,
+    limit: int,
 ) -> list[SearchResult]:
-    dimension = queries.catalog.dimensions[_DIMENSION_TYPES[type_]]
     values, _ = await list_dimension_values(
-        caller, queries, dimension, resolve_last_90_days(caller), q=text, limit=limit
+        caller, queries, snapshot, dimension, resolve_last_90_days(caller), q=text, limit=limit
     )
     return [
         SearchResult(type=type_, dimension=dimension.id, value=each.value, label=each.label, count=each.count)

@@ -127,24 +127,26 @@ async def get_locations(
     query: LocationsQuery, *, caller: Caller, queries: MetricQueries
 ) -> Breakdown[CountryRow | RegionOrCityRow]:
     """Returns visits by country, region or city."""
-    asked = query.resolve_range(caller)
-    table = await _read_breakdown(query, asked, caller, queries)
+    date_range = query.resolve_range(caller)
+    snapshot = await queries.read_snapshot(caller, (query.counted_metric,))
+    table = await queries.execute(caller, _build_query(query, date_range), snapshot)
     row = _build_country_row if query.type == "country" else _build_region_or_city_row
     return Breakdown[CountryRow | RegionOrCityRow](
         data=[row(labels, count, percent) for labels, count, percent in _list_rows_with_percentage(table)],
         type=query.type,
         metric=query.counted_metric,
         total=_compute_percentage_base(table),
-        range=RangeResponse.from_range(asked),
-        complete=await queries.is_complete(caller, asked, (query.counted_metric,)),
+        range=RangeResponse.from_range(date_range),
+        complete=snapshot.is_complete(date_range, (query.counted_metric,)),
     )
 
 
 async def _count_breakdown(
     query: BreakdownQuery, caller: Caller, queries: MetricQueries
 ) -> Breakdown[CountRow]:
-    asked = query.resolve_range(caller)
-    table = await _read_breakdown(query, asked, caller, queries)
+    date_range = query.resolve_range(caller)
+    snapshot = await queries.read_snapshot(caller, (query.counted_metric,))
+    table = await queries.execute(caller, _build_query(query, date_range), snapshot)
     return Breakdown[CountRow](
         data=[
             CountRow(name=labels[0], count=count, percentage=share)
@@ -153,26 +155,21 @@ async def _count_breakdown(
         type=query.type,
         metric=query.counted_metric,
         total=_compute_percentage_base(table),
-        range=RangeResponse.from_range(asked),
-        complete=await queries.is_complete(caller, asked, (query.counted_metric,)),
+        range=RangeResponse.from_range(date_range),
+        complete=snapshot.is_complete(date_range, (query.counted_metric,)),
     )
 
 
-async def _read_breakdown(
-    query: BreakdownQuery, date_range: ResolvedRange, caller: Caller, queries: MetricQueries
-) -> QueryResult:
+def _build_query(query: BreakdownQuery, date_range: ResolvedRange) -> MetricQuery:
     dimensions = _DIMENSIONS[query.type]
     names = tuple(SortKey(dimension, descending=False) for dimension in dimensions)
-    return await queries.execute(
-        caller,
-        MetricQuery(
-            (query.counted_metric,),
-            date_range,
-            dimensions=dimensions,
-            order=(SortKey(query.counted_metric), *names),
-            limit=query.limit,
-            include_bots=query.include_bots,
-        ),
+    return MetricQuery(
+        (query.counted_metric,),
+        date_range,
+        dimensions=dimensions,
+        order=(SortKey(query.counted_metric), *names),
+        limit=query.limit,
+        include_bots=query.include_bots,
     )
 
 

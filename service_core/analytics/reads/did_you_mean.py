@@ -7,7 +7,12 @@ from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.service import MetricQueries
-from service_core.analytics.reads.dimension_values import list_dimension_values, resolve_last_90_days
+from service_core.analytics.query.snapshot import SourceSnapshot
+from service_core.analytics.reads.dimension_values import (
+    counting_metrics,
+    list_dimension_values,
+    resolve_last_90_days,
+)
 from service_core.kernel.schemas import ResponseModel
 
 _MAX_SUGGESTIONS: Final = 3
@@ -24,14 +29,14 @@ class ValueSuggestion(ResponseModel):
 
 
 async def suggest_filter_values(
-    caller: Caller, queries: MetricQueries, query: MetricQuery
+    caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> list[ValueSuggestion]:
     """Returns up to 3 similar values for exact filter values without rows in the last 90 days."""
     found: list[ValueSuggestion] = []
     for condition in query.filters:
         if condition.op not in (FilterOperator.EQ, FilterOperator.IN):
             continue
-        known = await _list_recent_values(caller, queries, condition.dimension)
+        known = await _list_recent_values(caller, queries, condition.dimension, snapshot)
         asked = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         for value in map(str, asked):
             near = (
@@ -43,10 +48,19 @@ async def suggest_filter_values(
     return found[:_MAX_SUGGESTIONS]
 
 
-async def _list_recent_values(caller: Caller, queries: MetricQueries, dimension: str) -> list[str]:
+async def _list_recent_values(
+    caller: Caller, queries: MetricQueries, dimension: str, snapshot: SourceSnapshot
+) -> list[str]:
     """Returns the values of a dimension in the last 90 days, most frequent first."""
-    known = queries.catalog.dimensions[dimension]
-    found, _ = await list_dimension_values(
-        caller, queries, known, resolve_last_90_days(caller), q=None, limit=_MAX_COMPARED_VALUES
+    definition = queries.catalog.dimensions[dimension]
+    snapshot = await queries.read_snapshot(caller, counting_metrics(definition), snapshot)
+    values, _ = await list_dimension_values(
+        caller,
+        queries,
+        snapshot,
+        definition,
+        resolve_last_90_days(caller),
+        q=None,
+        limit=_MAX_COMPARED_VALUES,
     )
-    return [value.value for value in found]
+    return [value.value for value in values]

@@ -17,6 +17,7 @@ from service_core.analytics.query.models import DimensionFilter, MetricQuery, Re
 from service_core.analytics.query.result_values import as_counts
 from service_core.analytics.query.schemas import unknown_dimension
 from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.countries import COUNTRIES
 from service_core.analytics.scope import scope_for_caller
@@ -96,9 +97,11 @@ async def get_dimension_values(
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
+    snapshot = await queries.read_snapshot(caller, counting_metrics(dimension))
     values, more = await list_dimension_values(
         caller,
         queries,
+        snapshot,
         dimension,
         query.resolve_range(caller),
         q=query.q,
@@ -115,9 +118,16 @@ async def get_dimension_values(
     )
 
 
+def counting_metrics(dimension: Dimension) -> tuple[str, ...]:
+    """Returns the id of the metric that counts the values of a dimension; empty if none does."""
+    ids = (id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns)
+    return tuple(ids)[:1]
+
+
 async def list_dimension_values(
     caller: Caller,
     queries: MetricQueries,
+    snapshot: SourceSnapshot,
     dimension: Dimension,
     date_range: ResolvedRange,
     *,
@@ -131,6 +141,7 @@ async def list_dimension_values(
     Args:
         caller: the caller, whose workspace is read.
         queries: executes metric queries.
+        snapshot: states of the sources of `counting_metrics`.
         dimension: the dimension.
         date_range: the range.
         q: substring of value or label; None for all.
@@ -138,8 +149,8 @@ async def list_dimension_values(
         offset: number of values to skip.
         include_bots: also count events of bots.
     """
-    metric = next((id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns), None)
-    if metric is None:
+    metrics = counting_metrics(dimension)
+    if not metrics:
         told = (
             await count_spend_dimension_values(caller, queries, (dimension,), date_range)
             if _is_ad_dimension(dimension)
@@ -152,21 +163,21 @@ async def list_dimension_values(
         ]
         return every[offset : offset + limit], len(every) > offset + limit
     question = MetricQuery(
-        (metric,),
+        metrics,
         date_range,
         dimensions=(dimension.id,),
-        order=(SortKey(metric), SortKey(dimension.id, descending=False)),
+        order=(SortKey(metrics[0]), SortKey(dimension.id, descending=False)),
         include_bots=include_bots,
     )
     if _is_filtered_in_python(dimension):
-        table = await queries.execute(caller, question)
+        table = await queries.execute(caller, question, snapshot)
         every = [
             value
             for row in table.rows
             if _matches_search(value := _build_dimension_value_from_row(row, dimension), q)
         ]
         return every[offset : offset + limit], len(every) > offset + limit
-    absent = await _read_null_value(caller, queries, question, dimension, q)
+    absent = await _read_null_value(caller, queries, snapshot, question, dimension=dimension, q=q)
     lead = 1 if absent and offset else 0
     page = replace(
         question,
@@ -174,11 +185,11 @@ async def list_dimension_values(
         limit=limit + lead,
         offset=offset - lead,
     )
-    table = await queries.execute(caller, page)
+    table = await queries.execute(caller, page, snapshot)
     found = [_build_dimension_value_from_row(row, dimension) for row in table.rows]
-    if (
-        absent
-    ):  # it stands before the page, in it or after: with the value before the page, that is told by sorting
+    # The value of absent rows may belong before, on or after the page: sorting it with the value before
+    # the page decides.
+    if absent:
         found = sorted([*found, absent], key=lambda each: (-each.count, each.value))[lead : lead + limit]
     return found, table.total_rows + bool(absent) > offset + len(found)
 
@@ -207,14 +218,21 @@ def _build_dimension_value(name: str, counted: int, dimension: Dimension) -> Dim
 
 
 async def _read_null_value(
-    caller: Caller, queries: MetricQueries, every: MetricQuery, dimension: Dimension, q: str | None
+    caller: Caller,
+    queries: MetricQueries,
+    snapshot: SourceSnapshot,
+    query: MetricQuery,
+    *,
+    dimension: Dimension,
+    q: str | None,
 ) -> DimensionValue | None:
     """Returns the value that stands for absent ones if its label contains the text: stores do not know that label."""
     if not q or lower_per_letter(q) not in lower_per_letter(dimension.null_label):
         return None
     table = await queries.execute(
         caller,
-        replace(every, filters=(DimensionFilter(dimension.id, FilterOperator.EQ, dimension.null_label),)),
+        replace(query, filters=(DimensionFilter(dimension.id, FilterOperator.EQ, dimension.null_label),)),
+        snapshot,
     )
     return _build_dimension_value_from_row(table.rows[0], dimension) if table.rows else None
 

@@ -52,7 +52,8 @@ class MetricCatalog(ResponseModel):
 async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> MetricCatalog:
     """Lists every metric with its definition, unit and availability, and every dimension."""
     catalog = queries.catalog
-    reasons = await queries.unavailable_reasons(caller, tuple(catalog.metrics))
+    ids = tuple(catalog.metrics)
+    reasons = (await queries.read_snapshot(caller, ids)).unavailable_reasons(ids)
     metrics = [
         MetricEntry(
             id=metric.id,

@@ -14,6 +14,7 @@ from service_core.analytics.query.compute import round_for_unit
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.schemas import Compare, MetricsRequestBase, RefundBasis
 from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.rounding import round_decimal
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measured, Measurement, Unavailable, UnavailableReason
@@ -109,9 +110,10 @@ async def post_metrics(
         book_refunds_at_order=body.refund_basis == "order",
         include_bots=body.include_bots,
     )
+    snapshot = await queries.read_snapshot(caller, ids)
     now, then = await gather_or_cancel(
-        _read_metric_values(caller, queries, question),
-        _read_comparison_values(caller, queries, question, before),
+        _read_metric_values(caller, queries, question, snapshot),
+        _read_comparison_values(caller, queries, question, before, snapshot),
     )
     values = {
         metric.id: metric_value(metric, reading, previous, caller.workspace.currency)
@@ -125,7 +127,7 @@ async def post_metrics(
         refund_basis=body.refund_basis,
         currency=caller.workspace.currency,
         unavailable=list_unavailable(ids, now),
-        complete=await queries.is_complete(caller, asked, ids, question.fixed_dimensions),
+        complete=snapshot.is_complete(asked, ids, question.fixed_dimensions),
     )
 
 
@@ -154,17 +156,21 @@ async def resolve_comparison_range(
 
 
 async def _read_metric_values(
-    caller: Caller, queries: MetricQueries, query: MetricQuery
+    caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> tuple[Measurement, ...]:
-    return (await queries.execute(caller, query)).rows[0].values
+    return (await queries.execute(caller, query, snapshot)).rows[0].values
 
 
 async def _read_comparison_values(
-    caller: Caller, queries: MetricQueries, query: MetricQuery, before: ResolvedRange | None
+    caller: Caller,
+    queries: MetricQueries,
+    query: MetricQuery,
+    before: ResolvedRange | None,
+    snapshot: SourceSnapshot,
 ) -> tuple[Measurement, ...]:
     if before is None:
         return tuple(Measured(None) for _ in query.metrics)
-    return await _read_metric_values(caller, queries, replace(query, range=before))
+    return await _read_metric_values(caller, queries, replace(query, range=before), snapshot)
 
 
 def list_unavailable(ids: tuple[str, ...], readings: tuple[Measurement, ...]) -> list[UnavailableMetric]:

@@ -82,13 +82,17 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
     """
     asked = query.resolve_range(caller)
     buckets = query.buckets(asked)
+    snapshot = await queries.read_snapshot(caller, _METRICS)
     distinct, over_time, by_name = await gather_or_cancel(
-        queries.execute(caller, MetricQuery(_NON_ADDITIVE_METRICS, asked, include_bots=query.include_bots)),
+        queries.execute(
+            caller, MetricQuery(_NON_ADDITIVE_METRICS, asked, include_bots=query.include_bots), snapshot
+        ),
         queries.execute(
             caller,
             MetricQuery(_METRICS, asked, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots),
+            snapshot,
         ),
-        queries.execute(caller, _build_custom_events_query(asked, include_bots=query.include_bots)),
+        queries.execute(caller, _build_custom_events_query(asked, include_bots=query.include_bots), snapshot),
     )
     visitors, sessions = as_counts(distinct.rows[0])
     series = _build_overview_buckets(over_time, buckets, asked)
@@ -99,7 +103,7 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
         custom_events_total=sum(bucket.custom_events for bucket in series),
         custom_event_counts={row.labels[0]: as_counts(row)[0] for row in by_name.rows},
         time_series=series,
-        complete=await queries.is_complete(caller, asked, _METRICS),
+        complete=snapshot.is_complete(asked, _METRICS),
         aggregation_level=buckets.unit.value,
         timezone=asked.zone.key,
         range=RangeResponse.from_range(asked),

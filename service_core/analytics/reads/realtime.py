@@ -99,10 +99,11 @@ async def get_realtime(
         TimeRange(now - timedelta(minutes=WINDOW_MINUTES), now + _NOW), caller.workspace.zone, now
     )
     half_hour = _resolve_last_half_hour(caller)
+    snapshot = await queries.read_snapshot(caller, _METRICS)
     active, totals, timeline, live = await gather_or_cancel(
-        queries.execute(caller, MetricQuery(("visitors",), recent, include_bots=bots)),
-        queries.execute(caller, MetricQuery(_METRICS, half_hour, include_bots=bots)),
-        queries.execute(caller, _build_per_minute_query(half_hour, include_bots=bots)),
+        queries.execute(caller, MetricQuery(("visitors",), recent, include_bots=bots), snapshot),
+        queries.execute(caller, MetricQuery(_METRICS, half_hour, include_bots=bots), snapshot),
+        queries.execute(caller, _build_per_minute_query(half_hour, include_bots=bots), snapshot),
         converter.run_converted(
             scope_for_caller(caller, recent.span, include_bots=bots),
             lambda scan: event_reader.list_active_visitors(scan, recent.span.start, MAX_VISITORS),
@@ -127,7 +128,7 @@ async def get_realtime(
         currency=currency,
         window_minutes=WINDOW_MINUTES,
         timeline_minutes=TIMELINE_MINUTES,
-        complete=await queries.is_complete(caller, half_hour, _METRICS),
+        complete=snapshot.is_complete(half_hour, _METRICS),
     )  # fmt: skip
 
 

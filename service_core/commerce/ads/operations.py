@@ -12,6 +12,7 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.analytics.query.compute import round_for_unit
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
 from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.commerce.ads.models import AdEntity, AdLevel
 from service_core.commerce.ads.ports import AdSpendStore, SpendQuery, SpendSum
@@ -70,7 +71,8 @@ async def get_ads(
         found = [one for one in await connections.list_connections(caller.workspace.id) if expects_spend(one)]
         platform = query.parse_platform(one.provider for one in found)
         ours = [one for one in found if platform in (None, one.provider)]
-        read = _AdsReport(caller, days, level, platform, store, questions)
+        snapshot = await questions.read_snapshot(caller, tuple(_METRICS.values()))
+        read = _AdsReport(caller, days, level, platform, store, questions, snapshot)
         return await read.build_response(ours, query.limit)
     except StoreUnavailable:
         raise AdsUnavailable from None
@@ -86,6 +88,7 @@ class _AdsReport:
     platform: str | None
     store: AdSpendStore
     questions: MetricQueries
+    snapshot: SourceSnapshot
 
     async def build_response(self, connections: Sequence[Connection], limit: int) -> AdsResponse:
         """The answer, by the connections of the platforms asked for."""
@@ -114,9 +117,7 @@ class _AdsReport:
             ],
             platforms=[status for one in connections for status in _account_statuses(one)],
             truncated=len(rows) > limit,
-            complete=await self.questions.is_complete(
-                self.who, self.days, ("ad_spend",), {"platform": self.platform}
-            ),
+            complete=self.snapshot.is_complete(self.days, ("ad_spend",), {"platform": self.platform}),
         )
 
     async def _spend_by_entity(self) -> tuple[list[SpendSum], Mapping[tuple[str, str, str], AdEntity]]:
@@ -143,15 +144,13 @@ class _AdsReport:
         What is not known of all that were asked for is not told of one.
         """
         present = {str(each.keys[0]) for each in sums} or {connections[0].provider}
-        unknown = await self.questions.unavailable_reasons(
-            self.who, ("ad_spend",), {"platform": self.platform}
-        )
+        unknown = self.snapshot.unavailable_reasons(("ad_spend",), {"platform": self.platform})
         is_one = len(present) == 1 and not unknown
         narrowed = [DimensionFilter("platform", FilterOperator.EQ, name) for name in present if is_one]
         if self.level in _LEVEL_DIMENSIONS:
             narrowed.append(DimensionFilter(_LEVEL_DIMENSIONS[self.level], FilterOperator.IS_SET))
         question = MetricQuery(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))
-        table = await self.questions.execute(self.who, question)
+        table = await self.questions.execute(self.who, question, self.snapshot)
         return dict(zip(_METRICS, table.rows[0].values, strict=True))
 
     def _render_totals(self, totals: Mapping[str, Measurement]) -> dict[str, Any]:

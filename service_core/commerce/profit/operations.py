@@ -92,14 +92,16 @@ async def get_commerce_metrics(
         include_bots=query.include_bots,
     )
     try:
-        table, states, known = await gather_or_cancel(
-            questions.execute(caller, question),
-            questions.source_states(caller, _METRICS),
+        snapshot = await questions.read_snapshot(caller, _METRICS)
+        table, known = await gather_or_cancel(
+            questions.execute(caller, question, snapshot),
             connections.list_connections(caller.workspace.id),
         )
     except StoreUnavailable as fault:
         raise PartUnverified(_unreadable_part(fault)) from fault
-    told = _SourceResults(asked, dict(zip(_METRICS, table.rows[0].values, strict=True)), states, known)
+    told = _SourceResults(
+        asked, dict(zip(_METRICS, table.rows[0].values, strict=True)), snapshot.states, known
+    )
     told.raise_if_unverified()
     covered = await _cost_coverage(told, costs, scope_for_caller(caller, asked.span))
     metrics, currency = questions.catalog.metrics, caller.workspace.currency

@@ -66,13 +66,15 @@ async def get_revenue(
     """
     asked = query.resolve_range(caller)
     question = query.question(asked)
-    known, table, whole, nothing, complete = await gather_or_cancel(
+    snapshot = await questions.read_snapshot(caller, _METRICS)
+    known, table, whole = await gather_or_cancel(
         connections.list_connections(caller.workspace.id),
-        questions.execute(caller, replace(question, dimensions=("provider",), order=_ORDER_BY_PROVIDER)),
-        questions.execute(caller, question),
-        questions.empty_row_values(caller, question),
-        questions.is_complete(caller, asked, _METRICS, question.fixed_dimensions),
+        questions.execute(
+            caller, replace(question, dimensions=("provider",), order=_ORDER_BY_PROVIDER), snapshot
+        ),
+        questions.execute(caller, question, snapshot),
     )
+    nothing = questions.empty_row_values(question, snapshot)
     told = {row.labels[0]: row.values for row in table.rows}
     platforms = dict(_reporting_platforms(query, known, told))
     written = _RowRenderer(questions, caller.workspace.currency)
@@ -89,7 +91,7 @@ async def get_revenue(
         timezone=asked.zone.key,
         unavailable=list_unavailable(_FIELDS, combined),
         range=RangeResponse.from_range(asked),
-        complete=complete,
+        complete=snapshot.is_complete(asked, _METRICS, question.fixed_dimensions),
     )
 
 

@@ -93,10 +93,10 @@ async def get_subscriptions(
         query.provider,
         query.status,
     )
-    found, (summary, unavailable), complete = await gather_or_cancel(
+    snapshot = await questions.read_snapshot(caller, SUMMARY_METRICS)
+    found, (summary, unavailable) = await gather_or_cancel(
         store.subscriptions(page),
-        SubscriptionSummaryQuery(questions, store, caller, asked, query.provider).summarize(end),
-        questions.is_complete(caller, asked, SUMMARY_METRICS, {"provider": query.provider}),
+        SubscriptionSummaryQuery(questions, snapshot, store, caller, asked, query.provider).summarize(end),
     )
     listed = found[: query.limit]
     origins = await people.first_touches(
@@ -112,7 +112,7 @@ async def get_subscriptions(
         currency=caller.workspace.currency,
         unavailable=unavailable,
         range=RangeResponse.from_range(asked),
-        complete=complete,
+        complete=snapshot.is_complete(asked, SUMMARY_METRICS, {"provider": query.provider}),
     )
 
 

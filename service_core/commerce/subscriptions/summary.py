@@ -10,6 +10,7 @@ from service_core.access.models import Caller
 from service_core.analytics.query.compute import round_for_unit
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
 from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.metric_values import UnavailableMetric, list_unavailable
 from service_core.commerce.subscriptions.lifecycle import LifecycleStatus
 from service_core.commerce.subscriptions.ports import SubscriptionStore
@@ -46,6 +47,7 @@ class SubscriptionSummaryQuery:
     """One request: whose subscriptions, of which provider, over which range."""
 
     questions: MetricQueries
+    snapshot: SourceSnapshot
     store: SubscriptionStore
     who: Caller
     date_range: ResolvedRange
@@ -81,11 +83,9 @@ class SubscriptionSummaryQuery:
         self, metrics: tuple[str, ...], date_range: ResolvedRange
     ) -> tuple[Measurement, ...]:
         narrowed = (DimensionFilter("provider", value=self.provider),) if self.provider else ()
-        return (
-            (await self.questions.execute(self.who, MetricQuery(metrics, date_range, filters=narrowed)))
-            .rows[0]
-            .values
-        )
+        query = MetricQuery(metrics, date_range, filters=narrowed)
+        result = await self.questions.execute(self.who, query, self.snapshot)
+        return result.rows[0].values
 
     def _render_movements(
         self, at_start: Measurement, readings_by_metric: Mapping[str, Measurement]

@@ -53,7 +53,8 @@ def ask(caller, queue, story):
             names, asked, buckets=build_bucket_series(asked, buckets) if buckets else None,
             credit_rule=credit_rule_for(models, AttributionSettings(model=model)), **parts,
         )  # fmt: skip
-        return await questions.execute(caller, question)
+        snapshot = await questions.read_snapshot(caller, question.metrics)
+        return await questions.execute(caller, question, snapshot)
 
     return ask
 

@@ -9,6 +9,7 @@ from service_core.analytics.attribution.models import AttributionModels, Attribu
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.models import MetricQuery, QueryResult, ResultRow
 from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.did_you_mean import suggest_filter_values
 from service_core.analytics.reads.metric_values import (
     list_unavailable,
@@ -54,24 +55,29 @@ async def post_query(
     caller = replace(caller, now=cursor.first_requested_at)
     asked = await resolve_range(body.date_range, caller, event_reader)
     question, attribution = body.metric_query(queries, models, asked, caller.workspace)
-    page, totals = await _read_page_and_totals(caller, queries, replace(question, offset=cursor.offset))
+    snapshot = await queries.read_snapshot(caller, question.metrics)
+    page, totals = await _read_page_and_totals(
+        caller, queries, replace(question, offset=cursor.offset), snapshot
+    )
     form = ResponseRenderer(question, queries.metrics_by_id(question.metrics), caller.workspace.currency)
     before = await resolve_comparison_range(body.compare, asked, caller, event_reader)
     return QueryResponse(
         columns=form.result_columns(),
         rows=form.rows_as_arrays(page.rows) if body.format == "compact" else form.rows_as_objects(page.rows),
         totals=form.metric_values(totals),
-        comparison=await build_comparison(before, page, form, caller, queries) if before else None,
+        comparison=await build_comparison(
+            before, page, form, caller=caller, queries=queries, snapshot=snapshot
+        )
+        if before
+        else None,
         meta=QueryMeta(
             resolved=_build_resolved_query(body, question, attribution, caller),
             unavailable=list_unavailable(question.metrics, totals.values),
             **_build_next_page(body, caller, cursor, page),
             row_count=len(page.rows),
-            complete=await queries.is_complete(
-                caller, question.range, question.metrics, question.fixed_dimensions
-            ),
-            data_through=await queries.complete_through(caller, question.metrics, question.fixed_dimensions),
-            did_you_mean=await suggest_filter_values(caller, queries, question)
+            complete=snapshot.is_complete(question.range, question.metrics, question.fixed_dimensions),
+            data_through=snapshot.complete_through(question),
+            did_you_mean=await suggest_filter_values(caller, queries, question, snapshot)
             if _is_empty(page, totals)
             else [],
             query_ms=round((perf_counter() - started) * 1000),
@@ -80,14 +86,15 @@ async def post_query(
 
 
 async def _read_page_and_totals(
-    caller: Caller, queries: MetricQueries, query: MetricQuery
+    caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> tuple[QueryResult, ResultRow]:
     """Returns the page and the totals; without dimensions and buckets they are the same row."""
     if not query.dimensions and query.buckets is None and query.offset == 0:
-        page = await queries.execute(caller, query)
+        page = await queries.execute(caller, query, snapshot)
         return page, page.rows[0]
     page, totals = await gather_or_cancel(
-        queries.execute(caller, query), queries.execute(caller, without_breakdown(query))
+        queries.execute(caller, query, snapshot),
+        queries.execute(caller, without_breakdown(query), snapshot),
     )
     return page, totals.rows[0]
 

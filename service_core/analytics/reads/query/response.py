@@ -15,6 +15,7 @@ from service_core.analytics.query.models import BUCKET, DimensionFilter, MetricQ
 from service_core.analytics.query.result_values import to_json_numbers
 from service_core.analytics.query.schemas import RefundBasis
 from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.did_you_mean import ValueSuggestion
 from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.kernel.bucket_series import buckets_covering
@@ -130,8 +131,10 @@ async def build_comparison(
     comparison_range: ResolvedRange,
     page: QueryResult,
     form: ResponseRenderer,
+    *,
     caller: Caller,
     queries: MetricQueries,
+    snapshot: SourceSnapshot,
 ) -> QueryComparison:
     """Returns the rows of the page in the comparison range; buckets are matched by position."""
     question = form.query
@@ -148,9 +151,11 @@ async def build_comparison(
             there,
             buckets=buckets_covering(comparison_range.span, question.buckets.unit, comparison_range.zone),
         )
-    rows = {(row.bucket, row.labels): row for row in (await queries.execute(caller, there)).rows}
-    totals = await queries.execute(caller, without_breakdown(replace(question, range=comparison_range)))
-    nothing = await queries.empty_row_values(caller, question)
+    rows = {(row.bucket, row.labels): row for row in (await queries.execute(caller, there, snapshot)).rows}
+    totals = await queries.execute(
+        caller, without_breakdown(replace(question, range=comparison_range)), snapshot
+    )
+    nothing = queries.empty_row_values(question, snapshot)
     records = []
     for row in page.rows:
         bucket = _aligned_bucket(row.bucket, question, there)

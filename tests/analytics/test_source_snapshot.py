@@ -1,0 +1,81 @@
+"""What a request knows of its sources is read once, so that one answer never mixes moments."""
+
+from collections import Counter
+
+import pytest
+
+from service_core.analytics.query.sources import EventSource
+from service_core.commerce.ads.source import SpendSource
+from service_core.commerce.subscriptions.source import SubscriptionSource
+from tests.analytics.deployment import run_deployment
+
+DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
+JULY = {"from": "2026-07-01", "to": "2026-07-07"}
+HOURS = {"start_date": "2026-07-01T00:00:00Z", "end_date": "2026-07-07T00:00:00Z"}
+ALL_SOURCES = ["visitors", "revenue", "ad_spend", "mrr", "profit", "roas"]
+
+
+@pytest.fixture
+async def client(tmp_path):
+    async with run_deployment("memory", tmp_path) as deployment:
+        yield await deployment.workspace()
+
+
+@pytest.fixture
+def state_reads(monkeypatch):
+    """How often the state of each source was read."""
+    reads = Counter()
+
+    def count_reads(source):
+        read = source.read_state
+
+        async def counted(self, workspace, now):
+            reads[source] += 1
+            return await read(self, workspace, now)
+
+        monkeypatch.setattr(source, "read_state", counted)
+
+    for source in (EventSource, SpendSource, SubscriptionSource):
+        count_reads(source)
+    return reads
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        ("/overview", DAYS),
+        ("/traffic", DAYS),
+        ("/realtime", {}),
+        ("/revenue", DAYS),
+        ("/commerce-metrics", HOURS),
+        ("/subscriptions", DAYS),
+        ("/metrics/catalog", {}),
+        ("/search", {"q": "an"}),
+        ("/dimension-values", {"dimension": "country", "q": "not"}),
+    ],
+)
+async def test_a_read_reads_the_state_of_each_source_once(client, state_reads, path, parameters):
+    await client.get(path, **parameters)
+    assert set(state_reads.values()) == {1}
+
+
+async def test_metrics_with_a_comparison_read_the_state_of_each_source_once(client, state_reads):
+    await client.post("/metrics", {"metrics": ALL_SOURCES, "date_range": JULY, "compare": True})
+    assert state_reads == {EventSource: 1, SpendSource: 1, SubscriptionSource: 1}
+
+
+async def test_a_query_with_totals_comparison_and_suggestions_reads_the_state_of_each_source_once(
+    client, state_reads
+):
+    answer = await client.post(
+        "/query",
+        {
+            "metrics": ["visitors", "revenue"],
+            "dimensions": ["new_vs_returning"],
+            "filters": [{"dimension": "new_vs_returning", "op": "eq", "value": "nev"}],
+            "date_range": JULY,
+            "compare": "previous_period",
+        },
+    )
+    assert answer["rows"] == []
+    assert state_reads == {EventSource: 1}
