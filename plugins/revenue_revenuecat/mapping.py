@@ -66,7 +66,7 @@ def _parse_notification(
         subscription_id=None if transfer else _subscription_id(event),
         transaction_id=event.text("transaction_id"),
         product_id=event.text("product_id"),
-        plan=next(iter(event.query_txt("entitlement_ids")), None),
+        plan=next(iter(event.texts("entitlement_ids")), None),
         trial=event.text("period_type") == "TRIAL",
         converts_trial=event.is_true("is_trial_conversion"),
         price=price,
@@ -98,7 +98,7 @@ def _price(event: MessageFields) -> tuple[Decimal | None, str | None]:
 def _app_user_ids(event: MessageFields) -> list[str]:
     """Every id of the customer, the one seen last before those of earlier days."""
     named = [event.text("app_user_id"), event.text("original_app_user_id")]
-    told = [*named[:1], *event.query_txt("transferred_to"), *named[1:], *event.query_txt("aliases")]
+    told = [*named[:1], *event.texts("transferred_to"), *named[1:], *event.texts("aliases")]
     return [id_ for id_ in told if id_ is not None]
 
 
@@ -121,7 +121,7 @@ def _external_ids(event: MessageFields) -> dict[str, str]:
 def _extra_properties(event: MessageFields) -> dict[str, Any]:
     texts = {name: event.text(name) for name in _TEXT_PROPERTIES}
     shares = {name: event.number(name) for name in _NUMBER_PROPERTIES}
-    lists = {name: event.query_txt(name) for name in _LIST_PROPERTIES}
+    lists = {name: event.texts(name) for name in _LIST_PROPERTIES}
     return (
         {name: value for name, value in texts.items() if value is not None}
         | {name: f"{share:f}" for name, share in shares.items() if share is not None}

@@ -58,7 +58,7 @@ def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
 async def test_the_endpoint_of_the_page_on_plugins_answers(tmp_path):
     text = (DOCS / "integrators" / "write-a-plugin.md").read_text()
     [example] = re.findall(
-        r"^```python\n(from service_core.plugin import Answer.*?)^```", text, re.MULTILINE | re.DOTALL
+        r"^```python\n(from service_core.plugin import ResponseModel.*?)^```", text, re.MULTILINE | re.DOTALL
     )
     plugin = ModuleType("greetings")
     exec(example, plugin.__dict__)

@@ -41,7 +41,7 @@ class MessageFields:
             raise ValueError(f"{name} is missing")
         return found
 
-    def query_txt(self, name: str) -> list[str]:
+    def texts(self, name: str) -> list[str]:
         """The texts of a list; an empty one when there is none."""
         value = self.values.get(name)
         listed = value if isinstance(value, list) else []
