@@ -34,6 +34,18 @@ _TITLES: Final[Mapping[str, str]] = {
     "plans.md": "Plans and their limits",
 }
 
+_DEFINITIONS: Final[Mapping[str, str]] = {
+    "http-api.md": "Credentials, lists, errors, rate limits, writes",
+    "time-and-ranges.md": "Event time, ranges, buckets, comparison",
+    "identity.md": "Visitors, persons, and how ids are linked",
+    "sessions-and-touches.md": "Sessions, touches, paths and attribution models",
+    "traffic-sources.md": "Source, medium, click ids, channels, bots",
+    "money-and-orders.md": "Orders, conversions, currencies, spend, subscriptions, profit",
+    "funnels-and-retention.md": "Funnels, cohorts, lifetime value",
+    "ledger-and-completeness.md": "Ledger, duplicates, freshness, unknown values",
+}
+"""Pages of definitions, which are written by hand."""
+
 
 def render_reference_pages(registry: Registry) -> Mapping[str, str]:
     """File name -> text of every page, the index included."""
@@ -54,9 +66,15 @@ def render_reference_pages(registry: Registry) -> Mapping[str, str]:
 
 
 def _render_index() -> str:
-    rows = ((f"[{name.removesuffix('.md')}]({name})", title) for name, title in _TITLES.items())
+    def listed(titles: Mapping[str, str]) -> str:
+        rows = ((f"[{name.removesuffix('.md')}]({name})", title) for name, title in titles.items())
+        return render_table(("page", "holds"), rows)
+
     return render_page(
-        "Reference", "Written from the declarations in the code.", render_table(("page", "holds"), rows)
+        "Reference",
+        "Generated pages are written from the declarations in the code.",
+        render_section("Definitions", listed(_DEFINITIONS)),
+        render_section("Generated", listed(_TITLES)),
     )
 
 
