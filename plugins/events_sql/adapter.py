@@ -48,7 +48,6 @@ from service_core.plugin import (
     SessionKey,
     SessionState,
     StartupError,
-    StoreUnavailable,
     Touch,
     TouchPath,
     TouchPathQuery,
@@ -110,10 +109,6 @@ class SqlEventStore:
             StartupError: the engine cannot be used, or holds a store of another version.
         """
         await self._engine.open()
-        try:
-            await self._engine.write(self.backend.renew)
-        except StoreUnavailable as fault:
-            raise StartupError("The event store went away while it was opened. Try again.") from fault
         self._engine.run_in_background(warm_up)
 
     async def aclose(self) -> None:
@@ -122,7 +117,11 @@ class SqlEventStore:
 
     async def append(self, events: Sequence[Event]) -> int:
         """Store a batch atomically; the number of new events."""
-        return await self._engine.write(lambda writer: self.backend.append(writer, events)) if events else 0
+        return (
+            await self._engine.write(lambda writer: self.backend.writes.append(writer, events))
+            if events
+            else 0
+        )
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """What is stored of these sessions."""
@@ -138,7 +137,7 @@ class SqlEventStore:
 
     async def rebuild(self) -> None:
         """Compute every derived table anew from the events."""
-        await self._engine.write(self.backend.rebuild_derived_tables)
+        await self._engine.write(self.backend.writes.rebuild_derived_tables)
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluate measures by dimensions and buckets."""
@@ -222,7 +221,9 @@ class SqlEventStore:
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""
-        await self._engine.write(lambda writer: self.backend.revoke_links(writer, workspace_id, event_id))
+        await self._engine.write(
+            lambda writer: self.backend.writes.revoke_links(writer, workspace_id, event_id)
+        )
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Cohort sizes and activity."""

@@ -162,7 +162,7 @@ def _write_derived_tables(writer: StatementRunner) -> None:
     for kind in ("visitor", "strong"):
         prefix = {"visitor": "v:", "strong": "u:"}[kind]
         writer.execute_text(
-            f"INSERT INTO ids SELECT DISTINCT workspace_id, concat('{prefix}', {kind}_id), {kind}_no"
+            f"INSERT INTO id_numbers SELECT DISTINCT workspace_id, concat('{prefix}', {kind}_id), {kind}_no"
             f" FROM own WHERE {kind}_id IS NOT NULL"
         )
     version, own = append._next_version(writer), append._BATCH_SESSION_EVENTS

@@ -93,11 +93,11 @@ CREATE OR REPLACE TEMP TABLE found AS
   SELECT DISTINCT workspace_id, 'v:' || visitor_id AS id FROM history
   UNION SELECT DISTINCT workspace_id, 'u:' || strong_id FROM history WHERE strong_id IS NOT NULL
   UNION SELECT DISTINCT workspace_id, 'v:' || distinct_id FROM history WHERE distinct_id IS NOT NULL;
-INSERT INTO ids SELECT workspace_id, id, nextval('id_no') FROM found ANTI JOIN ids USING (workspace_id, id);
+INSERT INTO id_numbers SELECT workspace_id, id, nextval('id_no') FROM found ANTI JOIN id_numbers USING (workspace_id, id);
 INSERT INTO events BY NAME
-  SELECT h.*, v.no AS visitor_no, u.no AS strong_no, h.seq // 5 + 1 AS session_no FROM history h
-  JOIN ids v ON v.workspace_id = h.workspace_id AND v.id = 'v:' || h.visitor_id
-  LEFT JOIN ids u ON u.workspace_id = h.workspace_id AND u.id = 'u:' || h.strong_id
+  SELECT h.*, v.number AS visitor_no, u.number AS strong_no, h.seq // 5 + 1 AS session_no FROM history h
+  JOIN id_numbers v ON v.workspace_id = h.workspace_id AND v.id = 'v:' || h.visitor_id
+  LEFT JOIN id_numbers u ON u.workspace_id = h.workspace_id AND u.id = 'u:' || h.strong_id
 """
 
 

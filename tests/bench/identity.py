@@ -146,7 +146,7 @@ async def measure_person_reads(store: SqlEventStore, rounds: int, console: Conso
 
 _THEIR_EVENTS: Final = """
 SELECT * FROM events WHERE workspace_id = $1 AND visitor_no IN (
-  SELECT visitor_no FROM owners WHERE strong_no = (SELECT no FROM ids WHERE workspace_id = $1 AND id = $2))
+  SELECT visitor_no FROM visitor_owners WHERE strong_no = (SELECT number FROM id_numbers WHERE workspace_id = $1 AND id = $2))
 ORDER BY timestamp
 """
 

@@ -24,16 +24,16 @@ def people_page(workspace: str, where: str, since: str) -> str:
     return f"""
     WITH seen AS MATERIALIZED (
       SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, max(timestamp) AS t
-      FROM (SELECT * FROM events WHERE {where}) e LEFT JOIN owners o ON {_OWNER} GROUP BY 1),
+      FROM (SELECT * FROM events WHERE {where}) e LEFT JOIN visitor_owners o ON {_OWNER} GROUP BY 1),
     page AS MATERIALIZED (
-      SELECT p, id, (SELECT count(*) FROM seen) AS total FROM seen JOIN ids ON no = p
+      SELECT p, id, (SELECT count(*) FROM seen) AS total FROM seen JOIN id_numbers ON number = p
       WHERE t >= (SELECT min(t) FROM (SELECT t FROM seen ORDER BY t DESC LIMIT 50)) ORDER BY t DESC, id LIMIT 50),
     mine AS MATERIALIZED (
-      SELECT p AS v FROM page UNION SELECT visitor_no FROM kin WHERE strong_no IN (SELECT p FROM page)),
-    others AS (SELECT strong_no FROM kin WHERE visitor_no IN (SELECT v FROM mine)),
+      SELECT p AS v FROM page UNION SELECT visitor_no FROM visitor_id_pairs WHERE strong_no IN (SELECT p FROM page)),
+    others AS (SELECT strong_no FROM visitor_id_pairs WHERE visitor_no IN (SELECT v FROM mine)),
     near AS MATERIALIZED (
-      SELECT v FROM mine UNION SELECT visitor_no FROM kin WHERE strong_no IN (SELECT strong_no FROM others)),
-    holder AS MATERIALIZED (SELECT * FROM owners WHERE visitor_no IN (SELECT v FROM near)),
+      SELECT v FROM mine UNION SELECT visitor_no FROM visitor_id_pairs WHERE strong_no IN (SELECT strong_no FROM others)),
+    holder AS MATERIALIZED (SELECT * FROM visitor_owners WHERE visitor_no IN (SELECT v FROM near)),
     did AS MATERIALIZED (
       SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, e.workspace_id, timestamp, seq, event_name,
         visitor_id, session_no, event_data, revenue, currency, order_id, is_bot, is_test,
@@ -70,7 +70,7 @@ def people_page(workspace: str, where: str, since: str) -> str:
     c AS MATERIALIZED (
       SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, e.*, [{_KEYS}] AS k,
         coalesce(utm_source, utm_campaign, click_id) IS NOT NULL AS m
-      FROM (SELECT * FROM candidates WHERE {own} AND session_no IN (
+      FROM (SELECT * FROM touch_candidates WHERE {own} AND session_no IN (
         SELECT session_no FROM sessions WHERE {own} AND visitor_no IN (SELECT v FROM near))) e
       LEFT JOIN holder o ON {_OWNER}),
     t AS (

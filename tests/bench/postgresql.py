@@ -73,7 +73,7 @@ async def fill_store(store: SqlEventStore, url: str, folder: Path) -> None:
             with to.cursor().copy(f"COPY {table.name} ({names}) FROM STDIN (FORMAT csv)") as copy:
                 copy.write(file.read_bytes())
             file.unlink()
-        to.execute("SELECT setval('id_no', (SELECT max(no) FROM ids))")
+        to.execute("SELECT setval('id_no', (SELECT max(number) FROM id_numbers))")
         to.execute("SELECT setval('session_no', (SELECT max(session_no) FROM events))")
         await store.rebuild()
         await store.maintain()
@@ -117,7 +117,14 @@ async def main(folder: Path, rounds: int) -> None:
                     times.append(await measure_cpu(server, question.read(store, make_scan(days))))
             table.add_row(short.name, *(f"{median(times):.0f} ms" for times in took))
         console.print(table)
-        for name in ("events", "ids", "sessions", "owners", "kin", "candidates"):
+        for name in (
+            "events",
+            "id_numbers",
+            "sessions",
+            "visitor_owners",
+            "visitor_id_pairs",
+            "touch_candidates",
+        ):
             size = f"SELECT pg_table_size('{name}'), pg_indexes_size('{name}')"
             rows, indexes = asking.execute(size).fetchone() or (0, 0)
             console.print(

@@ -145,7 +145,7 @@ def read_benchmarks(days: int) -> list[ReadBenchmark]:
             f"""SELECT count(DISTINCT coalesce(strong_no, owner, visitor_no)) FROM (
                   SELECT e.visitor_no, e.strong_no, o.strong_no AS owner
                   FROM (SELECT visitor_no, strong_no FROM events WHERE {where} GROUP BY ALL) e
-                  LEFT JOIN (SELECT visitor_no, strong_no FROM owners WHERE year(since) = 1) o USING (visitor_no))""",
+                  LEFT JOIN (SELECT visitor_no, strong_no FROM visitor_owners WHERE year(since) = 1) o USING (visitor_no))""",
             2.0,
         ),
         ReadBenchmark(
@@ -172,7 +172,7 @@ def read_benchmarks(days: int) -> list[ReadBenchmark]:
             lambda store, of: store.read_funnel(FunnelReaderQuery(of, steps, timedelta(days=14), END)),
             f"""WITH e AS (SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS u, epoch_us(timestamp) AS t, event_name
                   FROM (SELECT * FROM events WHERE {where} AND event_name IN ('page_view', 'add_to_cart', 'purchase')) e
-                  LEFT JOIN owners o ON o.visitor_no = e.visitor_no
+                  LEFT JOIN visitor_owners o ON o.visitor_no = e.visitor_no
                     AND e.timestamp >= o.since AND e.timestamp < o.until),
                 a AS (SELECT u, t FROM e WHERE event_name = 'page_view'),
                 b AS (SELECT u, t FROM e WHERE event_name = 'add_to_cart'),
@@ -231,7 +231,7 @@ def retention_sql(week: str) -> str:
     WITH e AS (
       SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, timestamp, {week} AS b, revenue
       FROM (SELECT * FROM events WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot) e
-      LEFT JOIN owners o ON o.visitor_no = e.visitor_no AND e.timestamp >= o.since AND e.timestamp < o.until),
+      LEFT JOIN visitor_owners o ON o.visitor_no = e.visitor_no AND e.timestamp >= o.since AND e.timestamp < o.until),
     f AS MATERIALIZED (SELECT p, min(b) AS c FROM e GROUP BY 1 HAVING c >= 0),
     d AS MATERIALIZED (SELECT DISTINCT p, b FROM e WHERE b >= 0),
     l AS (SELECT p, max(b) AS last FROM d GROUP BY 1),
@@ -249,7 +249,7 @@ def attribution_sql(where: str) -> str:
         own_channel, coalesce(own_channel, 'direct') AS channel, campaign_in_url, coalesce(utm_source, utm_campaign, click_id) IS NOT NULL AS m,
         [utm_source, utm_medium, utm_campaign, utm_term, utm_content, utm_id, click_id, click_id_type, lyr] AS k,
         [own_channel, own_source, own_medium, utm_campaign, utm_content, utm_term, click_id, lyr] AS same
-      FROM candidates c LEFT JOIN owners o ON o.visitor_no = c.visitor_no AND c.timestamp >= o.since AND c.timestamp < o.until
+      FROM touch_candidates c LEFT JOIN visitor_owners o ON o.visitor_no = c.visitor_no AND c.timestamp >= o.since AND c.timestamp < o.until
       WHERE c.workspace_id = '{WORKSPACE}'),
     t AS (
       SELECT *, lag(k) OVER (PARTITION BY p, m ORDER BY moment, seq) AS before, row_number() OVER (PARTITION BY session_no ORDER BY moment, seq) AS place
@@ -261,7 +261,7 @@ def attribution_sql(where: str) -> str:
     u AS (
       SELECT seq AS unit, timestamp AS moment, coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, abs(revenue) AS amount
       FROM (SELECT * FROM events WHERE {where} AND (revenue > 0 OR event_name IN ('purchase', 'signup'))) e
-      LEFT JOIN owners o ON o.visitor_no = e.visitor_no AND e.timestamp >= o.since AND e.timestamp < o.until),
+      LEFT JOIN visitor_owners o ON o.visitor_no = e.visitor_no AND e.timestamp >= o.since AND e.timestamp < o.until),
     x AS (
       SELECT u.unit, u.amount, v.utm_campaign, v.p AS hit FROM u
       LEFT JOIN v ON v.p = u.p AND v.moment <= u.moment AND v.moment >= u.moment - INTERVAL 30 DAYS

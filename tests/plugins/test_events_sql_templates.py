@@ -66,33 +66,33 @@ def other_operand(operand):
 def moved_plan(random, plan):
     """The plan about other days, and more or fewer of them, of another workspace."""
     moved, longer = timedelta(days=random.randint(-900, 900)), timedelta(hours=random.randint(0, 4000))
-    span = TimeRange(plan.scan.span.start + moved, plan.scan.span.end + moved + longer)
-    filters = tuple(replace(each, value=other_operand(each.value)) for each in plan.scan.filters)
+    span = TimeRange(plan.scope.span.start + moved, plan.scope.span.end + moved + longer)
+    filters = tuple(replace(each, value=other_operand(each.value)) for each in plan.scope.filters)
     scan = replace(
-        plan.scan,
+        plan.scope,
         workspace_id=OTHER,
         span=span,
         filters=filters,
         currency=random.choice(("EUR", "USD")),
-        conversions=replace(plan.scan.conversions, names=frozenset(random.sample(["a", "b", "c"], 2))),
+        conversions=replace(plan.scope.conversions, names=frozenset(random.sample(["a", "b", "c"], 2))),
     )
     zone = ZoneInfo(scan.zone)
     match plan:
         case AggregateQuery(buckets=None):
-            return replace(plan, scan=scan)
+            return replace(plan, scope=scan)
         case AggregateQuery():
-            return replace(plan, scan=scan, buckets=buckets_covering(span, plan.buckets.unit, zone))
+            return replace(plan, scope=scan, buckets=buckets_covering(span, plan.buckets.unit, zone))
         case _ if hasattr(plan, "activity"):
             acquisition = buckets_covering(span, plan.acquisition.unit, zone)
             later = TimeRange(acquisition.starts[0], span.end + timedelta(days=random.randint(0, 90)))
             return replace(
                 plan,
-                scan=scan,
+                scope=scan,
                 acquisition=acquisition,
                 activity=buckets_covering(later, plan.activity.unit, zone),
             )
         case _:
-            return replace(plan, scan=scan, person=plan.person and "v:b")
+            return replace(plan, scope=scan, person=plan.person and "v:b")
 
 
 def person(random, drawn):

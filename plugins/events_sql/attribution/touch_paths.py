@@ -123,7 +123,7 @@ def _reported_touches_of_persons(asked: tuple[str, ...], untouched: sa.TableClau
     columns = [
         REPORTED_TOUCHES.c[kept.get(name, name)].label(name) for name in dict.fromkeys(("channel", *asked))
     ]
-    place = (REPORTED_TOUCHES.c.seq * 2 + REPORTED_TOUCHES.c.place).label("place_seq")
+    place = (REPORTED_TOUCHES.c.seq * 2 + REPORTED_TOUCHES.c.side).label("place_seq")
     own = (
         REPORTED_TOUCHES.c.timestamp,
         REPORTED_TOUCHES.c.seq,

@@ -50,11 +50,12 @@ class EngineSession(Protocol):
     def begin_snapshot(self) -> None:
         """Makes all further statements see the same snapshot, where the engine supports it."""
 
-    def cancel(self) -> None:
-        """Cancels the running statement; called by another thread."""
+    def cancel(self, *, disconnect: bool = False) -> None:
+        """Cancels the running statement; called by another thread.
 
-    def drop_connection(self) -> None:
-        """Closes the connection to an engine that no longer responds; called by another thread."""
+        Args:
+            disconnect: close the connection instead, because the engine no longer responds.
+        """
 
     def close(self) -> None:
         """Returns the connection to its pool."""
@@ -71,8 +72,25 @@ class TransactionalSession(Protocol):
         """Makes a batch of events readable as the table ``batch`` (`tables.BATCH`)."""
 
 
+class StoreWrites(Protocol):
+    """The writes of an engine; they run in the writer thread."""
+
+    def append(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
+        """Stores the new events of a batch atomically and returns how many were new."""
+
+    def revoke_links(self, writer: "StatementRunner", workspace_id: UUID, event_id: str) -> None:
+        """Removes the identity links of an event, also when the event arrives only later."""
+
+    def rebuild_derived_tables(self, writer: "StatementRunner") -> None:
+        """Recomputes all derived tables from the events."""
+
+
 class Backend(Protocol):
     """An engine: its connections, its SQL dialect and its writes."""
+
+    @property
+    def writes(self) -> StoreWrites:
+        """How the engine stores events and keeps the derived tables up to date."""
 
     @property
     def settings(self) -> SqlSettings:
@@ -109,18 +127,6 @@ class Backend(Protocol):
 
     def open_session(self, timeout_seconds: float | None = None) -> EngineSession:
         """Returns a session whose statements may take ``timeout_seconds`` each; None means no limit."""
-
-    def append(self, writer: "StatementRunner", events: Sequence[Event]) -> int:
-        """Stores the new events of a batch atomically and returns how many were new."""
-
-    def revoke_links(self, writer: "StatementRunner", workspace_id: UUID, event_id: str) -> None:
-        """Removes the identity links of an event, also when the event arrives only later."""
-
-    def renew(self, writer: "StatementRunner") -> None:
-        """Compute every derived table anew, if another version of this code computed them."""
-
-    def rebuild_derived_tables(self, writer: "StatementRunner") -> None:
-        """Recomputes all derived tables from the events."""
 
     def run_maintenance(self, writer: "StatementRunner") -> None:
         """Compacts the store and updates statistics."""
@@ -184,7 +190,7 @@ class StatementRunner:
         with self._lock:
             self._cancelled = True
             for session in filter(None, (self._session, self._closing_session)):
-                session.drop_connection()
+                session.cancel(disconnect=True)
 
     def close(self) -> None:
         """Closes the session."""

@@ -90,7 +90,7 @@ def template_key(arguments: tuple[object, ...]) -> TemplateKey:
 def is_uncacheable(asked: TemplateKey) -> bool:
     """Returns whether the text of a statement is not worth caching: it contains the exchange rates of its days."""
     plan = asked.arguments[0] if asked.arguments else None
-    scan = getattr(plan, "scan", plan)
+    scan = getattr(plan, "scope", plan)
     return isinstance(scan, QueryScope) and scan.rates is not None
 
 

@@ -70,12 +70,14 @@ def _shared_digests(workspace: UUID) -> sa.Select[Any]:
     left = sa.select(EVENTS.c.visitor_no).where(
         EVENTS.c.workspace_id == workspace, EVENTS.c.event_id.in_(revoked)
     )
-    mails = sa.select(c.digest, c.no, c.source).where(
-        c.workspace_id == workspace, c.digest.in_(both), sa.or_(c.source == "", c.no.not_in(left))
+    mails = sa.select(c.digest, c.number, c.source).where(
+        c.workspace_id == workspace, c.digest.in_(both), sa.or_(c.source == "", c.number.not_in(left))
     )
     told = mails.subquery("told")
-    named = sa.and_(ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.no == told.c.no)
-    source = told.join(ID_NUMBERS, named).outerjoin(VISITOR_OWNERS, VISITOR_OWNERS.c.visitor_no == told.c.no)
+    named = sa.and_(ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.number == told.c.number)
+    source = told.join(ID_NUMBERS, named).outerjoin(
+        VISITOR_OWNERS, VISITOR_OWNERS.c.visitor_no == told.c.number
+    )
     return sa.select(*told.c, ID_NUMBERS.c.id, VISITOR_OWNERS.c.strong_no).select_from(source)
 
 

@@ -73,12 +73,12 @@ def _has_events(visitor_no: Expression) -> Expression:
 def id_number(workspace_id: UUID, id_: str) -> sa.Select[Any]:
     """Selects the number of a visitor or strong id, given with its prefix."""
     c = ID_NUMBERS.c
-    return sa.select(c.no).where(fn.UnindexedCondition(c.workspace_id == workspace_id, c.id), c.id == id_)
+    return sa.select(c.number).where(fn.UnindexedCondition(c.workspace_id == workspace_id, c.id), c.id == id_)
 
 
 def is_in_table(few: str, number: Expression) -> Expression:
     """Returns whether a number is in a temporary table, given by its name."""
-    return number.in_(sa.select(sa.table(few, sa.column("no", sa.BigInteger)).c.no))
+    return number.in_(sa.select(sa.table(few, sa.column("number", sa.BigInteger)).c.number))
 
 
 def is_session_of_visitors(few: str, session_no: Expression) -> Expression:
@@ -93,13 +93,13 @@ def is_session_of_visitors(few: str, session_no: Expression) -> Expression:
 
 
 def _merged_persons() -> sa.Select[Any]:
-    return sa.select(PERSON_MERGES.c.no, PERSON_MERGES.c.person_no).where(
+    return sa.select(PERSON_MERGES.c.number, PERSON_MERGES.c.person_no).where(
         PERSON_MERGES.c.workspace_id == WORKSPACE
     )
 
 
 def _id_texts() -> sa.Select[Any]:
-    return sa.select(ID_NUMBERS.c.no, ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == WORKSPACE)
+    return sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == WORKSPACE)
 
 
 def owner_at(table: Any, owner: Any) -> Expression:
@@ -140,7 +140,7 @@ def _person_joins(name: str) -> tuple[Mapping[str, Expression], Expression]:
     on = {
         "holder": owner_at(table, holder),
         "owner": owner.c.visitor_no == table.c.visitor_no,
-        "part": part.c.no == own,
+        "part": part.c.number == own,
     }
     return {one: ConstantText(met) for one, met in on.items()}, ConstantText(
         sa.func.coalesce(part.c.person_no, own)
@@ -170,7 +170,7 @@ def with_person(
         owners.append(owner.c.strong_no)
     own = sa.func.coalesce(table.c.strong_no, *owners, table.c.visitor_no)
     part = compiled_source(_merged_persons).as_subquery("part", **given)
-    return joined.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
+    return joined.outerjoin(part, part.c.number == own), sa.func.coalesce(part.c.person_no, own)
 
 
 def permanent_owners() -> NamedSubquery:
@@ -183,7 +183,7 @@ def with_visitor_person(table: Any) -> tuple[sa.FromClause, Expression]:
     owner, part = permanent_owners(), compiled_source(_merged_persons).as_subquery("part")
     own = sa.func.coalesce(owner.c.strong_no, table.c.visitor_no)
     joined = table.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
-    return joined.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
+    return joined.outerjoin(part, part.c.number == own), sa.func.coalesce(part.c.person_no, own)
 
 
 def persons_first_seen(scan: QueryScope) -> NamedSubquery:
@@ -207,7 +207,7 @@ def join_person_names(rows: Any, number: Expression) -> Expression:
     names = rows.join_once(
         "names",
         lambda: compiled_source(_id_texts).as_subquery("names", workspace=workspace),
-        lambda i: i.c.no == number,
+        lambda i: i.c.number == number,
     )
     found: Expression = names.c.id
     return found

@@ -128,8 +128,8 @@ def _alias_pairs(workspace: UUID) -> sa.Select[Any]:
     where = [*linking_conditions(workspace), c.event_name == ALIAS, c.strong_no.is_not(None)]
     alias = prefiltered_events("alias", *columns, where=where)
     named = sa.and_(ID_NUMBERS.c.workspace_id == alias.c.workspace_id, ID_NUMBERS.c.id == alias.c.old)
-    pairs = sa.select(ID_NUMBERS.c.no, alias.c.strong_no, alias.c.timestamp, alias.c.seq)
-    other = pairs.select_from(alias.join(ID_NUMBERS, named)).where(ID_NUMBERS.c.no != alias.c.strong_no)
+    pairs = sa.select(ID_NUMBERS.c.number, alias.c.strong_no, alias.c.timestamp, alias.c.seq)
+    other = pairs.select_from(alias.join(ID_NUMBERS, named)).where(ID_NUMBERS.c.number != alias.c.strong_no)
     return other.order_by(alias.c.timestamp, alias.c.seq)
 
 
@@ -181,8 +181,8 @@ def _email_match_events(workspace: UUID) -> sa.Select[Any]:
     source, number = with_owner_at_event(events)
     ever = VISITOR_OWNERS.alias("ever")
     named = sa.and_(ID_NUMBERS.c.workspace_id == events.c.workspace_id, ID_NUMBERS.c.id == events.c.web)
-    source = source.outerjoin(ID_NUMBERS, named).outerjoin(ever, ever.c.visitor_no == ID_NUMBERS.c.no)
-    found = sa.select(events.c.event_id, number.label("person_no"), ID_NUMBERS.c.no, ever.c.strong_no)
+    source = source.outerjoin(ID_NUMBERS, named).outerjoin(ever, ever.c.visitor_no == ID_NUMBERS.c.number)
+    found = sa.select(events.c.event_id, number.label("person_no"), ID_NUMBERS.c.number, ever.c.strong_no)
     return found.select_from(source).distinct()
 
 
@@ -200,6 +200,8 @@ def persons_by_external_id(
     for event_id, together in everyone.items():
         carriers[event_id] |= together
     persons = sorted(set().union(*carriers.values())) if carriers else []
-    listed = fn.InArray(ID_NUMBERS.c.no, sa.literal(persons, sa.ARRAY(IdNumber)))
-    texts = sa.select(ID_NUMBERS.c.no, ID_NUMBERS.c.id).where(ID_NUMBERS.c.workspace_id == workspace, listed)
+    listed = fn.InArray(ID_NUMBERS.c.number, sa.literal(persons, sa.ARRAY(IdNumber)))
+    texts = sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id).where(
+        ID_NUMBERS.c.workspace_id == workspace, listed
+    )
     return carriers, dict(map(tuple, reader.fetch_rows(texts))) if persons else {}

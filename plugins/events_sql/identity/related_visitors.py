@@ -16,23 +16,25 @@ from plugins.events_sql.schema.tables import EVENTS, PERSON_MERGES, VISITOR_ID_P
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import WORKSPACE, compiled_source
 
-SELECTED_PERSONS: Final = sa.table("asked", sa.column("no", IdNumber))
+SELECTED_PERSONS: Final = sa.table("selected_persons", sa.column("number", IdNumber))
 """The persons that are read."""
 
-SELECTED_VISITORS: Final = sa.table("theirs", sa.column("no", IdNumber))
+SELECTED_VISITORS: Final = sa.table("selected_visitors", sa.column("number", IdNumber))
 """Visitors whose events may belong to them."""
 
-RELATED_VISITORS: Final = sa.table("near", sa.column("no", IdNumber))
+RELATED_VISITORS: Final = sa.table("related_visitors", sa.column("number", IdNumber))
 """Visitors of all persons who ever shared one of these: their events decide what is a touch there."""
 
 _EVENT_COLUMN_TYPES: Final = {**{c.name: c.type for c in EVENTS.columns}, "person_no": IdNumber()}
-SELECTED_EVENTS: Final = sa.table("their_events", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items()))
+SELECTED_EVENTS: Final = sa.table(
+    "selected_events", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items())
+)
 """The events of the selected persons with their person, and the columns that the read needs."""
 
-ORDER_EVENTS: Final = sa.table("deeds", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items()))
+ORDER_EVENTS: Final = sa.table("order_events", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items()))
 """Events that conversions and payments are computed from (`order_events`); events of others have no person."""
 
-_SHARING_PERSONS: Final = sa.table("sharing", sa.column("no", IdNumber))
+_SHARING_PERSONS: Final = sa.table("sharing_persons", sa.column("number", IdNumber))
 
 
 def create_selected_visitors(workspace_id: UUID, persons: sa.Select[Any], reader: StatementRunner) -> None:
@@ -70,7 +72,7 @@ def _create_visitors_table(
 
 
 def _selected_visitor_numbers() -> sa.Select[Any]:
-    return sa.select(SELECTED_VISITORS.c.no)
+    return sa.select(SELECTED_VISITORS.c.number)
 
 
 def _selected_events_query(*names: str) -> sa.Select[Any]:
@@ -85,9 +87,9 @@ def _selected_events_query(*names: str) -> sa.Select[Any]:
 
 
 def _visitors_of_persons(persons: str) -> sa.CompoundSelect[Any]:
-    asked = sa.select(sa.table(persons, sa.column("no", IdNumber)).c.no)
-    parts = sa.select(PERSON_MERGES.c.no).where(PERSON_MERGES.c.person_no.in_(asked))
-    own = sa.select(sa.union(asked, parts).subquery("ids_of").c.no)
+    asked = sa.select(sa.table(persons, sa.column("number", IdNumber)).c.number)
+    parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(asked))
+    own = sa.select(sa.union(asked, parts).subquery("ids_of").c.number)
     return sa.union(
         own, sa.select(VISITOR_ID_PAIRS.c.visitor_no).where(VISITOR_ID_PAIRS.c.strong_no.in_(own))
     )
@@ -95,18 +97,20 @@ def _visitors_of_persons(persons: str) -> sa.CompoundSelect[Any]:
 
 def _persons_sharing_visitors() -> sa.CompoundSelect[Any]:
     """Selects every person that ever had an event of a selected visitor."""
-    theirs = sa.select(SELECTED_VISITORS.c.no)
+    theirs = sa.select(SELECTED_VISITORS.c.number)
     named = sa.select(VISITOR_ID_PAIRS.c.strong_no).where(
         is_in_table(SELECTED_VISITORS.name, VISITOR_ID_PAIRS.c.visitor_no)
     )
     ids = sa.union(theirs, named).cte("ids_near")
-    parts = sa.select(PERSON_MERGES.c.person_no).where(PERSON_MERGES.c.no.in_(sa.select(ids.c.no)))
-    return sa.union(sa.select(ids.c.no), parts)
+    parts = sa.select(PERSON_MERGES.c.person_no).where(PERSON_MERGES.c.number.in_(sa.select(ids.c.number)))
+    return sa.union(sa.select(ids.c.number), parts)
 
 
 def _any_other_person() -> sa.Select[Any]:
     """Selects a person among those, or a person merged into one, who is not among the selected."""
-    sharing = sa.select(_SHARING_PERSONS.c.no)
-    parts = sa.select(PERSON_MERGES.c.no).where(PERSON_MERGES.c.person_no.in_(sharing))
+    sharing = sa.select(_SHARING_PERSONS.c.number)
+    parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(sharing))
     found = sa.union_all(sharing, parts).subquery("found")
-    return sa.select(found.c.no).where(sa.not_(is_in_table(SELECTED_VISITORS.name, found.c.no))).limit(1)
+    return (
+        sa.select(found.c.number).where(sa.not_(is_in_table(SELECTED_VISITORS.name, found.c.number))).limit(1)
+    )

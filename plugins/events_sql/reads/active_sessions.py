@@ -26,17 +26,17 @@ from plugins.events_sql.sql.time_buckets import bucket_index
 from service_core.plugin import CohortReaderQuery, TimeRange
 
 SESSION_INTERVALS: Final = sa.table(
-    "stays_of_persons",
+    "session_intervals",
     *(sa.column(name, IdNumber()) for name in ("person_no", "session_no")),
     *(sa.column(name, sa.DateTime()) for name in ("first_at", "last_at")),
 )
 """Sessions of persons, or single events of shared visitors, with their first and last instant of activity."""
 
-_SHARED_VISITORS: Final = sa.table("mixed", sa.column("no", IdNumber()))
+_SHARED_VISITORS: Final = sa.table("shared_visitors", sa.column("number", IdNumber()))
 """Visitors seen with a strong id that is not their permanent owner: their events may belong to several persons."""
 
 _MULTI_BUCKET_SESSIONS: Final = sa.table(
-    "long_stays", *(sa.column(name, IdNumber()) for name in ("person_no", "session_no"))
+    "multi_bucket_sessions", *(sa.column(name, IdNumber()) for name in ("person_no", "session_no"))
 )
 """Sessions that span a whole bucket; their events decide in which buckets they were active."""
 
@@ -75,7 +75,7 @@ def active_buckets(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
 
 def _shared_visitors(plan: CohortReaderQuery) -> sa.Select[Any]:
     found = compiled_source(_without_permanent_owner).as_subquery("found", workspace=plan.scope.workspace_id)
-    return sa.select(found.c.no)
+    return sa.select(found.c.number)
 
 
 def _without_permanent_owner() -> sa.Select[Any]:
@@ -83,7 +83,7 @@ def _without_permanent_owner() -> sa.Select[Any]:
     same = sa.and_(
         owner.c.visitor_no == VISITOR_ID_PAIRS.c.visitor_no, owner.c.strong_no == VISITOR_ID_PAIRS.c.strong_no
     )
-    found = sa.select(VISITOR_ID_PAIRS.c.visitor_no.label("no")).select_from(
+    found = sa.select(VISITOR_ID_PAIRS.c.visitor_no.label("number")).select_from(
         VISITOR_ID_PAIRS.outerjoin(owner, same)
     )
     return found.where(VISITOR_ID_PAIRS.c.workspace_id == WORKSPACE, owner.c.visitor_no.is_(None))
@@ -102,9 +102,12 @@ def _session_and_event_intervals(include_bots: bool) -> sa.CompoundSelect[Any]:
     joined, person = with_visitor_person(SESSIONS)
     settled = (
         sa.select(person.label("person_no"), s.session_no, s.first_at, s.last_at)
-        .select_from(joined.outerjoin(_SHARED_VISITORS, _SHARED_VISITORS.c.no == s.visitor_no))
+        .select_from(joined.outerjoin(_SHARED_VISITORS, _SHARED_VISITORS.c.number == s.visitor_no))
         .where(
-            s.workspace_id == WORKSPACE, s.first_at < END, s.last_at >= START, _SHARED_VISITORS.c.no.is_(None)
+            s.workspace_id == WORKSPACE,
+            s.first_at < END,
+            s.last_at >= START,
+            _SHARED_VISITORS.c.number.is_(None),
         )
     )
     joined, person = with_person(EVENTS, _SHARED_VISITORS.name)

@@ -27,7 +27,7 @@ from plugins.events_sql.sql.time_buckets import bucket_index
 from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, CohortResult, TimeRange
 
 _COHORT_MEMBERS: Final = sa.table(
-    "members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort"))
+    "cohort_members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort"))
 )
 """Temporary table of persons acquired in the span with the index of their cohort."""
 

@@ -37,7 +37,7 @@ def _stored_sessions(keys: Sequence[SessionKey]) -> sa.Select[Any]:
         .join_from(
             ID_NUMBERS,
             SESSIONS,
-            sa.and_(c.visitor_no == ID_NUMBERS.c.no, c.workspace_id == ID_NUMBERS.c.workspace_id),
+            sa.and_(c.visitor_no == ID_NUMBERS.c.number, c.workspace_id == ID_NUMBERS.c.workspace_id),
         )
         .where(fn.InArray(ID_NUMBERS.c.workspace_id, workspaces), fn.InArray(ID_NUMBERS.c.id, visitors))
         .where(fn.InArray(c.session_id, sessions), sa.not_(c.is_bot))

@@ -16,7 +16,7 @@ from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.time_buckets import bucket_index
 from service_core.plugin import MAX_CONVERTED_MINOR, ExchangeRates, QueryScope
 
-CONVERTED_PREFIX: Final = "told_"
+CONVERTED_PREFIX: Final = "converted_"
 _TRUNCATED_PREFIX: Final = "whole_"
 _INTEGERS: Final = sa.ARRAY(sa.BigInteger)
 _MAX_AMOUNT: Final = sa.literal(MAX_CONVERTED_MINOR, sa.BigInteger)

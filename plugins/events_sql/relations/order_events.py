@@ -24,7 +24,7 @@ from plugins.events_sql.sql.compiled_sources import (
 )
 from service_core.plugin import QueryScope
 
-_SELECTED_ORDERS: Final = sa.table("their_orders", sa.column("id", sa.Text))
+_SELECTED_ORDERS: Final = sa.table("selected_orders", sa.column("id", sa.Text))
 """The ids of the selected persons' orders."""
 
 

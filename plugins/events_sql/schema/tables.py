@@ -79,17 +79,12 @@ EVENTS: Final = sa.Table(
     sa.Column("session_no", IdNumber),
 )
 
-ADDED: Final = tuple(
-    EVENTS.c[name] for name in ("discount", "tax", "shipping", "fee", "payment_id", "message_id")
-)
-"""Columns that the events of earlier versions do not have; what they would hold is not known of those."""
-
 ID_NUMBERS: Final = sa.Table(
-    "ids",
+    "id_numbers",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("id", sa.Text),
-    sa.Column("no", IdNumber),
+    sa.Column("number", IdNumber),
 )
 
 SESSIONS: Final = sa.Table(
@@ -126,7 +121,7 @@ TOUCH_COLUMNS: Final = (
 """The columns a touch is computed from."""
 
 TOUCH_CANDIDATES: Final = sa.Table(
-    "candidates",
+    "touch_candidates",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("visitor_no", IdNumber),
@@ -138,14 +133,14 @@ TOUCH_CANDIDATES: Final = sa.Table(
 )
 
 REPORTED_TOUCHES: Final = sa.Table(
-    "told_touches",
+    "reported_touches",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("visitor_no", IdNumber),
     sa.Column("strong_no", IdNumber),
     sa.Column("timestamp", sa.DateTime),
     sa.Column("seq", sa.BigInteger),
-    sa.Column("place", sa.BigInteger),
+    sa.Column("side", sa.BigInteger),
     sa.Column("touched_at", sa.DateTime),
     *(sa.Column(name, sql_type(_EVENT_FIELD_TYPES[name])) for name in (*REPORTED_TOUCH_COLUMNS, "country")),
 )
@@ -163,7 +158,7 @@ WEAK_LINKS: Final = sa.Table(
 )
 
 VISITOR_ID_PAIRS: Final = sa.Table(
-    "kin",
+    "visitor_id_pairs",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("visitor_no", IdNumber),
@@ -172,17 +167,17 @@ VISITOR_ID_PAIRS: Final = sa.Table(
 """All pairs that ever occurred, also those of bots, of revoked links and of unrelated visitors with the same id."""
 
 EMAIL_DIGESTS: Final = sa.Table(
-    "mails",
+    "email_digests",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("digest", sa.Text),
-    sa.Column("no", IdNumber),
+    sa.Column("number", IdNumber),
     sa.Column("source", sa.Text),
 )
 """Digests of e-mails: of their owner, by strong id or visitor, or of the visitor of a ``source`` that seeks a person."""
 
 VISITOR_OWNERS: Final = sa.Table(
-    "owners",
+    "visitor_owners",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("visitor_no", IdNumber),
@@ -194,24 +189,24 @@ VISITOR_OWNERS: Final = sa.Table(
 )
 
 PERSON_MERGES: Final = sa.Table(
-    "persons",
+    "person_merges",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
-    sa.Column("no", IdNumber),
+    sa.Column("number", IdNumber),
     sa.Column("person_no", IdNumber),
 )
 
 REVOKED_LINKS: Final = sa.Table(
-    "revoked",
+    "revoked_links",
     METADATA,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("event_id", sa.Text),
 )
 
-COMPUTED: Final = sa.Table("computed", METADATA, sa.Column("code", sa.BigInteger))
+STORE_VERSION: Final = sa.Table("store_version", METADATA, sa.Column("version", sa.BigInteger))
 
-COMPUTED_BY: Final = 2
-"""Raise it when a cache is added or computed otherwise: a store of another version computes them anew when it is opened."""
+VERSION: Final = 1
+"""The version of these tables and of the rows derived from events. Increase it with every change of them."""
 
 BATCH: Final = sa.Table(
     "batch",

@@ -5,6 +5,8 @@ stored within seven days of receipt are removed first.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -13,8 +15,6 @@ from plugins.events_sql.execution.query_executor import StatementRunner, Transac
 from plugins.events_sql.identity.person_merges import refresh_person_merges
 from plugins.events_sql.schema.row_mapping import to_naive_utc
 from plugins.events_sql.schema.tables import (
-    COMPUTED,
-    COMPUTED_BY,
     EVENTS,
     ID_NUMBERS,
     PERSON_MERGES,
@@ -26,41 +26,53 @@ from plugins.events_sql.writes import derived_tables
 from service_core.plugin import ORDER_DEDUP_WINDOW, Event, has_email
 
 
-def append(
-    writer: StatementRunner,
-    events: Sequence[Event],
-    after_insert: Callable[[StatementRunner], None] = lambda _: None,
-) -> int:
-    """Stores the new events of a batch in one transaction and returns how many were new.
+@dataclass(frozen=True)
+class TransactionalWrites:
+    """The writes of an engine with transactions.
 
-    Args:
-        writer: the runner of the writer thread.
-        events: the batch.
-        after_insert: called in the same transaction when there are new events.
+    Attributes:
+        after_insert: called in the transaction of an append when there are new events.
     """
-    from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
 
-    received = [event.received_at for event in events]
-    session = transactional_session(writer)
-    with session.transaction():
-        session.load_batch(deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
-        writer.create_temp_table("fresh", step.SELECT_NEW_EVENTS)
-        writer.fetch_rows(
-            step.delete_stored_events(
-                to_naive_utc(min(received) - ORDER_DEDUP_WINDOW),
-                to_naive_utc(max(received) + ORDER_DEDUP_WINDOW),
-            )
-        )
-        new = int(writer.fetch_rows(step.COUNT_NEW_EVENTS)[0][0])
-        if new:
-            _insert_events(writer)
-            after_insert(writer)
-            _update_derived_tables(
-                writer,
-                telling=any(event.told for event in events),
-                mailing=any(map(has_email, events)),
-            )
-    return new
+    after_insert: Callable[[StatementRunner], None] = lambda _: None
+
+    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
+        """Stores the new events of a batch in one transaction and returns how many were new."""
+        from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
+
+        received = [event.received_at for event in events]
+        session = transactional_session(writer)
+        with session.transaction():
+            session.load_batch(deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
+            writer.create_temp_table("new_events", step.SELECT_NEW_EVENTS)
+            since, until = min(received) - ORDER_DEDUP_WINDOW, max(received) + ORDER_DEDUP_WINDOW
+            writer.fetch_rows(step.delete_stored_events(to_naive_utc(since), to_naive_utc(until)))
+            new = int(writer.fetch_rows(step.COUNT_NEW_EVENTS)[0][0])
+            if new:
+                _insert_events(writer)
+                self.after_insert(writer)
+                has_touches, has_emails = any(event.told for event in events), any(map(has_email, events))
+                _update_derived_tables(writer, has_touches=has_touches, has_emails=has_emails)
+        return new
+
+    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+        """Removes the identity links of an event, also when the event arrives only later."""
+        revoked = sa.select(sa.literal(workspace_id), sa.literal(event_id))
+        with transactional_session(writer).transaction():
+            writer.fetch_rows(step.insert_rows(REVOKED_LINKS, revoked))
+            writer.create_temp_table("changed_visitors", linked_visitors(workspace_id, event_id))
+            _recompute_owners(writer)
+            refresh_person_merges(writer, [workspace_id])
+
+    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
+        """Recomputes all derived tables from the events."""
+        with transactional_session(writer).transaction():
+            for table, query in derived_tables.REBUILD_QUERIES.items():
+                writer.fetch_rows(sa.delete(table))
+                writer.fetch_rows(step.insert_rows(table, query))
+            writer.fetch_rows(sa.delete(PERSON_MERGES))
+            workspaces = writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct())
+            refresh_person_merges(writer, [workspace for (workspace,) in workspaces])
 
 
 def transactional_session(writer: StatementRunner) -> TransactionalSession:
@@ -74,85 +86,55 @@ def _insert_events(writer: StatementRunner) -> None:
     """Numbers the new ids and sessions of the batch and inserts its events."""
     writer.create_temp_table("batch_ids", step.SELECT_BATCH_IDS)
     writer.fetch_rows(step.INSERT_IDS)
-    writer.create_temp_table("visits", step.SELECT_BATCH_SESSIONS)
-    writer.create_temp_table("numbers", step.SELECT_EVENT_NUMBERS)
-    writer.create_temp_table("numbered", step.SELECT_NUMBERED_EVENTS)
+    writer.create_temp_table("batch_sessions", step.SELECT_BATCH_SESSIONS)
+    writer.create_temp_table("event_numbers", step.SELECT_EVENT_NUMBERS)
+    writer.create_temp_table("numbered_events", step.SELECT_NUMBERED_EVENTS)
     writer.fetch_rows(step.INSERT_EVENTS)
 
 
-def _update_derived_tables(writer: StatementRunner, *, telling: bool, mailing: bool) -> None:
+def _update_derived_tables(writer: StatementRunner, *, has_touches: bool, has_emails: bool) -> None:
     """Updates all derived tables; the flags skip steps that most batches do not need."""
-    writer.create_temp_table("parts", step.SELECT_BATCH_SESSION_ROWS)
-    writer.create_temp_table("before", step.SELECT_STORED_SESSION_ROWS)
+    writer.create_temp_table("batch_session_rows", step.SELECT_BATCH_SESSION_ROWS)
+    writer.create_temp_table("stored_session_rows", step.SELECT_STORED_SESSION_ROWS)
     writer.fetch_rows(step.DELETE_STORED_SESSION_ROWS)
     writer.fetch_rows(step.INSERT_SESSIONS)
     writer.fetch_rows(step.INSERT_TOUCH_CANDIDATES)
     writer.fetch_rows(step.DELETE_OUTDATED_CANDIDATES)
-    if telling:
+    if has_touches:
         writer.fetch_rows(step.INSERT_REPORTED_TOUCHES)
-    writer.create_temp_table("weak", step.SELECT_NEW_WEAK_LINKS)
+    writer.create_temp_table("new_weak_links", step.SELECT_NEW_WEAK_LINKS)
     writer.fetch_rows(step.INSERT_WEAK_LINKS)
     writer.fetch_rows(step.INSERT_ID_PAIRS)
-    writer.create_temp_table("relinked", step.SELECT_CHANGED_VISITORS)
-    restitched = writer.fetch_rows(
+    writer.create_temp_table("changed_visitors", step.SELECT_CHANGED_VISITORS)
+    workspaces = writer.fetch_rows(
         step.SELECT_WORKSPACES_TO_MERGE
         if _recompute_owners(writer)
         else step.SELECT_WORKSPACES_WITH_IDENTITY_IDS
     )
-    if mailing:
-        writer.create_temp_table("new_mails", step.SELECT_NEW_EMAIL_DIGESTS)
+    if has_emails:
+        writer.create_temp_table("new_email_digests", step.SELECT_NEW_EMAIL_DIGESTS)
         writer.fetch_rows(step.INSERT_EMAIL_DIGESTS)
-        restitched += writer.fetch_rows(step.SELECT_WORKSPACES_WITH_EMAIL_MATCH)
-    refresh_person_merges(writer, {workspace for (workspace,) in restitched})
+        workspaces += writer.fetch_rows(step.SELECT_WORKSPACES_WITH_EMAIL_MATCH)
+    refresh_person_merges(writer, {workspace for (workspace,) in workspaces})
 
 
 def _recompute_owners(writer: StatementRunner) -> bool:
     """Recomputes the owners of the visitors in ``changed_visitors`` and returns whether there are any."""
     if not writer.fetch_rows(step.SELECT_ANY_CHANGED_VISITOR):
         return False
-    writer.create_temp_table("links", step.SELECT_VISITOR_LINKS)
+    writer.create_temp_table("visitor_links", step.SELECT_VISITOR_LINKS)
     writer.fetch_rows(step.DELETE_OWNERS)
     writer.fetch_rows(step.INSERT_OWNERS)
     return True
 
 
-def revoke_links(writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-    """Removes the identity links of an event, also when the event arrives only later."""
-    linked = [
-        sa.select(table.c.visitor_no).where(
-            table.c.workspace_id == workspace_id, table.c.event_id == event_id
+def linked_visitors(workspace_id: UUID, event_id: str) -> sa.CompoundSelect[Any]:
+    """Selects the numbers of the visitors that an event may link to a person."""
+    return sa.union(
+        *(
+            sa.select(table.c.visitor_no).where(
+                table.c.workspace_id == workspace_id, table.c.event_id == event_id
+            )
+            for table in (EVENTS, WEAK_LINKS)
         )
-        for table in (EVENTS, WEAK_LINKS)
-    ]
-    named = sa.select(sa.literal(workspace_id), sa.literal(event_id))
-    with transactional_session(writer).transaction():
-        writer.fetch_rows(step.insert_rows(REVOKED_LINKS, named))
-        writer.create_temp_table("relinked", sa.union(*linked))
-        _recompute_owners(writer)
-        refresh_person_merges(writer, [workspace_id])
-
-
-def renew(writer: StatementRunner) -> None:
-    """Compute every cache anew if another version of this code computed them."""
-    with transactional_session(writer).transaction():
-        if writer.fetch_rows(sa.select(COMPUTED.c.code)) == [(COMPUTED_BY,)]:
-            return
-        if writer.fetch_rows(sa.select(EVENTS.c.seq).limit(1)):
-            _recompute_derived_tables(writer)
-        writer.fetch_rows(sa.delete(COMPUTED))
-        writer.fetch_rows(step.insert_rows(COMPUTED, sa.select(sa.literal(COMPUTED_BY, sa.BigInteger))))
-
-
-def rebuild_derived_tables(writer: StatementRunner) -> None:
-    """Recomputes all derived tables from the events."""
-    with transactional_session(writer).transaction():
-        _recompute_derived_tables(writer)
-
-
-def _recompute_derived_tables(writer: StatementRunner) -> None:
-    for cache, found in derived_tables.REBUILD_QUERIES.items():
-        writer.fetch_rows(sa.delete(cache))
-        writer.fetch_rows(step.insert_rows(cache, found))
-    writer.fetch_rows(sa.delete(PERSON_MERGES))
-    every = writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct())
-    refresh_person_merges(writer, [workspace for (workspace,) in every])
+    )

@@ -13,9 +13,9 @@ from plugins.events_sql.schema.tables import (
     EMAIL_DIGESTS,
     EVENTS,
     ID_NUMBERS,
-    METADATA,
     REPORTED_TOUCHES,
     SESSIONS,
+    TOUCH_CANDIDATES,
     VISITOR_ID_PAIRS,
     VISITOR_OWNERS,
     WEAK_LINKS,
@@ -26,33 +26,42 @@ from plugins.events_sql.writes import derived_tables
 from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW
 
 _INT, _TEXT = sa.BigInteger, sa.Text
-NEW_EVENTS: Final = sa.table("fresh", *(sa.column(c.name, c.type) for c in BATCH.columns))
+NEW_EVENTS: Final = sa.table("new_events", *(sa.column(c.name, c.type) for c in BATCH.columns))
 """The events of the batch that are not stored yet."""
 _BATCH_IDS: Final = sa.table(
     "batch_ids",
     sa.column("workspace_id", sa.Uuid),
     sa.column("id", _TEXT),
-    sa.column("no", _INT),
+    sa.column("number", _INT),
     sa.column("is_new", sa.Boolean),
 )
 _BATCH_SESSIONS: Final = sa.table(
-    "visits", sa.column("visitor_no", _INT), sa.column("session_id", _TEXT), sa.column("session_no", _INT)
+    "batch_sessions",
+    sa.column("visitor_no", _INT),
+    sa.column("session_id", _TEXT),
+    sa.column("session_no", _INT),
 )
 _EVENT_NUMBERS: Final = sa.table(
-    "numbers",
+    "event_numbers",
     sa.column("row_no", _INT),
     sa.column("workspace_id", sa.Uuid),
     *(sa.column(name, _INT) for name in ("visitor_no", "strong_no", "session_no")),
     sa.column("is_link", sa.Boolean),
 )
-_BATCH_SESSION_ROWS: Final = sa.table("parts", *(sa.column(c.name, c.type) for c in SESSIONS.columns))
-_STORED_SESSION_ROWS: Final = sa.table("before", *(sa.column(c.name, c.type) for c in SESSIONS.columns))
-_CHANGED_VISITORS: Final = sa.table("relinked", sa.column("visitor_no", _INT))
+_BATCH_SESSION_ROWS: Final = sa.table(
+    "batch_session_rows", *(sa.column(c.name, c.type) for c in SESSIONS.columns)
+)
+_STORED_SESSION_ROWS: Final = sa.table(
+    "stored_session_rows", *(sa.column(c.name, c.type) for c in SESSIONS.columns)
+)
+_CHANGED_VISITORS: Final = sa.table("changed_visitors", sa.column("visitor_no", _INT))
 _CHANGED_VISITOR_NUMBERS: Final = sa.select(_CHANGED_VISITORS.c.visitor_no)
-_NEW_WEAK_LINKS: Final = sa.table("weak", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
+_NEW_WEAK_LINKS: Final = sa.table("new_weak_links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
 """Links of secondary weak ids that the batch adds."""
-_NEW_EMAIL_DIGESTS: Final = sa.table("new_mails", *(sa.column(c.name, c.type) for c in EMAIL_DIGESTS.columns))
-_VISITOR_LINKS: Final = sa.table("links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
+_NEW_EMAIL_DIGESTS: Final = sa.table(
+    "new_email_digests", *(sa.column(c.name, c.type) for c in EMAIL_DIGESTS.columns)
+)
+_VISITOR_LINKS: Final = sa.table("visitor_links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
 _NEW_EVENT_COLUMNS: Final = (
     *("row_no", "workspace_id", "event_id", "received_at", "visitor_id", "session_id"),
     *(
@@ -113,10 +122,10 @@ def _batch_ids() -> sa.Select[Any]:
     known = w.outerjoin(
         ID_NUMBERS, sa.and_(ID_NUMBERS.c.workspace_id == w.c.workspace_id, ID_NUMBERS.c.id == w.c.id)
     )
-    number = sa.func.coalesce(ID_NUMBERS.c.no, _next_value("id_no")).label("no")
-    return sa.select(w.c.workspace_id, w.c.id, number, ID_NUMBERS.c.no.is_(None).label("is_new")).select_from(
-        known
-    )
+    number = sa.func.coalesce(ID_NUMBERS.c.number, _next_value("id_no")).label("number")
+    return sa.select(
+        w.c.workspace_id, w.c.id, number, ID_NUMBERS.c.number.is_(None).label("is_new")
+    ).select_from(known)
 
 
 def _has_id(ids: Any, prefix: str, column: Any) -> sa.ColumnElement[bool]:
@@ -125,7 +134,7 @@ def _has_id(ids: Any, prefix: str, column: Any) -> sa.ColumnElement[bool]:
 
 def _batch_sessions() -> sa.Select[Any]:
     came = (
-        sa.select(_BATCH_IDS.c.no.label("visitor_no"), NEW_EVENTS.c.session_id)
+        sa.select(_BATCH_IDS.c.number.label("visitor_no"), NEW_EVENTS.c.session_id)
         .join_from(NEW_EVENTS, _BATCH_IDS, _has_id(_BATCH_IDS, "v:", NEW_EVENTS.c.visitor_id))
         .distinct()
         .subquery("came")
@@ -133,7 +142,7 @@ def _batch_sessions() -> sa.Select[Any]:
     c = SESSIONS.c
     stored = (
         sa.select(c.visitor_no, c.session_id, sa.func.max(c.session_no).label("session_no"))
-        .where(c.visitor_no.in_(sa.select(_BATCH_IDS.c.no)))
+        .where(c.visitor_no.in_(sa.select(_BATCH_IDS.c.number)))
         .group_by(c.visitor_no, c.session_id)
         .subquery("stored")
     )
@@ -150,7 +159,7 @@ def _event_numbers() -> sa.Select[Any]:
         .join(
             _BATCH_SESSIONS,
             sa.and_(
-                _BATCH_SESSIONS.c.visitor_no == visitor.c.no,
+                _BATCH_SESSIONS.c.visitor_no == visitor.c.number,
                 _BATCH_SESSIONS.c.session_id == NEW_EVENTS.c.session_id,
             ),
         )
@@ -159,8 +168,8 @@ def _event_numbers() -> sa.Select[Any]:
     return sa.select(
         NEW_EVENTS.c.row_no,
         NEW_EVENTS.c.workspace_id,
-        visitor.c.no.label("visitor_no"),
-        strong.c.no.label("strong_no"),
+        visitor.c.number.label("visitor_no"),
+        strong.c.number.label("strong_no"),
         _BATCH_SESSIONS.c.session_no,
         is_link.label("is_link"),
     ).select_from(joined)
@@ -197,7 +206,7 @@ def _new_id_pairs() -> sa.CompoundSelect[Any]:
 def _new_email_digests() -> sa.CompoundSelect[Any]:
     """Selects e-mail digests in the batch that are not stored yet."""
     told = derived_tables.email_digest_rows(NUMBERED_EVENTS)
-    known = EMAIL_DIGESTS.c.no.in_(sa.select(told.subquery("told").c.no))
+    known = EMAIL_DIGESTS.c.number.in_(sa.select(told.subquery("told").c.number))
     return sa.except_(told, sa.select(*EMAIL_DIGESTS.c).where(known))
 
 
@@ -257,7 +266,7 @@ def _numbered_events() -> sa.Select[Any]:
     )
 
 
-NUMBERED_EVENTS: Final = sa.table("numbered", *(sa.column(c.name, c.type) for c in EVENTS.columns))
+NUMBERED_EVENTS: Final = sa.table("numbered_events", *(sa.column(c.name, c.type) for c in EVENTS.columns))
 """The new events with their numbers. A table, because planners misestimate a join against array results."""
 
 SELECT_NEW_EVENTS: Final = sa.select(*(BATCH.c[name] for name in _NEW_EVENT_COLUMNS))
@@ -265,7 +274,7 @@ COUNT_NEW_EVENTS: Final = sa.select(sa.func.count()).select_from(NEW_EVENTS)
 SELECT_BATCH_IDS: Final = _batch_ids()
 INSERT_IDS: Final = insert_rows(
     ID_NUMBERS,
-    sa.select(_BATCH_IDS.c.workspace_id, _BATCH_IDS.c.id, _BATCH_IDS.c.no).where(_BATCH_IDS.c.is_new),
+    sa.select(_BATCH_IDS.c.workspace_id, _BATCH_IDS.c.id, _BATCH_IDS.c.number).where(_BATCH_IDS.c.is_new),
 )
 SELECT_BATCH_SESSIONS: Final = _batch_sessions()
 SELECT_EVENT_NUMBERS: Final = _event_numbers()
@@ -280,7 +289,7 @@ INSERT_SESSIONS: Final = insert_rows(
     SESSIONS, derived_tables.merge_session_rows(_BATCH_SESSION_ROWS, _STORED_SESSION_ROWS)
 )
 INSERT_TOUCH_CANDIDATES: Final = insert_rows(
-    METADATA.tables["candidates"], derived_tables.touch_candidate_rows(NUMBERED_EVENTS)
+    TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(NUMBERED_EVENTS)
 )
 DELETE_OUTDATED_CANDIDATES: Final = derived_tables.delete_outdated_candidates(
     sa.select(_EVENT_NUMBERS.c.session_no)

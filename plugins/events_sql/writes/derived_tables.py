@@ -142,7 +142,14 @@ def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundS
         own = sa.and_(
             ids.c.workspace_id == c.workspace_id, ids.c.id == sa.literal_column("'v:'", sa.Text) + c[name]
         )
-        columns = (c.workspace_id, c.event_id, ids.c.no.label("visitor_no"), c.strong_no, c.timestamp, c.seq)
+        columns = (
+            c.workspace_id,
+            c.event_id,
+            ids.c.number.label("visitor_no"),
+            c.strong_no,
+            c.timestamp,
+            c.seq,
+        )
         parts.append(
             sa.select(*columns).select_from(source.join(ids, own)).where(is_secondary_weak_id(c, name))
         )
@@ -178,7 +185,10 @@ def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
     return sa.union(
         *(
             sa.select(
-                c.workspace_id, fn.EmailDigest(mail).label("digest"), number.label("no"), of.label("source")
+                c.workspace_id,
+                fn.EmailDigest(mail).label("digest"),
+                number.label("number"),
+                of.label("source"),
             ).where(sa.not_(c.is_bot), *where)
             for mail, number, of, where in parts
         )

@@ -13,7 +13,10 @@ from service_core.plugin import Relation
 from service_core.testing.event_builder import EventBuilder, whole_utc_days
 from service_core.testing.postgres_server import fresh_database
 
-DERIVED_TABLES = ("sessions", "candidates", "told_touches", "weak_links", "kin", "mails", "owners", "persons")
+DERIVED_TABLES = (
+    *("sessions", "touch_candidates", "reported_touches", "weak_links"),
+    *("visitor_id_pairs", "email_digests", "visitor_owners", "person_merges"),
+)
 SPAN = whole_utc_days("2025-01-01", "2026-12-31")
 
 

@@ -10,10 +10,11 @@ import pytest
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.dialects.duckdb import compaction
 from plugins.events_sql.execution.query_executor import StatementRunner
-from plugins.events_sql.writes import append
+from plugins.events_sql.writes.append import transactional_session
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import EventPageQuery
 from service_core.extensions.registry import load_plugins
+from service_core.plugin import StartupError
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.random_datasets import random_dataset
 from tests.plugins.events_sql.conftest import SPAN, count_stored_events, derived_table_contents
@@ -34,28 +35,31 @@ async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: SqlEventStore, 
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
-@pytest.mark.parametrize("before", ["DROP TABLE computed", "UPDATE computed SET code = 1"])
-async def test_what_an_earlier_version_computed_is_computed_anew_when_the_store_is_opened(
-    engine: str, before: str, request: pytest.FixtureRequest, tmp_path: Path
+@pytest.mark.parametrize(
+    "change", ["DROP TABLE store_version", "UPDATE store_version SET version = version + 1"]
+)
+async def test_a_store_of_another_version_is_refused(
+    engine: str, change: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     url = "duckdb:///events.db" if engine == "duckdb" else request.getfixturevalue("postgres_url")
 
-    def earlier(writer: StatementRunner) -> None:
-        with append.transactional_session(writer).transaction():
-            for text in (before, "DROP TABLE kin", "DELETE FROM owners"):
-                writer.execute_text(text)
+    def change_version(writer: StatementRunner) -> None:
+        with transactional_session(writer).transaction():
+            writer.execute_text(change)
 
-    store = load_plugins().open_adapter("events", url, folder=tmp_path)
-    await store.start()
-    await store.append(random_dataset(Random(3)).story.events)
-    kept = await derived_table_contents(store)
-    await store._engine.write(earlier)
-    await store.aclose()
     for _ in range(2):
         store = load_plugins().open_adapter("events", url, folder=tmp_path)
         await store.start()
-        assert await derived_table_contents(store) == kept
+        await store.append(random_dataset(Random(3)).story.events)
         await store.aclose()
+    last = load_plugins().open_adapter("events", url, folder=tmp_path)
+    await last.start()
+    await last._engine.write(change_version)
+    await last.aclose()
+    refused = load_plugins().open_adapter("events", url, folder=tmp_path)
+    with pytest.raises(StartupError, match=r"another version of Touchpoint.*touchpoint move"):
+        await refused.start()
+    await refused.aclose()
 
 
 async def test_a_batch_sent_again_adds_nothing(store: SqlEventStore) -> None:
@@ -93,7 +97,7 @@ async def test_upkeep_tells_the_planner_of_postgresql_what_every_table_holds(
     await postgresql.maintain()
     told = "SELECT DISTINCT tablename FROM pg_stats WHERE schemaname = current_schema()"
     found = await postgresql._engine.read(lambda reader: reader.execute_text(told))
-    assert {name for (name,) in found} >= {"events", "ids", "sessions", "candidates"}
+    assert {name for (name,) in found} >= {"events", "id_numbers", "sessions", "touch_candidates"}
 
 
 async def test_a_reopened_file_answers_as_before(tmp_path: Path) -> None:

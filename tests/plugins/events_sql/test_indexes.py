@@ -66,8 +66,15 @@ async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEventStore) -> N
         return noting.scanned
 
     scanned = await duckdb._engine.read(explained)
-    assert {"asked", "theirs", "their_events", "sharing", "own_touches", "deeds"} < scanned.keys()
-    assert set().union(*scanned.values()) <= {"persons"}, scanned
+    assert {
+        "selected_persons",
+        "selected_visitors",
+        "selected_events",
+        "sharing_persons",
+        "own_touches",
+        "order_events",
+    } < scanned.keys()
+    assert set().union(*scanned.values()) <= {"person_merges"}, scanned
 
 
 async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(duckdb: SqlEventStore) -> None:
@@ -81,8 +88,8 @@ async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(du
         return noting.scanned
 
     scanned = await duckdb._engine.read(explained)
-    assert "events" in scanned.pop("crowd")
-    assert set().union(*scanned.values()) <= {"persons"}, scanned
+    assert "events" in scanned.pop("matching_persons")
+    assert set().union(*scanned.values()) <= {"person_merges"}, scanned
 
 
 async def test_a_file_without_indexes_gets_them_when_it_is_opened(tmp_path: Path) -> None:

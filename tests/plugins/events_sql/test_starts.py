@@ -74,7 +74,7 @@ def test_a_driver_that_is_not_installed_is_named_with_the_command_that_installs_
     package = f"plugins.events_sql.dialects.{url.partition(':')[0]}.backend"
     monkeypatch.delitem(sys.modules, package, raising=False)
     monkeypatch.setitem(sys.modules, driver, None)
-    with pytest.raises(StartupError, match=rf"needs {driver}.*touchpoint\[{extra}\]"):
+    with pytest.raises(StartupError, match=rf"needs {driver}.*touchpoint-analytics\[{extra}\]"):
         load_plugins().open_adapter("events", url, folder=Path())
 
 

@@ -46,7 +46,7 @@ def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 async def explain_funnel(store: SqlEventStore, events: int, others: int) -> list[dict[str, Any]]:
     def work(reader: StatementRunner) -> list[dict[str, Any]]:
-        reader.session.create_temp_table("steps", WALKED.format(events=events, others=others), ())
+        reader.session.create_temp_table("funnel_events", WALKED.format(events=events, others=others), ())
         return list(plan_nodes(explain_statement(reader, ordered_funnel(PLAN), ", ANALYZE, TIMING OFF")))
 
     return await store._engine.read(work)

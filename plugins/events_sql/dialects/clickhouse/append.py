@@ -19,8 +19,6 @@ from plugins.events_sql.identity.identity_links import WEB_ATTRIBUTION_MATCHED, 
 from plugins.events_sql.identity.person_merges import compute_person_merges
 from plugins.events_sql.schema.row_mapping import to_column_value, to_naive_utc, to_utc
 from plugins.events_sql.schema.tables import (
-    COMPUTED,
-    COMPUTED_BY,
     EMAIL_DIGESTS,
     EVENTS,
     ID_NUMBERS,
@@ -36,23 +34,26 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.writes import derived_tables
+from plugins.events_sql.writes.append import linked_visitors
 from service_core.plugin import COLUMNS, ORDER_DEDUP_WINDOW, Event, has_email
 
 _BATCH_EVENT_IDS: Final = sa.table(
-    "fresh",
+    "batch_event_ids",
     sa.column("workspace_id", sa.Uuid),
     sa.column("event_id", sa.Text),
     sa.column("received_at", sa.DateTime),
 )
-_CHANGED_NUMBERS: Final = sa.table("touched", sa.column("no", IdNumber))
+_CHANGED_NUMBERS: Final = sa.table("changed_numbers", sa.column("number", IdNumber))
 """Sessions of a batch, or visitors whose owner changes."""
 
 _BATCH_IDS: Final = sa.table(
-    "named", sa.column("workspace_id", sa.Uuid), sa.column("id", sa.Text), sa.column("no", IdNumber)
+    "batch_ids", sa.column("workspace_id", sa.Uuid), sa.column("id", sa.Text), sa.column("number", IdNumber)
 )
 """The ids of a batch; searching among all ids would become slower with every visitor."""
 
-_BATCH_SESSION_EVENTS: Final = sa.table("own", *(sa.column(c.name, c.type) for c in EVENTS.columns))
+_BATCH_SESSION_EVENTS: Final = sa.table(
+    "batch_session_events", *(sa.column(c.name, c.type) for c in EVENTS.columns)
+)
 """All events of the batch's sessions."""
 
 
@@ -67,21 +68,54 @@ class InsertSession(Protocol):
         """Inserts rows in one block; a block whose token was inserted before is ignored."""
 
 
-def append(writer: StatementRunner, events: Sequence[Event]) -> int:
-    """Stores the new events of a batch and returns how many were new."""
-    from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
+class ReplacingWrites:
+    """The writes of an engine that replaces rows instead of having transactions."""
 
-    new = _events_not_stored(writer, deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
-    named = [(workspace, name, id_number(workspace, name)) for workspace, name in _all_ids(events)]
-    insert_block(writer, ID_NUMBERS, named)
-    _insert_session(writer).insert_temp_rows(_BATCH_IDS, named)
-    if new:
-        insert_block(writer, EVENTS, list(map(_event_row, new)), token=_deduplication_token(new))
-    for workspace in {event.workspace_id for event in events}:
-        _update_derived_tables(
-            writer, workspace, [event for event in events if event.workspace_id == workspace]
-        )
-    return len(new)
+    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
+        """Stores the new events of a batch and returns how many were new."""
+        from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
+
+        new = _events_not_stored(writer, deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
+        named = [(workspace, name, id_number(workspace, name)) for workspace, name in _all_ids(events)]
+        insert_block(writer, ID_NUMBERS, named)
+        _insert_session(writer).insert_temp_rows(_BATCH_IDS, named)
+        if new:
+            insert_block(writer, EVENTS, list(map(_event_row, new)), token=_deduplication_token(new))
+        for workspace in {event.workspace_id for event in events}:
+            _update_derived_tables(
+                writer, workspace, [event for event in events if event.workspace_id == workspace]
+            )
+        return len(new)
+
+    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
+        """Removes the identity links of an event, also when the event arrives only later."""
+        insert_block(writer, REVOKED_LINKS, [(workspace_id, event_id)])
+        version = _next_version(writer)
+        visitors = writer.fetch_rows(linked_visitors(workspace_id, event_id))
+        _recompute_owners(writer, version, workspace_id, {visitor for (visitor,) in visitors})
+        _recompute_merges(writer, version, workspace_id)
+
+    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
+        """Recomputes all derived tables, workspace by workspace."""
+        for (workspace,) in writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct()):
+            version = _next_version(writer)
+            own, weak = _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace)
+            for table, rows in (
+                (SESSIONS, derived_tables.session_rows(own)),
+                (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(own)),
+                (REPORTED_TOUCHES, derived_tables.reported_touch_rows(own)),
+                (WEAK_LINKS, derived_tables.weak_link_rows(own)),
+                (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(own, weak)),
+                (EMAIL_DIGESTS, derived_tables.email_digest_rows(own)),
+                (
+                    VISITOR_OWNERS,
+                    derived_tables.visitor_owner_rows(
+                        derived_tables.identity_link_rows(own, weak).subquery("identity_link_rows")
+                    ),
+                ),
+            ):
+                _replace_rows(writer, version, table, rows, [table.c.workspace_id == workspace])
+            _recompute_merges(writer, version, workspace)
 
 
 def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Sequence[Event]) -> None:
@@ -113,54 +147,6 @@ def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Seq
         or (relinked and _has_merge_candidates(writer, workspace))
         or (any(map(has_email, events)) and _has_email_seekers(writer, workspace))
     ):
-        _recompute_merges(writer, version, workspace)
-
-
-def revoke_links(writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-    """Removes the identity links of an event, also when the event arrives only later."""
-    insert_block(writer, REVOKED_LINKS, [(workspace_id, event_id)])
-    linked = [
-        sa.select(table.c.visitor_no).where(
-            table.c.workspace_id == workspace_id, table.c.event_id == event_id
-        )
-        for table in (EVENTS, WEAK_LINKS)
-    ]
-    version = _next_version(writer)
-    found = writer.fetch_rows(sa.union(*linked))
-    _recompute_owners(writer, version, workspace_id, {visitor for (visitor,) in found})
-    _recompute_merges(writer, version, workspace_id)
-
-
-def renew(writer: StatementRunner) -> None:
-    """Work out anew what follows from the events, if another version of this code did last."""
-    if writer.fetch_rows(sa.select(COMPUTED.c.code)) == [(COMPUTED_BY,)]:
-        return
-    if writer.fetch_rows(sa.select(EVENTS.c.seq).limit(1)):
-        rebuild_derived_tables(writer)
-    mine = sa.select(sa.literal(COMPUTED_BY, sa.BigInteger).label("code"))
-    _replace_rows(writer, _next_version(writer), COMPUTED, mine, [sa.true()])
-
-
-def rebuild_derived_tables(writer: StatementRunner) -> None:
-    """Recomputes all derived tables, workspace by workspace."""
-    for (workspace,) in writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct()):
-        version = _next_version(writer)
-        own, weak = _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace)
-        for table, rows in (
-            (SESSIONS, derived_tables.session_rows(own)),
-            (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(own)),
-            (REPORTED_TOUCHES, derived_tables.reported_touch_rows(own)),
-            (WEAK_LINKS, derived_tables.weak_link_rows(own)),
-            (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(own, weak)),
-            (EMAIL_DIGESTS, derived_tables.email_digest_rows(own)),
-            (
-                VISITOR_OWNERS,
-                derived_tables.visitor_owner_rows(
-                    derived_tables.identity_link_rows(own, weak).subquery("identity_link_rows")
-                ),
-            ),
-        ):
-            _replace_rows(writer, version, table, rows, [table.c.workspace_id == workspace])
         _recompute_merges(writer, version, workspace)
 
 
@@ -247,7 +233,7 @@ def _session_time_range(
 ) -> tuple[datetime, datetime]:
     """Returns the first and last timestamp of the changed sessions, stored or in the batch."""
     c = SESSIONS.c
-    own = (c.workspace_id == workspace, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.no)))
+    own = (c.workspace_id == workspace, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
     ((first, last),) = writer.fetch_rows(
         sa.select(sa.func.min(c.first_at), sa.func.max(c.last_at)).where(*own)
     )
@@ -262,7 +248,7 @@ def _rows_of_changed_sessions(
     """Returns the conditions of rows of the changed sessions, within their time range."""
     c, (first, last) = table.c, span
     inside = [c.timestamp >= sa.literal(first), c.timestamp <= sa.literal(last)]
-    return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.no))]
+    return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.number))]
 
 
 def _next_version(writer: StatementRunner) -> int:
@@ -294,7 +280,7 @@ def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: I
         return set()
     _set_changed_numbers(writer, linked)
     o, owned = VISITOR_OWNERS.c, defaultdict(set)
-    own = (o.workspace_id == workspace, o.visitor_no.in_(sa.select(_CHANGED_NUMBERS.c.no)))
+    own = (o.workspace_id == workspace, o.visitor_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
     for visitor, strong in writer.fetch_rows(sa.select(o.visitor_no, o.strong_no).where(*own)):
         owned[visitor].add(strong)
     return {visitor for visitor, strong in linked.items() if len(strong) > 1 or owned[visitor] != strong}
@@ -305,7 +291,7 @@ def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, vi
     if not visitors:
         return
     _set_changed_numbers(writer, visitors)
-    touched = sa.select(_CHANGED_NUMBERS.c.no)
+    touched = sa.select(_CHANGED_NUMBERS.c.number)
     links = derived_tables.identity_link_rows(
         _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace), touched
     )
@@ -335,7 +321,7 @@ def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
     """Returns whether any visitor of a revenue provider seeks a person by e-mail."""
     c = EMAIL_DIGESTS.c
     return bool(
-        writer.fetch_rows(sa.select(c.no).where(c.workspace_id == workspace, c.source != "").limit(1))
+        writer.fetch_rows(sa.select(c.number).where(c.workspace_id == workspace, c.source != "").limit(1))
     )
 
 
@@ -343,7 +329,7 @@ def _recompute_merges(writer: StatementRunner, version: int, workspace: UUID) ->
     """Recomputes which ids are merged into another person."""
     parts = compute_person_merges(writer, workspace)
     old = writer.fetch_rows(
-        sa.select(PERSON_MERGES.c.no, PERSON_MERGES.c.person_no).where(
+        sa.select(PERSON_MERGES.c.number, PERSON_MERGES.c.person_no).where(
             PERSON_MERGES.c.workspace_id == workspace
         )
     )

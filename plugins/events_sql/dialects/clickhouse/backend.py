@@ -19,7 +19,8 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as Silence
 
-from plugins.events_sql.dialects.clickhouse import append, ddl
+from plugins.events_sql.dialects.clickhouse import ddl
+from plugins.events_sql.dialects.clickhouse.append import ReplacingWrites
 from plugins.events_sql.dialects.clickhouse.compiler import (
     CREATE_TEMP_TABLE,
     STATEMENT_SEPARATOR,
@@ -28,8 +29,9 @@ from plugins.events_sql.dialects.clickhouse.compiler import (
 )
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
+from plugins.events_sql.schema.store_version import require_current_version
 from plugins.events_sql.settings import ClickHouseSettings
-from service_core.plugin import Event, QueryTimeout, StartupError
+from service_core.plugin import QueryTimeout, StartupError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -155,19 +157,18 @@ class ClickHouseSession:
     def begin_snapshot(self) -> None:
         """Does nothing: each statement sees the state at its own start."""
 
-    def cancel(self) -> None:
-        """Kills the running statement on the server."""
+    def cancel(self, *, disconnect: bool = False) -> None:
+        """Kills the running statement on the server, or sends nothing more to a server that does not respond."""
         self._cancelled = True
+        self._dropped = self._dropped or disconnect
+        if disconnect:
+            return  # waiting statements end soon after the time budget
         with contextlib.suppress(ClickHouseError, HTTPError):
             client = self._backend.borrow_client(self._backend.settings.connect_seconds)
             client.command(
                 "KILL QUERY WHERE query_id = {name:String} ASYNC", parameters={"name": self._query_id}
             )
             self._backend.return_client(client)
-
-    def drop_connection(self) -> None:
-        """Sends nothing more to the server; waiting statements end soon after the time budget."""
-        self._cancelled = self._dropped = True
 
     def close(self) -> None:
         """Drops the temporary tables and returns the client; a cancelled client is closed."""
@@ -221,6 +222,7 @@ class ClickHouseBackend:
 
     cancel_errors = ()
     driver_errors = (ClickHouseError, HTTPError, OSError)
+    writes = ReplacingWrites()
 
     def __init__(self, settings: ClickHouseSettings, connect: ConnectClient | None = None) -> None:
         self.settings = settings
@@ -276,6 +278,7 @@ class ClickHouseBackend:
         """
         try:
             client = self.borrow_client(_WRITE_TIMEOUT_SECONDS)
+            require_current_version(lambda text: client.query(text).result_rows, "currentDatabase()")
             for text in ddl.ddl_statements(self.settings.cluster):
                 client.command(text)
             self.return_client(client)
@@ -300,22 +303,6 @@ class ClickHouseBackend:
     def open_session(self, timeout_seconds: float | None = None) -> ClickHouseSession:
         """Returns a session whose statements the server cancels after the time budget."""
         return ClickHouseSession(self, timeout_seconds)
-
-    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
-        """Stores the new events of a batch, then update the derived tables."""
-        return append.append(writer, events)
-
-    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-        """Removes the identity links of an event."""
-        append.revoke_links(writer, workspace_id, event_id)
-
-    def renew(self, writer: StatementRunner) -> None:
-        """Work out every derived row anew, if another version worked them out."""
-        append.renew(writer)
-
-    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
-        """Recomputes all derived tables."""
-        append.rebuild_derived_tables(writer)
 
     def run_maintenance(self, writer: StatementRunner) -> None:
         """Does nothing: the server merges parts by itself."""

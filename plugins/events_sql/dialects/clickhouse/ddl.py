@@ -11,9 +11,8 @@ from typing import Any, Final, get_args
 import sqlalchemy as sa
 
 from plugins.events_sql.dialects.clickhouse.compiler import type_name
+from plugins.events_sql.schema.store_version import INSERT_VERSION
 from plugins.events_sql.schema.tables import (
-    ADDED,
-    COMPUTED,
     EMAIL_DIGESTS,
     ENTRY_PREFIX,
     EVENTS,
@@ -22,6 +21,7 @@ from plugins.events_sql.schema.tables import (
     REPORTED_TOUCHES,
     REVOKED_LINKS,
     SESSIONS,
+    STORE_VERSION,
     TOUCH_CANDIDATES,
     VISITOR_ID_PAIRS,
     VISITOR_OWNERS,
@@ -30,18 +30,18 @@ from plugins.events_sql.schema.tables import (
 from service_core.plugin import COLUMNS
 
 _SORTING_KEYS: Final = {
+    STORE_VERSION: "version",
     EVENTS: "workspace_id, timestamp, seq, event_id",
-    ID_NUMBERS: "workspace_id, no",
+    ID_NUMBERS: "workspace_id, number",
     SESSIONS: "workspace_id, session_no, is_bot",
     TOUCH_CANDIDATES: "workspace_id, timestamp, seq, session_no",
     VISITOR_OWNERS: "workspace_id, visitor_no, since, since_seq",
-    REPORTED_TOUCHES: "workspace_id, visitor_no, timestamp, seq, place",
+    REPORTED_TOUCHES: "workspace_id, visitor_no, timestamp, seq, side",
     WEAK_LINKS: "workspace_id, visitor_no, timestamp, seq, event_id",
     VISITOR_ID_PAIRS: "workspace_id, visitor_no, strong_no",
-    EMAIL_DIGESTS: "workspace_id, digest, no, source",
-    PERSON_MERGES: "workspace_id, no",
+    EMAIL_DIGESTS: "workspace_id, digest, number, source",
+    PERSON_MERGES: "workspace_id, number",
     REVOKED_LINKS: "workspace_id, event_id",
-    COMPUTED: "code",
 }
 DERIVED_TABLES: Final = (
     SESSIONS,
@@ -52,7 +52,6 @@ DERIVED_TABLES: Final = (
     EMAIL_DIGESTS,
     VISITOR_OWNERS,
     PERSON_MERGES,
-    COMPUTED,
 )
 """Tables derived from events: each row has a version and may be deleted."""
 
@@ -128,11 +127,8 @@ def ddl_statements(cluster: str) -> Iterator[str]:
                 f"CREATE TABLE IF NOT EXISTS {table.name} ON CLUSTER {cluster} AS {table.name}_local"
                 f" ENGINE = Distributed({cluster}, currentDatabase(), {table.name}_local, {shard})"
             )
-    added = ", ".join(f"ADD COLUMN IF NOT EXISTS {c.name} {column_type(EVENTS, c)}" for c in ADDED)
-    for name in (
-        (f"events_local ON CLUSTER {cluster}", f"events ON CLUSTER {cluster}") if cluster else ("events",)
-    ):
-        yield f"ALTER TABLE {name} {added}"
+        if table is STORE_VERSION:
+            yield INSERT_VERSION
 
 
 def _create_local_table(table: sa.Table, cluster: str) -> str:

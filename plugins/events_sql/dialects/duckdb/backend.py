@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 import duckdb
 
@@ -13,8 +12,9 @@ from plugins.events_sql.dialects.duckdb.compiler import DuckDialect
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import LruCache
 from plugins.events_sql.execution.statement_templates import ParameterValues
+from plugins.events_sql.schema.store_version import require_current_version
 from plugins.events_sql.settings import DuckDbSettings
-from plugins.events_sql.writes import append
+from plugins.events_sql.writes.append import TransactionalWrites
 from service_core.plugin import Event, StartupError, StoreUnavailable, require_writable_paths
 
 if TYPE_CHECKING:
@@ -105,14 +105,10 @@ class DuckDbSession:
         self.cursor.register("arriving", ArrowStream(events_to_frame(events)))
         self._execute(_CREATE_BATCH_VIEW)
 
-    def cancel(self) -> None:
+    def cancel(self, *, disconnect: bool = False) -> None:  # noqa: ARG002 - an embedded engine always reacts
         """Interrupts the running statement."""
         with contextlib.suppress(duckdb.Error):
             self.cursor.interrupt()
-
-    def drop_connection(self) -> None:
-        """Interrupts the running statement; an embedded engine always reacts."""
-        self.cancel()
 
     def close(self) -> None:
         """Closes the cursor."""
@@ -148,6 +144,7 @@ class DuckDbBackend:
 
     cancel_errors = (duckdb.InterruptException,)
     driver_errors = (duckdb.Error,)
+    writes = TransactionalWrites(after_insert=compaction.record_unsorted_rows)
 
     def __init__(self, settings: DuckDbSettings) -> None:
         self.settings = settings
@@ -192,6 +189,7 @@ class DuckDbBackend:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             self._root = self._connect()
             self._root.begin()
+            require_current_version(self._root_rows, "current_schema()")
             for statement in ddl.ddl_statements(self.dialect):
                 self._root.execute(statement)
             self._root.commit()
@@ -213,22 +211,6 @@ class DuckDbBackend:
             self._open_sessions += 1
             return session
 
-    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
-        """Stores the new events of a batch and records how many unsorted rows each month received."""
-        return append.append(writer, events, compaction.record_unsorted_rows)
-
-    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-        """Removes the identity links of an event."""
-        append.revoke_links(writer, workspace_id, event_id)
-
-    def renew(self, writer: StatementRunner) -> None:
-        """Compute every derived table anew, if another version computed them."""
-        append.renew(writer)
-
-    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
-        """Recomputes all derived tables."""
-        append.rebuild_derived_tables(writer)
-
     def run_maintenance(self, writer: StatementRunner) -> None:
         """Sorts months with many unsorted rows and writes a checkpoint."""
         compaction.compact(writer)
@@ -243,6 +225,9 @@ class DuckDbBackend:
         root = duckdb.connect(str(self._path or ":memory:"), config=self._options)
         root.execute("SET GLOBAL TimeZone = 'UTC'")
         return root
+
+    def _root_rows(self, text: str) -> list[tuple[Any, ...]]:
+        return self._root.execute(text).fetchall() if self._root else []
 
     def _session_closed(self, fatal: bool) -> None:
         with self._lock:

@@ -12,7 +12,7 @@ from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.writes.append import transactional_session
 
 UNSORTED_ROWS: Final = sa.Table(
-    "backlog",
+    "unsorted_rows",
     sa.MetaData(),
     sa.Column("month", sa.DateTime),
     sa.Column("appended", sa.BigInteger),
@@ -23,13 +23,13 @@ COMPACTION_THRESHOLD: Final = 200_000
 """Appended rows of a month at which it is sorted."""
 
 _INSERT_UNSORTED_ROWS: Final = """
-INSERT INTO backlog
-  SELECT date_trunc('month', b.timestamp), count(*) FROM batch b JOIN numbers n ON n.row_no = b.row_no GROUP BY 1
+INSERT INTO unsorted_rows
+  SELECT date_trunc('month', b.timestamp), count(*) FROM batch b JOIN event_numbers n ON n.row_no = b.row_no GROUP BY 1
 """
 _SELECT_DUE_MONTHS: Final = (
-    "SELECT month FROM backlog GROUP BY month HAVING sum(appended) >= $1 ORDER BY month"
+    "SELECT month FROM unsorted_rows GROUP BY month HAVING sum(appended) >= $1 ORDER BY month"
 )
-_SORTED_TABLES: Final = {"events": "timestamp", "sessions": "first_at", "candidates": "timestamp"}
+_SORTED_TABLES: Final = {"events": "timestamp", "sessions": "first_at", "touch_candidates": "timestamp"}
 """The tables that are sorted, and the timestamp column of each."""
 
 
@@ -44,7 +44,7 @@ def compact(writer: StatementRunner, threshold: int = COMPACTION_THRESHOLD) -> N
         with transactional_session(writer).transaction():
             for table, at in _SORTED_TABLES.items():
                 _sort_month(writer, table, f"{at} >= $1 AND {at} < $1 + INTERVAL 1 MONTH", month)
-            writer.execute_text("DELETE FROM backlog WHERE month = $1", [month])
+            writer.execute_text("DELETE FROM unsorted_rows WHERE month = $1", [month])
     writer.execute_text("CHECKPOINT")
 
 

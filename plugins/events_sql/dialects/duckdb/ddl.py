@@ -12,21 +12,22 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.schema import CreateTable
 
 from plugins.events_sql.dialects.duckdb import compaction
-from plugins.events_sql.schema.tables import ADDED, METADATA
+from plugins.events_sql.schema.store_version import INSERT_VERSION
+from plugins.events_sql.schema.tables import METADATA
 
 _INDEXES: Final = {
-    "ids_by_no": "ids (no)",
-    "ids_by_text": "ids (id)",
+    "id_numbers_by_number": "id_numbers (number)",
+    "id_numbers_by_id": "id_numbers (id)",
     "sessions_of_visitor": "sessions (visitor_no)",
     "events_of_session": "events (session_no)",
     "events_of_order": "events (order_id)",
     "events_of_payment": "events (payment_id)",
     "events_of_message": "events (message_id)",
-    "candidates_of_session": "candidates (session_no)",
-    "kin_of_visitor": "kin (visitor_no)",
-    "kin_by_strong_id": "kin (strong_no)",
-    "mails_of_no": "mails (no)",
-    "owners_of_visitor": "owners (visitor_no)",
+    "touch_candidates_of_session": "touch_candidates (session_no)",
+    "visitor_id_pairs_of_visitor": "visitor_id_pairs (visitor_no)",
+    "visitor_id_pairs_of_strong_id": "visitor_id_pairs (strong_no)",
+    "email_digests_of_number": "email_digests (number)",
+    "visitor_owners_of_visitor": "visitor_owners (visitor_no)",
 }
 
 
@@ -36,8 +37,6 @@ def ddl_statements(dialect: DefaultDialect) -> Iterator[str]:
         yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
     for table in (*METADATA.sorted_tables, compaction.UNSORTED_ROWS):
         yield str(CreateTable(table, if_not_exists=True).compile(dialect=dialect))
-    for column in ADDED:
-        kind = column.type.compile(dialect=dialect)
-        yield f"ALTER TABLE events ADD COLUMN IF NOT EXISTS {column.name} {kind}"
     for name, place in _INDEXES.items():
         yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"
+    yield INSERT_VERSION

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
-from uuid import UUID
 
 import psycopg
 from psycopg.adapt import Loader
@@ -22,9 +21,10 @@ from plugins.events_sql.dialects.postgresql import ddl
 from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_templates import ParameterValues
+from plugins.events_sql.schema.store_version import require_current_version
 from plugins.events_sql.schema.tables import BATCH, METADATA
 from plugins.events_sql.settings import PostgreSqlSettings
-from plugins.events_sql.writes import append
+from plugins.events_sql.writes.append import TransactionalWrites
 from service_core.plugin import Event, StartupError
 
 if TYPE_CHECKING:
@@ -145,17 +145,15 @@ class PostgreSqlSession:
             copy.write(rows)
         self.fetch_rows("ANALYZE batch", ())
 
-    def cancel(self) -> None:
-        """Cancels the running statement; when the server does not even accept that, drops the connection."""
+    def cancel(self, *, disconnect: bool = False) -> None:
+        """Cancels the running statement, or shuts down the socket of a server that does not respond."""
         self._cancelled = True
         try:
-            self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
+            if not disconnect:
+                self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
+                return
         except psycopg.Error:
-            self.drop_connection()
-
-    def drop_connection(self) -> None:
-        """Shuts down the socket, so that no thread waits for it."""
-        self._cancelled = True
+            pass  # the server does not even accept the cancel request
         with contextlib.suppress(psycopg.Error, OSError):
             connected = socket.socket(fileno=os.dup(self._connection.fileno()))
             with connected:
@@ -178,6 +176,7 @@ class PostgreSqlBackend:
 
     cancel_errors = (psycopg.errors.QueryCanceled,)
     driver_errors = (psycopg.Error,)
+    writes = TransactionalWrites()
 
     def __init__(self, settings: PostgreSqlSettings) -> None:
         self.settings = settings
@@ -218,6 +217,7 @@ class PostgreSqlBackend:
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('touchpoint layout', 0))")
                 found = cursor.execute(ddl.SELECT_COLLATION, [list(ddl.UNICODE_COLLATIONS)]).fetchone()
                 unicode = found[0] if found else "default"
+                require_current_version(lambda text: cursor.execute(text).fetchall(), "current_schema()")
                 for text in ddl.ddl_statements(schema, unicode, self.dialect):
                     cursor.execute(text)
         except psycopg.Error as fault:
@@ -262,22 +262,6 @@ class PostgreSqlBackend:
     def open_session(self, timeout_seconds: float | None = None) -> PostgreSqlSession:
         """Returns a session whose statements the server cancels after the time budget."""
         return PostgreSqlSession(self, timeout_seconds)
-
-    def append(self, writer: StatementRunner, events: Sequence[Event]) -> int:
-        """Stores the new events of a batch."""
-        return append.append(writer, events)
-
-    def revoke_links(self, writer: StatementRunner, workspace_id: UUID, event_id: str) -> None:
-        """Removes the identity links of an event."""
-        append.revoke_links(writer, workspace_id, event_id)
-
-    def renew(self, writer: StatementRunner) -> None:
-        """Compute every derived table anew, if another version computed them."""
-        append.renew(writer)
-
-    def rebuild_derived_tables(self, writer: StatementRunner) -> None:
-        """Recomputes all derived tables."""
-        append.rebuild_derived_tables(writer)
 
     def run_maintenance(self, writer: StatementRunner) -> None:
         """Updates the planner statistics; the server vacuums by itself."""

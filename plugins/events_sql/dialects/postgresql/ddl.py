@@ -6,7 +6,8 @@ from typing import Final
 import sqlalchemy as sa
 
 from plugins.events_sql.dialects.postgresql.compiler import PostgreSqlDialect, column_definition
-from plugins.events_sql.schema.tables import ADDED, METADATA
+from plugins.events_sql.schema.store_version import INSERT_VERSION
+from plugins.events_sql.schema.tables import METADATA
 
 UNICODE_COLLATIONS: Final = ("pg_c_utf8", "C.utf8", "und-x-icu", "en_US.utf8")
 """Collations with Unicode case mapping, the fastest first."""
@@ -19,33 +20,33 @@ ORDER BY array_position($1, CAST(collname AS TEXT)) LIMIT 1
 _INDEXES: Final = {
     "events_narrow": "events (workspace_id, timestamp, seq)"
     " INCLUDE (visitor_no, strong_no, session_no, event_name, is_bot)",
-    "events_of_money": "events (workspace_id, timestamp) WHERE revenue IS NOT NULL",
+    "events_with_revenue": "events (workspace_id, timestamp) WHERE revenue IS NOT NULL",
     "events_by_id": "events (workspace_id, event_id)",
     "events_of_session": "events (session_no, timestamp, seq)",
     "events_of_visitor": "events (visitor_no, timestamp)",
     "events_of_order": "events (order_id) WHERE order_id IS NOT NULL",
     "events_of_payment": "events (payment_id) WHERE payment_id IS NOT NULL",
     "events_of_message": "events (message_id) WHERE message_id IS NOT NULL",
-    "events_that_match": "events (workspace_id) WHERE external_ids IS NOT NULL"
+    "events_with_identity_ids": "events (workspace_id) WHERE external_ids IS NOT NULL"
     " OR event_name = '$web_attribution_matched'",
     "sessions_in_time": "sessions (workspace_id, first_at)",
     "sessions_by_number": "sessions (session_no)",
     "sessions_of_visitor": "sessions (visitor_no)",
-    "candidates_in_time": "candidates (workspace_id, timestamp)",
-    "candidates_of_session": "candidates (session_no)",
-    "candidates_of_visitor": "candidates (visitor_no)",
-    "ids_by_number": "ids (no)",
-    "told_of_workspace": "told_touches (workspace_id)",
+    "touch_candidates_in_time": "touch_candidates (workspace_id, timestamp)",
+    "touch_candidates_of_session": "touch_candidates (session_no)",
+    "touch_candidates_of_visitor": "touch_candidates (visitor_no)",
+    "id_numbers_by_number": "id_numbers (number)",
+    "reported_touches_of_workspace": "reported_touches (workspace_id)",
     "weak_links_of_visitor": "weak_links (visitor_no)",
     "weak_links_of_event": "weak_links (workspace_id, event_id)",
-    "kin_of_visitor": "kin (visitor_no)",
-    "kin_by_strong_id": "kin (strong_no)",
-    "mails_of_no": "mails (no)",
-    "mails_by_digest": "mails (workspace_id, digest)",
-    "owners_of_visitor": "owners (visitor_no)",
-    "owners_by_strong_id": "owners (strong_no)",
-    "persons_by_part": "persons (workspace_id, no)",
-    "persons_by_person": "persons (person_no)",
+    "visitor_id_pairs_of_visitor": "visitor_id_pairs (visitor_no)",
+    "visitor_id_pairs_of_strong_id": "visitor_id_pairs (strong_no)",
+    "email_digests_of_number": "email_digests (number)",
+    "email_digests_by_digest": "email_digests (workspace_id, digest)",
+    "visitor_owners_of_visitor": "visitor_owners (visitor_no)",
+    "visitor_owners_of_strong_id": "visitor_owners (strong_no)",
+    "person_merges_by_number": "person_merges (workspace_id, number)",
+    "person_merges_by_person": "person_merges (person_no)",
 }
 
 _CREATE_FUNCTIONS: Final = """
@@ -68,16 +69,6 @@ Collations differ in the letters of ``translate``: some map them depending on th
 """
 
 
-_ADD: Final = """
-DO $$ BEGIN
-  IF NOT EXISTS (SELECT FROM information_schema.columns
-    WHERE table_schema = current_schema() AND table_name = 'events' AND column_name = '{last}')
-  THEN ALTER TABLE events {added}; END IF;
-END $$
-"""
-"""Only where they are missing: to alter a table waits for everybody who reads it."""
-
-
 def ddl_statements(schema: str, unicode: str, dialect: PostgreSqlDialect) -> Iterator[str]:
     """Yields CREATE statements for everything that may be missing, in order."""
     yield f"CREATE SCHEMA IF NOT EXISTS {schema}"
@@ -86,13 +77,10 @@ def ddl_statements(schema: str, unicode: str, dialect: PostgreSqlDialect) -> Ite
         yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
     for table in METADATA.sorted_tables:
         yield f"CREATE TABLE IF NOT EXISTS {table.name} ({column_definitions(table, dialect)})"
-    yield "CREATE UNIQUE INDEX IF NOT EXISTS ids_by_text ON ids (workspace_id, id)"
-    added = ", ".join(f"ADD COLUMN {column_definition(one, dialect)}" for one in ADDED)
-    yield _ADD.format(last=ADDED[-1].name, added=added)
-    yield "DROP INDEX IF EXISTS events_in_time"  # of earlier versions; events_narrow tells the same
-    yield "DROP INDEX IF EXISTS events_of_providers"  # likewise, and events_of_money
+    yield "CREATE UNIQUE INDEX IF NOT EXISTS id_numbers_by_id ON id_numbers (workspace_id, id)"
     for name, place in _INDEXES.items():
         yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"
+    yield INSERT_VERSION
 
 
 def column_definitions(table: sa.Table, dialect: PostgreSqlDialect) -> str:

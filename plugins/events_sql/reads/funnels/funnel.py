@@ -27,7 +27,7 @@ def evaluate_funnel(plan: FunnelReaderQuery, reader: StatementRunner) -> FunnelR
     if end <= plan.scope.span.start:
         return FunnelResult([FunnelStep(0, None, None) for _ in plan.steps], 0)
     looked = TimeRange(plan.scope.span.start, end)
-    reader.create_temp_table("steps", _funnel_events_query(plan, looked))
+    reader.create_temp_table("funnel_events", _funnel_events_query(plan, looked))
     if plan.order is FunnelOrder.ORDERED and not _excludes_a_step(plan):
         (row,) = reader.fetch_rows(ordered_funnel(plan))
         return _table_from_row(row)

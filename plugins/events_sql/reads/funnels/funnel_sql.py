@@ -18,7 +18,7 @@ def funnel_events_table(count: int) -> sa.TableClause:
     """Returns the temporary table of funnel events: unit, microsecond, sequence number and which steps each matches."""
     truths = ("starts", "excluded", *(f"in{k}" for k in range(count)))
     columns = (sa.column(name, _INT) for name in ("unit", "t", "seq"))
-    return sa.table("steps", *columns, *(sa.column(name, sa.Boolean) for name in truths))
+    return sa.table("funnel_events", *columns, *(sa.column(name, sa.Boolean) for name in truths))
 
 
 def ordered_funnel(plan: FunnelReaderQuery) -> DeferredStatement:

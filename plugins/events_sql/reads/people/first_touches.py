@@ -28,7 +28,7 @@ from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.event_kinds import name_in
 from service_core.plugin import PersonFirstTouch, user_id_of_person
 
-_ID_LIST: Final = sa.table("few", sa.column("no", IdNumber))
+_ID_LIST: Final = sa.table("id_list", sa.column("number", IdNumber))
 """Numbers of the ids to find."""
 
 
@@ -44,7 +44,9 @@ def first_touch_by_id(
         return {}
     create_selected_visitors(workspace_id, _number_rows(workspace_id, persons.values()), reader)
     names = reader.fetch_rows(
-        sa.select(ID_NUMBERS.c.no, ID_NUMBERS.c.id).where(is_in_table(SELECTED_PERSONS.name, ID_NUMBERS.c.no))
+        sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id).where(
+            is_in_table(SELECTED_PERSONS.name, ID_NUMBERS.c.number)
+        )
     )
     create_related_visitors(workspace_id, reader)
     touch = first_touch_per_person(all_time_scan(workspace_id), RELATED_VISITORS).subquery("touch")
@@ -64,7 +66,7 @@ def _id_numbers(
     if not spelled:
         return {}
     own = (ID_NUMBERS.c.workspace_id == workspace_id, name_in(ID_NUMBERS.c.id, spelled))
-    rows = reader.fetch_rows(sa.select(ID_NUMBERS.c.id, ID_NUMBERS.c.no).where(*own))
+    rows = reader.fetch_rows(sa.select(ID_NUMBERS.c.id, ID_NUMBERS.c.number).where(*own))
     return {id_.removeprefix(prefix): no for id_, no in rows}
 
 
@@ -76,7 +78,9 @@ def _persons_of_users(
         return {}
     reader.create_temp_table(_ID_LIST.name, _number_rows(workspace_id, known.values()))
     parts = dict(
-        reader.fetch_rows(_rows_with_listed_id(workspace_id, PERSON_MERGES.c.no, PERSON_MERGES.c.person_no))
+        reader.fetch_rows(
+            _rows_with_listed_id(workspace_id, PERSON_MERGES.c.number, PERSON_MERGES.c.person_no)
+        )
     )
     wholes = reader.fetch_rows(_rows_with_listed_id(workspace_id, PERSON_MERGES.c.person_no))
     beside = reader.fetch_rows(_rows_with_listed_id(workspace_id, VISITOR_ID_PAIRS.c.strong_no))
@@ -105,5 +109,7 @@ def _rows_with_listed_id(workspace_id: UUID, column: Any, *further: Expression) 
 
 def _number_rows(workspace_id: UUID, numbers: Iterable[int]) -> sa.Select[Any]:
     """Selects the given numbers as rows."""
-    own = fn.InValues(ID_NUMBERS.c.no, *(sa.literal(number, IdNumber()) for number in sorted(set(numbers))))
-    return sa.select(ID_NUMBERS.c.no).where(ID_NUMBERS.c.workspace_id == workspace_id, own)
+    own = fn.InValues(
+        ID_NUMBERS.c.number, *(sa.literal(number, IdNumber()) for number in sorted(set(numbers)))
+    )
+    return sa.select(ID_NUMBERS.c.number).where(ID_NUMBERS.c.workspace_id == workspace_id, own)

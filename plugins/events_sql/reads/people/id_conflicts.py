@@ -80,9 +80,9 @@ def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
     shared = by_id.having(sa.func.count() > 1).subquery("shared")
     columns = (claims, shared.c.persons, shared.c.last)
     theirs = sa.select(*columns).join_from(claims, shared, _is_same_external_id(c, shared.c)).cte("theirs")
-    known = (ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.no.in_(sa.select(theirs.c.person_no)))
-    names = sa.select(ID_NUMBERS.c.no, ID_NUMBERS.c.id.label("name")).where(*known).subquery("names")
-    return sa.select(theirs, names.c.name).join_from(theirs, names, names.c.no == theirs.c.person_no)
+    known = (ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.number.in_(sa.select(theirs.c.person_no)))
+    names = sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id.label("name")).where(*known).subquery("names")
+    return sa.select(theirs, names.c.name).join_from(theirs, names, names.c.number == theirs.c.person_no)
 
 
 def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
@@ -91,7 +91,7 @@ def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
     where = [*linking_conditions(workspace), ids.is_not(None)]
     events = prefiltered_events("carrying", *OWNER_KEY_COLUMNS, ids, EVENTS.c.event_id, where=where)
     source, own = with_owner_at_event(events)
-    parts = sa.select(PERSON_MERGES.c.no, PERSON_MERGES.c.person_no).where(
+    parts = sa.select(PERSON_MERGES.c.number, PERSON_MERGES.c.person_no).where(
         PERSON_MERGES.c.workspace_id == workspace
     )
     part = parts.subquery("part")
@@ -99,7 +99,7 @@ def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
     told = _latest_per_group(
         events.c, sa.func.count(), events.c.timestamp, by=(events.c.external_ids, number)
     )
-    each = external_id_rows(told.select_from(source.outerjoin(part, part.c.no == own))).c
+    each = external_id_rows(told.select_from(source.outerjoin(part, part.c.number == own))).c
     return _latest_per_group(
         each, sa.func.sum(each.events), each.at, by=(each.key, each.value, each.person_no)
     )

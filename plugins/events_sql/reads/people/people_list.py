@@ -50,11 +50,15 @@ from service_core.plugin import (
     text_trait,
 )
 
-MATCHING_PERSONS: Final = sa.table("crowd", sa.column("person_no", sa.BigInteger), sa.column("sort"))
+MATCHING_PERSONS: Final = sa.table(
+    "matching_persons", sa.column("person_no", sa.BigInteger), sa.column("sort")
+)
 """Temporary table of all matching persons with their sort value."""
 
 PERSON_PAGE: Final = sa.table(
-    "shown", *(sa.column(name, sa.BigInteger) for name in ("person_no", "place")), sa.column("id", sa.Text)
+    "person_page",
+    *(sa.column(name, sa.BigInteger) for name in ("person_no", "place")),
+    sa.column("id", sa.Text),
 )
 """Temporary table of the persons of the page with their names."""
 
@@ -79,7 +83,7 @@ def read_page(plan: PeoplePageQuery, reader: StatementRunner) -> list[Person]:
     """Returns a page of the matching persons."""
     reader.create_temp_table(PERSON_PAGE.name, deferred(_page_query, plan.limit, plan.offset))
     if plan.person is None:
-        _create_selected_tables(plan, sa.select(PERSON_PAGE.c.person_no.label("no")), reader)
+        _create_selected_tables(plan, sa.select(PERSON_PAGE.c.person_no.label("number")), reader)
     create_related_visitors(plan.scope.workspace_id, reader)
     create_order_events(plan.scope, filter_columns(plan.scope), reader)
     return read_persons(plan.scope, all_time_values(plan.scope, reader), reader)
@@ -168,7 +172,7 @@ def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
     source, sort = _sort_expression(plan, seen)
     joined, where = _with_touch_filters(plan, seen, source)
     if plan.identified is not None or plan.search is not None:
-        joined = joined.join(ID_NUMBERS, ID_NUMBERS.c.no == seen.c.person_no)
+        joined = joined.join(ID_NUMBERS, ID_NUMBERS.c.number == seen.c.person_no)
     if plan.search is not None:
         mail = _latest_emails(plan.scope)
         joined = joined.outerjoin(mail, mail.c.person_no == seen.c.person_no)
@@ -237,7 +241,7 @@ def _page_query(limit: int, offset: int) -> sa.Select[Any]:
     order = (MATCHING_PERSONS.c.sort.desc(), ID_NUMBERS.c.id.asc())
     place = sa.func.row_number().over(order_by=order).label("place")
     named = sa.select(MATCHING_PERSONS.c.person_no, place, ID_NUMBERS.c.id).join(
-        ID_NUMBERS, ID_NUMBERS.c.no == MATCHING_PERSONS.c.person_no
+        ID_NUMBERS, ID_NUMBERS.c.number == MATCHING_PERSONS.c.person_no
     )
     numbered = named.where(MATCHING_PERSONS.c.sort >= least).subquery()
     return sa.select(numbered).where(numbered.c.place > offset, numbered.c.place <= offset + limit)

@@ -58,7 +58,7 @@ from service_core.plugin import (
 
 _INT: Final = sa.BigInteger
 SESSION_PAGE: Final = sa.table(
-    "stays",
+    "session_page",
     *(sa.column(name, _INT) for name in ("session_no", "first_seq", "pageviews", "events")),
     *(sa.column(name, sa.DateTime) for name in ("first_at", "last_at")),
     sa.column("exit_page", sa.Text),
@@ -66,7 +66,7 @@ SESSION_PAGE: Final = sa.table(
 """Temporary table of the sessions that are returned."""
 
 CONVERSION_PAGE: Final = sa.table(
-    "conversions_shown",
+    "conversion_page",
     *(sa.column(name, _INT) for name in ("unit", "seq", "person_no", "session_no")),
     sa.column("timestamp", sa.DateTime),
 )
@@ -108,7 +108,7 @@ def read_journey(plan: PersonActivityQuery, reader: StatementRunner) -> PersonAc
 def _single_person_page(person: str) -> sa.Select[Any]:
     """Selects the person as a page with one row."""
     place, name = sa.literal_column("1", _INT).label("place"), sa.literal(person).label("id")
-    return sa.select(SELECTED_PERSONS.c.no.label("person_no"), place, name)
+    return sa.select(SELECTED_PERSONS.c.number.label("person_no"), place, name)
 
 
 def _first_own_touch(_: QueryScope) -> sa.Select[Any]:

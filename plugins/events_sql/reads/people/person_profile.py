@@ -56,7 +56,7 @@ from service_core.plugin import (
 )
 
 WEAK_ID_EVENTS: Final = sa.table(
-    "had",
+    "weak_id_events",
     *(sa.column(name, kind) for name, kind in (("weak_id", sa.Text), ("timestamp", sa.DateTime))),
     *(sa.column(name, sa.BigInteger) for name in ("seq", "person_no")),
 )
@@ -98,13 +98,13 @@ def _last_linked_person(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
     """Selects the person that a weak id was linked to last."""
     own, name, part = ID_NUMBERS.alias("own"), ID_NUMBERS.alias("name"), PERSON_MERGES.alias("part")
     same = sa.and_(
-        own.c.no == VISITOR_OWNERS.c.visitor_no, own.c.workspace_id == VISITOR_OWNERS.c.workspace_id
+        own.c.number == VISITOR_OWNERS.c.visitor_no, own.c.workspace_id == VISITOR_OWNERS.c.workspace_id
     )
     is_part = sa.and_(
-        part.c.no == VISITOR_OWNERS.c.strong_no, part.c.workspace_id == VISITOR_OWNERS.c.workspace_id
+        part.c.number == VISITOR_OWNERS.c.strong_no, part.c.workspace_id == VISITOR_OWNERS.c.workspace_id
     )
     number = sa.func.coalesce(part.c.person_no, VISITOR_OWNERS.c.strong_no)
-    joined = VISITOR_OWNERS.join(own, same).outerjoin(part, is_part).join(name, name.c.no == number)
+    joined = VISITOR_OWNERS.join(own, same).outerjoin(part, is_part).join(name, name.c.number == number)
     last = VISITOR_OWNERS.c.until == sa.literal(MAX_INSTANT)
     return (
         sa.select(name.c.id)
@@ -117,14 +117,14 @@ def _person_of_strong_id(workspace_id: UUID, strong_id: str, reader: StatementRu
     """Returns the number of the person of a strong id; None when the id was only mentioned by other events."""
     part = PERSON_MERGES.alias("part")
     joined = ID_NUMBERS.outerjoin(
-        part, sa.and_(part.c.no == ID_NUMBERS.c.no, part.c.workspace_id == ID_NUMBERS.c.workspace_id)
+        part, sa.and_(part.c.number == ID_NUMBERS.c.number, part.c.workspace_id == ID_NUMBERS.c.workspace_id)
     )
     named = (
         fn.UnindexedCondition(ID_NUMBERS.c.workspace_id == workspace_id, ID_NUMBERS.c.id),
         ID_NUMBERS.c.id == strong_id,
     )
     for own, person in reader.fetch_rows(
-        sa.select(ID_NUMBERS.c.no, part.c.person_no).select_from(joined).where(*named)
+        sa.select(ID_NUMBERS.c.number, part.c.person_no).select_from(joined).where(*named)
     ):
         if person is not None:
             return int(person)
@@ -145,7 +145,7 @@ def _visitors_with_weak_id(workspace_id: UUID, column: str, weak_id: str) -> sa.
     if column == "visitor_id":
         return id_number(workspace_id, "v:" + weak_id)
     had = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
-    return sa.select(EVENTS.c.visitor_no.label("no")).where(*had).distinct()
+    return sa.select(EVENTS.c.visitor_no.label("number")).where(*had).distinct()
 
 
 def _weak_id_events(column: str) -> sa.Select[Any]:
@@ -161,7 +161,7 @@ def _weak_id_events(column: str) -> sa.Select[Any]:
 
 
 def _person_name(workspace_id: UUID, number: int, reader: StatementRunner) -> str:
-    own = (ID_NUMBERS.c.workspace_id == workspace_id, ID_NUMBERS.c.no == sa.literal(number, IdNumber()))
+    own = (ID_NUMBERS.c.workspace_id == workspace_id, ID_NUMBERS.c.number == sa.literal(number, IdNumber()))
     return str(reader.fetch_rows(sa.select(ID_NUMBERS.c.id).where(*own))[0][0])
 
 
@@ -242,7 +242,7 @@ def read_profile(workspace_id: UUID, reader: StatementRunner) -> Profile:
 
 def identify_payloads(scan: QueryScope) -> sa.Select[Any]:
     """Selects the latest distinct `$identify` payloads of the persons of a page, oldest first; one row per person."""
-    shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
+    shown = sa.table("person_page", sa.column("person_no", sa.BigInteger))
     rows = EventRows(scan, all_time_span(), SELECTED_EVENTS)
     number = rows.person_no
     c = SELECTED_EVENTS.c

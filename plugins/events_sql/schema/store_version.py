@@ -1,0 +1,34 @@
+"""Checks the version of a store when it is opened."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from plugins.events_sql.schema.tables import EVENTS, STORE_VERSION, VERSION
+from service_core.plugin import StartupError
+
+INSERT_VERSION: Final = (
+    f"INSERT INTO store_version SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM store_version)"  # noqa: S608 - a constant
+)
+"""Marks a new store as one of this version."""
+
+
+def require_current_version(fetch: Callable[[str], list[tuple[Any, ...]]], schema: str) -> None:
+    """Checks that a store is new or has the tables of this version.
+
+    Args:
+        fetch: runs a statement and returns all rows.
+        schema: SQL expression for the name of the schema or database that holds the tables.
+
+    Raises:
+        StartupError: the tables are of another version.
+    """
+    listed = fetch(f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}")  # noqa: S608 - a constant
+    tables = {name for (name,) in listed}
+    if EVENTS.name not in tables:
+        return
+    stored = fetch("SELECT version FROM store_version") if STORE_VERSION.name in tables else []
+    if [int(version) for (version,) in stored] != [VERSION]:
+        raise StartupError(
+            "The event store was written by another version of Touchpoint. Start the version that wrote it, export "
+            "the events and import them into a new store, or copy them there with `touchpoint move`."
+        )
