@@ -33,7 +33,7 @@ async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_serve
 
 def test_who_gives_a_session_back_is_let_go_too() -> None:
     asked, cut = Event(), Event()
-    session = Mock(close=lambda: asked.set() or cut.wait(30), cancel=lambda *, disconnect: cut.set())
+    session = Mock(close=lambda: asked.set() or cut.wait(30), cancel=Mock(side_effect=lambda **_: cut.set()))
     reader = StatementRunner(Mock(open_session=lambda _: session), Mock())
     assert reader.session is session
     closing = Thread(target=reader.close)
