@@ -32,7 +32,7 @@ def add(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_
     """Add a domain, and print the DNS record that proves it."""
     from hosts.composition.load_settings import load_settings
     from service_core.workspace.links.domains.verification import plan_domain_claim
-    from service_core.workspace.links.resource import shared_link_domain
+    from service_core.workspace.links.models import shared_link_domain
 
     shared = shared_link_domain(load_settings(config))
 
@@ -95,14 +95,14 @@ def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[De
     from hosts.composition.ports import start_adapters
     from service_core.access.reader import read_only_caller
     from service_core.changes.change_executor import ChangeExecutor
-    from service_core.workspace.links.domains.resource import DOMAIN_KIND
+    from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 
     async def run() -> T:
         ports = load_ports(config)
         async with start_adapters([ports.workspace]):
             owner = await find_workspace(ports.workspace, workspace)
             who = replace(read_only_caller(owner, ports.clock(), "Command line"), is_system=True)
-            return await work((who, ChangeExecutor(ports.workspace, [DOMAIN_KIND]), ports.dns))
+            return await work((who, ChangeExecutor(ports.workspace, [LINK_DOMAIN_TYPE]), ports.dns))
 
     return asyncio.run(run())
 

@@ -1,11 +1,12 @@
 """Matching what a handler or a kind of resource asks for to what the deployment has, by type."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from service_core.access.models import AnonymousCaller, Caller, SignupCaller
 from service_core.api.bound_operation import BoundOperation
-from service_core.changes.resource import ResourceDefinition, ResourceType
+from service_core.changes.resource import ResourceType
+from service_core.changes.resource_definition import ResourceDefinition
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import CredentialRequirement, Operation, strip_annotated
 from service_core.kernel.unique_index import index_unique
@@ -53,25 +54,17 @@ def build_resource_kinds(
     Raises:
         StartupError: nobody provides a type, or two kinds write one type of resource.
     """
-    kinds = [_build_kind(resource.resource_type, bindings) for resource in resources]
+
+    def provide(function: str, name: str, wanted: Any) -> object:
+        return _resolve_dependency(function, name, wanted, bindings)
+
+    kinds = [resource.resource_type.bind(provide) for resource in resources]
     by_type = index_unique(
         kinds,
         lambda kind: kind.model.resource_type,
         lambda kind: f"the resource {kind.model.resource_type!r}",
     )
     return tuple(by_type.values())
-
-
-def _build_kind(
-    kind: ResourceType | Callable[..., ResourceType], bindings: Mapping[Any, object]
-) -> ResourceType:
-    if isinstance(kind, ResourceType):
-        return kind
-    wanted = get_type_hints(kind)
-    wanted.pop("return", None)
-    return kind(
-        **{name: _resolve_dependency(kind.__name__, name, type_, bindings) for name, type_ in wanted.items()}
-    )
 
 
 def _resolve_dependency(dependent: str, name: str, wanted: Any, bindings: Mapping[Any, object]) -> object:

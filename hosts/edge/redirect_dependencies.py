@@ -11,9 +11,9 @@ from hosts.edge.app_associations import build_association_files
 from hosts.edge.click_writer import ClickWriter
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.clicks import ClickEnricher
-from service_core.workspace.links.domains.resource import is_verified_link_host
+from service_core.workspace.links.domains.link_hosts import is_verified_link_host
+from service_core.workspace.links.models import shared_link_domain
 from service_core.workspace.links.redirect_lookup import CachedRedirects, DatabaseRedirects
-from service_core.workspace.links.resource import shared_link_domain
 
 
 @asynccontextmanager

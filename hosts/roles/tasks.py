@@ -19,7 +19,7 @@ from service_core.commerce.fx.sync_rates import ExchangeRateSync
 from service_core.commerce.sync.connection_sync import ConnectionSync
 from service_core.delivery.exports.export_worker import ExportWorker
 from service_core.kernel.settings import IngestSettings, PostbacksSettings
-from service_core.workspace.links.domains.resource import DOMAIN_KIND
+from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 from service_core.workspace.links.domains.reverify import DomainReverification
 from service_core.workspace.usage_alerts.send_alerts import UsageAlerts
 
@@ -91,7 +91,7 @@ def build_domain_verification(ports: Ports) -> DomainReverification:
     """What looks again whether the DNS says whose the link domains are."""
     store = ports.workspace
     return DomainReverification(
-        store, store, store, ChangeExecutor(store, [DOMAIN_KIND]), ports.dns, ports.mail
+        store, store, store, ChangeExecutor(store, [LINK_DOMAIN_TYPE]), ports.dns, ports.mail
     )
 
 

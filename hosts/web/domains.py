@@ -24,7 +24,7 @@ from service_core.workspace.links.domains.verification import (
     plan_domain_removal,
     verify_domain,
 )
-from service_core.workspace.links.resource import shared_link_domain
+from service_core.workspace.links.models import shared_link_domain
 
 
 async def list_domains(frame: PageContext, public_id: str) -> Response:

@@ -22,8 +22,8 @@ from service_core.kernel.errors import ApiError, NotFound
 from service_core.workspace.analyses.models import split_embeds
 from service_core.workspace.analyses.run_analysis import AnalysisRun
 from service_core.workspace.dashboards.run_dashboard import DashboardRun
-from service_core.workspace.reports.answers import ReportRun
 from service_core.workspace.reports.run_batch import ReportOutcome
+from service_core.workspace.reports.schemas import ReportRun
 from service_core.workspace.share_links.access import SharedObject, ShareLinkAccess, ViewCounter
 from service_core.workspace.share_links.cached_results import SharedResult, SharedResults
 

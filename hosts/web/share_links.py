@@ -19,9 +19,9 @@ from service_core.workspace.share_links.models import ObjectType
 from service_core.workspace.share_links.operations import (
     ShareLinkPath,
     create_share_link,
-    list_share_links,
     revoke_share_link,
 )
+from service_core.workspace.share_links.resource import SHARE_LINKS
 from service_core.workspace.share_links.schemas import CreateShareLink, NewShareLink, ShareLinkQuery
 from service_core.workspace.share_links.shareable_types import SHAREABLE_TYPES, ShareableRecord
 
@@ -69,10 +69,10 @@ async def publish_object(frame: PageContext, public_id: str) -> Response:
     who, writes = _sharing_caller(frame, workspace, member), frame.component(ChangeExecutor)
     try:
         body = CreateShareLink(share_link=_read_new_share_link(frame), dry_run=False)
-        made = await create_share_link(body, who=who, writes=writes, settings=frame.service.settings)
+        made = await create_share_link(body, caller=who, changes=writes, settings=frame.service.settings)
     except Unprocessable as refusal:
         return await _share_links_page(frame, workspace, member, refusal=refusal)
-    return await _share_links_page(frame, workspace, member, made=made.answer.data)
+    return await _share_links_page(frame, workspace, member, made=made.body.data)
 
 
 async def revoke_link(frame: PageContext, public_id: str, link_id: str) -> Response:
@@ -83,9 +83,8 @@ async def revoke_link(frame: PageContext, public_id: str, link_id: str) -> Respo
         ShareLinkPath(shareLinkId=parse_id(link_id)),
         DryRunQuery(),
         DryRunBody(dry_run=False),
-        who=who,
-        writes=frame.component(ChangeExecutor),
-        pages=frame.store,
+        caller=who,
+        changes=frame.component(ChangeExecutor),
     )
     return frame.redirect_to(f"/w/{public_id}/shared", done="unshared")
 
@@ -120,7 +119,7 @@ async def _share_links_page(
     text = sanitize_text(request.args.get("find", "")).strip()
     query = ShareLinkQuery(limit=MAX_LINKS, cursor=request.args.get("cursor"))
     try:
-        page = await list_share_links(query, who=who, writes=writes, pages=frame.store)
+        page = await SHARE_LINKS.operation("list_share_links")(query, caller=who, changes=writes)
     except BadRequest:
         raise NotFound from None
     return await frame.render_page(

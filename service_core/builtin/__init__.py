@@ -15,7 +15,7 @@ from service_core.analytics.people import operations as people
 from service_core.analytics.query.catalog import Dimension, Metric
 from service_core.api import operations as gateway
 from service_core.changes import operations as changes
-from service_core.changes.resource import ResourceDefinition
+from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads import operations as ads
 from service_core.commerce.costs import operations as costs
 from service_core.commerce.profit import operations as economics
@@ -27,21 +27,16 @@ from service_core.extensions.hooks import hook
 from service_core.ingestion import operations as intake
 from service_core.kernel.operations import Operation
 from service_core.workspace import onboarding, search
-from service_core.workspace.analyses import operations as analyses
-from service_core.workspace.analyses.resource import ANALYSIS_KIND
-from service_core.workspace.dashboards import operations as dashboards
-from service_core.workspace.dashboards.resource import DASHBOARD_KIND, LISTED_REPORT_KIND
+from service_core.workspace.analyses.resource import ANALYSES
+from service_core.workspace.dashboards.card_reports import hidden_card_effects
+from service_core.workspace.dashboards.resource import DASHBOARDS
 from service_core.workspace.identity.models import REVOKED_LINK_TYPE
-from service_core.workspace.links import operations as links
-from service_core.workspace.links.domains.resource import DOMAIN_KIND
-from service_core.workspace.links.resource import link_kind
-from service_core.workspace.reports import operations as reports
-from service_core.workspace.rules import operations as rules
-from service_core.workspace.rules.resource import rule_kind
-from service_core.workspace.scripts import operations as scripts
-from service_core.workspace.scripts.resource import proposal_kind
-from service_core.workspace.share_links import operations as share_links
-from service_core.workspace.share_links.resource import SHARE_LINK_KIND
+from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
+from service_core.workspace.links.resource import LINKS
+from service_core.workspace.reports.resource import REPORTS
+from service_core.workspace.rules.resource import RULES
+from service_core.workspace.scripts.resource import SCRIPT_PROPOSALS
+from service_core.workspace.share_links.resource import SHARE_LINKS
 
 
 @hook
@@ -73,14 +68,14 @@ def operations() -> Iterable[Operation]:
 @hook
 def resources() -> Iterable[ResourceDefinition]:
     return (
-        ResourceDefinition(rule_kind, rules.OPERATIONS),
-        ResourceDefinition(link_kind, links.OPERATIONS),
-        ResourceDefinition(DOMAIN_KIND),
-        ResourceDefinition(proposal_kind, scripts.OPERATIONS),
-        ResourceDefinition(LISTED_REPORT_KIND, reports.OPERATIONS),
-        ResourceDefinition(DASHBOARD_KIND, dashboards.OPERATIONS),
-        ResourceDefinition(ANALYSIS_KIND, analyses.OPERATIONS),
-        ResourceDefinition(SHARE_LINK_KIND, share_links.OPERATIONS),
+        RULES,
+        LINKS,
+        ResourceDefinition(LINK_DOMAIN_TYPE),
+        SCRIPT_PROPOSALS,
+        REPORTS.with_effects(hidden_card_effects),
+        DASHBOARDS,
+        ANALYSES,
+        SHARE_LINKS,
         ResourceDefinition(REVOKED_LINK_TYPE),
     )
 

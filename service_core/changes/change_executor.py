@@ -1,6 +1,6 @@
 """Executes changes: plan, dry run or apply, audit entry, idempotency record, response."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -17,7 +17,7 @@ from service_core.changes.idempotency import (
 )
 from service_core.changes.models import Change
 from service_core.changes.ports import RequestInProgress, Transaction, Transactions, UniqueKeyConflict
-from service_core.changes.resource import ResourceType
+from service_core.changes.resource import ResourceType, State
 from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import HandlerResponse
@@ -73,7 +73,7 @@ class ChangeExecutor:
             for key in change.new.unique_keys():
                 if key not in current_keys and await unit.resources.is_key_in_use(key):
                     raise change.new.unique_key_error(key)
-        return Envelope.from_change(change, await self._resolve_type(unit, change), dry_run=True)
+        return await self._build_envelope(unit, change, dry_run=True)
 
     async def _apply(
         self, caller: Caller, plan: ChangePlanner, digest: str | None
@@ -83,11 +83,10 @@ class ChangeExecutor:
             if stored_answer is not None:
                 return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
             change = await plan(unit)
-            kind = await self._resolve_type(unit, change)
             if change.is_empty:
-                return HandlerResponse(Envelope.from_change(change, kind, dry_run=False), 200)
-            audit_id = new_id()
-            envelope = Envelope.from_change(change, kind, dry_run=False, audit_id=audit_id)
+                return HandlerResponse(await self._build_envelope(unit, change, dry_run=False), 200)
+            kind, audit_id = self._type_of(change), new_id()
+            envelope = await self._build_envelope(unit, change, dry_run=False, audit_id=audit_id)
             await _save_records(unit, change, caller.now)
             if kind.triggers:
                 await unit.triggers.set_triggers(await kind.triggers(unit.resources))
@@ -96,12 +95,27 @@ class ChangeExecutor:
                 answer = envelope.model_dump(mode="json", by_alias=True)
                 await unit.idempotency.save_answer(digest, answer, caller.now, caller.now + RECORD_LIFETIME)
             if kind.on_change:
-                await kind.on_change(*change.states)
+                await kind.on_change(unit.resources, *change.states)
         return HandlerResponse(envelope, 200)
 
-    async def _resolve_type(self, unit: Transaction, change: Change) -> ResourceType:
-        subject = change.resource
-        return await self.resource_types[subject.resource_type].resolve(unit.resources, subject)
+    async def _build_envelope(
+        self, unit: Transaction, change: Change, *, dry_run: bool, audit_id: UUID | None = None
+    ) -> Envelope:
+        """Returns the answer to a write; the change is applied when it has an audit entry."""
+        kind, records = self._type_of(change), unit.resources
+        effects: Sequence[State] = ()
+        if not change.is_empty:
+            effects = await kind.effects(records, *change.public_states(dry_run=dry_run))
+        return Envelope.from_change(
+            change,
+            effects,
+            await kind.serializer(records, [change.resource]),
+            dry_run=dry_run,
+            audit_id=audit_id,
+        )
+
+    def _type_of(self, change: Change) -> ResourceType:
+        return self.resource_types[change.resource.resource_type]
 
 
 async def _save_records(unit: Transaction, change: Change, now: datetime) -> None:

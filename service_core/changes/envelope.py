@@ -1,13 +1,13 @@
 """The response of every write operation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from service_core.changes.models import Action, Change, Diff
-from service_core.changes.resource import ResourceType
+from service_core.changes.resource import Serializer, State
 from service_core.kernel.schemas import ResponseModel
 
 _OPTIONAL_FIELDS: Final = ("audit_id", "data")
@@ -34,22 +34,20 @@ class Envelope(ResponseModel):
 
     @classmethod
     def from_change(
-        cls, change: Change, kind: ResourceType, *, dry_run: bool, audit_id: UUID | None = None
+        cls,
+        change: Change,
+        effects: Iterable[State],
+        serialize: Serializer,
+        *,
+        dry_run: bool,
+        audit_id: UUID | None = None,
     ) -> "Envelope":
         """Returns the envelope of a change. It counts as applied if it has an audit id."""
-        state = change.resulting_state(dry_run=dry_run)
+        _, state = change.public_states(dry_run=dry_run)
         return cls(
             dry_run=dry_run,
             applied=audit_id is not None,
-            diff=change.build_diff(kind, dry_run=dry_run),
+            diff=change.build_diff(effects, dry_run=dry_run),
             audit_id=audit_id,
-            data=_resource_data(change, kind, state),
+            data=dict(serialize(state)) if state is not None and change.action is not Action.DELETE else None,
         )
-
-
-def _resource_data(
-    change: Change, kind: ResourceType, state: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    if state is None or change.action is Action.DELETE:
-        return None
-    return dict(kind.serialize(state))

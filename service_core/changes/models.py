@@ -1,6 +1,6 @@
 """A change as a value: the states before and after, and effects elsewhere."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from service_core.changes.resource import METADATA_FIELDS, Resource, ResourceType, State
+from service_core.changes.resource import METADATA_FIELDS, Resource, State
 from service_core.kernel.schemas import ResponseModel
 
 
@@ -103,10 +103,13 @@ class Change:
             return self.prior.public_state
         return self.new.public_state | (dict.fromkeys(self.generated_fields) if dry_run else {})
 
-    def build_diff(self, kind: ResourceType, *, dry_run: bool) -> Diff:
+    def public_states(self, *, dry_run: bool) -> tuple[State | None, State | None]:
+        """Returns the record before and after, without its hidden fields."""
+        return self.prior.public_state if self.prior else None, self.resulting_state(dry_run=dry_run)
+
+    def build_diff(self, effects: Iterable[State], *, dry_run: bool) -> Diff:
         """Returns the change as it is shown, stored and undone."""
-        before, after = self.prior.public_state if self.prior else None, self.resulting_state(dry_run=dry_run)
-        effects = () if self.is_empty else kind.effects(before, after)
+        before, after = self.public_states(dry_run=dry_run)
         field_changes = list(_field_changes(before or {}, after or {}))
         is_update = before is not None and after is not None
         changed_names = changed_fields(before, after) if before is not None and after is not None else ()

@@ -1,7 +1,7 @@
 """Keyset pagination of resource lists, newest first."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -21,6 +21,18 @@ class ListQuery(QueryModel):
 
     limit: Annotated[int, Clamp(1, 500)] = 100
     cursor: str | None = Field(None, description="`next_cursor` of the page before.")
+
+    def record_filters(self) -> Mapping[str, str]:
+        """Returns the further parameters that name fields of the records, as the records hold them."""
+        return {
+            name: str(value)
+            for name, value in self
+            if name not in ListQuery.model_fields and value is not None
+        }
+
+    def matches(self, record: Any) -> bool:  # noqa: ARG002 - for what fields alone do not tell
+        """Whether a record whose fields fit belongs to the list."""
+        return True
 
 
 async def paginate_records(

@@ -1,5 +1,7 @@
 """Building blocks for the change planners of resource types."""
 
+from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -7,7 +9,8 @@ from service_core.access.models import Caller
 from service_core.changes.actor import build_actor
 from service_core.changes.change_executor import ChangePlanner
 from service_core.changes.models import Action, Change
-from service_core.changes.ports import Transaction
+from service_core.changes.optimistic_locking import check_not_stale
+from service_core.changes.ports import ResourceRepository, Transaction
 from service_core.changes.resource import R, RecordReader, Resource
 from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_id
@@ -46,5 +49,35 @@ def plan_delete(model: type[Resource], resource_id: UUID) -> ChangePlanner:
 
     async def plan(unit: Transaction) -> Change:
         return Change(Action.DELETE, await get_or_404(unit.resources, model, resource_id), None)
+
+    return plan
+
+
+def plan_update(
+    model: type[R],
+    resource_id: UUID,
+    update: Callable[[R, ResourceRepository], Awaitable[R]],
+    *,
+    action: Action = Action.UPDATE,
+    expected_updated_at: datetime | None = None,
+) -> ChangePlanner:
+    """Returns the plan of a changed record.
+
+    Args:
+        model: its type.
+        resource_id: its id.
+        update: the stored record, the records of the workspace -> the record as it shall stand.
+        action: what the audit entry calls the change.
+        expected_updated_at: the version the caller has read; None accepts any.
+
+    Raises:
+        NotFound: the workspace has no such record.
+        Conflict: ``stale_update``, somebody else has changed it since.
+    """
+
+    async def plan(transaction: Transaction) -> Change:
+        record = await get_or_404(transaction.resources, model, resource_id)
+        check_not_stale(record, expected_updated_at)
+        return Change(action, record, await update(record, transaction.resources))
 
     return plan

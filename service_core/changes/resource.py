@@ -1,10 +1,12 @@
 """Base class of writable resources, and the definition of a resource type."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self, TypeVar, get_type_hints
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
@@ -12,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, Wit
 from service_core.access.models import RequestInterface
 from service_core.changes.actor import Actor
 from service_core.kernel.errors import ApiError, Conflict
-from service_core.kernel.operations import Operation, Scope
+from service_core.kernel.operations import Scope
 from service_core.kernel.paging import KeysetCursor
 from service_core.kernel.timestamps import format_timestamp
 
@@ -44,7 +46,7 @@ class Resource(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     resource_type: ClassVar[str]
-    untold: ClassVar[frozenset[str]] = frozenset()
+    hidden_fields: ClassVar[frozenset[str]] = frozenset()
     """Stored fields that no answer or audit entry contains. Deletions of such a type are not undone."""
 
     id: UUID
@@ -63,11 +65,20 @@ class Resource(BaseModel):
     @property
     def public_state(self) -> dict[str, Any]:
         """The record without its hidden fields."""
-        return {name: value for name, value in self.state.items() if name not in self.untold}
+        return {name: value for name, value in self.state.items() if name not in self.hidden_fields}
 
     def next_updated_at(self, now: datetime) -> datetime:
         """Returns ``updated_at`` for a change at ``now``, always later than that of the previous change."""
         return max(now, self.updated_at + timedelta(milliseconds=1))
+
+    def with_fields(self, now: datetime, **changed: Any) -> Self:
+        """Returns the record as a change at an instant leaves it, with these fields replaced."""
+        fields = {**dict(self), **changed, "updated_at": self.next_updated_at(now)}
+        return type(self).model_validate(fields)
+
+    def as_of(self, now: datetime) -> Self:  # noqa: ARG002 - for types with fields that change by time alone
+        """Returns the record as it stands at an instant."""
+        return self
 
     def search_names(self) -> tuple[str, ...]:
         """Returns the texts by which a search finds the resource: its name, then others."""
@@ -146,49 +157,68 @@ class RecordReader(Protocol):
         """
 
 
-def no_effects(prior: State | None, new: State | None) -> tuple[State, ...]:  # noqa: ARG001 - as `Kind.effects`
-    """Returns no effects; the default of `ResourceType.effects`."""
+Serializer = Callable[[State], State]
+"""State of a record -> the record on the wire. Values a dry run does not know yet are None."""
+
+
+async def no_effects(records: RecordReader, prior: State | None, new: State | None) -> Sequence[State]:  # noqa: ARG001 - as `ResourceType.effects`
+    """Returns the effects of a change that shows nowhere else: none."""
     return ()
+
+
+async def load_plain_serializer(records: RecordReader, resources: Sequence[Resource]) -> Serializer:  # noqa: ARG001 - as `ResourceType.serializer`
+    """Returns the serializer of a type whose records are shown as they are stored."""
+    return dict
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
     """How resources of one type are written and serialized.
 
+    Each function may have keyword-only parameters: its dependencies, matched by their annotations when the
+    service is composed.
+
     Attributes:
-        scope: scope required for a write or undo.
-        effects: returns the effects of a change elsewhere as JSON objects, from the states before and after.
-        serialize: returns the resource in answers from its state. Values a dry run does not know yet are None.
-        with_related: returns the type extended with related records that effects or serialization depend on.
-        triggers: returns the trigger event names of the workspace from its records; stored after each change.
-        on_change: called last in the transaction with the states before and after; an exception rolls it back.
-        check_restorable: called before an undo restores a deleted record; raises `Conflict` if a record it refers to no
-            longer exists.
+        scope: what a write of it needs, an undo included.
+        effects: ``async (records, prior, new)`` -> what a change of a record from one state to the other does
+            elsewhere, as effect objects.
+        serializer: ``async (records, resources)`` -> how these records are shown. Among the records of a
+            dry run is one that is not stored.
+        triggers: ``async (records)`` -> the events that records of this type wait for; stored with the
+            workspace at each change.
+        on_change: ``async (records, prior, new)``, called last in the transaction of a change to update what is
+            copied elsewhere; an exception rolls the change back.
+        check_restorable: ``async (records, record)``, raises `Conflict` when an undo cannot restore the record.
     """
 
     model: type[Resource]
     scope: Scope
-    effects: Callable[[State | None, State | None], tuple[State, ...]] = no_effects
-    serialize: Callable[[State], State] = dict
-    with_related: Callable[[RecordReader, Resource], Awaitable["ResourceType"]] | None = None
-    triggers: Callable[[RecordReader], Awaitable[frozenset[str]]] | None = None
-    on_change: Callable[[State | None, State | None], Awaitable[None]] | None = None
-    check_restorable: Callable[[RecordReader, Any], Awaitable[None]] | None = None
+    effects: Callable[..., Awaitable[Sequence[State]]] = no_effects
+    serializer: Callable[..., Awaitable[Serializer]] = load_plain_serializer
+    triggers: Callable[..., Awaitable[frozenset[str]]] | None = None
+    on_change: Callable[..., Awaitable[None]] | None = None
+    check_restorable: Callable[..., Awaitable[None]] | None = None
 
-    async def resolve(self, records: RecordReader, record: Resource) -> "ResourceType":
-        """Returns the type extended with the records related to ``record``."""
-        return await self.with_related(records, record) if self.with_related else self
+    def bind(self, provide: Callable[[str, str, Any], object]) -> "ResourceType":
+        """Returns the type with the dependencies of its functions filled in.
+
+        Args:
+            provide: name of a function, its parameter and the annotation -> the value.
+        """
+        bound: dict[str, Any] = {}
+        for field in fields(self):
+            function = getattr(self, field.name)
+            if inspect.isfunction(function) and (wanted := keyword_types(function)):
+                given = {name: provide(function.__name__, name, type_) for name, type_ in wanted.items()}
+                bound[field.name] = partial(function, **given)
+        return replace(self, **bound)
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceDefinition:
-    """A resource type with its endpoints, as a plugin registers it.
-
-    Attributes:
-        resource_type: the type, or a function that returns it; its keyword-only parameters are injected by their
-            annotations, as those of a handler.
-        operations: its endpoints.
-    """
-
-    resource_type: ResourceType | Callable[..., ResourceType]
-    operations: tuple[Operation, ...] = ()
+def keyword_types(function: Callable[..., Any]) -> dict[str, Any]:
+    """Returns the annotations of the keyword-only parameters of a function."""
+    hints, parameters = get_type_hints(function), inspect.signature(function).parameters
+    return {
+        name: hints[name]
+        for name, parameter in parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }

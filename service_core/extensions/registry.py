@@ -12,7 +12,7 @@ import pluggy
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import AttributionModel
 from service_core.analytics.query.catalog import Catalog, Dimension, Metric
-from service_core.changes.resource import ResourceDefinition
+from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.delivery.postbacks.ports import ConversionSender

@@ -1,18 +1,12 @@
 """Refusals that resources of a workspace share: a check of a read, repeated on a write (contract 15.2)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Any
-
-from pydantic import AwareDatetime, Field
 
 from service_core.access.models import Caller
-from service_core.changes.resource import Resource
+from service_core.changes.resource import RecordReader, Resource, Serializer
 from service_core.kernel.date_range import DateRange
-from service_core.kernel.errors import BadRequest, Conflict, Unprocessable
-from service_core.kernel.schemas import BodyModel
-from service_core.kernel.timestamps import format_timestamp
+from service_core.kernel.errors import BadRequest, Unprocessable
 
 
 @contextmanager
@@ -68,29 +62,6 @@ def validate_text(field: str, text: str | None, max_length: int, *, min_length: 
         )
 
 
-class VersionedBody(BodyModel):
-    """A change that is refused where somebody else made one meanwhile."""
-
-    expected_updated_at: AwareDatetime | None = Field(
-        None, description="`updated_at` as last read; another one is refused."
-    )
-
-    def changed_fields(self) -> dict[str, Any]:
-        """The other fields of the request, those that were left out apart."""
-        said = self.model_fields_set - VersionedBody.model_fields.keys()
-        return {name: value for name, value in self if name in said}
-
-
-def check_not_stale(record: Resource, expected: datetime | None) -> None:
-    """Refuse a change by somebody who has not seen the latest one.
-
-    Raises:
-        Conflict: ``stale_update`` with ``current_updated_at``.
-    """
-    if expected is not None and expected != record.updated_at:
-        raise Conflict(
-            "The resource was changed since",
-            "stale_update",
-            hint="Read it again and repeat the change.",
-            extra={"current_updated_at": format_timestamp(record.updated_at)},
-        )
+async def load_saved_serializer(records: RecordReader, resources: Sequence[Resource]) -> Serializer:  # noqa: ARG001 - as `ResourceType.serializer`
+    """Returns how reports and analyses are shown: with `deleted_at`, which is null as a deleted one is never shown."""
+    return lambda state: {**state, "deleted_at": None}

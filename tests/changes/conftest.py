@@ -40,7 +40,7 @@ class Note(Resource):
         return Conflict("This name is taken", "slug_taken")
 
 
-def effects(prior, new):
+async def effects(records, prior, new):
     return ({"type": "pinned", "key": (new or prior)["name"], "operation": "put" if new else "delete"},)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from hosts.composition.binding import build_resource_kinds
 from service_core import builtin
-from service_core.changes.resource import Resource, ResourceDefinition, ResourceType
+from service_core.changes.resource import Resource, ResourceType
+from service_core.changes.resource_definition import ResourceDefinition
 from service_core.extensions.hooks import hook
 from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
@@ -39,24 +40,27 @@ def test_a_resource_brings_its_kind_and_its_endpoints():
     assert build_resource_kinds(registry.resources[-1:], {}) == (NOTES,)
 
 
-def test_a_kind_gets_what_it_asks_for_by_type():
-    def kind(*, settings: Settings) -> ResourceType:
-        return ResourceType(Note, Scope.WRITE_LINKS, serialize=lambda _: {"host": settings.links.domain})
+async def test_dependencies_of_a_resource_type_are_bound_by_type():
+    async def load_serializer(records, resources, *, settings: Settings):
+        return lambda _: {"host": settings.links.domain}
 
     settings = Settings.model_validate({"links": {"domain": "go.example.com"}})
-    (made,) = build_resource_kinds([ResourceDefinition(kind)], {Settings: settings})
-    assert made.serialize({}) == {"host": "go.example.com"}
+    note_type = ResourceType(Note, Scope.WRITE_LINKS, serializer=load_serializer)
+    (bound,) = build_resource_kinds([ResourceDefinition(note_type)], {Settings: settings})
+    serialize = await bound.serializer(None, [])
+    assert serialize({}) == {"host": "go.example.com"}
 
 
-def test_a_type_nobody_provides_stops_the_start_with_the_kinds_name():
+def test_a_dependency_nobody_provides_stops_the_start_with_the_functions_name():
     class Weather(Protocol):
         def today(self): ...
 
-    def note_kind(*, weather: Weather) -> ResourceType:
-        return ResourceType(Note, weather.today())
+    async def note_effects(records, prior, new, *, weather: Weather):
+        return ()
 
-    with pytest.raises(StartupError, match="note_kind asks for weather: Weather"):
-        build_resource_kinds([ResourceDefinition(note_kind)], {Settings: Settings()})
+    note_type = ResourceType(Note, Scope.WRITE_REPORTS, effects=note_effects)
+    with pytest.raises(StartupError, match="note_effects asks for weather: Weather"):
+        build_resource_kinds([ResourceDefinition(note_type)], {Settings: Settings()})
 
 
 def test_two_kinds_of_one_type_stop_the_start():

@@ -8,9 +8,8 @@ from service_core.access.members.membership import add_member
 from service_core.access.roles import Role
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.clock import system_clock
-from service_core.workspace.scripts.plan import propose
+from service_core.workspace.scripts.resource import SCRIPT_PROPOSALS
 from service_core.workspace.scripts.review_proposal import plan_review
-from service_core.workspace.scripts.schemas import NewProposal
 from tests.fixtures.served_deployment import IN_BROWSER
 from tests.fixtures.shop_site import STUB
 
@@ -23,11 +22,10 @@ async def approve(shop, **fields):
         house.store, house.store, shop.workspace, email=house.ann.email, role=Role.OWNER, now=now
     )
     caller = dashboard_caller(owner.account, owner.member, shop.workspace, now)
-    writes = house.service.part(ChangeExecutor)
-    proposed = await writes.run(caller, propose(caller, NewProposal.model_validate(fields)), dry_run=False)
-    await writes.run(
-        caller, plan_review(caller, UUID(proposed.answer.data["id"]), "approved", None), dry_run=False
-    )
+    changes, propose = house.service.component(ChangeExecutor), SCRIPT_PROPOSALS.operation("propose_script")
+    body = propose.body.model_validate({"proposal": fields, "dry_run": False})
+    proposed = (await propose(body, caller=caller, changes=changes)).body.data
+    await changes.execute(caller, plan_review(caller, UUID(proposed["id"]), "approved", None), dry_run=False)
 
 
 def script(name, **fields):

@@ -247,7 +247,7 @@ async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(g
 async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(gallery):
     cards = [await gallery.report(name) for name in ("Broken", "Whole")]
     link = await gallery.share("dashboard", await gallery.dashboard(cards))
-    runs = gallery.service.part(ReportBatchRunner).reports
+    runs = gallery.service.component(ReportBatchRunner).reports
     run = type(runs).run
 
     async def sometimes(self, caller, report, wanted):

@@ -12,7 +12,7 @@ from service_core.workspace.links.domains.verification import (
     plan_domain_removal,
     verify_domain,
 )
-from service_core.workspace.links.resource import shared_link_domain
+from service_core.workspace.links.models import shared_link_domain
 
 
 class DomainOwner:
@@ -38,42 +38,45 @@ class DomainOwner:
 
     @property
     def writes(self):
-        return self.office.service.part(ChangeExecutor)
+        return self.office.service.component(ChangeExecutor)
 
     async def claim(self, host):
         self.office.later(seconds=1)
-        plan = plan_domain_claim(self.who, host, shared_link_domain(self.office.service.settings))
-        made = (await self.writes.run(self.who, plan, dry_run=False)).answer
+        plan = plan_domain_claim(self.caller, host, shared_link_domain(self.office.service.settings))
+        made = (await self.writes.execute(self.caller, plan, dry_run=False)).body
         return await self.found(UUID(made.data["id"]))
 
     def publish(self, claimed):
         """Write the proof into the DNS."""
-        self.dns.book[claimed.record] = [*self.dns.book.get(claimed.record, ()), claimed.proof]
+        self.dns.book[claimed.txt_record_name] = [
+            *self.dns.book.get(claimed.txt_record_name, ()),
+            claimed.verification_value,
+        ]
 
     async def prove(self, claimed):
         self.office.later(seconds=1)
         limiter = self.limiter or self.office.service.ports.limits
-        return (await verify_domain(self.who, claimed.id, self.writes, self.dns, limiter)).body
+        return (await verify_domain(self.caller, claimed.id, self.writes, self.dns, limiter)).body
 
     async def own(self, host):
         """A claimed and proved domain; its id as links name it."""
         claimed = await self.claim(host)
         self.publish(claimed)
         await self.prove(claimed)
-        return str(claimed.domain.id)
+        return str(claimed.link_domain.id)
 
     async def remove(self, host):
         self.office.later(seconds=1)
         [claimed] = [each for each in await self.claims() if each.name == host]
-        return (await self.writes.run(self.who, plan_domain_removal(claimed.id), dry_run=False)).answer
+        return (await self.writes.execute(self.caller, plan_domain_removal(claimed.id), dry_run=False)).body
 
     async def claims(self):
-        async with self.writes.units.look(self.who.workspace.id) as unit:
-            return await unit.resources.every(LinkDomainClaim)
+        async with self.writes.transactions.read(self.caller.workspace.id) as transaction:
+            return await transaction.resources.list_all(LinkDomainClaim)
 
     async def found(self, claim_id):
         return next(each for each in await self.claims() if each.id == claim_id)
 
     def claimed(self, host):
         """A claim that nobody kept."""
-        return LinkDomainClaim(**new_record_fields(self.who), name=host)
+        return LinkDomainClaim(**new_record_fields(self.caller), name=host)

@@ -17,8 +17,8 @@ from service_core.changes.actor import Actor
 from service_core.changes.operations import AuditQuery, list_audit
 from service_core.kernel.errors import Conflict, TooManyRequests, Unprocessable
 from service_core.kernel.ids import new_id
+from service_core.workspace.links.domains.link_hosts import is_verified_link_host
 from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, LinkDomainClaim
-from service_core.workspace.links.domains.resource import is_verified_link_host
 from service_core.workspace.links.domains.verification import MAX_DNS_QUERIES
 from service_core.workspace.links.redirect_lookup import DatabaseRedirects
 from tests.workspace.conftest import NOW
@@ -57,7 +57,7 @@ class Watched(DomainOwner):
     async def open(self):
         store = self.office.service.ports.workspace
         for email, role in PEOPLE.items():
-            await add_member(store, store, self.who.workspace, email=email, role=role, now=self.office.now)
+            await add_member(store, store, self.caller.workspace, email=email, role=role, now=self.office.now)
         self.letterbox = Letterbox()
         proofs = replace(
             build_domain_verification(self.office.service.ports), records=self.dns, mail=self.letterbox
@@ -76,7 +76,7 @@ class Watched(DomainOwner):
 
     async def audit(self):
         asked = AuditQuery(resource_type="link_domain")
-        return (await list_audit.handler(asked, caller=self.who, writes=self.writes)).entries
+        return (await list_audit.handler(asked, caller=self.caller, writes=self.writes)).entries
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ async def test_a_proof_that_stands_is_looked_at_and_nothing_is_written(shop):
 async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(shop):
     claim = await shop.lose(hours=6)
     assert claim.missing_since == shop.office.now
-    assert shop.letterbox.letters[0].text.endswith(f"\n{claim.line}\n")
+    assert shop.letterbox.letters[0].text.endswith(f"\n{claim.zone_file_line}\n")
     assert f"by {shop.office.now + MISSING_RECORD_GRACE:%Y-%m-%d}" in shop.letterbox.letters[0].text
     assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")
     assert await shop.looks(hours=6) == claim
@@ -198,7 +198,7 @@ async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop)
     assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[1:]
     claims = [*await shop.claims(), *await DomainOwner(shop.office, "other").claims()]
     assert {claim.missing_since for claim in claims} == {shop.office.now}
-    assert str(claims[1].domain.id) == other
+    assert str(claims[1].link_domain.id) == other
 
 
 async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_told_twice(shop):
@@ -257,7 +257,7 @@ async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
         await shop.lose(hours=1)
     shop.letterbox.refused = set()
     store = shop.office.service.ports.workspace
-    [bob] = [each for each in await store.members(shop.who.workspace.id) if each.role is Role.ADMIN]
+    [bob] = [each for each in await store.list_members(shop.caller.workspace.id) if each.role is Role.ADMIN]
     await store.save_member(replace(bob, role=Role.VIEWER))
     await shop.looks(hours=1)
     assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
@@ -268,7 +268,7 @@ async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
 
 async def test_two_looks_at_once_tell_everybody_once(shop):
     shop.dns.book.clear()
-    await asyncio.gather(*(shop.proofs.look(shop.office.now) for _ in range(3)))
+    await asyncio.gather(*(shop.proofs.recheck_all(shop.office.now) for _ in range(3)))
     assert sorted(shop.letterbox.told()) == managers(f"The DNS record of {HOST} is gone")
 
 
@@ -278,7 +278,7 @@ async def test_a_domain_removed_during_the_look_stays_removed(shop):
             await shop.remove(HOST)
             return ()
 
-    await replace(shop.proofs, records=Slow()).look(shop.office.now)
+    await replace(shop.proofs, records=Slow()).recheck_all(shop.office.now)
     assert (await shop.claims(), shop.letterbox.told()) == ([], [])
 
 
@@ -291,7 +291,7 @@ async def test_a_domain_proved_during_the_look_stays_proved(shop):
             await shop.prove(claim)
             return ()
 
-    await replace(shop.proofs, records=Slow()).look(shop.office.now)
+    await replace(shop.proofs, records=Slow()).recheck_all(shop.office.now)
     assert (await shop.claims())[0].is_record_present
     assert len(shop.letterbox.told()) == 2
 
@@ -302,7 +302,7 @@ async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(shop
 
         windows = FixedWindowCounter(lambda: shop.office.now)
 
-        async def spend(self, *asked):
+        async def consume(self, *asked):
             return self.windows.consume(*asked)
 
     rival = DomainOwner(shop.office, "other", shop.dns)

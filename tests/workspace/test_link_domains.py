@@ -12,8 +12,8 @@ from service_core.changes.operations import AuditQuery, list_audit
 from service_core.kernel.errors import Conflict, NotFound, ServiceUnavailable, Unprocessable
 from service_core.kernel.ids import new_id
 from service_core.testing.txt_records import FakeTxtRecords
+from service_core.workspace.links.domains.link_hosts import is_verified_link_host
 from service_core.workspace.links.domains.models import normalize_host
-from service_core.workspace.links.domains.resource import is_verified_link_host
 from service_core.workspace.links.domains.verification import MAX_DOMAINS
 from tests.workspace.conftest import WorkspaceApi
 from tests.workspace.link_domains import DomainOwner
@@ -78,7 +78,7 @@ async def test_a_domain_that_is_not_the_workspaces_own_is_unknown_whatever_else_
     workspace_api, domain_owner, rival
 ):
     theirs = await rival.own("go.other.example")
-    unproved = str((await domain_owner.claim("new.shop.example")).domain.id)
+    unproved = str((await domain_owner.claim("new.shop.example")).link_domain.id)
     gone = await domain_owner.own("old.shop.example")
     await domain_owner.remove("old.shop.example")
     answers = {await refused(workspace_api, one) for one in (theirs, unproved, gone, str(new_id()))}
@@ -137,7 +137,7 @@ async def test_a_proof_stands_once_found_and_is_asked_for_again_after_a_removal(
     assert not (await domain_owner.prove(claimed)).applied
     await domain_owner.remove(HOST)
     again = await domain_owner.claim(HOST)
-    assert (again.verified_at, again.proof) == (None, claimed.proof)
+    assert (again.verified_at, again.verification_value) == (None, claimed.verification_value)
     with pytest.raises(ServiceUnavailable):
         await domain_owner.prove(again)
 
@@ -188,7 +188,7 @@ async def test_every_step_is_in_the_audit_and_none_is_taken_back(workspace_api, 
     await domain_owner.own(HOST)
     await domain_owner.remove(HOST)
     page = await list_audit.handler(
-        AuditQuery(resource_type="link_domain"), caller=domain_owner.who, writes=domain_owner.writes
+        AuditQuery(resource_type="link_domain"), caller=domain_owner.caller, writes=domain_owner.writes
     )
     assert [(entry.action, entry.resource.label, entry.undoable) for entry in page.entries] == [
         ("delete", HOST, False), ("update", HOST, False), ("create", HOST, False),

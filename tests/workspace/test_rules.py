@@ -32,7 +32,7 @@ ACTIONS = ConnectedAccount("777", None, (Asset("42", "Sale"), Asset("43", "Lead 
 
 async def connect(workspace_api, provider, *accounts, status=ConnectionStatus.CONNECTED):
     store = workspace_api.service.ports.workspace
-    (shop, _) = await store.workspaces()
+    (shop, _) = await store.list_workspaces()
     made = Connection(shop.id, provider, ProviderKind.ADS, status, workspace_api.now, accounts)
     await store.save_connection(made)
 
@@ -368,7 +368,7 @@ async def test_what_an_active_rule_sends_converts_and_stops_with_it(shop):
     assert await conversions(shop) == 0
     await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")
     assert await conversions(shop) == 1
-    owner = next(one for one in await shop.service.ports.workspace.workspaces() if one.name == "shop")
+    owner = next(one for one in await shop.service.ports.workspace.list_workspaces() if one.name == "shop")
     assert owner.triggers == {"demo_booked"}
     await shop.service.ports.workspace.save_workspace(replace(owner, triggers=frozenset(), name="Shop"))
     assert await conversions(shop) == 1

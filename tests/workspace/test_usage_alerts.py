@@ -53,9 +53,9 @@ async def shop(workspace_api, monkeypatch):
 async def happen(shop, times, *, at=None):
     """Events of a workspace, and then a look at its usage."""
     when = at or shop.now
-    made = [shop.story.happens("purchase", at=when, visitor="v") for _ in range(times)]
+    made = [shop.story.add_event("purchase", at=when, visitor="v") for _ in range(times)]
     await shop.service.ports.events.append(made)
-    await shop.watch.look(when)
+    await shop.watch.send_due_alerts(when)
 
 
 async def test_the_owner_is_told_at_each_step_once(shop):
@@ -108,7 +108,7 @@ async def test_mail_that_cannot_leave_is_tried_again(shop):
     with pytest.raises(EmailSenderUnavailable):
         await happen(shop, 15)
     shop.letterbox.down = False
-    await shop.watch.look(shop.now)
+    await shop.watch.send_due_alerts(shop.now)
     assert len(shop.letterbox.told) == 1
 
 
@@ -117,13 +117,13 @@ async def test_twenty_looks_at_once_tell_once(shop):
     with pytest.raises(EmailSenderUnavailable):
         await happen(shop, 20)
     shop.letterbox.down = False
-    await asyncio.gather(*(shop.watch.look(shop.now) for _ in range(20)))
+    await asyncio.gather(*(shop.watch.send_due_alerts(shop.now) for _ in range(20)))
     assert len(shop.letterbox.told) == 1
 
 
 async def test_a_workspace_without_a_limit_or_a_subscription_is_told_nothing(shop):
     store = shop.service.ports.workspace
-    workspace = next(one for one in await store.workspaces() if one.plan == "tiny")
+    workspace = next(one for one in await store.list_workspaces() if one.plan == "tiny")
     for other in (replace(workspace, plan="enterprise"), replace(workspace, active=False)):
         await store.save_workspace(other)
         await happen(shop, 20)

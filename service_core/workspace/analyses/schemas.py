@@ -6,11 +6,11 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field, field_validator
 
 from service_core.analytics.reads.query.schemas import SavedQuery
-from service_core.changes.operations import DryRunBody
+from service_core.changes.optimistic_locking import VersionedBody
 from service_core.kernel.schemas import BodyModel
+from service_core.workspace.analyses.models import Analysis
 from service_core.workspace.reports.models import SavedRange
 from service_core.workspace.reports.schemas import refuse_request_fields
-from service_core.workspace.validation import VersionedBody
 
 
 class AnalysisFields(BodyModel):
@@ -40,12 +40,6 @@ class NewAnalysis(AnalysisFields):
     expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")
 
 
-class CreateAnalysis(DryRunBody):
-    """Body of `POST /analyses`."""
-
-    analysis: NewAnalysis
-
-
 class AnalysisPatch(AnalysisFields, VersionedBody):
     """Fields to change; null clears an optional one."""
 
@@ -53,7 +47,7 @@ class AnalysisPatch(AnalysisFields, VersionedBody):
     body_md: str | None = None
 
 
-class UpdateAnalysis(DryRunBody):
-    """Body of `PATCH /analyses/{analysisId}`."""
+class AnalysisAnswer(Analysis):
+    """An analysis."""
 
-    analysis: AnalysisPatch
+    deleted_at: None = Field(description="Null: a deleted analysis is not found.")

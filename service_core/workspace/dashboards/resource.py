@@ -1,66 +1,99 @@
-"""Dashboards as a kind of resource: resolved cards, and what the end of a report means for them."""
+"""Dashboards as a writable resource."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
-from service_core.changes.resource import RecordReader, Resource, ResourceType, State
+from service_core.access.models import Caller
+from service_core.analytics.query.catalog import Catalog
+from service_core.changes.optimistic_locking import sent_fields
+from service_core.changes.pagination import ListQuery
+from service_core.changes.resource import RecordReader, ResourceType, Serializer, State
+from service_core.changes.resource_definition import Listing, WriteContext, resource
 from service_core.kernel.operations import Scope
-from service_core.workspace.dashboards.models import Dashboard
-from service_core.workspace.reports.answers import ReportSummary
-from service_core.workspace.reports.models import Report, ReportsById
-from service_core.workspace.reports.resource import REPORT_KIND
+from service_core.workspace.dashboards.card_reports import load_card_reports
+from service_core.workspace.dashboards.models import Dashboard, Layout
+from service_core.workspace.dashboards.operations import reorder_dashboard, run_dashboard_cards
+from service_core.workspace.dashboards.schemas import DashboardAnswer, DashboardPatch, NewDashboard
+from service_core.workspace.dashboards.validate_layout import validate_filters, validate_layout
+from service_core.workspace.reports.models import DEFAULT_RANGE, Report
+from service_core.workspace.reports.schemas import ReportSummary
+from service_core.workspace.validation import validate_date_range, validate_text
+
+MAX_NAME_LENGTH: Final = 120
+_FIELDS: Final = ("name", "date_range", "filters", "layout")
 
 
-def shown(state: State, reports: ReportsById) -> State:
-    """A dashboard on the wire, its cards resolved; that of a deleted report is null."""
-    cards = [
-        {**card, "report": _summary(reports.get(UUID(card["report_id"])))}
-        for card in state["layout"]["cards"]
-    ]
-    return {**state, "cards": cards, "deleted_at": None}
+def prepare_catalog(body: NewDashboard | DashboardPatch, *, caller: Caller, catalog: Catalog) -> Catalog:
+    """Returns the catalog that filters are checked with, after checking the date range.
+
+    Raises:
+        BadRequest: ``invalid_date_range``.
+    """
+    if body.date_range is not None:
+        validate_date_range(body.date_range, caller, "dashboard.date_range")
+    return catalog
 
 
-async def load_card_reports(records: RecordReader, *dashboards: Dashboard) -> ReportsById:
-    """The live reports that dashboards list."""
-    listed = {card.report_id for dashboard in dashboards for card in dashboard.layout.cards}
-    return await records.get_many(Report, listed)
+async def create_dashboard(new: NewDashboard, write: WriteContext[Catalog]) -> Dashboard:
+    """Make a dashboard from live reports.
+
+    A card without a size is `sm` for a metric, `lg` for a funnel, otherwise `md`.
+    """
+    fields = await _validate_fields({name: getattr(new, name) for name in _FIELDS}, write)
+    return Dashboard(**write.new_fields(), **fields)
 
 
-async def _resolving(records: RecordReader, dashboard: Resource) -> ResourceType:
-    assert isinstance(dashboard, Dashboard)
-    reports = await load_card_reports(records, dashboard)
-    return replace(DASHBOARD_KIND, serialize=lambda state: shown(state, reports))
+async def update_dashboard(
+    dashboard: Dashboard, patch: DashboardPatch, write: WriteContext[Catalog]
+) -> Dashboard:
+    """Change the fields sent; a layout replaces the former one."""
+    fields = await _validate_fields(sent_fields(patch), write)
+    return dashboard.with_fields(write.caller.now, **fields)
 
 
-async def _hiding(records: RecordReader, report: Resource) -> ResourceType:
-    """Reports, knowing the dashboards one of them stands on."""
-    listing = [
-        dashboard
-        for dashboard in await records.list_all(Dashboard, mentioning_id=report.id)
-        if any(card.report_id == report.id for card in dashboard.layout.cards)
-    ]
-
-    def effects(_: State | None, new: State | None) -> tuple[State, ...]:
-        return () if new is not None else tuple(_hidden(dashboard, report) for dashboard in listing)
-
-    return replace(REPORT_KIND, effects=effects)
-
-
-def _hidden(dashboard: Dashboard, report: Resource) -> State:
-    return {
-        "type": "card_hidden",
-        "summary": f"'{report.name}' no longer shows on the dashboard '{dashboard.name}'",
-        "key": str(dashboard.id),
-    }
+async def _validate_fields(sent: Mapping[str, Any], write: WriteContext[Catalog]) -> dict[str, Any]:
+    """Returns the fields as they are stored; null gives a field its default."""
+    fields = dict(sent)
+    if "name" in fields:
+        validate_text("dashboard.name", fields["name"], MAX_NAME_LENGTH)
+    if "date_range" in fields:
+        fields["date_range"] = fields["date_range"] or DEFAULT_RANGE
+    if "filters" in fields:
+        fields["filters"] = validate_filters(fields["filters"] or (), write.prepared)
+    if "layout" in fields:
+        layout = fields["layout"]
+        fields["layout"] = await validate_layout(layout, write.records) if layout else Layout()
+    return fields
 
 
-def _summary(report: Report | None) -> dict[str, Any] | None:
-    return None if report is None else ReportSummary.of(report).model_dump(mode="json")
+async def load_dashboard_serializer(records: RecordReader, dashboards: Sequence[Dashboard]) -> Serializer:
+    """Returns how dashboards are shown: each card with a summary of its report, null for a deleted one."""
+    reports = await load_card_reports(records, *dashboards)
+
+    def serialize(state: State) -> State:
+        cards = [
+            {**card, "report": _summarize(reports.get(UUID(card["report_id"])))}
+            for card in state["layout"]["cards"]
+        ]
+        return {**state, "cards": cards, "deleted_at": None}
+
+    return serialize
 
 
-DASHBOARD_KIND = ResourceType(Dashboard, Scope.WRITE_REPORTS, with_related=_resolving)
-"""How dashboards are written."""
+def _summarize(report: Report | None) -> dict[str, Any] | None:
+    return None if report is None else ReportSummary.from_report(report).model_dump(mode="json")
 
-LISTED_REPORT_KIND = replace(REPORT_KIND, with_related=_hiding)
-"""How reports are written that may stand on dashboards."""
+
+DASHBOARDS: Final = resource(
+    ResourceType(Dashboard, Scope.WRITE_REPORTS, serializer=load_dashboard_serializer),
+    "/dashboards/{dashboardId}",
+    listing=Listing("Dashboards, newest first, with their cards.", query=ListQuery),
+    get="One dashboard with its cards.",
+    create=create_dashboard,
+    update=update_dashboard,
+    delete="Hide a dashboard; an undo brings it back with its cards under its id.",
+    prepare=prepare_catalog,
+    answer=DashboardAnswer,
+    operations=(reorder_dashboard, run_dashboard_cards),
+)

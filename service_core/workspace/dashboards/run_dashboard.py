@@ -43,7 +43,7 @@ async def run_dashboard(
     dashboard: Dashboard,
     reports: ReportsById,
     overrides: RunOverrides,
-    runs: ReportBatchRunner,
+    runner: ReportBatchRunner,
 ) -> DashboardRun:
     """Run the cards of a dashboard for whoever asks.
 
@@ -52,7 +52,7 @@ async def run_dashboard(
         dashboard: one of that workspace.
         reports: the live ones it lists.
         overrides: what is different this time.
-        runs: runs the reports within the budget.
+        runner: runs the reports within the budget.
 
     Raises:
         BadRequest: ``invalid_date_range``, ``too_many_cards``, and what is wrong with a filter.
@@ -61,17 +61,19 @@ async def run_dashboard(
     if overrides.date_range is not None:
         validate_date_range(overrides.date_range, caller, f"{_OVERRIDES_FIELD}.date_range")
     validate_filters(
-        runs.reports.questions.catalog, (), overrides.filters or (), f"{_OVERRIDES_FIELD}.filters"
+        runner.reports.queries.catalog, (), overrides.filters or (), f"{_OVERRIDES_FIELD}.filters"
     )
     filters = list(dashboard.filters) if overrides.filters is None else overrides.filters
     cards = _select_cards(dashboard.layout.cards, overrides.card_ids)
-    asked = await resolve_range(overrides.date_range or dashboard.date_range, caller, runs.reports.log)
+    asked = await resolve_range(
+        overrides.date_range or dashboard.date_range, caller, runner.reports.event_reader
+    )
     over = to_explicit_range(asked)
     wanted = [
         ReportRunRequest(card.report_id, reports.get(card.report_id), over, filters, overrides.row_limit)
         for card in cards
     ]
-    outcomes = await runs.run(caller, wanted)
+    outcomes = await runner.run(caller, wanted)
     return DashboardRun(
         dashboard_id=dashboard.id,
         name=dashboard.name,

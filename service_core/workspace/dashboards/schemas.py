@@ -7,11 +7,12 @@ from pydantic import AwareDatetime, Field
 
 from service_core.analytics.query.schemas import FilterBody
 from service_core.changes.operations import DryRunBody
+from service_core.changes.optimistic_locking import VersionedBody
 from service_core.kernel.date_range import DateRange
-from service_core.kernel.schemas import BodyModel, Clamp
-from service_core.workspace.dashboards.models import LAYOUT_VERSION, CardSize
+from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
+from service_core.workspace.dashboards.models import LAYOUT_VERSION, CardSize, Dashboard
 from service_core.workspace.reports.models import SavedRange
-from service_core.workspace.validation import VersionedBody
+from service_core.workspace.reports.schemas import ReportSummary
 
 
 class NewCard(BodyModel):
@@ -43,22 +44,10 @@ class NewDashboard(DashboardFields):
     expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")
 
 
-class CreateDashboard(DryRunBody):
-    """Body of `POST /dashboards`."""
-
-    dashboard: NewDashboard
-
-
 class DashboardPatch(DashboardFields, VersionedBody):
     """Fields to change; null brings the default back."""
 
     name: str | None = None
-
-
-class UpdateDashboard(DryRunBody):
-    """Body of `PATCH /dashboards/{dashboardId}`."""
-
-    dashboard: DashboardPatch
 
 
 class ReorderDashboard(VersionedBody, DryRunBody):
@@ -80,3 +69,18 @@ class RunDashboard(BodyModel):
     """Body of `POST /dashboards/{dashboardId}/run`."""
 
     overrides: RunOverrides = RunOverrides()
+
+
+class ResolvedCard(ResponseModel):
+    """A card with its report."""
+
+    report_id: UUID
+    size: CardSize
+    report: ReportSummary | None = Field(description="Null when the report was deleted.")
+
+
+class DashboardAnswer(Dashboard):
+    """A dashboard."""
+
+    cards: list[ResolvedCard]
+    deleted_at: None = Field(description="Null: a deleted dashboard is not found.")

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from service_core.changes.resource import Resource
 from service_core.kernel.errors import ApiError, Conflict
+from service_core.kernel.settings import Settings
 from service_core.workspace.links.link_url import append_link_parameters
 
 UTM_PARAMETERS: Final = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
@@ -32,6 +33,11 @@ class LinkDomain:
     def id(self) -> UUID:
         """The id on the wire."""
         return uuid5(NAMESPACE_DNS, self.host)
+
+
+def shared_link_domain(settings: Settings) -> LinkDomain | None:
+    """Returns the link domain that all workspaces of the deployment share; None when it has none."""
+    return LinkDomain(settings.links.domain.lower()) if settings.links.domain else None
 
 
 class TrackingLink(Resource):

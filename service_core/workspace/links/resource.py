@@ -1,71 +1,175 @@
-"""Trackable links as a kind of resource: their redirects, and what the wire shows."""
+"""Trackable links as a writable resource."""
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, Final
+from uuid import UUID
 
-from service_core.changes.resource import RecordReader, ResourceType, State
-from service_core.kernel.errors import Conflict
+from service_core.access.models import Caller
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
+from service_core.changes.optimistic_locking import sent_fields
+from service_core.changes.resource import RecordReader, ResourceType, Serializer, State
+from service_core.changes.resource_definition import Listing, WriteContext, resource
+from service_core.kernel.errors import Conflict, Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.domains.resource import LinkHosts, load_link_hosts
-from service_core.workspace.links.models import LinkDomain, TrackingLink, public_url
+from service_core.workspace.links.domains.link_hosts import LinkHosts, load_link_hosts, require_active_domain
+from service_core.workspace.links.models import (
+    UTM_PARAMETERS,
+    LinkDomain,
+    TrackingLink,
+    new_slug,
+    new_tracking_identifier,
+    public_url,
+    shared_link_domain,
+    slug_key,
+    tracking_identifier_key,
+)
 from service_core.workspace.links.ports import ClickCount, ClickStore, RedirectCache
 from service_core.workspace.links.redirect_lookup import write_to_cache
+from service_core.workspace.links.schemas import IMMUTABLE_FIELDS, LinkAnswer, LinkPatch, NewLink
+from service_core.workspace.url_rules import APP_STORE_SCHEMES, validate_slug, validate_url
 
-NO_CLICKS: Final = ClickCount()
+MAX_TEXT_LENGTH: Final = 255
+_REQUIRED_FIELDS: Final = ("name", "destination_url")
+_TEXT_FIELDS: Final = {*_REQUIRED_FIELDS, "ios_url", "android_url", *UTM_PARAMETERS}
 
 
-def shared_link_domain(settings: Settings) -> LinkDomain | None:
-    """The link domain of the deployment, if it has one; it is shared by all workspaces."""
-    return LinkDomain(settings.links.domain.lower()) if settings.links.domain else None
+def load_shared_domain(_: NewLink | LinkPatch, *, caller: Caller, settings: Settings) -> LinkDomain | None:  # noqa: ARG001
+    """Returns the link domain of the deployment."""
+    return shared_link_domain(settings)
 
 
-def link_kind(*, settings: Settings, clicks: ClickStore, memory: RedirectCache) -> ResourceType:
-    """How links are written.
+async def create_link(new: NewLink, write: WriteContext[LinkDomain | None]) -> Change:
+    """Make a trackable link.
 
-    Args:
-        settings: the link domain of the deployment, if it has one.
-        clicks: how often links were clicked.
-        memory: told of every change of a redirect.
+    With a domain or a slug it redirects from there, without a domain from the shared one; otherwise its
+    `url` is the destination with the tag and the UTM values appended.
     """
-    shared = shared_link_domain(settings)
+    records, workspace_id = write.records, write.caller.workspace.id
+    domain_id = _choose_domain(new, write.prepared, await load_link_hosts(records, write.prepared))
+    if domain_id is not None:
+        await require_active_domain(records, domain_id)
+    slug = new.slug or None
+    if slug:
+        validate_slug(slug)
+    elif domain_id is not None:
+        slug = await _generate_unused(write, new_slug, lambda text: slug_key(domain_id, text))
+    identifier = await _generate_unused(
+        write, new_tracking_identifier, lambda text: tracking_identifier_key(workspace_id, text)
+    )
+    link = TrackingLink(
+        **write.new_fields(),
+        domain_id=domain_id,
+        slug=slug,
+        tracking_identifier=identifier,
+        target=new.target,
+        **_clear_empty_texts(new.model_dump(include=_TEXT_FIELDS)),
+    )
+    generated = {"tracking_identifier"} | (set() if new.slug or domain_id is None else {"slug"})
+    return Change(Action.CREATE, None, _validate_link(link), GENERATED_FIELDS | generated)
 
-    async def informed(records: RecordReader, link: Any) -> ResourceType:
-        counts = await clicks.count_clicks(link.workspace_id, [link.id])
-        host = host_under(link, await load_link_hosts(records, shared))
-        return replace(
-            kind,
-            effects=partial(edge_effects, host=host),
-            serialize=partial(shown, host=host, count=counts.get(link.id, NO_CLICKS)),
-            on_change=partial(write_to_cache, memory, host),
+
+async def update_link(link: TrackingLink, patch: LinkPatch, write: WriteContext[Any]) -> TrackingLink:
+    """Change the fields sent; the redirect follows in the same call."""
+    for name in sorted(patch.model_fields_set & IMMUTABLE_FIELDS):
+        raise Unprocessable(f"{name} never changes", "immutable_field", field=f"link.{name}")
+    fields = _clear_empty_texts(dict(sent_fields(patch)))
+    return _validate_link(link.with_fields(write.caller.now, **fields))
+
+
+def _clear_empty_texts(sent: dict[str, Any]) -> dict[str, Any]:
+    """Returns the texts as they are stored: an empty text clears an optional field."""
+    for name in _REQUIRED_FIELDS:
+        if name in sent and not (sent[name] or "").strip():
+            raise Unprocessable(f"{name} must not be empty", "invalid_field", field=f"link.{name}")
+    return {name: value or None for name, value in sent.items()}
+
+
+def _validate_link(link: TrackingLink) -> TrackingLink:
+    validate_url("destination_url", link.destination_url)
+    for name, url in (("ios_url", link.ios_url), ("android_url", link.android_url)):
+        if url is not None:
+            validate_url(name, url, APP_STORE_SCHEMES)
+    for name in ("name", *UTM_PARAMETERS):
+        if len(getattr(link, name) or "") > MAX_TEXT_LENGTH:
+            raise Unprocessable(
+                f"{name} has at most {MAX_TEXT_LENGTH} characters", "invalid_field", field=f"link.{name}"
+            )
+    if link.target == "app" and link.ios_url is None and link.android_url is None:
+        raise Unprocessable(
+            "A link to an app needs ios_url or android_url", "invalid_field", field="link.target"
         )
-
-    async def standing(records: RecordReader, link: Any) -> None:
-        if link.domain_id and link.domain_id not in await load_link_hosts(records, shared):
-            raise Conflict("The domain of this link is not set up any more", "resource_changed")
-
-    kind = ResourceType(TrackingLink, Scope.WRITE_LINKS, with_related=informed, check_restorable=standing)
-    return kind
+    return link
 
 
-def host_under(link: TrackingLink, hosts: LinkHosts) -> str | None:
-    """The host a link redirects from; None for a direct one, and for one whose domain is not set up any more."""
-    return hosts.get(link.domain_id) if link.domain_id else None
+def _choose_domain(new: NewLink, shared: LinkDomain | None, hosts: LinkHosts) -> UUID | None:
+    """Returns the domain of a redirect link; None for a direct one."""
+    if new.domain_id is None and not new.slug:
+        return None
+    domain_id = new.domain_id or (shared.id if shared else None)
+    if domain_id not in hosts:
+        raise Unprocessable(
+            "There is no such link domain" if shared else "This deployment has no link domain",
+            "unknown_domain",
+            field="link.domain_id",
+            hint="Leave domain_id and slug out for a direct link.",
+        )
+    return domain_id
 
 
-def edge_effects(prior: State | None, new: State | None, host: str | None) -> tuple[State, ...]:
-    """What a change does to the redirect; nothing when the link has none."""
-    state = new or prior
-    if state is None or host is None:
+async def _generate_unused(
+    write: WriteContext[Any], generate: Callable[[], str], unique_key: Callable[[str], str]
+) -> str:
+    text = generate()
+    while await write.records.is_key_in_use(unique_key(text)):
+        text = generate()
+    return text
+
+
+async def load_link_serializer(
+    records: RecordReader, links: Sequence[TrackingLink], *, settings: Settings, clicks: ClickStore
+) -> Serializer:
+    """Returns how links are shown: with their public URL and their clicks.
+
+    Clicks of a direct link are not recorded, so its counts are null.
+    """
+    hosts = await load_link_hosts(records, shared_link_domain(settings))
+    workspaces = {link.workspace_id for link in links}
+    ids = [link.id for link in links] if len(links) == 1 else None
+    counts = {
+        str(link_id): count
+        for workspace_id in workspaces
+        for link_id, count in (await clicks.count_clicks(workspace_id, ids)).items()
+    }
+
+    def serialize(state: State) -> State:
+        redirects = state["domain_id"] is not None
+        count = counts.get(state["id"], ClickCount())
+        return {
+            **state,
+            "url": public_url(state, _redirect_host(state, hosts)),
+            "kind": "redirect" if redirects else "direct",
+            "clicks": count.clicks if redirects else None,
+            "unique_clicks": count.unique_clicks if redirects else None,
+        }
+
+    return serialize
+
+
+async def redirect_effects(
+    records: RecordReader, prior: State | None, new: State | None, *, settings: Settings
+) -> Sequence[State]:
+    """Returns what the change does to the redirect; nothing for a link without one."""
+    state = new or prior or {}
+    host = _redirect_host(state, await load_link_hosts(records, shared_link_domain(settings)))
+    if host is None:
         return ()
     slug = state["slug"]
     key = f"{host}/{slug}" if slug else None
-    place = key or f"A new slug on {host}"
-    now = f"{place} now leads to {new['destination_url']}" if new else f"{place} stops redirecting"
-    effect: dict[str, Any] = {
+    label = key or f"A new slug on {host}"
+    effect = {
         "type": "edge_redirect",
-        "summary": now,
+        "summary": f"{label} now leads to {new['destination_url']}" if new else f"{label} stops redirecting",
         "operation": "put" if new else "delete",
         "key": key,
         "path": f"/{slug}" if slug else None,
@@ -73,13 +177,43 @@ def edge_effects(prior: State | None, new: State | None, host: str | None) -> tu
     return (effect,)
 
 
-def shown(state: State, host: str | None, count: ClickCount) -> State:
-    """A link on the wire. Nobody sees the clicks of a direct link: they are null, for unknown is not zero."""
-    redirects = state["domain_id"] is not None
-    return {
-        **state,
-        "url": public_url(state, host),
-        "kind": "redirect" if redirects else "direct",
-        "clicks": count.clicks if redirects else None,
-        "unique_clicks": count.unique_clicks if redirects else None,
-    }
+async def update_redirect_cache(
+    records: RecordReader, prior: State | None, new: State | None, *, settings: Settings, cache: RedirectCache
+) -> None:
+    """Writes the redirect of a changed link into the shared cache."""
+    hosts = await load_link_hosts(records, shared_link_domain(settings))
+    await write_to_cache(cache, _redirect_host(new or prior or {}, hosts), prior, new)
+
+
+async def check_domain_exists(records: RecordReader, link: TrackingLink, *, settings: Settings) -> None:
+    """Refuses to restore a link whose domain is gone.
+
+    Raises:
+        Conflict: ``resource_changed``.
+    """
+    if link.domain_id and link.domain_id not in await load_link_hosts(records, shared_link_domain(settings)):
+        raise Conflict("The domain of this link is not set up any more", "resource_changed")
+
+
+def _redirect_host(state: State, hosts: LinkHosts) -> str | None:
+    """Returns the host a link redirects from; None for a direct link or a domain that is gone."""
+    return hosts.get(UUID(state["domain_id"])) if state["domain_id"] else None
+
+
+LINKS: Final = resource(
+    ResourceType(
+        TrackingLink,
+        Scope.WRITE_LINKS,
+        effects=redirect_effects,
+        serializer=load_link_serializer,
+        on_change=update_redirect_cache,
+        check_restorable=check_domain_exists,
+    ),
+    "/links/{linkId}",
+    listing=Listing("Every trackable link with its clicks, newest first."),
+    create=create_link,
+    update=update_link,
+    delete="Delete a link: its redirect stops at once, recorded clicks stay, an undo brings it back.",
+    prepare=load_shared_domain,
+    answer=LinkAnswer,
+)

@@ -1,13 +1,12 @@
 """What requests say of a link."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from pydantic import Field
 
-from service_core.changes.operations import DryRunBody
 from service_core.kernel.schemas import BodyModel
-from service_core.workspace.links.models import Target
+from service_core.workspace.links.models import Target, TrackingLink
 
 IMMUTABLE_FIELDS: Final = frozenset({"tracking_identifier", "slug", "domain_id", "target"})
 
@@ -31,12 +30,6 @@ class NewLink(BodyModel):
     utm_content: str | None = None
 
 
-class CreateLink(DryRunBody):
-    """Body of `POST /links`."""
-
-    link: NewLink
-
-
 class LinkPatch(BodyModel):
     """Fields to change; null or an empty text clears an optional one."""
 
@@ -55,7 +48,14 @@ class LinkPatch(BodyModel):
     target: Any = Field(None, description="Refused: it never changes.")
 
 
-class UpdateLink(DryRunBody):
-    """Body of `PATCH /links/{linkId}`."""
+class LinkAnswer(TrackingLink):
+    """A trackable link."""
 
-    link: LinkPatch
+    kind: Literal["redirect", "direct"]
+    url: str | None = Field(description="What to publish; null when the domain is not set up any more.")
+    clicks: int | None = Field(
+        description="Clicks of people; null for a direct link, which nobody sees clicked."
+    )
+    unique_clicks: int | None = Field(
+        description="The first of each visitor and hour; null for a direct link."
+    )

@@ -1,14 +1,85 @@
-"""Reports as a kind of resource, and what the wire shows of one."""
+"""Saved reports as a writable resource."""
 
-from service_core.changes.resource import ResourceType, State
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from service_core.access.models import Caller
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.query.service import MetricQueries
+from service_core.changes.optimistic_locking import VersionedBody, sent_fields
+from service_core.changes.resource import ResourceType
+from service_core.changes.resource_definition import Listing, WriteContext, resource
 from service_core.kernel.operations import Scope
-from service_core.workspace.reports.models import Report
+from service_core.workspace.reports.models import DEFAULT_RANGE, Report
+from service_core.workspace.reports.operations import run_report
+from service_core.workspace.reports.schemas import NewReport, ReportAnswer, ReportPatch, ReportsQuery
+from service_core.workspace.reports.validate_definition import DefinitionValidator, complete_definition
+from service_core.workspace.validation import load_saved_serializer, validate_date_range, validate_text
+
+MAX_NAME_LENGTH: Final = 120
+MAX_DESCRIPTION_LENGTH: Final = 2_000
 
 
-def shown(state: State) -> State:
-    """A report on the wire; a deleted one is never shown."""
-    return {**state, "deleted_at": None}
+def prepare_validator(
+    body: NewReport | ReportPatch, *, caller: Caller, queries: MetricQueries, models: AttributionModels
+) -> DefinitionValidator:
+    """Returns the checks of definitions, after checking the date range.
+
+    Raises:
+        BadRequest: ``invalid_date_range``.
+    """
+    if body.default_range is not None:
+        validate_date_range(body.default_range, caller, "report.default_range")
+    return DefinitionValidator(queries, models)
 
 
-REPORT_KIND = ResourceType(Report, Scope.WRITE_REPORTS, serialize=shown)
-"""How reports are written."""
+async def create_report(new: NewReport, write: WriteContext[DefinitionValidator]) -> Report:
+    """Save a report: a metric of the catalog, a plan of `/query`, or a funnel.
+
+    It is checked as if it were asked now; its `kind` follows from its definition.
+    """
+    fields = {name: value for name, value in new if name not in VersionedBody.model_fields}
+    return _validate_report({**fields, **write.new_fields()}, new.model_fields_set, write)
+
+
+async def update_report(
+    report: Report, patch: ReportPatch, write: WriteContext[DefinitionValidator]
+) -> Report:
+    """Change the fields sent; every dashboard that shows the report shows the new one."""
+    sent = sent_fields(patch)
+    updated_at = report.next_updated_at(write.caller.now)
+    return _validate_report({**dict(report), **sent, "updated_at": updated_at}, sent, write)
+
+
+def _validate_report(
+    fields: Mapping[str, Any], sent: Collection[str], write: WriteContext[DefinitionValidator]
+) -> Report:
+    """Returns the report of these fields; null gives a field its default.
+
+    Raises:
+        Unprocessable: ``invalid_field``, and what `DefinitionValidator` and `complete_definition` refuse.
+    """
+    validate_text("report.name", fields["name"], MAX_NAME_LENGTH)
+    validate_text("report.description", fields["description"], MAX_DESCRIPTION_LENGTH, min_length=0)
+    completed = complete_definition(fields, sent)
+    defaults = {
+        "description": completed["description"] or None,
+        "default_range": completed["default_range"] or DEFAULT_RANGE,
+    }
+    report = Report.model_validate({**completed, **defaults})
+    write.prepared.validate_report(report, write.caller)
+    return report
+
+
+REPORTS: Final = resource(
+    ResourceType(Report, Scope.WRITE_REPORTS, serializer=load_saved_serializer),
+    "/reports/{reportId}",
+    listing=Listing("Saved reports, newest first.", query=ReportsQuery),
+    get="One saved report.",
+    create=create_report,
+    update=update_report,
+    delete="Hide a report; its cards stay on dashboards, and an undo brings it back under its id.",
+    prepare=prepare_validator,
+    answer=ReportAnswer,
+    operations=(run_report,),
+)

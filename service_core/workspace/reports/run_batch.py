@@ -1,4 +1,4 @@
-"""Reports run side by side, each with what became of it: what dashboards and analyses show."""
+"""Runs several reports within one time budget, as dashboards and analyses do."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,10 +18,9 @@ from service_core.analytics.reads.query.response import QueryResponse
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import ApiError
 from service_core.kernel.schemas import ResponseModel
-from service_core.workspace.reports.answers import ReportRun, SkippedFilter
 from service_core.workspace.reports.models import Report
 from service_core.workspace.reports.run_report import ReportRunner, split_supported_filters
-from service_core.workspace.reports.schemas import RunReport
+from service_core.workspace.reports.schemas import ReportRun, RunReport, SkippedFilter
 from service_core.workspace.time_budget import Sleep, gather_within_budget
 
 OutcomeStatus = Literal["ok", "timeout", "error", "missing"]
@@ -35,7 +34,7 @@ class OutcomeError(ResponseModel):
 
 
 class ReportOutcome(ResponseModel):
-    """What became of one report of a run."""
+    """The outcome of one report of a run."""
 
     report_id: UUID
     status: OutcomeStatus = Field(
@@ -49,18 +48,18 @@ class ReportOutcome(ResponseModel):
 
     @property
     def is_final(self) -> bool:
-        """Whether it says all there is to say."""
+        """Whether another run would give the same: the report has a result, or was deleted."""
         return self.status in ("ok", "missing")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRunRequest:
-    """One report to run.
+    """A report to run in a batch.
 
     Attributes:
         report: None when it was deleted.
-        date_range: None for the report's own.
-        row_limit: rows kept; None for all it has.
+        date_range: None for the report's own range.
+        row_limit: rows of the result at most; None for no limit.
     """
 
     report_id: UUID
@@ -72,86 +71,88 @@ class ReportRunRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReportBatchRunner:
-    """Runs reports side by side.
+    """Runs several reports concurrently, within one time budget.
 
     Attributes:
-        reports: runs one of them.
-        alarm: rings when the budget is over.
+        reports: runs one report.
+        sleep: waits for a number of seconds.
     """
 
     reports: ReportRunner
     sleep: Sleep = asyncio.sleep
 
     async def run(self, caller: Caller, requests: Sequence[ReportRunRequest]) -> list[ReportOutcome]:
-        """Run reports within one budget, in the order asked; a refusal of one leaves the others alone."""
+        """Returns the outcome of each report in the order of the requests; an error of one does not affect the others."""
         started = perf_counter()
         outcomes = await gather_within_budget(
-            [partial(_run_report, caller, one, self.reports) for one in requests], self.sleep
+            [partial(_run_report, caller, request, self.reports) for request in requests], self.sleep
         )
-        late = _elapsed_ms(started)
+        duration = _elapsed_ms(started)
         return [
-            outcome or _failed_outcome(one, "timeout", self.reports, late)
-            for one, outcome in zip(requests, outcomes, strict=True)
+            outcome or _failed_outcome(request, "timeout", self.reports, duration)
+            for request, outcome in zip(requests, outcomes, strict=True)
         ]
 
 
-async def _run_report(caller: Caller, wanted: ReportRunRequest, runs: ReportRunner) -> ReportOutcome:
-    if wanted.report is None:
-        return _failed_outcome(wanted, "missing", runs, 0)
+async def _run_report(caller: Caller, request: ReportRunRequest, runner: ReportRunner) -> ReportOutcome:
+    if request.report is None:
+        return _failed_outcome(request, "missing", runner, 0)
     started = perf_counter()
-    limit = _engine_row_limit(wanted.report, wanted.row_limit)
-    asked = RunReport(date_range=wanted.date_range, filters=list(wanted.filters), limit=limit)
+    limit = _engine_row_limit(request.report, request.row_limit)
+    body = RunReport(date_range=request.date_range, filters=list(request.filters), limit=limit)
     try:
-        found = await runs.run(caller, wanted.report, asked)
+        run = await runner.run(caller, request.report, body)
     except QueryTimeout:
-        return _failed_outcome(wanted, "timeout", runs, _elapsed_ms(started))
+        return _failed_outcome(request, "timeout", runner, _elapsed_ms(started))
     except ApiError as refusal:
         error = OutcomeError(error=refusal.message, code=refusal.code)
-        return _failed_outcome(wanted, "error", runs, _elapsed_ms(started), error)
-    kept, is_cut = _truncate_rows(found, wanted, limit)
+        return _failed_outcome(request, "error", runner, _elapsed_ms(started), error)
+    result, is_truncated = _truncate_rows(run, request, limit)
     return ReportOutcome(
-        report_id=wanted.report_id,
+        report_id=request.report_id,
         status="ok",
-        result=kept,
+        result=result,
         error=None,
-        filters_skipped=kept.filters_skipped,
-        truncated=is_cut,
+        filters_skipped=result.filters_skipped,
+        truncated=is_truncated,
         duration_ms=_elapsed_ms(started),
     )
 
 
 def _engine_row_limit(report: Report, row_limit: int | None) -> int | None:
-    """The limit the engine is asked with; None for the report's own."""
+    """Returns the row limit that the query engine applies; None for the one of the report."""
     if report.plan is None or row_limit is None or row_limit >= report.plan.limit:
         return None
     return row_limit
 
 
-def _truncate_rows(found: ReportRun, wanted: ReportRunRequest, pushed: int | None) -> tuple[ReportRun, bool]:
-    """The result with as many rows as are wanted, and whether that left some out."""
-    data = found.data
+def _truncate_rows(
+    run: ReportRun, request: ReportRunRequest, engine_limit: int | None
+) -> tuple[ReportRun, bool]:
+    """Returns the result with at most the requested rows, and whether rows were left out."""
+    data = run.data
     if isinstance(data, QueryResponse):
-        return found, pushed is not None and data.meta.truncated
-    if not isinstance(data, Breakdown) or wanted.row_limit is None or len(data.data) <= wanted.row_limit:
-        return found, False
-    rows = data.model_copy(update={"data": data.data[: wanted.row_limit]})
-    return found.model_copy(update={"data": rows}), True
+        return run, engine_limit is not None and data.meta.truncated
+    if not isinstance(data, Breakdown) or request.row_limit is None or len(data.data) <= request.row_limit:
+        return run, False
+    rows = data.model_copy(update={"data": data.data[: request.row_limit]})
+    return run.model_copy(update={"data": rows}), True
 
 
 def _failed_outcome(
-    wanted: ReportRunRequest,
+    request: ReportRunRequest,
     status: OutcomeStatus,
-    runs: ReportRunner,
+    runner: ReportRunner,
     duration: int,
     error: OutcomeError | None = None,
 ) -> ReportOutcome:
-    catalog, report = runs.questions.catalog, wanted.report
+    catalog, report = runner.queries.catalog, request.report
     return ReportOutcome(
-        report_id=wanted.report_id,
+        report_id=request.report_id,
         status=status,
         result=None,
         error=error,
-        filters_skipped=split_supported_filters(report, wanted.filters, catalog)[1] if report else [],
+        filters_skipped=split_supported_filters(report, request.filters, catalog)[1] if report else [],
         truncated=False,
         duration_ms=duration,
     )

@@ -1,4 +1,4 @@
-"""Running a report: it is asked through the read it stands for, so a metric has one value everywhere."""
+"""Runs saved reports with the read operation that each stands for, so a metric has one value everywhere."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,17 +40,17 @@ from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import Operation
 from service_core.kernel.time_ranges import ResolvedRange
 from service_core.kernel.timestamps import format_timestamp
-from service_core.workspace.reports.answers import (
+from service_core.workspace.reports.models import Report
+from service_core.workspace.reports.schemas import (
     ChartData,
     ChartPoint,
     ReportRun,
     ReportSummary,
     RunData,
+    RunReport,
     SkippedFilter,
     SkipReason,
 )
-from service_core.workspace.reports.models import Report
-from service_core.workspace.reports.schemas import RunReport
 
 _WITHOUT_SERIES: Final = ("number", "pie")
 _BREAKDOWNS: Final[Mapping[str, tuple[type[BreakdownQuery], Operation]]] = {
@@ -61,36 +61,35 @@ _BREAKDOWNS: Final[Mapping[str, tuple[type[BreakdownQuery], Operation]]] = {
 
 
 _RunResult = tuple[RunData, RangeResponse, bool]
-"""What a read found, over which range, and whether it is complete."""
+"""Data of a read, the range it covers, and whether it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRunner:
-    """Runs reports; what reads need is what it is made of."""
+    """Runs saved reports. The attributes are the dependencies of the read operations."""
 
-    questions: MetricQueries
+    queries: MetricQueries
     models: AttributionModels
-    log: EventReader
-    funnels: FunnelReader
+    event_reader: EventReader
+    funnel_reader: FunnelReader
     queue: IngestQueue
 
     async def run(self, caller: Caller, report: Report, request: RunReport) -> ReportRun:
-        """Run a report for whoever asks.
+        """Returns the data of a report.
 
         Args:
-            who: whose workspace it is, and the present.
-            report: one of that workspace.
-            wanted: what to run it with, in place of its own range and beside its own filters; its
-                filters are checked.
+            caller: whose workspace is read, and the present.
+            report: a report of that workspace.
+            request: a range that replaces the one of the report, and further filters, which are validated.
 
         Raises:
-            BadRequest: ``invalid_date_range``, ``invalid_cursor``; or what is not installed any more.
-            Unavailable503: the data cannot be read, or not in time.
+            BadRequest: ``invalid_date_range``, ``invalid_cursor``, or a metric that is not installed any more.
+            ServiceUnavailable: the data cannot be read, or not in time.
         """
-        accepted, skipped = split_supported_filters(report, request.filters, self.questions.catalog)
+        accepted, skipped = split_supported_filters(report, request.filters, self.queries.catalog)
         data, over, complete = await self._run_by_source(caller, report, request, accepted)
         return ReportRun(
-            report=ReportSummary.of(report),
+            report=ReportSummary.from_report(report),
             range=over,
             data=data,
             filters_skipped=skipped,
@@ -98,27 +97,29 @@ class ReportRunner:
         )
 
     async def _run_by_source(
-        self, caller: Caller, report: Report, wanted: RunReport, accepted: Sequence[FilterBody]
+        self, caller: Caller, report: Report, request: RunReport, accepted: Sequence[FilterBody]
     ) -> _RunResult:
         if report.plan is not None:
             answer = await self._run_query(
-                caller, _build_query_request(report, report.plan, wanted, accepted)
+                caller, _build_query_request(report, report.plan, request, accepted)
             )
             return answer, answer.meta.resolved.date_range, answer.meta.complete
-        if wanted.cursor is not None:
+        if request.cursor is not None:
             raise BadRequest("Only reports with a plan have pages", "invalid_cursor", field="cursor")
-        asked = await resolve_range(wanted.date_range or report.default_range, caller, self.log)
+        date_range = await resolve_range(
+            request.date_range or report.default_range, caller, self.event_reader
+        )
         if report.dimension is not None:
-            rows = await self._run_breakdown(caller, report, asked, wanted.limit)
+            rows = await self._run_breakdown(caller, report, date_range, request.limit)
             return rows, rows.range, rows.complete
         if report.steps is not None:
-            walked = await self._run_funnel(caller, report, asked)
-            return walked, walked.range, walked.complete
-        return await self._run_chart(caller, report, asked, wanted.compare)
+            funnel = await self._run_funnel(caller, report, date_range)
+            return funnel, funnel.range, funnel.complete
+        return await self._run_chart(caller, report, date_range, request.compare)
 
     async def _run_query(self, caller: Caller, request: QueryRequest) -> QueryResponse:
         answer: QueryResponse = await post_query(
-            request, who=caller, questions=self.questions, models=self.models, log=self.log
+            request, caller=caller, queries=self.queries, models=self.models, event_reader=self.event_reader
         )
         return answer
 
@@ -132,17 +133,19 @@ class ReportRunner:
                 "unit": report.unit,
             }
         )
-        answer: FunnelResponse = await get_funnel(query, who=caller, funnels=self.funnels, queue=self.queue)
+        answer: FunnelResponse = await get_funnel(
+            query, caller=caller, funnel_reader=self.funnel_reader, queue=self.queue
+        )
         return answer
 
     async def _run_breakdown(
         self, caller: Caller, report: Report, date_range: ResolvedRange, limit: int | None
     ) -> Any:
         model, read = _BREAKDOWNS[report.dimension or ""]
-        said = {"type": report.dimension, "metric": report.metric_id, "limit": limit}
-        given = {name: value for name, value in said.items() if value is not None}
-        query = model.model_validate({**_date_parameters(date_range), **given})
-        return await read(query, who=caller, questions=self.questions)
+        options = {"type": report.dimension, "metric": report.metric_id, "limit": limit}
+        sent = {name: value for name, value in options.items() if value is not None}
+        query = model.model_validate({**_date_parameters(date_range), **sent})
+        return await read(query, caller=caller, queries=self.queries)
 
     async def _run_chart(
         self, caller: Caller, report: Report, date_range: ResolvedRange, compare: Compare
@@ -150,10 +153,16 @@ class ReportRunner:
         metrics, over = [report.metric_id or ""], to_explicit_range(date_range)
         request = MetricsRequest(metrics=metrics, date_range=over, compare=compare)
         values, points = await gather_or_cancel(
-            post_metrics(request, who=caller, questions=self.questions, models=self.models, log=self.log),
+            post_metrics(
+                request,
+                caller=caller,
+                queries=self.queries,
+                models=self.models,
+                event_reader=self.event_reader,
+            ),
             self._run_series(caller, metrics, date_range)
             if report.chart not in _WITHOUT_SERIES
-            else _nothing(),
+            else _no_series(),
         )
         return ChartData(metric=values.metrics[0], series=points), values.range, values.complete
 
@@ -167,8 +176,8 @@ class ReportRunner:
             build_bucket_series(date_range, choose_bucket_unit(date_range)), date_range.now
         )
         return [
-            ChartPoint(timestamp=row["bucket"], value=row[metrics[0]], partial=cut)
-            for row, cut in zip(answer.rows, partial_bucket_flags(buckets, date_range), strict=True)
+            ChartPoint(timestamp=row["bucket"], value=row[metrics[0]], partial=is_partial)
+            for row, is_partial in zip(answer.rows, partial_bucket_flags(buckets, date_range), strict=True)
             if isinstance(row, dict)
         ]
 
@@ -176,7 +185,7 @@ class ReportRunner:
 def split_supported_filters(
     report: Report, filters: Sequence[FilterBody], catalog: Catalog
 ) -> tuple[list[FilterBody], list[SkippedFilter]]:
-    """The filters a report runs with, and those it runs without."""
+    """Returns the filters that a report accepts, and those it skips with the reason."""
     accepted, skipped = [], []
     for condition in filters:
         reason = _skip_reason(report, condition.dimension, catalog)
@@ -188,16 +197,16 @@ def split_supported_filters(
 
 
 def _build_query_request(
-    report: Report, plan: SavedQuery, wanted: RunReport, accepted: Sequence[FilterBody]
+    report: Report, plan: SavedQuery, request: RunReport, accepted: Sequence[FilterBody]
 ) -> QueryRequest:
-    said: dict[str, Any] = {"compare": wanted.compare, "cursor": wanted.cursor}
-    if wanted.limit is not None:
-        said["limit"] = wanted.limit
-    return plan.to_request(wanted.date_range or report.default_range, filters=accepted, **said)
+    options: dict[str, Any] = {"compare": request.compare, "cursor": request.cursor}
+    if request.limit is not None:
+        options["limit"] = request.limit
+    return plan.to_request(request.date_range or report.default_range, filters=accepted, **options)
 
 
 def to_explicit_range(date_range: ResolvedRange) -> DateRange:
-    """A resolved range as a request says it, so that several reads cover the same instants."""
+    """Returns a resolved range with explicit bounds, so that several reads cover the same instants."""
     return DateRange(
         from_=format_timestamp(date_range.span.start), to=format_timestamp(date_range.inclusive_end)
     )
@@ -220,5 +229,5 @@ def _date_parameters(date_range: ResolvedRange) -> dict[str, str]:
     }
 
 
-async def _nothing() -> None:
+async def _no_series() -> None:
     return None

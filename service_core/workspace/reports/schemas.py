@@ -1,19 +1,31 @@
-"""What requests say of a report."""
+"""Request and response models of reports."""
 
-from typing import Annotated, Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
 from pydantic import AwareDatetime, Field, field_validator
 
-from service_core.analytics.funnels.operations import FunnelUnit
+from service_core.analytics.funnels.operations import FunnelResponse, FunnelUnit
 from service_core.analytics.funnels.ports import FunnelOrder
 from service_core.analytics.query.schemas import Compare, FilterBody
+from service_core.analytics.reads.breakdowns import Breakdown, CountRow, CountryRow, RegionOrCityRow
+from service_core.analytics.reads.metric_values import MetricValue
+from service_core.analytics.reads.query.response import QueryResponse
 from service_core.analytics.reads.query.schemas import REQUEST_ONLY, SavedQuery
-from service_core.changes.operations import DryRunBody
-from service_core.kernel.date_range import DateRange
+from service_core.changes.optimistic_locking import VersionedBody
+from service_core.changes.pagination import ListQuery
+from service_core.kernel.date_range import DateRange, RangeResponse
 from service_core.kernel.errors import BadRequest, Unprocessable
-from service_core.kernel.schemas import BodyModel, Clamp
-from service_core.workspace.reports.models import Chart, Grouping, ReportKind, ReportSource, SavedRange
-from service_core.workspace.validation import VersionedBody
+from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
+from service_core.workspace.reports.models import (
+    Chart,
+    Grouping,
+    Report,
+    ReportKind,
+    ReportSource,
+    SavedRange,
+)
 
 FUNNEL_FIELDS: Final = ("window_days", "order", "unit")
 """Fields that say how the steps of a funnel follow each other."""
@@ -73,12 +85,6 @@ class NewReport(Definition):
     expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")
 
 
-class CreateReport(DryRunBody):
-    """Body of `POST /reports`."""
-
-    report: NewReport
-
-
 class ReportPatch(Definition, VersionedBody):
     """Fields to change; null clears an optional one."""
 
@@ -87,12 +93,6 @@ class ReportPatch(Definition, VersionedBody):
     kind: ReportKind | None = Field(None, description="Follows from the rest, and must agree with it.")
     source: ReportSource | None = None
     default_range: SavedRange | None = None
-
-
-class UpdateReport(DryRunBody):
-    """Body of `PATCH /reports/{reportId}`."""
-
-    report: ReportPatch
 
 
 class RunReport(BodyModel):
@@ -105,3 +105,70 @@ class RunReport(BodyModel):
     compare: Compare = Field(None, description="Of a plan or a chart: as in `/query`.")
     limit: int | None = Field(None, description="Rows of a plan, up to 1000, or of a grouping, up to 100.")
     cursor: str | None = Field(None, description="Of a plan: `next_cursor` of the page before.")
+
+
+class ReportsQuery(ListQuery):
+    """Parameters of `GET /reports`."""
+
+    kind: ReportKind | None = Field(None, description="Only reports of this kind.")
+
+
+class ReportAnswer(Report):
+    """A saved report."""
+
+    deleted_at: None = Field(description="Null: a deleted report is not found.")
+
+
+class ReportSummary(ResponseModel):
+    """What a card says of its report."""
+
+    id: UUID
+    name: str
+    kind: ReportKind
+    source: ReportSource
+
+    @classmethod
+    def from_report(cls, report: Report) -> "ReportSummary":
+        """The summary of a report."""
+        return cls(id=report.id, name=report.name, kind=report.kind, source=report.source)
+
+
+SkipReason = Literal["catalog_report", "funnel_report", "dimension_not_accepted"]
+
+
+class SkippedFilter(ResponseModel):
+    """A filter a report runs without, and why."""
+
+    dimension: str
+    reason: SkipReason
+
+
+class ChartPoint(ResponseModel):
+    """One bucket of a chart."""
+
+    timestamp: datetime
+    value: float | int | None
+    partial: bool = Field(description="Cut by the range, or not over yet.")
+
+
+class ChartData(ResponseModel):
+    """A metric of the catalog: its value as `/metrics` gives it, and its course."""
+
+    metric: MetricValue
+    series: list[ChartPoint] | None = Field(description="Null for `number` and `pie`.")
+
+
+RunData = (
+    ChartData | QueryResponse | FunnelResponse | Breakdown[CountRow] | Breakdown[CountryRow | RegionOrCityRow]
+)
+"""A chart; the answers of `/query`, `/funnel`, `/traffic` and `/devices`, `/locations`."""
+
+
+class ReportRun(ResponseModel):
+    """A report, run over a range."""
+
+    report: ReportSummary
+    range: RangeResponse
+    data: RunData
+    filters_skipped: list[SkippedFilter]
+    complete: bool

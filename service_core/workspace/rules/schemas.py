@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service_core.changes.operations import DryRunBody
 from service_core.kernel.schemas import BodyModel, Clamp
 from service_core.workspace.rules.models import RuleCondition, ValueType
 
@@ -44,12 +43,6 @@ class NewRule(BodyModel):
     active: bool = True
 
 
-class CreateRule(DryRunBody):
-    """Body of `POST /rules`."""
-
-    rule: NewRule
-
-
 class RulePatch(BodyModel):
     """Fields to change; null or an empty text gives an optional one its default."""
 
@@ -71,9 +64,3 @@ class RulePatch(BodyModel):
     test_mode: bool | None = None
     test_event_code: str | None = None
     active: bool | None = None
-
-
-class UpdateRule(DryRunBody):
-    """Body of `PATCH /rules/{ruleId}`."""
-
-    rule: RulePatch

@@ -10,7 +10,7 @@ from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404
 from service_core.kernel.errors import Conflict, Unprocessable
 from service_core.workspace.scripts.models import ProposalStatus, ReviewDecision, ScriptProposal
-from service_core.workspace.scripts.plan import LONGEST_NOTE
+from service_core.workspace.scripts.resource import MAX_NOTE_LENGTH
 
 
 def plan_review(
@@ -34,9 +34,9 @@ def plan_review(
     async def plan(unit: Transaction) -> Change:
         person = caller.acting_user
         require_permission(person.role if person and not person.grant.client_id else None, Permission.MANAGE)
-        if note and len(note) > LONGEST_NOTE:
+        if note and len(note) > MAX_NOTE_LENGTH:
             raise Unprocessable(
-                f"A note has at most {LONGEST_NOTE} characters", "invalid_field", field="note"
+                f"A note has at most {MAX_NOTE_LENGTH} characters", "invalid_field", field="note"
             )
         proposal = await get_or_404(unit.resources, ScriptProposal, proposal_id)
         if proposal.status is not ProposalStatus.PENDING:

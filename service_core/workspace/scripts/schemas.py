@@ -1,10 +1,22 @@
 """What requests say of a proposal."""
 
+from datetime import datetime
+from uuid import UUID
+
 from pydantic import Field
 
-from service_core.changes.operations import DryRunBody
-from service_core.kernel.schemas import BodyModel
-from service_core.workspace.scripts.models import Condition, Frequency, ScriptSettings, ScriptType, Trigger
+from service_core.access.models import RequestInterface
+from service_core.changes.actor import Actor
+from service_core.kernel.schemas import BodyModel, ResponseModel
+from service_core.workspace.scripts.models import (
+    Condition,
+    Frequency,
+    ProposalStatus,
+    ReviewDecision,
+    ScriptSettings,
+    ScriptType,
+    Trigger,
+)
 
 
 class NewProposal(BodyModel):
@@ -20,7 +32,32 @@ class NewProposal(BodyModel):
     note: str | None = Field(None, description="For whoever reviews it.")
 
 
-class ProposeScript(DryRunBody):
-    """Body of `POST /scripts/proposals`."""
+class ListedProposal(ResponseModel):
+    """A proposal, without its script."""
 
-    proposal: NewProposal
+    id: UUID
+    workspace_id: UUID
+    name: str
+    type: ScriptType
+    trigger: Trigger
+    frequency: Frequency
+    conditions: list[Condition]
+    settings: ScriptSettings
+    note: str | None
+    status: ProposalStatus
+    verdict: ReviewDecision | None
+    reviewed_by: UUID | None
+    reviewed_at: datetime | None
+    supersedes: list[UUID]
+    superseded_by: UUID | None
+    created_via: RequestInterface
+    created_at: datetime
+    updated_at: datetime
+    created_by: Actor
+
+
+class WholeProposal(ListedProposal):
+    """A proposal with its script and what the reviewer said."""
+
+    content: str
+    review_note: str | None

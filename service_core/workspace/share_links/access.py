@@ -84,7 +84,7 @@ class ShareLinkAccess:
         if held is None or not hmac.compare_digest(held[1].digest, sought):
             raise NotFound
         workspace, link = held
-        if link.with_status_at(self.clock()).status is not ShareLinkStatus.ACTIVE:
+        if link.as_of(self.clock()).status is not ShareLinkStatus.ACTIVE:
             raise Gone("This page is not shared any more")
         async with self.units.read(workspace.id) as unit:
             subject = await unit.resources.get(SHAREABLE_TYPES[link.object_type], link.object_id)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 from uuid import UUID
 
 from pydantic import Field
@@ -31,7 +31,7 @@ class ShareLink(Resource):
     """
 
     resource_type: ClassVar[str] = "share_link"
-    untold: ClassVar[frozenset[str]] = frozenset({"digest"})
+    hidden_fields: ClassVar[frozenset[str]] = frozenset({"digest"})
 
     name: str = Field(alias="object_name")
     object_type: ObjectType
@@ -47,7 +47,7 @@ class ShareLink(Resource):
         """What its page is found by."""
         return (share_token_key(self.digest),)
 
-    def with_status_at(self, now: datetime) -> "ShareLink":
+    def as_of(self, now: datetime) -> Self:
         """The link as it stands at an instant: one whose time is over has expired."""
         over = self.expires_at is not None and self.expires_at <= now
         if self.status is ShareLinkStatus.ACTIVE and over:

@@ -1,83 +1,35 @@
-"""`/share-links` (contract 5.8)."""
+"""Creating and revoking share links. Neither is undone, and a retry does not repeat the secret URL."""
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from service_core.access.models import Caller, RequestInterface
-from service_core.changes.actor import Actor
+from service_core.access.models import Caller
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.operations import DryRunBody, DryRunQuery, requested_dry_run
-from service_core.changes.pagination import paginate_records
-from service_core.changes.resource import State
-from service_core.kernel.ids import new_token
+from service_core.changes.ports import Transaction
+from service_core.changes.record_plans import get_or_404, new_record_fields
+from service_core.kernel.errors import Unprocessable
+from service_core.kernel.ids import new_token, sha256_hex
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation
-from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.settings import Settings
-from service_core.kernel.timestamps import format_timestamp
-from service_core.workspace.share_links.models import ObjectType, ShareLink, ShareLinkStatus
-from service_core.workspace.share_links.plan import create, revoke
-from service_core.workspace.share_links.ports import ShareLinkViews, ViewCount
-from service_core.workspace.share_links.resource import shown
-from service_core.workspace.share_links.schemas import CreateShareLink, ShareLinkQuery
+from service_core.kernel.timestamps import parse_date_or_timestamp
+from service_core.workspace.share_links.models import ShareLink, ShareLinkStatus
+from service_core.workspace.share_links.schemas import CreateShareLink, NewShareLink
+from service_core.workspace.share_links.shareable_types import SHAREABLE_TYPES
 
-
-class ShareLinkAnswer(ResponseModel):
-    """A share link; its address was told once, to whoever made it."""
-
-    id: UUID
-    workspace_id: UUID
-    object_type: ObjectType
-    object_id: UUID
-    object_name: str = Field(description="The object's name when it was shared.")
-    status: ShareLinkStatus
-    show_workspace_name: bool
-    view_count: int
-    created_via: RequestInterface
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_viewed_at: datetime | None
-    token_hint: str = Field(description="The last four characters of the token in its address.")
-    created_by: Actor
-
-
-class ShareLinkList(ResponseModel):
-    """Share links, newest first."""
-
-    share_links: list[ShareLinkAnswer]
-    next_cursor: str | None
+MAX_EXPIRY_DAYS: Final = 365
+TOKEN_HINT_LENGTH: Final = 4
 
 
 class ShareLinkPath(BaseModel):
-    """Which link."""
+    """Path parameters."""
 
     shareLinkId: UUID  # noqa: N815 - as in the path
-
-
-@operation("GET /share-links", tag="share-links")
-async def list_share_links(
-    query: ShareLinkQuery, *, caller: Caller, writes: ChangeExecutor, pages: ShareLinkViews
-) -> ShareLinkList:
-    """Share links with their views, newest first. No answer repeats an address."""
-    async with writes.transactions.read(caller.workspace.id) as unit:
-        page, following = await paginate_records(
-            unit.resources,
-            ShareLink,
-            query,
-            caller,
-            field_filters=_stored(query),
-            predicate=lambda link: query.status in (None, link.with_status_at(caller.now).status),
-        )
-    views = await pages.get_view_counts(caller.workspace.id, [link.id for link in page])
-    told = ({**shown(link.with_status_at(caller.now).state), **_viewed(views.get(link.id))} for link in page)
-    return ShareLinkList(
-        share_links=[ShareLinkAnswer.model_validate(one) for one in told], next_cursor=following
-    )
 
 
 @operation(
@@ -88,7 +40,7 @@ async def list_share_links(
     errors=(422,),
 )
 async def create_share_link(
-    body: CreateShareLink, *, caller: Caller, writes: ChangeExecutor, settings: Settings
+    body: CreateShareLink, *, caller: Caller, changes: ChangeExecutor, settings: Settings
 ) -> HandlerResponse[Envelope]:
     """Publish one report, dashboard or analysis on a page that needs no login.
 
@@ -96,9 +48,32 @@ async def create_share_link(
     is lost, revoke the link and make another one.
     """
     token = new_token()
-    reply = await writes.execute(caller, create(caller, body.share_link, token), dry_run=body.dry_run)
-    url = f"{settings.http.effective_app_url}/share/{token}" if reply.body.applied else None
-    return _with(reply, {**_viewed(None), "url": url})
+
+    async def plan(transaction: Transaction) -> Change:
+        new = body.share_link
+        expires_at = _parse_expiry(new, caller)
+        shared = await transaction.resources.get(SHAREABLE_TYPES[new.object_type], new.object_id)
+        if shared is None:
+            raise Unprocessable(
+                f"There is no such {new.object_type}", "unknown_object", field="share_link.object_id"
+            )
+        link = ShareLink(
+            **new_record_fields(caller),
+            name=shared.name,
+            object_type=new.object_type,
+            object_id=new.object_id,
+            show_workspace_name=new.show_workspace_name,
+            expires_at=expires_at,
+            token_hint=token[-TOKEN_HINT_LENGTH:],
+            digest=sha256_hex(token),
+        )
+        return Change(Action.CREATE, None, link, GENERATED_FIELDS | {"token_hint"})
+
+    response = await changes.execute(caller, plan, dry_run=body.dry_run)
+    envelope = response.body
+    url = f"{settings.http.effective_app_url}/share/{token}" if envelope.applied else None
+    data = {**(envelope.data or {}), "url": url}
+    return HandlerResponse(envelope.model_copy(update={"data": data}), response.status, response.headers)
 
 
 @operation(
@@ -109,45 +84,46 @@ async def create_share_link(
     body_optional=True,
 )
 async def revoke_share_link(
-    path: ShareLinkPath,
-    query: DryRunQuery,
-    body: DryRunBody,
-    *,
-    caller: Caller,
-    writes: ChangeExecutor,
-    pages: ShareLinkViews,
+    path: ShareLinkPath, query: DryRunQuery, body: DryRunBody, *, caller: Caller, changes: ChangeExecutor
 ) -> HandlerResponse[Envelope]:
     """Revoke a link, for good: its page answers 410 from the next request on."""
-    reply = await writes.execute(
-        caller, revoke(caller, path.shareLinkId), dry_run=requested_dry_run(query, body)
-    )
-    views = await pages.get_view_counts(caller.workspace.id, [path.shareLinkId])
-    return _with(reply, _viewed(views.get(path.shareLinkId)))
+
+    async def plan(transaction: Transaction) -> Change:
+        link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(caller.now)
+        revoked = link
+        if link.status is not ShareLinkStatus.REVOKED:
+            revoked = link.with_fields(caller.now, status=ShareLinkStatus.REVOKED, revoked_at=caller.now)
+        generated = frozenset({"updated_at", "revoked_at"})
+        return Change(
+            Action.REVOKE, link, revoked, generated_fields=generated, always_shown_fields=("status",)
+        )
+
+    return await changes.execute(caller, plan, dry_run=requested_dry_run(query, body))
 
 
-def _stored(query: ShareLinkQuery) -> Mapping[str, str]:
-    """The filters as the records hold them; that a link has expired is not stored."""
-    active = None if query.status is None else ShareLinkStatus.ACTIVE
-    asked = {
-        "object_type": query.object_type,
-        "object_id": query.object_id,
-        "status": ShareLinkStatus.REVOKED if query.status is ShareLinkStatus.REVOKED else active,
-    }
-    return {name: str(value) for name, value in asked.items() if value is not None}
+def _parse_expiry(new: NewShareLink, caller: Caller) -> datetime | None:
+    """Returns when the link ends; None for never.
+
+    Raises:
+        Unprocessable: ``invalid_field``.
+    """
+    if new.expires_at and new.expires_in_days is not None:
+        raise _invalid_field("expires_in_days", "and expires_at say the same twice; send one of them")
+    if new.expires_in_days is not None:
+        if not 1 <= new.expires_in_days <= MAX_EXPIRY_DAYS:
+            raise _invalid_field("expires_in_days", f"is 1 to {MAX_EXPIRY_DAYS}")
+        return caller.now + timedelta(days=new.expires_in_days)
+    if not new.expires_at:
+        return None
+    span = parse_date_or_timestamp(new.expires_at, caller.workspace.zone)
+    if span is None:
+        raise _invalid_field("expires_at", "must be a date or an instant (ISO 8601)")
+    is_date = len(new.expires_at.strip()) == len("2026-07-01")
+    end = span.end if is_date else span.start
+    if end <= caller.now:
+        raise _invalid_field("expires_at", "must lie ahead")
+    return end
 
 
-def _viewed(views: ViewCount | None) -> State:
-    if views is None:
-        return {"view_count": 0, "last_viewed_at": None}
-    return {"view_count": views.count, "last_viewed_at": format_timestamp(views.last_viewed_at)}
-
-
-def _with(reply: HandlerResponse[Envelope], told: Mapping[str, Any]) -> HandlerResponse[Envelope]:
-    """The answer with what the record itself does not hold."""
-    answer = reply.body
-    data = {**(answer.data or {}), **told}
-    return HandlerResponse(answer.model_copy(update={"data": data}), reply.status, reply.headers)
-
-
-OPERATIONS = (list_share_links, create_share_link, revoke_share_link)
-"""How links are listed, made and revoked."""
+def _invalid_field(field: str, rule: str) -> Unprocessable:
+    return Unprocessable(f"{field} {rule}", "invalid_field", field=f"share_link.{field}")

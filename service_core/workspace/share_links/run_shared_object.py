@@ -11,14 +11,13 @@ from service_core.changes.ports import Transactions
 from service_core.changes.resource import RecordReader
 from service_core.workspace.analyses.models import Analysis
 from service_core.workspace.analyses.run_analysis import AnalysisRun, run_analysis
+from service_core.workspace.dashboards.card_reports import load_card_reports
 from service_core.workspace.dashboards.models import Dashboard
-from service_core.workspace.dashboards.resource import load_card_reports
 from service_core.workspace.dashboards.run_dashboard import DashboardRun, run_dashboard
 from service_core.workspace.dashboards.schemas import RunOverrides
-from service_core.workspace.reports.answers import ReportRun
 from service_core.workspace.reports.models import Report
 from service_core.workspace.reports.run_batch import ReportBatchRunner
-from service_core.workspace.reports.schemas import RunReport
+from service_core.workspace.reports.schemas import ReportRun, RunReport
 
 ObjectType = Literal["report", "dashboard", "analysis"]
 SharedObjectRun = ReportRun | DashboardRun | AnalysisRun

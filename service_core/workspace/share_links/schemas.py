@@ -1,13 +1,17 @@
 """What requests say of a share link."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from uuid import UUID
 
 from pydantic import Field
 
+from service_core.access.models import RequestInterface
+from service_core.changes.actor import Actor
 from service_core.changes.operations import DryRunBody
 from service_core.changes.pagination import ListQuery
-from service_core.kernel.schemas import BodyModel
-from service_core.workspace.share_links.models import ObjectType, ShareLinkStatus
+from service_core.kernel.schemas import BodyModel, ResponseModel
+from service_core.workspace.share_links.models import ObjectType, ShareLink, ShareLinkStatus
 
 
 class NewShareLink(BodyModel):
@@ -32,3 +36,34 @@ class ShareLinkQuery(ListQuery):
     object_type: ObjectType | None = None
     object_id: UUID | None = None
     status: ShareLinkStatus | None = None
+
+    def record_filters(self) -> Mapping[str, str]:
+        """Returns the filters of stored fields; an expired link is stored as active."""
+        filters = dict(super().record_filters())
+        if self.status is ShareLinkStatus.EXPIRED:
+            filters["status"] = ShareLinkStatus.ACTIVE
+        return filters
+
+    def matches(self, record: ShareLink) -> bool:
+        """Whether a link has the status asked for."""
+        return self.status in (None, record.status)
+
+
+class ShareLinkAnswer(ResponseModel):
+    """A share link; its address was told once, to whoever made it."""
+
+    id: UUID
+    workspace_id: UUID
+    object_type: ObjectType
+    object_id: UUID
+    object_name: str = Field(description="The object's name when it was shared.")
+    status: ShareLinkStatus
+    show_workspace_name: bool
+    view_count: int
+    created_via: RequestInterface
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_viewed_at: datetime | None
+    token_hint: str = Field(description="The last four characters of the token in its address.")
+    created_by: Actor

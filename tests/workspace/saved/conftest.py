@@ -78,17 +78,19 @@ def add_visits(story):
     """Four visitors; Ann and Bob of Germany see two pages, Ann buys."""
     here = {"country": "DE", "device_type": "desktop"}
     google = campaign("google", "cpc", "spring")
-    story.happens(
+    story.add_event(
         "page_view", at="2026-07-01T10:00", visitor="ann", session="a", page_path="/", **here, **google
     )
-    story.happens("page_view", at="2026-07-01T10:01", visitor="ann", session="a", page_path="/buy", **here)
-    story.happens(
+    story.add_event("page_view", at="2026-07-01T10:01", visitor="ann", session="a", page_path="/buy", **here)
+    story.add_event(
         "purchase", at="2026-07-01T10:05", visitor="ann", session="a", revenue=5000, order_id="1", **here
     )
-    story.happens("page_view", at="2026-07-02T10:00", visitor="bob", session="b", page_path="/", **here)
-    story.happens("page_view", at="2026-07-02T10:02", visitor="bob", session="b", page_path="/buy", **here)
-    story.happens("page_view", at="2026-07-03T10:00", visitor="cy", session="c", page_path="/", country="FR")
-    story.happens("page_view", at="2026-07-05T10:00", visitor="di", session="d", page_path="/")
+    story.add_event("page_view", at="2026-07-02T10:00", visitor="bob", session="b", page_path="/", **here)
+    story.add_event("page_view", at="2026-07-02T10:02", visitor="bob", session="b", page_path="/buy", **here)
+    story.add_event(
+        "page_view", at="2026-07-03T10:00", visitor="cy", session="c", page_path="/", country="FR"
+    )
+    story.add_event("page_view", at="2026-07-05T10:00", visitor="di", session="d", page_path="/")
 
 
 @pytest.fixture

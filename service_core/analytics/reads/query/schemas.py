@@ -162,4 +162,4 @@ class SavedQuery(AnalyticsQueryBase):
 class SavedQueryRequest(QueryRequest):
     """The request of a saved query: its own filters and as many of the run."""
 
-    most_filters: ClassVar[int] = 2 * MetricsRequestBase.max_filters
+    max_filters: ClassVar[int] = 2 * MetricsRequestBase.max_filters

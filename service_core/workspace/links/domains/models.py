@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from service_core.changes.resource import MillisecondDatetime, Resource
+from service_core.changes.resource import MillisecondDatetime, Resource, ResourceType
 from service_core.kernel.errors import ApiError, Conflict, Unprocessable
+from service_core.kernel.operations import Scope
 from service_core.workspace.links.models import LinkDomain
 from service_core.workspace.url_rules import is_private_host
 
@@ -34,7 +35,7 @@ class LinkDomainClaim(Resource):
     """
 
     resource_type: ClassVar[str] = "link_domain"
-    untold: ClassVar[frozenset[str]] = frozenset({"to_tell"})
+    hidden_fields: ClassVar[frozenset[str]] = frozenset({"to_tell"})
 
     verified_at: MillisecondDatetime | None = None
     missing_since: MillisecondDatetime | None = None
@@ -120,6 +121,9 @@ class LinkDomainClaim(Resource):
                 hint="It has to be removed there first.",
             )
         return Conflict(f"{self.name} is among your domains already")
+
+
+LINK_DOMAIN_TYPE: Final = ResourceType(LinkDomainClaim, Scope.WRITE_LINKS)
 
 
 def verified_domain_key(domain: LinkDomain) -> str:

@@ -17,10 +17,10 @@ from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.errors import NotFound
+from service_core.workspace.links.domains.link_hosts import find_links_on_domain
 from service_core.workspace.links.domains.models import LinkDomainClaim
 from service_core.workspace.links.domains.notify_members import send_pending_notices
 from service_core.workspace.links.domains.ports import DnsUnavailable, TxtRecords
-from service_core.workspace.links.domains.resource import find_links_on_domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404, new_record_fields
 from service_core.kernel.errors import Conflict, ServiceUnavailable, Unprocessable
 from service_core.kernel.operations import HandlerResponse
+from service_core.workspace.links.domains.link_hosts import find_links_on_domain
 from service_core.workspace.links.domains.models import LinkDomainClaim, normalize_host
 from service_core.workspace.links.domains.ports import DnsUnavailable, TxtRecords
-from service_core.workspace.links.domains.resource import find_links_on_domain
 from service_core.workspace.links.models import LinkDomain
 
 MAX_DOMAINS: Final = 50

@@ -1,17 +1,13 @@
-"""Domains as a kind of resource, and the hosts they give to links."""
+"""The hosts that links of a workspace can redirect from."""
 
 from collections.abc import Mapping
-from typing import Final
 from uuid import UUID
 
 from service_core.changes.ports import UniqueKeyLookup
-from service_core.changes.resource import RecordReader, ResourceType
+from service_core.changes.resource import RecordReader
 from service_core.kernel.errors import Unprocessable
-from service_core.kernel.operations import Scope
 from service_core.workspace.links.domains.models import LinkDomainClaim, verified_domain_key
 from service_core.workspace.links.models import LinkDomain, TrackingLink
-
-DOMAIN_KIND: Final = ResourceType(LinkDomainClaim, Scope.WRITE_LINKS)
 
 LinkHosts = Mapping[UUID, str]
 """Id of a link domain -> its host: all that the links of a workspace may stand on."""

@@ -1,0 +1,353 @@
+"""The declaration of a writable resource, from which its endpoints are derived."""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar, get_type_hints
+from uuid import UUID
+
+from pydantic import BaseModel, create_model
+
+from service_core.access.models import Caller
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.changes.envelope import Envelope
+from service_core.changes.models import GENERATED_FIELDS, Action, Change
+from service_core.changes.operations import DryRunBody, DryRunQuery, requested_dry_run
+from service_core.changes.optimistic_locking import VersionedBody
+from service_core.changes.pagination import ListQuery, paginate_records
+from service_core.changes.ports import ResourceRepository, Transaction
+from service_core.changes.record_plans import get_or_404, new_record_fields, plan_delete, plan_update
+from service_core.changes.resource import RecordReader, Resource, ResourceType, State, keyword_types
+from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, operation
+from service_core.kernel.schemas import ResponseModel
+
+P = TypeVar("P")
+
+Handler = Callable[..., Awaitable[Any]]
+
+_ROUTE = re.compile(r"(?P<collection>/[a-z/-]+)/\{(?P<parameter>(?P<name>[a-zA-Z]+)Id)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext(Generic[P]):
+    """What a create or update function knows beyond the request body.
+
+    Attributes:
+        caller: who writes, in which workspace, and when.
+        records: live records of the workspace, read in the transaction of the write.
+        prepared: what the ``prepare`` function of the resource returned; None when it has none.
+    """
+
+    caller: Caller
+    records: ResourceRepository
+    prepared: P
+
+    def new_fields(self) -> dict[str, Any]:
+        """Returns the metadata fields of a new record."""
+        return new_record_fields(self.caller)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The list endpoint of a resource.
+
+    Attributes:
+        doc: summary and description of the operation.
+        item: answer model of a record in the list; None for the answer model of the resource.
+        query: query parameters of a list with pages; None for a list that returns every record. Each
+            parameter beyond `ListQuery` filters by the field of the same name.
+    """
+
+    doc: str
+    item: type[BaseModel] | None = None
+    query: type[ListQuery] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDefinition:
+    """A type of resource with its endpoints, as a plugin registers it."""
+
+    resource_type: ResourceType
+    operations: tuple[Operation, ...] = ()
+
+    def operation(self, operation_id: str) -> Operation:
+        """Returns the endpoint with this id."""
+        return next(each for each in self.operations if each.id == operation_id)
+
+    def with_effects(self, effects: Callable[..., Awaitable[Sequence[State]]]) -> "ResourceDefinition":
+        """Returns the same definition whose changes have these effects elsewhere."""
+        return replace(self, resource_type=replace(self.resource_type, effects=effects))
+
+
+def resource(
+    resource_type: ResourceType,
+    route: str,
+    *,
+    listing: Listing | None = None,
+    get: str | None = None,
+    create: Handler | None = None,
+    update: Handler | None = None,
+    delete: str | None = None,
+    prepare: Callable[..., Any] | None = None,
+    answer: type[BaseModel] | None = None,
+    names: tuple[str, str] | None = None,
+    errors: tuple[int, ...] = (),
+    operations: Iterable[Operation] = (),
+) -> ResourceDefinition:
+    """Returns the definition of a resource with the endpoints that are given.
+
+    Every write can be shown by a dry run, is applied once, is recorded in the audit log and taken back by an undo.
+
+    Args:
+        resource_type: how its records are written.
+        route: path of one record, e.g. ``/reports/{reportId}``. The body of a write has the field ``report``,
+            the answer of the list the field ``reports``.
+        listing: the list endpoint.
+        get: summary and description of the endpoint that returns one record.
+        create: ``async (body, write: WriteContext) -> record``, or the whole `Change` where it is more than a
+            new record. Its name is the operation's id, its docstring the description.
+        update: ``async (record, body, write: WriteContext) -> record``, declared like ``create``.
+        delete: summary and description of the delete endpoint.
+        prepare: ``(body, *, caller: Caller, ...)``, called before the transaction of a create or update. Its result is
+            ``write.prepared``; its other keyword-only parameters are dependencies, matched by type.
+        answer: answer model of one record; None for the stored model.
+        names: singular and plural in operation ids; None for those of the route.
+        errors: statuses a create or update may answer beyond 409 and 422.
+        operations: further endpoints.
+    """
+    endpoints = _EndpointBuilder(
+        resource_type, route, prepare=prepare, answer=answer, names=names, errors=errors
+    )
+    derived = (
+        listing and endpoints.build_list(listing),
+        get and endpoints.build_get(get),
+        create and endpoints.build_create(create),
+        update and endpoints.build_update(update),
+        delete and endpoints.build_delete(delete),
+    )
+    return ResourceDefinition(resource_type, (*(each for each in derived if each), *operations))
+
+
+class _EndpointBuilder:
+    """Builds the operations of one resource; the arguments are those of `resource`."""
+
+    def __init__(
+        self,
+        resource_type: ResourceType,
+        route: str,
+        *,
+        prepare: Callable[..., Any] | None,
+        answer: type[BaseModel] | None,
+        names: tuple[str, str] | None,
+        errors: tuple[int, ...],
+    ) -> None:
+        match = _ROUTE.fullmatch(route)
+        if match is None:
+            raise TypeError(f"{route!r} is no path of a record; write one as in '/reports/{{reportId}}'")
+        self._model, self._scope = resource_type.model, resource_type.scope
+        self._route, self._collection, self._parameter = route, match["collection"], match["parameter"]
+        self._field = re.sub("([A-Z])", r"_\1", match["name"]).lower()
+        self._list_field = self._collection.rpartition("/")[2].replace("-", "_")
+        self._name, self._plural = names or (self._field, self._list_field)
+        self._prepare, self._answer = prepare, answer or self._model
+        self._errors = (409, 422, *errors)
+        path = f"{_camel_case(self._field)}Path"
+        self._path = _model(path, "Path parameters.", BaseModel, {self._parameter: UUID})
+
+    def build_list(self, listing: Listing) -> Operation:
+        item: Any = listing.item or self._answer
+        cursor: Mapping[str, Any] = {"next_cursor": str | None} if listing.query else {}
+        name = f"{_camel_case(self._field)}List"
+        plural, singular = self._list_field.replace("_", " ").capitalize(), self._field.replace("_", " ")
+        doc = f"{plural if listing.query else f'Every {singular}'}, newest first."
+        answer = _model(name, doc, ResponseModel, {self._list_field: list[item], **cursor})
+
+        async def handler(query: Any = None, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
+            async with changes.transactions.read(caller.workspace.id) as transaction:
+                records, paging = transaction.resources, {}
+                if query is None:
+                    page = await records.list_all(self._model)
+                else:
+                    page, paging["next_cursor"] = await paginate_records(
+                        records,
+                        self._model,
+                        query,
+                        caller,
+                        field_filters=query.record_filters(),
+                        predicate=lambda record: query.matches(record.as_of(caller.now)),
+                    )
+                items = await self._serialize(
+                    changes, records, [record.as_of(caller.now) for record in page], item
+                )
+            return answer.model_validate({self._list_field: items, **paging})
+
+        inputs = {"query": listing.query} if listing.query else {}
+        return self._declare(
+            f"GET {self._collection}",
+            f"list_{self._plural}",
+            listing.doc,
+            handler,
+            inputs=inputs,
+            answer=answer,
+        )
+
+    def build_get(self, doc: str) -> Operation:
+        async def handler(path: Any, *, caller: Caller, changes: ChangeExecutor) -> BaseModel:
+            async with changes.transactions.read(caller.workspace.id) as transaction:
+                records = transaction.resources
+                record = await get_or_404(records, self._model, self._record_id(path))
+                return (await self._serialize(changes, records, [record], self._answer))[0]
+
+        inputs = {"path": self._path}
+        return self._declare(
+            f"GET {self._route}", f"get_{self._name}", doc, handler, inputs=inputs, answer=self._answer
+        )
+
+    def build_create(self, function: Handler) -> Operation:
+        async def handler(
+            body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
+        ) -> HandlerResponse[Envelope]:
+            new = getattr(body, self._field)
+            prepared = await self._run_prepare(new, caller, dependencies)
+
+            async def plan(transaction: Transaction) -> Change:
+                made = await function(new, WriteContext(caller, transaction.resources, prepared))
+                return (
+                    made if isinstance(made, Change) else Change(Action.CREATE, None, made, GENERATED_FIELDS)
+                )
+
+            return await changes.execute(caller, plan, dry_run=body.dry_run)
+
+        route = f"POST {self._collection}"
+        inputs = {"body": self._request_body(route, function, 0)}
+        return self._declare_write(route, function, handler, inputs, idempotent=True)
+
+    def build_update(self, function: Handler) -> Operation:
+        async def handler(
+            path: Any, body: Any, *, caller: Caller, changes: ChangeExecutor, **dependencies: Any
+        ) -> HandlerResponse[Envelope]:
+            patch = getattr(body, self._field)
+            prepared = await self._run_prepare(patch, caller, dependencies)
+
+            async def update(record: Resource, records: ResourceRepository) -> Resource:
+                changed: Resource = await function(record, patch, WriteContext(caller, records, prepared))
+                return changed
+
+            expected = patch.expected_updated_at if isinstance(patch, VersionedBody) else None
+            plan = plan_update(self._model, self._record_id(path), update, expected_updated_at=expected)
+            return await changes.execute(caller, plan, dry_run=body.dry_run)
+
+        route = f"PATCH {self._route}"
+        inputs = {"path": self._path, "body": self._request_body(route, function, 1)}
+        return self._declare_write(route, function, handler, inputs)
+
+    def build_delete(self, doc: str) -> Operation:
+        async def handler(
+            path: Any, query: DryRunQuery, body: DryRunBody, *, caller: Caller, changes: ChangeExecutor
+        ) -> HandlerResponse[Envelope]:
+            plan = plan_delete(self._model, self._record_id(path))
+            return await changes.execute(caller, plan, dry_run=requested_dry_run(query, body))
+
+        return self._declare(
+            f"DELETE {self._route}",
+            f"delete_{self._name}",
+            doc,
+            handler,
+            inputs={"path": self._path, "query": DryRunQuery, "body": DryRunBody},
+            answer=HandlerResponse[Envelope],
+            scope=self._scope,
+            rate_limit=RateLimitClass.MUTATION,
+            errors=(409,),
+            body_optional=True,
+        )
+
+    def _record_id(self, path: BaseModel) -> UUID:
+        record_id: UUID = getattr(path, self._parameter)
+        return record_id
+
+    async def _run_prepare(self, body: BaseModel, caller: Caller, dependencies: Mapping[str, Any]) -> Any:
+        if self._prepare is None:
+            return None
+        prepared = self._prepare(body, caller=caller, **dependencies)
+        return await prepared if inspect.isawaitable(prepared) else prepared
+
+    async def _serialize(
+        self,
+        changes: ChangeExecutor,
+        records: RecordReader,
+        page: Sequence[Resource],
+        answer: type[BaseModel],
+    ) -> list[BaseModel]:
+        """Returns the records as values of the answer model, without the fields it does not have."""
+        known = {field.alias or name for name, field in answer.model_fields.items()}
+        serialize = await changes.resource_types[self._model.resource_type].serializer(records, page)
+        states = [serialize(record.public_state) for record in page]
+        return [
+            answer.model_validate({name: value for name, value in state.items() if name in known})
+            for state in states
+        ]
+
+    def _request_body(self, route: str, function: Handler, position: int) -> type[BaseModel]:
+        """Returns the body model of a write: the model the function takes, in the field named as the resource.
+
+        Args:
+            route: for the description.
+            function: the create or update function.
+            position: of its parameter that takes the model.
+        """
+        parameter = list(inspect.signature(function).parameters)[position]
+        taken = get_type_hints(function)[parameter]
+        name = _camel_case(function.__name__)
+        return _model(name, f"Body of `{route}`.", DryRunBody, {self._field: taken})
+
+    def _declare_write(
+        self, route: str, function: Handler, handler: Handler, inputs: Mapping[str, Any], **options: Any
+    ) -> Operation:
+        return self._declare(
+            route,
+            function.__name__,
+            inspect.getdoc(function) or "",
+            handler,
+            inputs=inputs,
+            answer=HandlerResponse[Envelope],
+            dependencies=keyword_types(self._prepare) if self._prepare else {},
+            scope=self._scope,
+            rate_limit=RateLimitClass.MUTATION,
+            errors=self._errors,
+            **options,
+        )
+
+    def _declare(
+        self,
+        route: str,
+        name: str,
+        doc: str,
+        handler: Handler,
+        *,
+        inputs: Mapping[str, Any],
+        answer: Any,
+        dependencies: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Operation:
+        """Returns the operation of a handler, with the signature that its inputs and dependencies make up."""
+        keywords = {**(dependencies or {}), "caller": Caller, "changes": ChangeExecutor}
+        handler.__name__, handler.__doc__ = name, doc
+        handler.__annotations__ = {**inputs, **keywords, "return": answer}
+        handler.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                *(inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in inputs),
+                *(inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in keywords),
+            ]
+        )
+        return operation(route, tag=self._collection.split("/")[1], **options)(handler)
+
+
+def _model(name: str, doc: str, base: type[BaseModel], fields: Mapping[str, Any]) -> type[BaseModel]:
+    """Returns a subclass of a model with further required fields."""
+    required: dict[str, Any] = {field: (type_, ...) for field, type_ in fields.items()}
+    return create_model(name, __base__=base, __doc__=doc, **required)
+
+
+def _camel_case(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
