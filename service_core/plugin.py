@@ -94,7 +94,6 @@ from service_core.analytics.connections.models import ConnectionStatus as Connec
 from service_core.analytics.connections.models import ProviderKind as ProviderKind
 from service_core.analytics.connections.ports import Connections as Connections
 from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS as PRE_PURCHASE_EVENTS
-from service_core.analytics.event_rules.conversions import REFUND_EVENTS as REFUND_EVENTS
 from service_core.analytics.event_rules.conversions import canonical_event_name as canonical_event_name
 from service_core.analytics.event_rules.conversions import is_conversion as is_conversion
 from service_core.analytics.event_rules.conversions import is_system_event as is_system_event
@@ -102,13 +101,6 @@ from service_core.analytics.event_rules.custom_properties import RESERVED_KEYS a
 from service_core.analytics.event_rules.custom_properties import RESERVED_PREFIXES as RESERVED_PREFIXES
 from service_core.analytics.event_rules.custom_properties import is_custom_property as is_custom_property
 from service_core.analytics.event_rules.custom_properties import json_type_name as json_type_name
-from service_core.analytics.event_rules.event_synonyms import ADD_TO_CART_EVENTS as ADD_TO_CART_EVENTS
-from service_core.analytics.event_rules.event_synonyms import CHECKOUT_EVENTS as CHECKOUT_EVENTS
-from service_core.analytics.event_rules.event_synonyms import LEAD_EVENTS as LEAD_EVENTS
-from service_core.analytics.event_rules.event_synonyms import PURCHASE_EVENTS as PURCHASE_EVENTS
-from service_core.analytics.event_rules.event_synonyms import SIGNUP_EVENTS as SIGNUP_EVENTS
-from service_core.analytics.event_rules.event_synonyms import SUBSCRIPTION_EVENTS as SUBSCRIPTION_EVENTS
-from service_core.analytics.event_rules.event_synonyms import TRIAL_EVENTS as TRIAL_EVENTS
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms as list_event_synonyms
 from service_core.analytics.event_rules.order_deduplication import CHARGE as CHARGE
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS as CHARGE_COLUMNS
@@ -184,7 +176,6 @@ from service_core.analytics.people.ports import Touch as Touch
 from service_core.analytics.people.touches import TouchEvent as TouchEvent
 from service_core.analytics.people.touches import detect_touches as detect_touches
 from service_core.analytics.people.touches import list_reported_touches as list_reported_touches
-from service_core.analytics.people.traits import IDENTIFY_EVENT as IDENTIFY_EVENT
 from service_core.analytics.people.traits import merge_traits as merge_traits
 from service_core.analytics.people.traits import text_trait as text_trait
 from service_core.analytics.ports import ActiveVisitor as ActiveVisitor
@@ -226,8 +217,6 @@ from service_core.changes.envelope import Envelope as Envelope
 from service_core.changes.models import GENERATED_FIELDS as GENERATED_FIELDS
 from service_core.changes.models import Action as Action
 from service_core.changes.models import Change as Change
-from service_core.changes.operations import DryRunBody as DryRunBody
-from service_core.changes.operations import DryRunQuery as DryRunQuery
 from service_core.changes.operations import requested_dry_run as requested_dry_run
 from service_core.changes.optimistic_locking import VersionedBody as VersionedBody
 from service_core.changes.optimistic_locking import sent_fields as sent_fields
@@ -251,6 +240,8 @@ from service_core.changes.resource_definition import Listing as Listing
 from service_core.changes.resource_definition import ResourceDefinition as ResourceDefinition
 from service_core.changes.resource_definition import WriteContext as WriteContext
 from service_core.changes.resource_definition import resource as resource
+from service_core.changes.schemas import DryRunBody as DryRunBody
+from service_core.changes.schemas import DryRunQuery as DryRunQuery
 from service_core.commerce import platform_http as platform_http
 from service_core.commerce.ads import platform_numbers as platform_numbers
 from service_core.commerce.ads.models import AdAccount as AdAccount
@@ -350,9 +341,18 @@ from service_core.extensions.adapters import LocalDataKind as LocalDataKind
 from service_core.extensions.adapters import ServerSettings as ServerSettings
 from service_core.extensions.hooks import hook as hook
 from service_core.ingestion.amounts import CHARGE_COMPONENTS as CHARGE_COMPONENTS
+from service_core.ingestion.event_names import ADD_TO_CART_EVENTS as ADD_TO_CART_EVENTS
+from service_core.ingestion.event_names import CHECKOUT_EVENTS as CHECKOUT_EVENTS
+from service_core.ingestion.event_names import IDENTIFY_EVENT as IDENTIFY_EVENT
+from service_core.ingestion.event_names import LEAD_EVENTS as LEAD_EVENTS
+from service_core.ingestion.event_names import PAGE_VIEWS as PAGE_VIEWS
+from service_core.ingestion.event_names import PURCHASE_EVENTS as PURCHASE_EVENTS
+from service_core.ingestion.event_names import REFUND_EVENTS as REFUND_EVENTS
+from service_core.ingestion.event_names import SIGNUP_EVENTS as SIGNUP_EVENTS
+from service_core.ingestion.event_names import SUBSCRIPTION_EVENTS as SUBSCRIPTION_EVENTS
+from service_core.ingestion.event_names import TRIAL_EVENTS as TRIAL_EVENTS
 from service_core.ingestion.models import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as COLUMNS
-from service_core.ingestion.models import PAGE_VIEWS as PAGE_VIEWS
 from service_core.ingestion.models import REPORTED_TOUCH_COLUMNS as REPORTED_TOUCH_COLUMNS
 from service_core.ingestion.models import TOUCH_POSITIONS as TOUCH_POSITIONS
 from service_core.ingestion.models import WIRE_COLUMNS as WIRE_COLUMNS

@@ -93,7 +93,7 @@ def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[De
 
     from hosts.cli.deployment import find_workspace, load_ports
     from hosts.composition.ports import start_adapters
-    from service_core.access.reader import read_only_caller
+    from service_core.access.internal_callers import read_only_caller
     from service_core.changes.change_executor import ChangeExecutor
     from service_core.workspace.links.domains.models import LINK_DOMAIN_TYPE
 

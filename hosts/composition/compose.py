@@ -31,7 +31,7 @@ from service_core.analytics.install_attribution.match import InstallMatcher
 from service_core.analytics.ports import AggregateReader
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.currency import CurrencyConvertingSource
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.sources import EventSource, Source
 from service_core.api.dispatch import Dispatcher
 from service_core.api.http_messages import ApiRequest, ApiResponse

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hosts.mcp.schemas import input_schema, output_schema
 from service_core.kernel.operations import Operation, RateLimitClass, Scope
-from service_core.kernel.schemas import parameter_names
+from service_core.kernel.request_parsing import parameter_names
 
 TOOLS: Final = (
     ("get_overview", "Overview", "GET /overview"),

@@ -10,7 +10,7 @@ from hosts.reference.markdown import format_code, render_page, render_section, r
 from service_core.changes.envelope import Envelope
 from service_core.kernel.file_response import FileResponse
 from service_core.kernel.operations import CredentialRequirement, Operation, RoutePrefix, Scope
-from service_core.kernel.schemas import describe_aliases
+from service_core.kernel.request_parsing import describe_aliases
 
 _CREDENTIAL_SENTENCES: Final[Mapping[CredentialRequirement, str]] = {
     CredentialRequirement.PUBLIC: "No credential.",

@@ -9,6 +9,7 @@ from hosts.composition.container import PORTS, SETTINGS
 from hosts.composition.load_settings import format_toml_value
 from hosts.reference.markdown import format_code, render_page, render_section, render_table
 from hosts.reference.operations import format_type, render_operations_page
+from hosts.reference.plugin_api import render_plugin_api_page
 from hosts.reference.tools import render_tools_page
 from service_core.access.billing_plans import BILLING_PLANS
 from service_core.analytics.measures import FilterOperator, Relation
@@ -32,6 +33,7 @@ _TITLES: Final[Mapping[str, str]] = {
     "settings.md": "Settings of a deployment",
     "adapters.md": "Installed adapters by port",
     "plans.md": "Plans and their limits",
+    "plugin-api.md": "Every name plugins can import, with its meaning",
 }
 
 _DEFINITIONS: Final[Mapping[str, str]] = {
@@ -62,6 +64,7 @@ def render_reference_pages(registry: Registry) -> Mapping[str, str]:
         "settings.md": _render_settings(),
         "adapters.md": _render_adapters(registry),
         "plans.md": _render_plans(),
+        "plugin-api.md": render_plugin_api_page(),
     }
 
 

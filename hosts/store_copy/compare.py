@@ -7,12 +7,12 @@ from typing import Final
 
 from hosts.store_copy.copy_events import Store, build_scan, count_events
 from hosts.store_copy.spans import split_into_months
+from service_core.access.internal_callers import read_only_caller
 from service_core.access.models import Workspace
-from service_core.access.reader import read_only_caller
 from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.attribution.resolve_model import credit_rule_for
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.sources import EventSource
 from service_core.extensions.registry import Registry
 from service_core.ingestion.ports import QueueState

@@ -10,7 +10,8 @@ from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
 from service_core.changes.audit_log import AuditEntry
 from service_core.changes.change_executor import ChangeExecutor
-from service_core.changes.operations import AuditQuery, list_audit
+from service_core.changes.operations import list_audit
+from service_core.changes.schemas import AuditQuery
 from service_core.changes.undo import plan_undo
 from service_core.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 

@@ -18,7 +18,7 @@ from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import page_headers
 from service_core.access.models import Caller
 from service_core.analytics.query.catalog import Catalog
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.reads.breakdowns import (
     DevicesQuery,
     LocationsQuery,

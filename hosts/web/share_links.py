@@ -10,8 +10,8 @@ from hosts.web.page_context import Page, PageContext
 from service_core.access.members.models import Member
 from service_core.access.models import Caller, Workspace
 from service_core.changes.change_executor import ChangeExecutor
-from service_core.changes.operations import DryRunBody, DryRunQuery
 from service_core.changes.resource import RecordReader
+from service_core.changes.schemas import DryRunBody, DryRunQuery
 from service_core.ingestion.sanitize_json import sanitize_text
 from service_core.kernel.errors import ApiError, BadRequest, Forbidden, NotFound, Unprocessable
 from service_core.kernel.operations import Scope

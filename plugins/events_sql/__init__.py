@@ -6,6 +6,7 @@ from typing import Any
 from plugins.events_sql.settings import ClickHouseSettings, DuckDbSettings, PostgreSqlSettings
 from service_core.plugin import Adapter, LocalDataKind, hook
 
+_FILE = LocalDataKind.FILE
 _DUCKDB = "Events in one DuckDB file: exact, fast, no server."
 _POSTGRESQL = "Events in a PostgreSQL database: several processes share it."
 _CLICKHOUSE = "Events in ClickHouse: one server, or a cluster of them."
@@ -15,15 +16,7 @@ _CLICKHOUSE = "Events in ClickHouse: one server, or a cluster of them."
 def adapters() -> Iterable[Adapter]:
     """Returns the three adapters of the events port; they share all read statements."""
     return [
-        Adapter(
-            "events",
-            "duckdb",
-            _open,
-            DuckDbSettings,
-            _DUCKDB,
-            multi_process=False,
-            local_data=LocalDataKind.FILE,
-        ),
+        Adapter("events", "duckdb", _open, DuckDbSettings, _DUCKDB, multi_process=False, local_data=_FILE),
         Adapter("events", "postgresql", _open, PostgreSqlSettings, _POSTGRESQL),
         Adapter("events", "clickhouse", _open, ClickHouseSettings, _CLICKHOUSE),
     ]

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from plugins.revenue_shopify.webhook_headers import SIGNATURE_HEADER
 from service_core.plugin import (
     Clock,
     MappedMessage,
@@ -17,8 +18,6 @@ from service_core.plugin import (
 )
 
 WEBHOOK_SECRET: Final = "webhook_secret"  # noqa: S105 - the name of a secret
-SIGNATURE_HEADER: Final = "x-shopify-hmac-sha256"
-TOPIC_HEADER: Final = "x-shopify-topic"
 API_URL: Final = "https://{shop}/admin/api/2025-10"
 
 

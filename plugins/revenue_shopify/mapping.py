@@ -11,9 +11,9 @@ from datetime import UTC
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from plugins.revenue_shopify.adapter import TOPIC_HEADER
 from plugins.revenue_shopify.amounts import order_amounts, refund_amounts
 from plugins.revenue_shopify.line_items import order_items, refund_items
+from plugins.revenue_shopify.webhook_headers import TOPIC_HEADER
 from service_core.plugin import MappedMessage, MessageFields, WebhookDelivery
 
 PROVIDER: Final = "shopify"

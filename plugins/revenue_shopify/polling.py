@@ -10,9 +10,9 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from plugins.revenue_shopify.adapter import TOPIC_HEADER
 from plugins.revenue_shopify.client import ShopClient, open_client
 from plugins.revenue_shopify.mapping import PAID_STATUSES, map_message
+from plugins.revenue_shopify.webhook_headers import TOPIC_HEADER
 from service_core.plugin import (
     Clock,
     MessageFields,

@@ -1,9 +1,12 @@
-"""The key that seals credentials of connections: ``connections.key = "keyfile:///connections.key"``."""
+"""The key that encrypts the credentials of connections: ``connections.key = "keyfile:///connections.key"``."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from plugins.vault_keys.settings import KeyFileSettings, KeySettings, KeyVariableSettings, MountedKeySettings
 from service_core.plugin import Adapter, LocalDataKind, SecretCipher, hook
+
+_SUMMARY: Final = "Credentials of connections encrypted with a key in"
 
 
 def _open(settings: KeySettings) -> SecretCipher:
@@ -14,23 +17,10 @@ def _open(settings: KeySettings) -> SecretCipher:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The embedded default, and two for containers."""
-    sealed = "Credentials of connections sealed with a key in"
+    """Returns the embedded default, and two adapters for containers."""
+    file, mounted = f"{_SUMMARY} a generated file.", f"{_SUMMARY} an existing file, such as a mounted secret."
     return (
-        Adapter(
-            "vault",
-            "keyfile",
-            _open,
-            KeyFileSettings,
-            f"{sealed} a file that is made.",
-            local_data=LocalDataKind.FILE,
-        ),
-        Adapter(
-            "vault",
-            "keymount",
-            _open,
-            MountedKeySettings,
-            f"{sealed} a file that is there, such as a mounted secret.",
-        ),
-        Adapter("vault", "keyenv", _open, KeyVariableSettings, f"{sealed} an environment variable."),
+        Adapter("vault", "keyfile", _open, KeyFileSettings, file, local_data=LocalDataKind.FILE),
+        Adapter("vault", "keymount", _open, MountedKeySettings, mounted),
+        Adapter("vault", "keyenv", _open, KeyVariableSettings, f"{_SUMMARY} an environment variable."),
     )

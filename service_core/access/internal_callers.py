@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
+from uuid import UUID
 
 from service_core.access.api_keys import DEFAULT_RATE_LIMIT
 from service_core.access.members.models import Account, Member
@@ -17,6 +18,7 @@ from service_core.access.models import (
     Workspace,
 )
 from service_core.access.roles import Role
+from service_core.access.scopes import AGENT_SCOPES
 from service_core.kernel.operations import Scope
 
 _MEMBER_SCOPES: Final = frozenset({Scope.READ, Scope.WRITE_REPORTS})
@@ -64,3 +66,27 @@ def dashboard_caller(account: Account, member: Member, workspace: Workspace, now
     )
     delegate = ActingUser(grant, account.email, member.role)
     return Caller(workspace, credential, now, RequestInterface.DASHBOARD, acting_user=delegate)
+
+
+def read_only_caller(
+    workspace: Workspace, now: datetime, name: str, *, credential_id: UUID | None = None
+) -> Caller:
+    """Returns a caller that can read one workspace. It has no rate limit.
+
+    Args:
+        workspace: the only workspace it can read.
+        now: current time.
+        name: what it reads for.
+        credential_id: id of the key on whose behalf it reads, if there is one.
+    """
+    credential = Credential(
+        id=credential_id or workspace.id,
+        workspace_id=workspace.id,
+        kind=CredentialKind.AGENT,
+        name=name,
+        scopes=AGENT_SCOPES,
+        rate_limit=0,
+        hint="",
+        created_at=workspace.created_at,
+    )
+    return Caller(workspace, credential, now)

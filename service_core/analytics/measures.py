@@ -36,6 +36,7 @@ class FilterOperator(StrEnum):
 
 Scalar: TypeAlias = str | int | float | bool
 Operand: TypeAlias = Scalar | tuple[Scalar | None, ...] | None
+"""The value that a filter compares a column with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,7 @@ class DailyMean:
 
 
 Measure: TypeAlias = Aggregation | Ratio | Difference | DailyMean
+"""A measure of the query engine."""
 
 
 def count_rows(relation: Relation, *where: Predicate) -> Aggregation:

@@ -41,7 +41,7 @@ from service_core.kernel.operations import (
     RoutePrefix,
     Scope,
 )
-from service_core.kernel.schemas import parse_body, parse_query_parameters
+from service_core.kernel.request_parsing import parse_body, parse_query_parameters
 
 MAX_BODY_BYTES: Final = 1_000_000
 """Most bytes of a request body. A host keeps at most one byte more."""

@@ -17,7 +17,7 @@ from service_core.api.openapi_security import ADDITIONAL_SCHEMES, SCHEMES_BY_REQ
 from service_core.api.routes import V1_PREFIX
 from service_core.kernel.file_response import FILE_MEDIA_TYPES, FileResponse
 from service_core.kernel.operations import Operation, RoutePrefix, Scope
-from service_core.kernel.schemas import describe_aliases
+from service_core.kernel.request_parsing import describe_aliases
 
 API_VERSION: Final = "1.0.0"
 _COMPONENT_PREFIX: Final = "#/components/schemas/"

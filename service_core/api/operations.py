@@ -1,31 +1,13 @@
 """Endpoints for health, readiness and the OpenAPI document."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from service_core.api.openapi import build_openapi
 from service_core.api.readiness import ReadinessChecker
+from service_core.api.schemas import HealthResponse, HealthStatus, ReadinessResponse
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, RoutePrefix, operation
-from service_core.kernel.schemas import ResponseModel
-
-HealthStatus = Literal["ok", "degraded"]
-
-
-class HealthResponse(ResponseModel):
-    """The process answers."""
-
-    status: Literal["ok"] = "ok"
-
-
-class ReadinessResponse(ResponseModel):
-    """Whether the service can work."""
-
-    status: HealthStatus
-    checks: dict[str, HealthStatus]
-    queue_age_seconds: float | None
-    newest_event_at: datetime | None
 
 
 class OpenApiDocument:

@@ -1,15 +1,12 @@
 """Endpoints for the audit log and for undo."""
 
 from datetime import datetime
-from typing import Annotated
-from uuid import UUID
-
-from pydantic import BaseModel, Field
 
 from service_core.access.models import Caller
-from service_core.changes.audit_log import AuditEntry, AuditFilter
+from service_core.changes.audit_log import AuditFilter
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
+from service_core.changes.schemas import AuditPage, AuditPath, AuditQuery, DryRunBody, DryRunQuery
 from service_core.changes.undo import plan_undo
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import ANY_SCOPE, HandlerResponse, RateLimitClass, operation
@@ -19,51 +16,12 @@ from service_core.kernel.paging import (
     decode_offset_cursor,
     encode_offset_cursor,
 )
-from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, ResponseModel
 from service_core.kernel.timestamps import parse_date_or_timestamp
-
-DryRun = Annotated[bool | None, Field(description="Show the change without making it.")]
-
-
-class DryRunBody(BodyModel):
-    """The ``dry_run`` field of a request body."""
-
-    dry_run: DryRun = None
-
-
-class DryRunQuery(QueryModel):
-    """The ``dry_run`` parameter of requests without a body."""
-
-    dry_run: DryRun = None
 
 
 def requested_dry_run(query: DryRunQuery, body: DryRunBody) -> bool | None:
     """Returns ``dry_run`` of a delete request, from its body or else its query; None if it is in neither."""
     return query.dry_run if body.dry_run is None else body.dry_run
-
-
-class AuditQuery(QueryModel):
-    """Parameters of `GET /audit`."""
-
-    limit: Annotated[int, Clamp(1, 200)] = 50
-    cursor: str | None = Field(None, description="`next_cursor` of the page before.")
-    resource_type: str | None = None
-    resource_id: UUID | None = None
-    actor_id: UUID | None = None
-    since: str | None = Field(None, description="A date or timestamp; earlier entries are left out.")
-
-
-class AuditPage(ResponseModel):
-    """Applied changes, newest first."""
-
-    entries: list[AuditEntry]
-    next_cursor: str | None
-
-
-class AuditPath(BaseModel):
-    """Path parameters."""
-
-    auditId: UUID  # noqa: N815 - as in the path
 
 
 @operation("GET /audit", tag="audit")

@@ -13,12 +13,13 @@ from service_core.access.models import Caller
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
 from service_core.changes.models import GENERATED_FIELDS, Action, Change
-from service_core.changes.operations import DryRunBody, DryRunQuery, requested_dry_run
+from service_core.changes.operations import requested_dry_run
 from service_core.changes.optimistic_locking import VersionedBody
 from service_core.changes.pagination import ListQuery, paginate_records
 from service_core.changes.ports import ResourceRepository, Transaction
 from service_core.changes.record_plans import get_or_404, new_record_fields, plan_delete, plan_update
 from service_core.changes.resource import RecordReader, Resource, ResourceType, State, keyword_types
+from service_core.changes.schemas import DryRunBody, DryRunQuery
 from service_core.kernel.operations import HandlerResponse, Operation, RateLimitClass, operation
 from service_core.kernel.schemas import ResponseModel
 

@@ -1,40 +1,10 @@
 """The endpoint that searches the documentation."""
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
-
 from service_core.access.models import Caller
+from service_core.documentation.schemas import DocsSearchQuery, DocsSearchResponse, DocsSearchResult
 from service_core.documentation.site import Documentation
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
-from service_core.kernel.schemas import Clamp, QueryModel, ResponseModel
-
-
-class DocsSearchQuery(QueryModel):
-    """Parameters of `GET /docs/search`."""
-
-    required_params: ClassVar = ("q",)
-    q: str = Field(default="", description="Words to search for.")
-    limit: Annotated[int, Clamp(1, 20)] = 5
-
-
-class DocsSearchResult(ResponseModel):
-    """A section of the documentation."""
-
-    title: str = Field(description="Title of the page.")
-    section: str
-    url: str
-    excerpt: str
-    score: float = Field(description="Higher is better; not comparable between searches.")
-
-
-class DocsSearchResponse(ResponseModel):
-    """Sections, the best first."""
-
-    query: str
-    results: list[DocsSearchResult]
-    count: int
 
 
 @operation("GET /docs/search", tag="docs")

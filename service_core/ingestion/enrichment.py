@@ -15,6 +15,7 @@ from service_core.ingestion.campaign import campaign_text, parse_campaign
 from service_core.ingestion.channel_rules import RULES_VERSION
 from service_core.ingestion.consent import is_consent_denied, strip_identifiers, strip_identifiers_from_url
 from service_core.ingestion.device_columns import first_accepted_language, sdk_columns, user_agent_columns
+from service_core.ingestion.event_names import APP_OPENINGS, PAGE_VIEWS, SESSION_START
 from service_core.ingestion.event_source import (
     API,
     BROWSER,
@@ -24,7 +25,7 @@ from service_core.ingestion.event_source import (
     client_ip,
     webhook_provider,
 )
-from service_core.ingestion.models import PAGE_VIEWS, Event, QueuedEvent, ReceivedEvent
+from service_core.ingestion.models import Event, QueuedEvent, ReceivedEvent
 from service_core.ingestion.page_context import PageContext, parse_page_context
 from service_core.ingestion.parse_event import ParsedEvent
 from service_core.ingestion.ports import GeoLocator, SessionState, UserAgentParser
@@ -33,7 +34,7 @@ from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.ingestion.traffic_source_columns import campaign_columns, traffic_source_columns
 from service_core.ingestion.validation import to_text
 
-_TOUCH_EVENTS: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
+_TOUCH_EVENTS: Final = PAGE_VIEWS | {SESSION_START, *APP_OPENINGS}
 _BROWSER_SOURCES: Final = frozenset({BROWSER, WEB})
 _LOCATED_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 _ORDER_FIELDS: Final = ("order_id", "orderId", "transaction_id")

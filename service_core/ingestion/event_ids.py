@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from service_core.ingestion.event_names import ALIAS_EVENT, IDENTIFY_EVENT
 from service_core.ingestion.validation import IDENTITY_FIELDS, normalize_identifier
 
 _PLACEHOLDERS: Final = frozenset(
@@ -59,14 +60,14 @@ def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str,
     """
     distinct, user, anonymous, visitor = (_first_identifier(body, names) for names in IDENTITY_FIELDS)
     previous = None
-    if name == "$identify":
+    if name == IDENTIFY_EVENT:
         user = user or _first_identifier(properties, _USER_ID_FIELDS)
         anonymous = (
             anonymous
             or _first_identifier(properties, _ANONYMOUS_ID_FIELDS)
             or _first_identifier(properties, _PREVIOUS_ID_FIELDS)
         )
-    elif name == "$alias":
+    elif name == ALIAS_EVENT:
         previous = _first_identifier(body, _PREVIOUS_ID_FIELDS) or _first_identifier(
             properties, _PREVIOUS_ID_FIELDS
         )

@@ -267,9 +267,6 @@ REPORTED_TOUCH_COLUMNS: Final = (
 )
 """What is known of a touch that was told, beside its ``timestamp``."""
 
-PAGE_VIEWS: Final = frozenset({"pageview", "page_view", "$pageview"})
-"""One event everywhere; rows keep the name sent (semantics 2.2)."""
-
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedEvent:

@@ -1,39 +1,22 @@
-"""Base classes of request and response models, and the parsing of query parameters and JSON bodies.
+"""Base classes of request and response models."""
 
-Query parameters are lenient: numbers are clamped, a number that does not parse takes the default, and unknown names
-are ignored. JSON bodies are strict: unknown fields and wrong types are errors. A validator of a model may raise an
-`ApiError` with a code of its endpoint.
-"""
-
-import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from types import UnionType
-from typing import Any, ClassVar, Final, TypeVar, Union, get_args, get_origin
+from typing import Any, ClassVar
 
 from pydantic import (
-    AliasChoices,
     BaseModel,
     ConfigDict,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
-    ValidationError,
 )
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, ErrorDetails, core_schema
-
-from service_core.kernel.errors import BadRequest
-from service_core.kernel.operations import strip_annotated
-
-_Model = TypeVar("_Model", bound=BaseModel)
+from pydantic_core import CoreSchema, core_schema
 
 
 class _RequestModel(BaseModel):
     """Base of query and body models.
 
-    ``needed`` lists fields that the schema marks as required although they have defaults. The operation itself raises
+    ``required_params`` lists fields that the schema marks as required although they have defaults. The operation itself raises
     the error when one is missing, with its own message.
     """
 
@@ -90,142 +73,3 @@ class Clamp:
     def clamp_value(self, value: Any) -> Any:
         """Returns the nearest number within the bounds; None stays None."""
         return value if value is None else max(self.minimum, min(self.maximum, value))
-
-
-def parse_query_parameters(model: type[_Model], pairs: Iterable[tuple[str, str]]) -> _Model:
-    """Returns the query model of decoded name and value pairs.
-
-    An empty text counts as absent. The last of repeated parameters counts; a list parameter collects all of them.
-
-    Raises:
-        BadRequest: a value is not allowed, or a required parameter is missing.
-    """
-    kinds = _parsing_kinds(model)
-    values: dict[str, Any] = {}
-    for name, text in pairs:
-        kind = kinds.get(name)
-        value = text.replace("\0", "")  # no stored text holds one, and some stores refuse it
-        if kind is None or value == "":
-            continue
-        if kind == "list":
-            values.setdefault(name, []).append(value)
-        elif kind in _NUMBER_PATTERNS and not _NUMBER_PATTERNS[kind].fullmatch(value := value.strip()):
-            values.pop(name, None)
-        else:
-            values[name] = _parse_boolean(name, value) if kind == "bool" else value
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise _validation_error_to_bad_request(error, values) from None
-
-
-def parse_body(model: type[_Model], body: bytes, data: Any) -> _Model:
-    """Returns the body model of a JSON body.
-
-    Args:
-        body: the bytes as sent; pydantic parses them in strict JSON mode.
-        data: the decoded body, used to find the path of an error.
-
-    Raises:
-        BadRequest: not an object, an unknown or missing field, or a wrong type.
-    """
-    if not isinstance(data, dict):
-        raise BadRequest("The body must be a JSON object", "invalid_json")
-    try:
-        return model.model_validate_json(body or b"{}", strict=True)
-    except ValidationError as error:
-        raise _validation_error_to_bad_request(error, data) from None
-
-
-_NUMBER_PATTERNS: Final = {
-    "int": re.compile(r"[+-]?[0-9]{1,300}"),
-    "float": re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][+-]?[0-9]{1,3})?"),
-}
-"""Texts that parse as numbers in a query string. Any other text takes the default."""
-
-_BOOLEAN_TEXTS: Final = {"true": True, "1": True, "false": False, "0": False}
-
-_KIND_BY_TYPE: Final = {
-    bool: "bool",
-    int: "int",
-    float: "float",
-    list: "list",
-    tuple: "list",
-    frozenset: "list",
-}
-
-
-def _parse_boolean(name: str, value: str) -> bool:
-    if value not in _BOOLEAN_TEXTS:
-        raise BadRequest(f"{name} must be true, false, 1 or 0", "invalid_parameter", field=name)
-    return _BOOLEAN_TEXTS[value]
-
-
-@lru_cache(maxsize=512)
-def _parsing_kinds(model: type[BaseModel]) -> Mapping[str, str]:
-    """Returns for each parameter name, aliases included, how its text is parsed."""
-    return {
-        name: _parsing_kind(field)
-        for key, field in model.model_fields.items()
-        for name in parameter_names(key, field)
-    }
-
-
-def _parsing_kind(field: FieldInfo) -> str:
-    choices = get_args(field.annotation) if get_origin(field.annotation) in (Union, UnionType) else ()
-    parts = [strip_annotated(choice) for choice in choices or (field.annotation,)]
-    return next(
-        (_KIND_BY_TYPE[kind] for part in parts if (kind := get_origin(part) or part) in _KIND_BY_TYPE), "text"
-    )
-
-
-def parameter_names(key: str, field: FieldInfo) -> tuple[str, ...]:
-    """Returns the names a parameter accepts, the canonical one first."""
-    alias = field.validation_alias
-    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    return tuple(dict.fromkeys([key, *(choice for choice in choices if isinstance(choice, str))]))
-
-
-def describe_aliases(model: type[BaseModel], name: str) -> str:
-    """Returns the sentence about the aliases of a parameter; empty if there are none."""
-    all_names = (parameter_names(key, field) for key, field in model.model_fields.items())
-    aliases = next((names for names in all_names if name in names), ())
-    others = ", ".join(f"`{other}`" for other in aliases if other not in (name, aliases[0]))
-    return f"Also accepted as {others}." if others else ""
-
-
-_CODE_BY_ERROR_TYPE: Final = {"missing": "missing_field", "extra_forbidden": "unknown_field"}
-
-
-def _validation_error_to_bad_request(validation_error: ValidationError, data: Any) -> BadRequest:
-    """Returns the first validation error as a response; it never repeats what was sent.
-
-    For a field with a union type pydantic reports an error per member; the member that got furthest counts.
-    """
-    errors = validation_error.errors(include_url=False, include_input=False)
-    candidates = [candidate for candidate in errors if candidate["loc"][:1] == errors[0]["loc"][:1]]
-    error = max(candidates, key=lambda candidate: len(_error_path_steps(candidate, data)))
-    path = "".join(_error_path_steps(error, data)).removeprefix(".")
-    reason = str(error.get("ctx", {}).get("error") or error["msg"])
-    return BadRequest(
-        f"{path}: {reason}" if path else reason,
-        _CODE_BY_ERROR_TYPE.get(error["type"], "invalid_parameter"),
-        field=path or None,
-    )
-
-
-def _error_path_steps(error: ErrorDetails, data: Any) -> list[str]:
-    """Returns the path of an error within ``data`` as ``.dashboard``, ``.cards``, ``[0]``, ``.size``.
-
-    Pydantic inserts the names of union members into the path; these lead nowhere in ``data`` and are left out.
-    """
-    steps: list[str] = []
-    missing = error["loc"][-1:] if error["type"] == "missing" else ()
-    for step in error["loc"]:
-        if isinstance(step, int) and isinstance(data, list):
-            steps.append(f"[{step}]")
-            data = data[step] if step < len(data) else None
-        elif isinstance(data, dict) and (step in data or step in missing):
-            steps.append(f".{step}")
-            data = data.get(step)
-    return steps

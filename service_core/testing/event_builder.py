@@ -11,7 +11,8 @@ from uuid import UUID, uuid4
 
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.ports import ConversionSet, QueryScope
-from service_core.ingestion.models import CAMPAIGN_COLUMNS, PAGE_VIEWS, Event
+from service_core.ingestion.event_names import PAGE_VIEWS
+from service_core.ingestion.models import CAMPAIGN_COLUMNS, Event
 from service_core.kernel.time_ranges import TimeRange
 
 TOUCH_EVENTS: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}

@@ -4,14 +4,14 @@ from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from service_core.access.internal_callers import read_only_caller
 from service_core.access.models import Workspace
-from service_core.access.reader import read_only_caller
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.ports import CreditRule, Weighting
 from service_core.analytics.query.catalog import Catalog, Metric
 from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.sources import EventSource
 from service_core.ingestion.ports import QueueState
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange

@@ -9,7 +9,7 @@ from service_core.access.models import Caller
 from service_core.analytics.people.ports import PeoplePageQuery, PersonReader
 from service_core.analytics.query.catalog import Dimension
 from service_core.analytics.query.evaluate_predicate import lower_per_letter
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.dimension_values import (
     count_spend_dimension_values,

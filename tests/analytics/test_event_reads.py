@@ -17,7 +17,7 @@ from service_core.analytics.reads.usage import get_usage, get_workspace
 from service_core.api.render import json_default
 from service_core.ingestion.models import WIRE_COLUMNS
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.memory.connections import MemoryConnections
 from service_core.testing.memory.postbacks import NoPostbacks

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.ingestion.models import PAGE_VIEWS
+from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.testing.random_datasets import random_datasets
 from tests.analytics.world_client import generated_examples, load_world
 

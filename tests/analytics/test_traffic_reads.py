@@ -9,7 +9,7 @@ from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.sources import EventSource
 from service_core.analytics.reads.breakdowns import (
     DevicesQuery,
@@ -24,7 +24,7 @@ from service_core.analytics.reads.overview import OverviewQuery, get_overview
 from service_core.analytics.reads.realtime import RealtimeQuery, get_realtime
 from service_core.api.render import json_default
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.kernel.timestamps import format_timestamp
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.memory.exchange_rates import aggregates_without_rates

@@ -38,7 +38,7 @@ from plugins.events_sql.reads.aggregate import _sum_over_groups, _sum_over_scans
 from plugins.events_sql.sql.compiled_sources import compiled_source
 from plugins.events_sql.statement_warm_up import warm_up
 from service_core.analytics.query.compute import aggregation_of, list_base_measures
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.sources import UNCONNECTED_REASONS
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import IngestSettings, Settings, StorageSettings

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import AliasChoices, Field, model_validator
 
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.schemas import BodyModel, Clamp, QueryModel, parse_body, parse_query_parameters
+from service_core.kernel.request_parsing import parse_body, parse_query_parameters
+from service_core.kernel.schemas import BodyModel, Clamp, QueryModel
 
 
 class Size(StrEnum):

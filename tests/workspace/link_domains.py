@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from service_core.access.reader import read_only_caller
+from service_core.access.internal_callers import read_only_caller
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.record_plans import new_record_fields
 from service_core.testing.txt_records import FakeTxtRecords

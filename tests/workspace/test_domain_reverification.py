@@ -14,7 +14,8 @@ from service_core.access.fixed_window import FixedWindowCounter
 from service_core.access.members.membership import add_member
 from service_core.access.roles import Role
 from service_core.changes.actor import Actor
-from service_core.changes.operations import AuditQuery, list_audit
+from service_core.changes.operations import list_audit
+from service_core.changes.schemas import AuditQuery
 from service_core.kernel.errors import Conflict, TooManyRequests, Unprocessable
 from service_core.kernel.ids import new_id
 from service_core.workspace.links.domains.link_hosts import is_verified_link_host

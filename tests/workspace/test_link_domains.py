@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service_core.changes.operations import AuditQuery, list_audit
+from service_core.changes.operations import list_audit
+from service_core.changes.schemas import AuditQuery
 from service_core.kernel.errors import Conflict, NotFound, ServiceUnavailable, Unprocessable
 from service_core.kernel.ids import new_id
 from service_core.testing.txt_records import FakeTxtRecords

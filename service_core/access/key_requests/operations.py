@@ -2,20 +2,25 @@
 
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
-
-from pydantic import Field
 
 from service_core.access.api_keys import DEFAULT_RATE_LIMIT, create_named_key
 from service_core.access.key_requests.create import KeyRequestInput, create_key_request, poll_key_request
 from service_core.access.key_requests.models import KeyRequest, RequestStatus
 from service_core.access.key_requests.ports import KeyRequests
+from service_core.access.key_requests.schemas import (
+    CollectedKeyResponse,
+    CreatedKeyResponse,
+    CreateKeyBody,
+    CreateKeyRequestBody,
+    KeyRequestPath,
+    KeyRequestResponse,
+    KeyRequestStatusResponse,
+)
 from service_core.access.models import Caller, SignupCaller
 from service_core.access.ports import CredentialStore
 from service_core.access.public_urls import PublicUrls
 from service_core.access.roles import Permission, require_can_grant, require_permission
 from service_core.access.scopes import parse_scopes
-from service_core.access.text_types import SingleLineName, SingleLineText
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
 from service_core.kernel.operations import (
     ANY_SCOPE,
@@ -25,81 +30,8 @@ from service_core.kernel.operations import (
     Scope,
     operation,
 )
-from service_core.kernel.schemas import BodyModel, ResponseModel
 
 POLL_SECONDS: Final = 5
-
-
-class CreateKeyRequestBody(BodyModel):
-    """The key that a program requests from a person."""
-
-    name: SingleLineName = Field(description="Name of the key.")
-    scopes: list[str] = Field(description="Requested scopes; the approval grants them.")
-    reason: SingleLineText | None = Field(
-        None, description="Reason for the request, for the person who decides."
-    )
-    client_name: SingleLineName | None = Field(None, description="Name of the program that requests the key.")
-
-
-class KeyRequestResponse(ResponseModel):
-    """A key request that waits for a decision."""
-
-    request_id: UUID
-    status: RequestStatus
-    name: str
-    scopes: list[str]
-    approval_url: str
-    poll_url: str
-    expires_at: datetime
-    poll_interval_seconds: int
-
-
-class KeyRequestStatusResponse(ResponseModel):
-    """State of a key request."""
-
-    request_id: UUID
-    status: RequestStatus
-    name: str
-    scopes: list[str]
-    expires_at: datetime
-    decided_at: datetime | None
-
-
-class CollectedKeyResponse(KeyRequestStatusResponse):
-    """The first response after the approval; it contains the key."""
-
-    key: str
-    key_id: UUID
-    key_hint: str
-
-
-class KeyRequestPath(BodyModel):
-    """Path parameters."""
-
-    request_id: UUID = Field(alias="requestId")
-
-
-class CreateKeyBody(BodyModel):
-    """The key that an access token is exchanged for."""
-
-    name: SingleLineName = Field(description="Name of the key.")
-    scopes: list[str] = Field(description="Scopes of the key, at most those of the token.")
-    rate_limit: int | None = Field(
-        None,
-        description="Requests per 60 seconds, at most the plan's maximum; only an owner may set it.",
-    )
-
-
-class CreatedKeyResponse(ResponseModel):
-    """A new key. Its value is shown only in this response."""
-
-    id: UUID
-    key: str
-    key_hint: str
-    name: str
-    scopes: list[str]
-    rate_limit: int
-    created_at: datetime
 
 
 @operation(

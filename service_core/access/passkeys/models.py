@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 CHALLENGE_LIFETIME: Final = timedelta(minutes=5)
+"""How long a WebAuthn challenge can be answered."""
 MAX_PASSKEYS: Final = 20
 """Per account."""
 

@@ -2,15 +2,11 @@
 
 from typing import Final
 
-from service_core.analytics.event_rules.event_synonyms import (
-    ADD_TO_CART_EVENTS,
-    CHECKOUT_EVENTS,
-    list_event_synonyms,
-)
+from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
 from service_core.analytics.ports import ConversionSet
-from service_core.ingestion.models import PAGE_VIEWS, Event
+from service_core.ingestion.event_names import ADD_TO_CART_EVENTS, CHECKOUT_EVENTS, PAGE_VIEWS, REFUND_EVENTS
+from service_core.ingestion.models import Event
 
-REFUND_EVENTS: Final = frozenset({"refund"})
 PRE_PURCHASE_EVENTS: Final = ADD_TO_CART_EVENTS | CHECKOUT_EVENTS
 """Events before a payment: their amount is neither revenue nor a conversion by itself."""
 

@@ -13,9 +13,11 @@ RESERVED_KEYS: Final = frozenset(
         "install_referrer_url",
     }
 )  # fmt: skip
+"""Property names with a meaning to the service; they are not custom properties."""
 RESERVED_PREFIXES: Final = (
     "utm_", "referrer", "session_", "first_touch_", "last_touch_", "screen_", "viewport_", "sdk_",
 )  # fmt: skip
+"""Prefixes of property names with a meaning to the service."""
 
 
 def is_custom_property(key: str) -> bool:

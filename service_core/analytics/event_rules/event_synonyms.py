@@ -3,15 +3,15 @@
 from typing import Final
 
 from service_core.analytics.ports import ConversionSet
-from service_core.ingestion.models import PAGE_VIEWS
-
-SIGNUP_EVENTS: Final = frozenset({"signup", "sign_up", "complete_registration"})
-LEAD_EVENTS: Final = frozenset({"lead"})
-ADD_TO_CART_EVENTS: Final = frozenset({"add_to_cart"})
-CHECKOUT_EVENTS: Final = frozenset({"checkout_started", "begin_checkout", "initiate_checkout"})
-PURCHASE_EVENTS: Final = frozenset({"purchase", "order_completed", "order_paid"})
-SUBSCRIPTION_EVENTS: Final = frozenset({"subscribe", "subscription_started"})
-TRIAL_EVENTS: Final = frozenset({"start_trial", "trial_started"})
+from service_core.ingestion.event_names import (
+    CHECKOUT_EVENTS,
+    LEAD_EVENTS,
+    PAGE_VIEWS,
+    PURCHASE_EVENTS,
+    SIGNUP_EVENTS,
+    SUBSCRIPTION_EVENTS,
+    TRIAL_EVENTS,
+)
 
 _SYNONYM_GROUPS: Final = (
     PAGE_VIEWS,

@@ -5,18 +5,21 @@ from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS, REFUND_EVENTS
-from service_core.analytics.event_rules.event_synonyms import PURCHASE_EVENTS
+from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS
 from service_core.ingestion.amounts import CHARGE_COMPONENTS
+from service_core.ingestion.event_names import PURCHASE_EVENTS, REFUND_EVENTS
 from service_core.ingestion.models import Event
 
 CHARGE: Final = "charge"
+"""Kind of a row of `Relation.PAYMENTS`: a charge."""
 REFUND: Final = "refund"
+"""Kind of a row of `Relation.PAYMENTS`: a refund."""
 
 CHARGE_COLUMNS: Final = ("gross", *CHARGE_COMPONENTS)
 """Components of a charge, as columns of `Relation.PAYMENTS`."""
 
 TRACKED: Final = "tracked"
+"""Source of orders that were reported by the tracking API."""
 TRACKED_SOURCES: Final = frozenset({"browser", "mobile_app", "api", "web"})
 """Transports of the tracking API; any other source is the id of the provider that sent the event."""
 

@@ -8,7 +8,7 @@ it returns nothing.
 
 from collections.abc import Iterable, Sequence
 
-from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS, REFUND_EVENTS
+from service_core.analytics.event_rules.conversions import PRE_PURCHASE_EVENTS
 from service_core.analytics.event_rules.order_deduplication import (
     ORDER_DEDUP_WINDOW,
     deduplicate_orders,
@@ -17,6 +17,7 @@ from service_core.analytics.event_rules.order_deduplication import (
     source_precedence,
 )
 from service_core.analytics.line_items.line_item_lists import get_raw_line_items
+from service_core.ingestion.event_names import REFUND_EVENTS
 from service_core.ingestion.models import Event
 
 

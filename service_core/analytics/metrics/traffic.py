@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from service_core.analytics.event_rules import event_synonyms
 from service_core.analytics.measures import (
     Aggregation,
     DailyMean,
@@ -23,7 +22,8 @@ from service_core.analytics.metrics.dimensions import (
     SESSION_SOURCE_DIMENSIONS,
 )
 from service_core.analytics.query.catalog import Additivity, Metric, MetricUnit
-from service_core.ingestion.models import PAGE_VIEWS
+from service_core.ingestion import event_names
+from service_core.ingestion.event_names import PAGE_VIEWS
 
 _SESSION_DIMENSIONS: Final = (*SESSION_SOURCE_DIMENSIONS, *LOCATION_AND_DEVICE_DIMENSIONS, *NEW_OR_RETURNING)
 _EVENT_DIMENSIONS: Final = (
@@ -132,13 +132,13 @@ TRAFFIC_METRICS: Final = (
     _define_count(
         "signups",
         "Sign-ups",
-        count_rows(Relation.EVENTS, _match_event_names(event_synonyms.SIGNUP_EVENTS)),
+        count_rows(Relation.EVENTS, _match_event_names(event_names.SIGNUP_EVENTS)),
         "Events with a name of a sign-up.",
     ),
     _define_count(
         "leads",
         "Leads",
-        count_rows(Relation.EVENTS, _match_event_names(event_synonyms.LEAD_EVENTS)),
+        count_rows(Relation.EVENTS, _match_event_names(event_names.LEAD_EVENTS)),
         "Events named `lead`.",
     ),
 )
@@ -209,7 +209,7 @@ CONVERSION_METRICS: Final = (
         "purchases",
         "Purchases",
         replace(CONVERSIONS, use_builtin_conversions=True).with_conditions(
-            _match_event_names(event_synonyms.PURCHASE_EVENTS)
+            _match_event_names(event_names.PURCHASE_EVENTS)
         ),
         "Events with a name of a purchase, one per order.",
         "conversion",
@@ -217,14 +217,14 @@ CONVERSION_METRICS: Final = (
     _define_count(
         "add_to_carts",
         "Additions to cart",
-        count_rows(Relation.EVENTS, _match_event_names(event_synonyms.ADD_TO_CART_EVENTS)),
+        count_rows(Relation.EVENTS, _match_event_names(event_names.ADD_TO_CART_EVENTS)),
         "Events named `add_to_cart`.",
         "conversion",
     ),
     _define_count(
         "checkouts_started",
         "Checkouts started",
-        count_rows(Relation.EVENTS, _match_event_names(event_synonyms.CHECKOUT_EVENTS)),
+        count_rows(Relation.EVENTS, _match_event_names(event_names.CHECKOUT_EVENTS)),
         "Events with a name of a checkout start.",
         "conversion",
     ),

@@ -12,7 +12,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
-from service_core.analytics.people.traits import IDENTIFY_EVENT
+from service_core.ingestion.event_names import IDENTIFY_EVENT
 from service_core.ingestion.models import Event
 
 _LOWERCASE_ASCII: Final = str.maketrans(ascii_uppercase, ascii_lowercase)

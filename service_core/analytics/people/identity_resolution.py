@@ -32,10 +32,9 @@ from service_core.analytics.people.email_matches import (
     group_pairs,
     match_persons_by_email,
 )
+from service_core.ingestion.event_names import ALIAS_EVENT, WEB_ATTRIBUTION_MATCHED
 from service_core.ingestion.models import Event
 
-ALIAS_EVENT: Final = "$alias"
-WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
 IDENTIFIED_PREFIX: Final = "u:"
 ANONYMOUS_PREFIX: Final = "v:"
 ExternalId: TypeAlias = tuple[str, ...]

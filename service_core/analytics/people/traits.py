@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-IDENTIFY_EVENT: Final = "$identify"
-
 _RESERVED_KEYS: Final = frozenset(
     {
         "traits", "user_id", "userId", "anonymous_id", "anonymousId", "previous_id", "previousId",

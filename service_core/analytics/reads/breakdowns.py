@@ -6,9 +6,9 @@ from typing import Annotated, Final, Generic, Literal, TypeVar
 from pydantic import BeforeValidator, Field
 
 from service_core.access.models import Caller
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery, QueryResult, SortKey
 from service_core.analytics.query.result_values import as_counts
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.countries import COUNTRIES
 from service_core.analytics.rounding import round_decimal

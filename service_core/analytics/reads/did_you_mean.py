@@ -5,8 +5,8 @@ from typing import Final
 
 from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.dimension_values import (
     counting_metrics,

@@ -13,10 +13,10 @@ from service_core.analytics.measures import FilterOperator, Relation, count_rows
 from service_core.analytics.ports import AggregateQuery
 from service_core.analytics.query.catalog import Dimension
 from service_core.analytics.query.evaluate_predicate import lower_per_letter
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, ResultRow, SortKey
 from service_core.analytics.query.result_values import as_counts
 from service_core.analytics.query.schemas import unknown_dimension
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.countries import COUNTRIES

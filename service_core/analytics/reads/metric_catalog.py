@@ -4,7 +4,7 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.query.catalog import Additivity, MetricUnit
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel

@@ -11,9 +11,9 @@ from service_core.analytics.attribution.models import AttributionModels, Attribu
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.catalog import Metric, MetricUnit
 from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.schemas import Compare, MetricsRequestBase, RefundBasis
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.rounding import round_decimal
 from service_core.kernel.async_gather import gather_or_cancel

@@ -7,11 +7,11 @@ from pydantic import AliasChoices, Field
 
 from service_core.access.models import Caller
 from service_core.analytics.measures import FilterOperator
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, QueryResult, SortKey
 from service_core.analytics.query.result_values import as_counts
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.range_query import RangeQuery
-from service_core.ingestion.models import PAGE_VIEWS
+from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import (
     build_bucket_series,

@@ -8,9 +8,9 @@ from pydantic import Field
 from service_core.access.models import Caller
 from service_core.analytics.fx.convert import CurrencyConverter
 from service_core.analytics.ports import ActiveVisitor, EventReader
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery, SortKey
 from service_core.analytics.query.result_values import as_counts, to_json_numbers
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.scope import scope_for_caller
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import buckets_covering

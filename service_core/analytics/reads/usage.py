@@ -14,13 +14,14 @@ from service_core.analytics.measures import FilterOperator, Predicate, Relation,
 from service_core.analytics.ports import AggregateQuery, AggregateReader
 from service_core.analytics.postbacks.ports import SENT, PostbackReader
 from service_core.analytics.scope import scope_for_workspace
+from service_core.ingestion.event_names import SESSION_BOUNDARIES
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import ResponseModel
 from service_core.kernel.time_ranges import TimeRange
 
 _BILLED_EVENTS: Final = count_rows(
     Relation.EVENTS,
-    Predicate("event_name", FilterOperator.NOT_IN, ("session_end", "session_start")),
+    Predicate("event_name", FilterOperator.NOT_IN, tuple(sorted(SESSION_BOUNDARIES))),
     Predicate("is_test", value=False),
 )
 """Counts stored events without session start and end events, bots and test events."""

@@ -10,8 +10,8 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.ports import StoreUnavailable
 from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.commerce.ads.models import AdEntity, AdLevel

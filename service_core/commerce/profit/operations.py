@@ -13,8 +13,8 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.measures import Relation
 from service_core.analytics.ports import QueryScope, StoreUnavailable
 from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.sources import SourceState, SourceUnavailable
 from service_core.analytics.rounding import round_decimal
 from service_core.analytics.scope import scope_for_caller
@@ -53,11 +53,19 @@ _PART_BY_RELATION: Final = {Relation.SPEND: "spend", Relation.COSTS: "costs"}
 """What is told by neither is revenue, or follows from it."""
 
 
+_UNVERIFIED_CODES: Final = {
+    "revenue": "revenue_unverified",
+    "spend": "spend_unverified",
+    "costs": "costs_unverified",
+}
+"""Part of the answer to the error code when it cannot be read."""
+
+
 class PartUnverified(ServiceUnavailable):
     """What a part of the answer is made of cannot be read: unknown, never zero."""
 
     def __init__(self, part: str) -> None:
-        super().__init__(f"The {part} of the range cannot be verified at the moment", f"{part}_unverified")
+        super().__init__(f"The {part} of the range cannot be verified at the moment", _UNVERIFIED_CODES[part])
 
 
 def _add_reason(refusal: ApiError) -> ApiError:

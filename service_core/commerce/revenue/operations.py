@@ -11,9 +11,9 @@ from service_core.analytics.connections.models import Connection, ConnectionStat
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.event_rules.order_deduplication import TRACKED
 from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, SortKey
 from service_core.analytics.query.schemas import RefundBasis
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.metric_values import list_unavailable
 from service_core.commerce.revenue.schemas import RevenueMetrics, RevenueResponse, RevenueRow

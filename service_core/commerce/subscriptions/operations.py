@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.people.ports import PersonFirstTouch, PersonReader
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.commerce.subscriptions.lifecycle import LifecycleState, LifecycleStatus, normalize_to_month
 from service_core.commerce.subscriptions.models import SubscriptionState, SubscriptionStatus
 from service_core.commerce.subscriptions.ports import SubscriptionPage, SubscriptionStore

@@ -8,8 +8,8 @@ from typing import Final
 
 from service_core.access.models import Caller
 from service_core.analytics.query.compute import round_for_unit
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.metric_values import UnavailableMetric, list_unavailable
 from service_core.commerce.subscriptions.lifecycle import LifecycleStatus

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from service_core.access.reader import read_only_caller
+from service_core.access.internal_callers import read_only_caller
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.reads.export_streams import RowBatch
 from service_core.delivery.exports.export_rows import ExportRows

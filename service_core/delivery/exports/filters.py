@@ -11,7 +11,7 @@ from service_core.analytics.people.operations import UsersQuery
 from service_core.analytics.reads.event_list import EventsQuery
 from service_core.delivery.exports.models import ExportType
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 
 Query: TypeAlias = EventsQuery | UsersQuery | AttributionQuery
 

@@ -11,12 +11,13 @@ from typing import Any, Final
 from service_core.access.models import Workspace
 from service_core.analytics.measures import FilterOperator, Predicate
 from service_core.analytics.people.ports import PersonReader
-from service_core.analytics.people.traits import IDENTIFY_EVENT, merge_traits
+from service_core.analytics.people.traits import merge_traits
 from service_core.analytics.scope import scope_for_workspace
 from service_core.delivery.postbacks.models import ClickId, Customer
 from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.ingestion.consent import is_consent_denied
 from service_core.ingestion.event_ids import is_placeholder_id
+from service_core.ingestion.event_names import IDENTIFY_EVENT
 from service_core.ingestion.models import COLUMNS, Event
 from service_core.ingestion.validation import to_text
 from service_core.kernel.time_ranges import TimeRange

@@ -146,3 +146,4 @@ class Rejected:
 
 
 SendOutcome: TypeAlias = Accepted | Deferred | Rejected
+"""The result of sending one postback."""

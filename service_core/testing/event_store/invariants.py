@@ -28,7 +28,7 @@ from service_core.analytics.ports import (
     TouchPathQuery,
     Weighting,
 )
-from service_core.ingestion.models import PAGE_VIEWS
+from service_core.ingestion.event_names import PAGE_VIEWS
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit
 from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.changes.optimistic_locking import sent_fields
 from service_core.changes.pagination import ListQuery
 from service_core.changes.resource import RecordReader, ResourceType

@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field
 
 from service_core.analytics.query.schemas import FilterBody
-from service_core.changes.operations import DryRunBody
 from service_core.changes.optimistic_locking import VersionedBody
+from service_core.changes.schemas import DryRunBody
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.schemas import BodyModel, Clamp, ResponseModel
 from service_core.workspace.dashboards.models import LAYOUT_VERSION, CardSize, Dashboard

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.changes.optimistic_locking import VersionedBody, sent_fields
 from service_core.changes.resource import ResourceType
 from service_core.changes.resource_definition import Listing, WriteContext, resource

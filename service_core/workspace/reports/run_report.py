@@ -11,8 +11,8 @@ from service_core.analytics.funnels.operations import FunnelQuery, FunnelRespons
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.schemas import Compare, FilterBody
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.reads.breakdowns import (
     BreakdownQuery,
     DevicesQuery,

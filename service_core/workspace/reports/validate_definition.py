@@ -9,8 +9,8 @@ from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.funnels.operations import FunnelQuery
 from service_core.analytics.funnels.parse_steps import parse_steps
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.schemas import MetricsRequestBase
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.reads.breakdowns import CountedMetric
 from service_core.analytics.reads.query.schemas import AnalyticsQueryBase
 from service_core.kernel.date_range import DateRange

@@ -10,9 +10,10 @@ from service_core.access.models import Caller
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.changes.envelope import Envelope
 from service_core.changes.models import GENERATED_FIELDS, Action, Change
-from service_core.changes.operations import DryRunBody, DryRunQuery, requested_dry_run
+from service_core.changes.operations import requested_dry_run
 from service_core.changes.ports import Transaction
 from service_core.changes.record_plans import get_or_404, new_record_fields
+from service_core.changes.schemas import DryRunBody, DryRunQuery
 from service_core.kernel.errors import Unprocessable
 from service_core.kernel.ids import new_token, sha256_hex
 from service_core.kernel.operations import HandlerResponse, RateLimitClass, Scope, operation

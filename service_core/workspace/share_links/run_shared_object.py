@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Final, Literal
 from uuid import UUID
 
+from service_core.access.internal_callers import read_only_caller
 from service_core.access.models import Caller, Workspace
-from service_core.access.reader import read_only_caller
 from service_core.changes.ports import Transactions
 from service_core.changes.resource import RecordReader
 from service_core.workspace.analyses.models import Analysis

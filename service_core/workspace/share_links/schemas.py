@@ -8,8 +8,8 @@ from pydantic import Field
 
 from service_core.access.models import RequestInterface
 from service_core.changes.actor import Actor
-from service_core.changes.operations import DryRunBody
 from service_core.changes.pagination import ListQuery
+from service_core.changes.schemas import DryRunBody
 from service_core.kernel.schemas import BodyModel, ResponseModel
 from service_core.workspace.share_links.models import ObjectType, ShareLink, ShareLinkStatus
 

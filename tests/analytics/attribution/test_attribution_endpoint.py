@@ -13,7 +13,7 @@ from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.operations import AttributionQuery, get_attribution
 from service_core.kernel.errors import BadRequest, Unprocessable
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.testing.event_builder import EventBuilder, campaign, referral, reported_touch, utc_instant
 
 JULY = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-07T23:59Z"}

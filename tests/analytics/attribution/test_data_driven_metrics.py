@@ -12,8 +12,8 @@ from service_core.analytics.attribution.resolve_model import credit_rule_for
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, SortKey
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.sources import EventSource
 from service_core.kernel.availability import Measured, Unavailable, UnavailableReason
 from service_core.kernel.bucket_series import build_bucket_series

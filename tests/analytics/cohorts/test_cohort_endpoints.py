@@ -17,7 +17,7 @@ from service_core.analytics.cohorts.operations import (
 )
 from service_core.analytics.cohorts.ports import CohortActivity, CohortResult
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.testing.memory.exchange_rates import aggregates_without_rates
 
 

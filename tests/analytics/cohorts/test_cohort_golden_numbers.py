@@ -14,7 +14,7 @@ from service_core.analytics.cohorts.operations import (
     get_lifetime_value,
     get_retention,
 )
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.testing.event_builder import EventBuilder, campaign, utc_instant
 from service_core.testing.memory.exchange_rates import aggregates_without_rates
 

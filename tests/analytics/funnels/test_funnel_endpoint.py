@@ -8,7 +8,7 @@ import pytest
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelResult, FunnelStep
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 
 
 class Table:

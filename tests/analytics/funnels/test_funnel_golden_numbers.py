@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.funnels.operations import FunnelQuery, get_funnel
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.testing.event_builder import EventBuilder, utc_instant
 
 START = utc_instant("2026-06-01T12:00")

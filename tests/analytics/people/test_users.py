@@ -10,7 +10,7 @@ from plugins.events_memory.adapter import MemoryEventStore
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.people.operations import UserPath, UserQuery, UsersQuery, get_user, list_users
 from service_core.kernel.errors import BadRequest, NotFound
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.testing.event_builder import EventBuilder, campaign, reported_touch
 from service_core.testing.memory.exchange_rates import aggregates_without_rates
 from service_core.testing.memory.postbacks import NoPostbacks

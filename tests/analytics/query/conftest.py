@@ -13,13 +13,13 @@ from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.query.catalog import Catalog
-from service_core.analytics.query.service import MetricQueries
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.sources import EventSource
 from service_core.analytics.reads.metric_values import MetricsRequest, post_metrics
 from service_core.analytics.reads.query.operations import QueryRequest, post_query
 from service_core.api.render import json_default
 from service_core.commerce.ads.ad_credits import AdCredits
-from service_core.kernel.schemas import parse_body
+from service_core.kernel.request_parsing import parse_body
 from service_core.testing.event_builder import EventBuilder, campaign
 from service_core.testing.memory.ad_spend import MemoryAdSpend
 

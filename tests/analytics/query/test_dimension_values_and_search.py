@@ -6,7 +6,7 @@ from service_core.analytics.reads.dimension_values import DimensionValuesQuery, 
 from service_core.api.render import json_default
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.schemas import parse_query_parameters
+from service_core.kernel.request_parsing import parse_query_parameters
 from service_core.testing.memory.transactions import MemoryUnits
 from service_core.workspace.search import SearchQuery, get_search
 

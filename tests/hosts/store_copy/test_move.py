@@ -23,7 +23,7 @@ from hosts.store_copy.copy_events import copy_workspace_events
 from hosts.store_copy.spans import split_into_months
 from plugins.events_memory.adapter import MemoryEventStore
 from service_core.access.api_keys import create_workspace_with_keys
-from service_core.access.reader import read_only_caller
+from service_core.access.internal_callers import read_only_caller
 from service_core.analytics.ports import ConversionSet, EventPageQuery, QueryScope
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.clock import system_clock

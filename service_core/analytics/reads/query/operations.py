@@ -7,8 +7,8 @@ from typing import Any
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
 from service_core.analytics.ports import EventReader
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery, QueryResult, ResultRow
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.did_you_mean import suggest_filter_values
 from service_core.analytics.reads.metric_values import (

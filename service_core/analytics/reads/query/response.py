@@ -11,10 +11,10 @@ from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionSettings
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.query.catalog import Metric, MetricUnit
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import BUCKET, DimensionFilter, MetricQuery, QueryResult, ResultRow
 from service_core.analytics.query.result_values import to_json_numbers
 from service_core.analytics.query.schemas import RefundBasis
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.did_you_mean import ValueSuggestion
 from service_core.analytics.reads.metric_values import UnavailableMetric

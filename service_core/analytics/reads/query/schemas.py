@@ -8,6 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from service_core.access.models import Caller, Workspace
 from service_core.analytics.attribution.models import AttributionModels, AttributionSettings
 from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import BUCKET, MetricQuery, SortKey
 from service_core.analytics.query.ordering import complete_order, default_order
 from service_core.analytics.query.schemas import (
@@ -17,7 +18,6 @@ from service_core.analytics.query.schemas import (
     MetricsRequestBase,
     validate_dimensions,
 )
-from service_core.analytics.query.service import MetricQueries
 from service_core.analytics.reads.query.response import OrderByBody
 from service_core.kernel.bucket_series import (
     BUCKET_UNITS,

@@ -6,10 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from service_core.access.email_sender import EmailSender, EmailSenderUnavailable
+from service_core.access.internal_callers import read_only_caller
 from service_core.access.members.ports import Accounts, Members
 from service_core.access.models import Caller, Workspace
 from service_core.access.ports import CredentialStore
-from service_core.access.reader import read_only_caller
 from service_core.access.roles import ROLE_PERMISSIONS, Permission
 from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
 from service_core.changes.models import Action, Change

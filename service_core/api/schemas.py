@@ -1,0 +1,23 @@
+"""Response models of health and readiness."""
+
+from datetime import datetime
+from typing import Literal
+
+from service_core.kernel.schemas import ResponseModel
+
+HealthStatus = Literal["ok", "degraded"]
+
+
+class HealthResponse(ResponseModel):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadinessResponse(ResponseModel):
+    """Whether the service can work."""
+
+    status: HealthStatus
+    checks: dict[str, HealthStatus]
+    queue_age_seconds: float | None
+    newest_event_at: datetime | None
