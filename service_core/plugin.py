@@ -142,6 +142,8 @@ from service_core.analytics.line_items.sold_and_returned import (
 from service_core.analytics.line_items.sold_and_returned import select_return_events as select_return_events
 from service_core.analytics.measures import NOT_SET as NOT_SET
 from service_core.analytics.measures import Aggregation as Aggregation
+from service_core.analytics.measures import Column as Column
+from service_core.analytics.measures import ColumnOwner as ColumnOwner
 from service_core.analytics.measures import DailyMean as DailyMean
 from service_core.analytics.measures import Difference as Difference
 from service_core.analytics.measures import FilterOperator as FilterOperator
@@ -150,9 +152,13 @@ from service_core.analytics.measures import Operand as Operand
 from service_core.analytics.measures import Predicate as Predicate
 from service_core.analytics.measures import Ratio as Ratio
 from service_core.analytics.measures import Relation as Relation
+from service_core.analytics.measures import ad_column as ad_column
 from service_core.analytics.measures import count_distinct as count_distinct
 from service_core.analytics.measures import count_rows as count_rows
+from service_core.analytics.measures import entry_column as entry_column
+from service_core.analytics.measures import property_column as property_column
 from service_core.analytics.measures import sum_column as sum_column
+from service_core.analytics.measures import touch_column as touch_column
 from service_core.analytics.people.email_matches import has_email as has_email
 from service_core.analytics.people.identity_resolution import IdentityMap as IdentityMap
 from service_core.analytics.people.identity_resolution import resolve_identities as resolve_identities

@@ -99,7 +99,7 @@ def _with_converted_money(unit: CreditedConversion, scan: QueryScope) -> Credite
     """Returns a unit with amounts in the scan's currency, where there is a rate."""
     facts = {"currency": unit.event.currency, "amount": unit.amount, "refunded": unit.refunded}
     worth = convert_amounts(scan, unit.order_event.timestamp, facts)
-    if worth["currency"] is None or worth["no_rate"]:
+    if worth["currency"] is None or worth["missing_fx_rate"]:
         return unit
     return replace(unit, amount=worth["amount"], refunded=worth["refunded"], converted_currency=scan.currency)
 

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from datetime import datetime
 
 from plugins.events_memory.currency_conversion import converted_amount
-from plugins.events_memory.relation_rows import first_set_value, is_in_span
+from plugins.events_memory.relation_rows import is_in_span, touch_value
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import (
     CHARGE,
@@ -49,7 +49,11 @@ def _cohort_by_person(plan: CohortReaderQuery, history: WorkspaceEvents) -> dict
 def _matches_first_touch(person: str, plan: CohortReaderQuery, history: WorkspaceEvents) -> bool:
     visits = history.touches_by_person.get(person, [])
     return all(
-        value_matches(first_set_value(p.column, visits[0].value) if visits else None, p.op, p.value)
+        value_matches(
+            touch_value(p.column, visits[0]) if visits else None,
+            p.op,
+            p.value,
+        )
         for p in plan.first_touch_filters
     )
 

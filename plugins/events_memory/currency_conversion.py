@@ -12,7 +12,7 @@ _MONEY_COLUMNS: Final = ("amount", "refunded", "gross", "discount", "tax", "ship
 
 
 def convert_amounts(scan: QueryScope, rate_instant: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the columns of a payment with amounts in the scan's currency where there is a rate, and ``no_rate``.
+    """Returns the columns of a payment with amounts in the scan's currency where there is a rate, and ``missing_fx_rate``.
 
     Args:
         scan: the currency and the exchange rates.
@@ -21,22 +21,22 @@ def convert_amounts(scan: QueryScope, rate_instant: datetime, facts: Mapping[str
     """
     currency = facts["currency"]
     if currency in {None, scan.currency}:
-        return {**facts, "no_rate": False}
+        return {**facts, "missing_fx_rate": False}
     if scan.rates is None:
-        return {**facts, "no_rate": True}
+        return {**facts, "missing_fx_rate": True}
     day = local_date(rate_instant, ZoneInfo(scan.zone))
     known = {name: facts[name] for name in _MONEY_COLUMNS if facts.get(name) is not None}
     worth = {name: scan.rates.convert_amount(day, currency, amount) for name, amount in known.items()}
     if None in worth.values():
-        return {**facts, "no_rate": True}
-    return {**facts, **worth, "no_rate": False}
+        return {**facts, "missing_fx_rate": True}
+    return {**facts, **worth, "missing_fx_rate": False}
 
 
 def converted_amount(scan: QueryScope, moved: Payment) -> int | None:
     """Returns the amount of a payment in the scan's currency; None without a rate."""
     facts = {"currency": moved.event.currency, "amount": moved.amount}
     worth = convert_amounts(scan, moved.booked_at(order_refunds=True), facts)
-    return None if worth["no_rate"] else int(worth["amount"])
+    return None if worth["missing_fx_rate"] else int(worth["amount"])
 
 
 def sum_converted(scan: QueryScope, moved: Iterable[Payment]) -> tuple[int, bool]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 
-from plugins.events_memory.relation_rows import first_set_value, is_in_span
+from plugins.events_memory.relation_rows import is_in_span, touch_value
 from plugins.events_memory.workspace_events import WorkspaceEvents
 from service_core.plugin import Event, TouchEvent, TouchPath, TouchPathQuery
 
@@ -51,5 +51,5 @@ def _path_keys(
 ) -> PathKeys:
     """Returns the keys of the touches between two instants, both included; consecutive equal keys count once."""
     met = (visit for visit in visits if first <= visit.event.timestamp <= last)
-    keys = (tuple(first_set_value(column, visit.value) for column in plan.key_columns) for visit in met)
+    keys = (tuple(touch_value(column, visit) for column in plan.key_columns) for visit in met)
     return tuple(key for key, _ in groupby(keys))

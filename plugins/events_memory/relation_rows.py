@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from plugins.events_memory.attribution_credits import TouchCredit, attribution_credits
 from plugins.events_memory.currency_conversion import convert_amounts
@@ -16,6 +16,8 @@ from service_core.plugin import (
     PURCHASE_EVENTS,
     AggregateQuery,
     Aggregation,
+    Column,
+    ColumnOwner,
     Event,
     Predicate,
     QueryScope,
@@ -29,8 +31,6 @@ from service_core.plugin import (
     value_matches,
 )
 
-_DATA: Final = "data:"
-
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
@@ -42,8 +42,8 @@ class RelationRow:
     entry: Event | None = None
     visit: TouchEvent | None = None
 
-    def value(self, column: str) -> Any:
-        """Returns the value of a column, or of the first of ``a|b`` that is set.
+    def value(self, column: Column) -> Any:
+        """Returns the value of a column, or of its first fallback that is set.
 
         Raises:
             ValueError: the relation has no such column.
@@ -54,30 +54,39 @@ class RelationRow:
         """Returns whether the row meets all predicates."""
         return all(value_matches(self.value(p.column), p.op, p.value) for p in predicates)
 
-    def _column_value(self, name: str) -> Any:
-        if name in self.facts:
-            return self.facts[name]
-        source, _, column = name.rpartition(".") if not name.startswith(_DATA) else ("", "", name)
-        if source == "touch" and "attributed" in self.facts:
-            return self.visit.value(column) if self.visit else None
-        event = {"": self.event, "entry": self.entry}.get(source)
-        if event is None:
-            raise ValueError(f"no column {name!r} in this relation")
+    def _column_value(self, column: Column) -> Any:
+        if column.owner is ColumnOwner.ROW and column.name in self.facts:
+            return self.facts[column.name]
+        if column.owner is ColumnOwner.TOUCH and "attributed" in self.facts:
+            return self.visit.value(column.name) if self.visit else None
+        events = {
+            ColumnOwner.ROW: self.event,
+            ColumnOwner.PROPERTY: self.event,
+            ColumnOwner.ENTRY: self.entry,
+        }
+        event = events.get(column.owner)
+        is_property = column.owner is ColumnOwner.PROPERTY
+        if event is None or not (is_property or hasattr(event, column.name)):
+            raise ValueError(f"no column {str(column)!r} in this relation")
         return event_value(event, column)
 
 
-def first_set_value(column: str, value: Callable[[str], Any]) -> Any:
-    """Returns the value of a column, or of the first of ``a|b`` that is set."""
-    names = [column] if column.startswith(_DATA) else column.split("|")
-    return next((found for found in map(value, names) if found is not None), None)
+def first_set_value(column: Column, value: Callable[[Column], Any]) -> Any:
+    """Returns the value of a column, or of its first fallback that is set."""
+    return next((found for found in map(value, column.candidates) if found is not None), None)
 
 
-def event_value(event: Event, column: str) -> Any:
+def touch_value(column: Column, touch: TouchEvent) -> Any:
+    """Returns the value of a column of a touch, or of its first fallback that is set."""
+    return first_set_value(column, lambda part: touch.value(part.name))
+
+
+def event_value(event: Event, column: Column) -> Any:
     """Returns a column of an event, or a value inside its ``event_data``."""
-    if not column.startswith(_DATA):
-        return getattr(event, column)
+    if column.owner is not ColumnOwner.PROPERTY:
+        return getattr(event, column.name)
     value: Any = event.event_data
-    for key in column.removeprefix(_DATA).split("."):
+    for key in column.path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
@@ -206,7 +215,7 @@ def _credit_row(share: TouchCredit, history: WorkspaceEvents, scan: QueryScope) 
             "first_order": unit.is_order and unit.event.seq in history.first_order_seqs,
             "event_name": unit.order_event.event_name,
             "currency": unit.currency,
-            "no_rate": unit.currency not in {None, scan.currency},
+            "missing_fx_rate": unit.currency not in {None, scan.currency},
             "person_is_new": _is_first_in_span(
                 history.events_by_person[history.person_of(unit.order_event)], scan
             ),

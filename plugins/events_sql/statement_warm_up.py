@@ -34,6 +34,7 @@ from service_core.plugin import (
     Weighting,
     count_distinct,
     count_rows,
+    entry_column,
     sum_column,
 )
 
@@ -70,9 +71,9 @@ _FUNNEL_SHAPES: Final = tuple(
 )
 _MAX_PROPERTY_KEYS: Final = 100
 _CHANNEL_DIMENSION: Final = {
-    "events": "entry.channel",
-    "sessions": "entry.channel",
-    "conversions": "entry.channel",
+    "events": entry_column("channel"),
+    "sessions": entry_column("channel"),
+    "conversions": entry_column("channel"),
 }
 
 

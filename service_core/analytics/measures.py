@@ -39,7 +39,90 @@ Operand: TypeAlias = Scalar | tuple[Scalar | None, ...] | None
 """The value that a filter compares a column with."""
 
 
+class ColumnOwner(StrEnum):
+    """What the value of a column belongs to."""
+
+    ROW = "row"
+    """The row of the relation."""
+
+    ENTRY = "entry"
+    """The first event of the session of the row."""
+
+    TOUCH = "touch"
+    """The touch that a credit belongs to."""
+
+    AD = "ad"
+    """The ad that this touch came from; event stores have no such columns."""
+
+    PROPERTY = "property"
+    """``event_data`` of the event."""
+
+
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a relation.
+
+    Attributes:
+        name: name of the column; for a property, its path with dots.
+        owner: what the value belongs to.
+        fallback: the column whose value counts where this one is absent.
+    """
+
+    name: str
+    owner: ColumnOwner = ColumnOwner.ROW
+    fallback: "Column | None" = None
+
+    def or_else(self, fallback: "Column") -> "Column":
+        """Returns the column with a fallback for absent values."""
+        return replace(self, fallback=fallback)
+
+    @property
+    def candidates(self) -> tuple["Column", ...]:
+        """The column and its fallbacks, in the order they are tried."""
+        if self.fallback is None:
+            return (self,)
+        return (replace(self, fallback=None), *self.fallback.candidates)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The keys that lead to a property."""
+        return tuple(self.name.split("."))
+
+    def __str__(self) -> str:
+        """Returns the column as messages show it."""
+        return "|".join(f"{_PREFIXES[part.owner]}{part.name}" for part in self.candidates)
+
+
+_PREFIXES: Final = {
+    ColumnOwner.ROW: "",
+    ColumnOwner.ENTRY: "entry.",
+    ColumnOwner.TOUCH: "touch.",
+    ColumnOwner.AD: "touch.ad.",
+    ColumnOwner.PROPERTY: "data:",
+}
+
+
+def entry_column(name: str) -> Column:
+    """Returns a column of the first event of the session."""
+    return Column(name, ColumnOwner.ENTRY)
+
+
+def touch_column(name: str) -> Column:
+    """Returns a column of the credited touch."""
+    return Column(name, ColumnOwner.TOUCH)
+
+
+def ad_column(name: str) -> Column:
+    """Returns a column of the ad that the credited touch came from."""
+    return Column(name, ColumnOwner.AD)
+
+
+def property_column(path: str) -> Column:
+    """Returns the column of a property of ``event_data``; dots in the path lead into objects."""
+    return Column(path, ColumnOwner.PROPERTY)
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Predicate:
     """One condition on a column of a relation.
 
@@ -47,102 +130,111 @@ class Predicate:
     true; None among the values of ``in`` and ``not_in`` stands for an absent value.
     """
 
-    column: str
-    op: FilterOperator = FilterOperator.EQ
-    value: Operand = None
+    column: Column
+    op: FilterOperator
+    value: Operand
+
+    def __init__(
+        self, column: str | Column, op: FilterOperator = FilterOperator.EQ, value: Operand = None
+    ) -> None:
+        """Creates a condition; a name stands for a column of the row."""
+        object.__setattr__(self, "column", _as_column(column))
+        object.__setattr__(self, "op", op)
+        object.__setattr__(self, "value", value)
 
 
-MISSING_FX_RATE: Final = Predicate("no_rate", value=True)
+def _as_column(column: str | Column) -> Column:
+    return Column(column) if isinstance(column, str) else column
+
+
+MISSING_FX_RATE: Final = Predicate("missing_fx_rate", value=True)
 """Matches rows whose money is in another currency than the scope's and has no rate in `QueryScope.rates`."""
 
 
 class Relation(StrEnum):
-    """What is counted.
+    """The rows that are counted.
 
     ``EVENTS``
-        One row per event with its timestamp in the span. Columns: those of `intake.model.Event`;
-        ``entry.*``, the same columns of the first event of its session (session = workspace,
-        visitor, session id; first by timestamp, then seq; over all history, bots apart unless they
-        are included); ``session`` (distinct key of the session); ``person`` (semantics 5);
-        ``identified`` (the person has a user id, from this or any other event); ``visitor_is_new``
-        (the visitor's first event ever lies in the range).
+        One row per event in the span. Columns: those of `ingestion.models.Event`; `entry_column`, the same
+        columns of the first event of the session (session = workspace, visitor, session id; first by
+        timestamp, then seq; over all history, without bots unless they are included); `property_column`;
+        ``session`` (distinct key of the session); ``person``; ``identified`` (the person has a user id, from
+        this or any other event); ``visitor_is_new`` (the first event ever of the visitor is in the range).
     ``SESSIONS``
-        One row per session whose first event lies in the span; facts cover the whole session.
-        Columns: ``entry.*``, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``,
-        ``duration`` (seconds), ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``
-        (semantics 6.5, 2.2). A session without a page view is neither bounced nor engaged; any
-        event that `conversions.converts` makes one with a page view engaged, a repeat of an order too.
+        One row per session whose first event is in the span; facts cover the whole session. Columns:
+        `entry_column`, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``, ``duration`` (seconds),
+        ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``. A session without a page view is neither
+        bounced nor engaged. Any event that `is_conversion`, duplicates of an order included, makes a session
+        with a page view engaged.
     ``CONVERSIONS``
-        Events that `conversions.converts`, one per (`conversions.standard` name, order id) within 7 days
-        (`orders.deduplicate_orders`, over all history). Columns as EVENTS. Bots never convert.
-    ``MONEY``
-        Facts of the money ledger (semantics 10; `orders`). Columns: ``kind`` (``charge``,
-        ``refund``), ``amount`` (minor units, positive); ``gross``, ``discount``, ``tax``, ``shipping``
-        and ``fee`` of a charge, each absent where it is not known (`orders.parts_of`); ``currency``, ``no_rate``, ``provider``, ``order_id``,
-        ``person``, ``first_order`` (a charge, the person's first ever), ``person_is_new`` (its
-        first event ever lies in the range). Charges of one order within 7 days count once, whoever reports
-        them: that of a storefront before that of a payment provider, that before a tracked one, one that
-        knows more parts before one that knows fewer, then the earliest (`orders.deduplicate_orders`). Of the refunds of one order within 7 days those of the
-        one who knows best count, all of them. A refund is booked on
-        its own instant, with `Scan.order_refunds` on that of its order: the latest charge of its
-        order id not after it, else its own.
+        Events that `is_conversion`, one per (`canonical_event_name`, order id) within 7 days
+        (`deduplicate_orders`, over all history). Columns as EVENTS. Events of bots are never conversions.
+    ``PAYMENTS``
+        Charges and refunds. Columns: ``kind`` (``charge``, ``refund``), ``amount`` (minor units, positive);
+        ``gross``, ``discount``, ``tax``, ``shipping`` and ``fee`` of a charge, each absent if unknown
+        (`list_charge_components`); ``currency``, ``missing_fx_rate``, ``provider``, ``order_id``, ``person``,
+        ``first_order`` (a charge, the first ever of the person), ``person_is_new`` (the first event ever of
+        the person is in the range). Reports of one order within 7 days count once, the one with the highest
+        `source_precedence`, then the earliest (`deduplicate_orders`). Of the refunds of one order within 7
+        days, all refunds of the source with the highest precedence count. A refund is booked at its own
+        instant, with `QueryScope.order_refunds` at that of its order: the latest charge of its order id not
+        after it, else its own.
     ``CREDITS``
-        What attribution shares out. A unit is an event that is a conversion, a charge, or both; it
-        counts 1,000,000 of ``credit`` when it is a conversion, and when it is a charge its
-        ``amount`` and 1,000,000 of ``order_credit``. A refund is a unit too, with ``refunded`` alone, the path, person and event name of
-        its order (without an order its own, and no path); it is booked like in MONEY. Each unit
-        has one row per touch with a share in its path, or one without a touch. Columns:
-        ``touch.*`` (columns of `ports.Touch`, None without a touch), ``attributed`` (it has a
-        touch), ``credit``, ``order_credit``, ``amount``, ``refunded`` (its share of each, split by
-        largest remainder), ``is_order`` (the unit is a charge), ``first_order``, ``event_name``,
-        ``currency`` (that its money is told in), ``no_rate``, ``person_is_new``.
+        Conversions and payments distributed over touches. A unit is an event that is a conversion, a charge,
+        or both; it counts 1,000,000 of ``credit`` if it is a conversion, and if it is a charge its ``amount``
+        and 1,000,000 of ``order_credit``. A refund is a unit with ``refunded`` only, and with the path, person
+        and event name of its order (without an order its own, and no path); it is booked like in PAYMENTS.
+        Each unit has one row per touch with a share in its path, or one row without a touch. Columns:
+        `touch_column` (columns of `people.ports.Touch`, None without a touch), ``attributed`` (it has a touch),
+        ``credit``, ``order_credit``, ``amount``, ``refunded`` (its share of each, split by largest remainder),
+        ``is_order`` (the unit is a charge), ``first_order``, ``event_name``, ``currency`` (of the amounts),
+        ``missing_fx_rate``, ``person_is_new``. With `ad_column`, also the columns of the ad a touch came from:
+        those of SPEND that name the platform, account, campaign, group and ad; `commerce.ads.ad_credits`
+        evaluates them.
 
-    With `Scan.rates` money of other currencies is told in the scan's, each movement by `Rates.worth` of the
-    day it moved on, in the scan's zone; a refund has the day of its order. ``currency`` of MONEY stays what was
-    paid. ``no_rate`` is true where it is another one and there is no rate; then money is as it was paid.
+    `QueryScope.rates` convert money of other currencies, each payment at the rate of its day in the time zone
+    of the scope; a refund uses the day of its order. ``currency`` of PAYMENTS stays the original one.
+    ``missing_fx_rate`` is true if it is another one and there is no rate; then the amount is not converted.
 
-    Rows of the following come from other sources than the event store; it is never asked for them.
+    Rows of the following relations come from other sources than the event store.
 
     ``SPEND``
-        One row per entity and day as an ad platform reports it (semantics 12.1), of one level: of ads
-        where ``ad_id`` or ``ad_name`` is named, of groups where ``group_id`` or ``group_name`` is, else
-        of campaigns. A day is in the span when any part of the workspace day of its date is; it stands
-        in the bucket that holds the start of that day, else in the nearest. Columns: ``platform``,
-        ``account_id``, ``campaign_id``, ``campaign_name``, ``group_id``, ``group_name``, ``ad_id``,
-        ``ad_name``, ``currency``, ``no_rate``; and ``spend`` and ``conversion_value`` (minor units),
-        ``impressions``, ``clicks``, ``reach``, ``conversions`` (in millionths), each absent where the
-        platform left it out. Conditions on these are met by days, and by entities where they are
-        grouped by.
+        One row per entity and day as an ad platform reports it, of one level: of ads if ``ad_id`` or
+        ``ad_name`` is used, of groups if ``group_id`` or ``group_name`` is, else of campaigns. A day is in the
+        span if any part of the workspace day of its date is; it belongs to the bucket that contains the start
+        of that day, else to the nearest. Columns: ``platform``, ``account_id``, ``campaign_id``,
+        ``campaign_name``, ``group_id``, ``group_name``, ``ad_id``, ``ad_name``, ``currency``,
+        ``missing_fx_rate``; and ``spend`` and ``conversion_value`` (minor units), ``impressions``, ``clicks``,
+        ``reach``, ``conversions`` (in millionths), each absent if the platform omits it. Conditions on these
+        apply to days, and to entities if they are grouped by.
     ``SUBSCRIPTIONS``
-        One row per ``product``, ``provider``, ``plan`` and ``currency`` with what its subscriptions did in
-        the span or bucket, and what they are at its end, or at present when that is not over (semantics
-        16.6, 16.7). Columns, beside these: ``mrr``, ``arr``, ``active_subscriptions`` (at the end),
-        ``active_at_start``; ``mrr_new``, ``mrr_expansion``, ``mrr_reactivation``, and at or below zero
-        ``mrr_contraction``, ``mrr_churn``; ``charged``; ``new_subscriptions``,
-        ``churned_subscriptions``, ``trials_started``, ``trials_ended``, ``trials_converted``,
-        ``failed_payments``. Money is in minor units, worth a month in exact parts of them. A change of
-        product or plan takes the worth over without a movement; what it then costs more or less moved
-        in the new one.
+        One row per ``product``, ``provider``, ``plan`` and ``currency`` with the movements of its
+        subscriptions in the span or bucket, and their state at its end, or now if it has not ended. Further
+        columns: ``mrr``, ``arr``, ``active_subscriptions`` (at the end), ``active_at_start``; ``mrr_new``,
+        ``mrr_expansion``, ``mrr_reactivation``, and at or below zero ``mrr_contraction``, ``mrr_churn``;
+        ``charged``; ``new_subscriptions``, ``churned_subscriptions``, ``trials_started``, ``trials_ended``,
+        ``trials_converted``, ``failed_payments``; ``missing_fx_rate``. Money is in exact fractions of minor
+        units per month. A change of product or plan moves the recurring revenue without a movement; the
+        difference in price is a movement of the new one.
     ``COSTS``
-        One row per kind of item that was sold, or came back, in the span or bucket, and cost the same
-        (semantics 17; `items.sales`). Columns: ``cogs`` and ``shipping_costs``, unit and handling cost
-        times quantity in exact parts of minor units of ``currency``, below zero for what came back and
-        absent where nobody told a cost; ``provider`` and ``sold_in``, of the charge that sold it, the
-        latter being its currency.
-    ``DELIVERIES``
-        One row per conversion that a rule sends, at the instant it became final (semantics 13.1), tests left out.
+        One row per kind of item with the same cost that was sold or returned in the span or bucket. Columns:
+        ``cogs`` and ``shipping_costs``, unit and handling cost times quantity in exact fractions of minor
+        units of ``currency``, negative for returned items and absent without a known cost; ``provider`` and
+        ``sold_in``, provider and currency of the charge that sold the item.
+    ``POSTBACKS``
+        One row per conversion that a rule sends, at the instant it reached a final status, without tests.
         Columns: ``platform``, ``status`` (``sent``, ``failed``, ``skipped``).
     """
 
     EVENTS = "events"
     SESSIONS = "sessions"
     CONVERSIONS = "conversions"
-    PAYMENTS = "money"
+    PAYMENTS = "payments"
     CREDITS = "credits"
     SPEND = "spend"
     SUBSCRIPTIONS = "subscriptions"
     COSTS = "costs"
-    POSTBACKS = "deliveries"
+    POSTBACKS = "postbacks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +258,7 @@ class Aggregation:
     """
 
     relation: Relation
-    column: str | None = None
+    column: Column | None = None
     distinct: bool = False
     where: tuple[Predicate, ...] = ()
     trailing_days: int | None = None
@@ -233,11 +325,11 @@ def count_rows(relation: Relation, *where: Predicate) -> Aggregation:
     return Aggregation(relation, where=where)
 
 
-def count_distinct(column: str, relation: Relation, *where: Predicate) -> Aggregation:
+def count_distinct(column: str | Column, relation: Relation, *where: Predicate) -> Aggregation:
     """Returns the aggregation that counts different values of a column, exactly."""
-    return Aggregation(relation, column, distinct=True, where=where)
+    return Aggregation(relation, _as_column(column), distinct=True, where=where)
 
 
-def sum_column(column: str, relation: Relation, *where: Predicate) -> Aggregation:
+def sum_column(column: str | Column, relation: Relation, *where: Predicate) -> Aggregation:
     """Returns the aggregation that sums a column."""
-    return Aggregation(relation, column, where=where)
+    return Aggregation(relation, _as_column(column), where=where)

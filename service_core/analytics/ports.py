@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
-from service_core.analytics.measures import Aggregation, Measure, Predicate
+from service_core.analytics.measures import Aggregation, Column, Measure, Predicate
 from service_core.ingestion.models import Event
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.exchange_rates import ExchangeRates
@@ -132,7 +132,7 @@ class AggregateQuery:
 
     scope: QueryScope
     measures: tuple[Measure, ...]
-    dimensions: tuple[Mapping[str, str], ...] = ()
+    dimensions: tuple[Mapping[str, Column], ...] = ()
     buckets: Buckets | None = None
     order: tuple[ColumnSort, ...] = ()
     limit: int | None = None
@@ -261,12 +261,12 @@ class EventReader(Protocol):
 class TouchPathQuery:
     """A query for paths of touch keys, for data-driven models.
 
-    ``key_columns`` are columns of `Touch`.
+    ``key_columns`` are columns of `Touch` (`touch_column`).
     """
 
     scope: QueryScope
     window: timedelta
-    key_columns: tuple[str, ...]
+    key_columns: tuple[Column, ...]
     event_names: frozenset[str] | None = None
 
 

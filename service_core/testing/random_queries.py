@@ -7,12 +7,15 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from service_core.analytics.attribution.schemas import GROUPINGS
 from service_core.analytics.cohorts.ports import CohortReaderQuery
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReaderQuery
 from service_core.analytics.measures import (
     Aggregation,
+    Column,
+    ColumnOwner,
     Difference,
     FilterOperator,
     Measure,
@@ -22,7 +25,10 @@ from service_core.analytics.measures import (
     Relation,
     count_distinct,
     count_rows,
+    entry_column,
+    property_column,
     sum_column,
+    touch_column,
 )
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQuery
@@ -35,7 +41,7 @@ from service_core.analytics.ports import (
     TouchPathQuery,
     Weighting,
 )
-from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX, EVENT_STORE_COLUMNS
+from service_core.analytics.query.relation_columns import EVENT_STORE_COLUMNS
 from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.time_ranges import BucketUnit, TimeRange
@@ -52,11 +58,11 @@ LEAVES: Final[Mapping[Relation, Sequence[Aggregation]]] = {
         count_rows(
             _EVENTS, Predicate("event_name", FilterOperator.IN, ("page_view", "pageview", "$pageview"))
         ),
-        count_rows(_EVENTS, Predicate("data:plan", FilterOperator.EQ, "pro")),
-        count_rows(_EVENTS, Predicate("data:price", FilterOperator.GTE, 6)),
-        count_rows(_EVENTS, Predicate("data:n.of", FilterOperator.IS_SET)),
+        count_rows(_EVENTS, Predicate(property_column("plan"), FilterOperator.EQ, "pro")),
+        count_rows(_EVENTS, Predicate(property_column("price"), FilterOperator.GTE, 6)),
+        count_rows(_EVENTS, Predicate(property_column("n.of"), FilterOperator.IS_SET)),
         sum_column("revenue", _EVENTS, Predicate("revenue", FilterOperator.BETWEEN, (0, 1000))),
-        *(Aggregation(_EVENTS, "person", distinct=True, trailing_days=n) for n in (1, 7, 30)),
+        *(Aggregation(_EVENTS, Column("person"), distinct=True, trailing_days=n) for n in (1, 7, 30)),
     ),
     _SESSIONS: (
         count_rows(_SESSIONS),
@@ -111,13 +117,13 @@ _DIMENSION_COLUMNS: Final = tuple(
         own := {
             str(of): c
             for of, c in dimension.columns.items()
-            if of in LEAVES and not c.startswith(AD_COLUMN_PREFIX)
+            if of in LEAVES and c.owner is not ColumnOwner.AD
         }
     )
 )
 _COALESCED: Final = {
-    _EVENTS: "entry.utm_source|entry.attribution_source",
-    Relation.CREDITS: "touch.utm_source|touch.attribution_source",
+    _EVENTS: entry_column("utm_source").or_else(entry_column("attribution_source")),
+    Relation.CREDITS: touch_column("utm_source").or_else(touch_column("attribution_source")),
 }
 _TEXT_OPS: Final = tuple(op for op in FilterOperator if op is not FilterOperator.BETWEEN)
 _SINGLE: Final = (FilterOperator.EQ, FilterOperator.NEQ)
@@ -183,7 +189,7 @@ def count_set_columns(random: Random, world: RandomDataset, relation: Relation) 
     """In how many rows of a relation each of its columns is set."""
     measures = tuple(
         count_rows(relation, Predicate(column, FilterOperator.IS_SET))
-        for column in sorted(EVENT_STORE_COLUMNS[relation])
+        for column in sorted(EVENT_STORE_COLUMNS[relation], key=str)
     )
     credit = _random_credit(random) if relation is Relation.CREDITS else None
     return AggregateQuery(random_scan(random, world), measures, credit=credit)
@@ -191,7 +197,11 @@ def count_set_columns(random: Random, world: RandomDataset, relation: Relation) 
 
 def credits_by_ad_columns(random: Random, world: RandomDataset) -> AggregateQuery:
     """Credits by everything that tells which ad a touch came from, and by more."""
-    columns = ("touch.channel", "person_is_new", *(f"touch.{tag}" for tag in MATCHED_UTM_COLUMNS))
+    columns = (
+        touch_column("channel"),
+        Column("person_is_new"),
+        *map(touch_column, MATCHED_UTM_COLUMNS),
+    )
     dimensions = tuple({str(Relation.CREDITS): column} for column in columns)
     measures = tuple(sum_column(column, Relation.CREDITS) for column in ("credit", "amount"))
     return AggregateQuery(random_scan(random, world), measures, dimensions, credit=_random_credit(random))
@@ -266,7 +276,7 @@ def random_funnel(random: Random, world: RandomDataset) -> FunnelReaderQuery:
 
 def random_paths(random: Random, world: RandomDataset) -> TouchPathQuery:
     """Paths by one or several columns of a touch."""
-    keys = (("channel",), ("utm_source|attribution_source", "utm_medium|attribution_medium", "utm_campaign"))
+    keys = ((touch_column("channel"),), GROUPINGS["campaign"].touch_columns)
     names = random.choice((None, None, frozenset({"purchase"})))
     return TouchPathQuery(
         random_scan(random, world), timedelta(days=random.choice((1, 5, 30))), random.choice(keys), names
@@ -301,13 +311,13 @@ def _random_dimension_filter(random: Random, world: RandomDataset, relation: Rel
 def _random_event_filter(random: Random, world: RandomDataset) -> Predicate:
     """A filter by a column of the event itself."""
     return _random_column_filter(
-        random, world, random.choice(("event_name", "page_path", "country", "strong_id"))
+        random, world, Column(random.choice(("event_name", "page_path", "country", "strong_id")))
     )
 
 
-def _random_column_filter(random: Random, world: RandomDataset, column: str) -> Predicate:
-    name = column.rpartition(".")[2]
-    if name.endswith("_is_first_in_span"):
+def _random_column_filter(random: Random, world: RandomDataset, column: Column) -> Predicate:
+    name = column.name
+    if name.endswith("_is_new"):
         return Predicate(column, random.choice(_SINGLE), random.random() < 0.5)
     values = {value for event in world.story.events if (value := getattr(event, name, None))}
     return _random_text_filter(random, column, sorted(values) or ["none"])
@@ -315,11 +325,11 @@ def _random_column_filter(random: Random, world: RandomDataset, column: str) -> 
 
 def _random_touch_filter(random: Random) -> Predicate:
     return _random_text_filter(
-        random, random.choice(("channel", "utm_source", "country")), ["google", "direct", "DE"]
+        random, Column(random.choice(("channel", "utm_source", "country"))), ["google", "direct", "DE"]
     )
 
 
-def _random_text_filter(random: Random, column: str, values: Sequence[str]) -> Predicate:
+def _random_text_filter(random: Random, column: Column, values: Sequence[str]) -> Predicate:
     op, value = random.choice(_TEXT_OPS), random.choice(values)
     operand: Operand = value
     if op in {FilterOperator.IN, FilterOperator.NOT_IN}:

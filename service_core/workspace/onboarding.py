@@ -12,7 +12,7 @@ from service_core.access.models import Caller
 from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
-from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_rows
+from service_core.analytics.measures import Column, FilterOperator, Predicate, Relation, count_rows
 from service_core.analytics.ports import AggregateQuery, AggregateReader, EventReader, StoreUnavailable
 from service_core.analytics.reads.event_definitions import resolve_last_30_days
 from service_core.analytics.scope import scope_for_caller
@@ -123,7 +123,10 @@ async def get_onboarding(
 async def _load_tracking_state(caller: Caller, events: AggregateReader, log: EventReader) -> _TrackingState:
     first, last = await log.event_time_range(caller.workspace.id) or (None, None)
     span = resolve_last_30_days(caller).span
-    by_sender: tuple[Mapping[str, str], ...] = ({Relation.EVENTS: "source"}, {Relation.EVENTS: "sdk_name"})
+    by_sender: tuple[Mapping[str, Column], ...] = (
+        {Relation.EVENTS: Column("source")},
+        {Relation.EVENTS: Column("sdk_name")},
+    )
     asked = (_EVENT_COUNT, _TRACKED_COUNT, _IDENTIFIED_COUNT)
     grid = await events.aggregate(AggregateQuery(scope_for_caller(caller, span), asked, dimensions=by_sender))
     senders: Counter[str] = Counter()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from service_core.analytics.measures import entry_column, property_column, touch_column
 from service_core.analytics.query.catalog import Catalog
 from service_core.kernel.errors import StartupError
 from service_core.plugin import (
@@ -47,27 +48,30 @@ def refusal(metric=METRIC, **columns):
         (count_distinct("persn", Relation.EVENTS), "events have no column 'persn'; did you mean 'person'?"),
         (DailyMean(count_distinct("visitor", Relation.SESSIONS)), "sessions have no column 'visitor'"),
         (
-            count_rows(Relation.PAYMENTS, Predicate("data:plan", value="pro")),
-            "money have no column 'data:plan'",
+            count_rows(Relation.PAYMENTS, Predicate(property_column("plan"), value="pro")),
+            "payments have no column 'data:plan'",
         ),
-        (count_rows(Relation.CREDITS, Predicate("touch.chanel|touch.lyr")), "did you mean 'touch.channel'?"),
+        (
+            count_rows(Relation.CREDITS, Predicate(touch_column("chanel").or_else(touch_column("lyr")))),
+            "did you mean 'touch.channel'?",
+        ),
     ],
 )
 def test_a_metric_over_a_column_that_is_not_there_is_told_at_the_start(measure, said):
     told = refusal(replace(METRIC, measure=measure))
-    assert told.startswith("Metric 'plays' cannot be asked for: ")
+    assert told.startswith("Metric 'plays' is invalid: ")
     assert said in told
 
 
 def test_a_dimension_over_a_column_that_is_not_there_is_told_at_the_start():
-    assert refusal(sessions="entry.city_name").startswith(
-        "Dimension 'place' cannot be asked for: sessions have no column 'entry.city_name'"
+    assert refusal(sessions=entry_column("city_name")).startswith(
+        "Dimension 'place' is invalid: sessions have no column 'entry.city_name'"
     )
 
 
 def test_what_lies_in_event_data_and_in_sources_of_others_is_theirs_to_know():
     measures = [
-        count_rows(Relation.EVENTS, Predicate("data:any.thing|else")),
+        count_rows(Relation.EVENTS, Predicate(property_column("any.thing|else"))),
         count_distinct("whatever", Relation.POSTBACKS),
     ]
     metrics = [replace(METRIC, id=f"m{n}", measure=one) for n, one in enumerate(measures)]

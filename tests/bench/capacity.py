@@ -40,6 +40,7 @@ from plugins.events_sql.schema.tables import (
 )
 from plugins.events_sql.settings import ClickHouseSettings
 from plugins.events_sql.writes import derived_tables
+from service_core.analytics.measures import entry_column, touch_column
 from service_core.plugin import (
     AggregateQuery,
     Buckets,
@@ -186,8 +187,8 @@ def capacity_reads(of: QueryScope) -> dict[str, Ask]:
         count_distinct("session", Relation.EVENTS),
     )
     top = {"order": (ColumnSort("m0"),), "limit": 20}
-    referrers = ({Relation.EVENTS: "entry.referrer_host"},)
-    campaigns = ({Relation.CREDITS: "touch.utm_campaign"},)
+    referrers = ({Relation.EVENTS: entry_column("referrer_host")},)
+    campaigns = ({Relation.CREDITS: touch_column("utm_campaign")},)
     credited = (sum_column("credit", Relation.CREDITS), sum_column("amount", Relation.CREDITS))
     return {
         "totals": lambda store: store.aggregate(AggregateQuery(of, totals)),

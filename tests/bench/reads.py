@@ -24,6 +24,7 @@ from rich.table import Table
 from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.dialects.duckdb.backend import DuckDbBackend
 from plugins.events_sql.settings import DuckDbSettings
+from service_core.analytics.measures import Column, entry_column, touch_column
 from service_core.plugin import (
     AggregateQuery,
     Buckets,
@@ -123,7 +124,9 @@ def read_benchmarks(days: int) -> list[ReadBenchmark]:
         ReadBenchmark(
             "top referrers",
             aggregate_read(
-                count_distinct("visitor_id", EVENTS), dimensions=({EVENTS: "entry.referrer_host"},), **top
+                count_distinct("visitor_id", EVENTS),
+                dimensions=({EVENTS: entry_column("referrer_host")},),
+                **top,
             ),
             f"""SELECT *, count(*) OVER (), sum(n) OVER () FROM (
                   SELECT s.entry_referrer_host AS d, count(DISTINCT e.visitor_no) AS n
@@ -133,7 +136,7 @@ def read_benchmarks(days: int) -> list[ReadBenchmark]:
         ),
         ReadBenchmark(
             "top pages",
-            aggregate_read(count_rows(EVENTS, VIEWS), dimensions=({EVENTS: "page_path"},), **top),
+            aggregate_read(count_rows(EVENTS, VIEWS), dimensions=({EVENTS: Column("page_path")},), **top),
             f"""SELECT *, count(*) OVER (), sum(n) OVER () FROM (
                   SELECT page_path AS d, count(*) AS n FROM events WHERE {where} AND {views} GROUP BY 1)
                 ORDER BY n DESC, d LIMIT 20""",
@@ -190,7 +193,7 @@ def read_benchmarks(days: int) -> list[ReadBenchmark]:
             "last non-direct touch",
             aggregate_read(
                 *(sum_column("credit", CREDITS), sum_column("amount", CREDITS)),
-                dimensions=({CREDITS: "touch.utm_campaign"},),
+                dimensions=({CREDITS: touch_column("utm_campaign")},),
                 credit=last,
                 **top,
             ),

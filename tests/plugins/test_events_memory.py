@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from plugins.events_memory.adapter import MemoryEventStore
+from service_core.analytics.measures import Column, touch_column
 from service_core.extensions.registry import load_plugins
 from service_core.kernel.bucket_series import buckets_covering
 from service_core.kernel.errors import StartupError
@@ -27,7 +28,7 @@ from service_core.testing.event_builder import EventBuilder, campaign, whole_utc
 SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 VIEWS = count_rows(Relation.EVENTS, Predicate("event_name", value="page_view"))
 CLICKS = count_rows(Relation.EVENTS, Predicate("event_name", value="click"))
-BY_COUNTRY = ({"events": "country"},)
+BY_COUNTRY = ({"events": Column("country")},)
 
 
 @pytest.fixture
@@ -87,14 +88,16 @@ async def test_text_is_ordered_by_code_point(store):
     for path in ("/éclair", "/apple", "/Zebra", "/日本"):
         story.add_event("page_view", at="2026-03-02", visitor="A1", page_path=path)
     await store.append(story.events)
-    grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (VIEWS,), ({"events": "page_path"},)))
+    grid = await store.aggregate(
+        AggregateQuery(story.scan(SPAN), (VIEWS,), ({"events": Column("page_path")},))
+    )
     assert [row[0] for row in grid.rows] == ["/Zebra", "/apple", "/éclair", "/日本"]
 
 
 @pytest.mark.parametrize(
     ("relation", "column"),
     [
-        (Relation.EVENTS, "nonsense.column"),
+        (Relation.EVENTS, "nonsense_column"),
         (Relation.PAYMENTS, "page_path"),
         (Relation.SPEND, "spend"),
         (Relation.CREDITS, "credit"),
@@ -105,7 +108,7 @@ async def test_a_column_or_relation_it_does_not_have_is_an_error(store, story, r
     await store.append(story.events)
     with pytest.raises(ValueError, match="no "):
         await store.aggregate(
-            AggregateQuery(story.scan(SPAN), (Aggregation(relation, column, distinct=True),))
+            AggregateQuery(story.scan(SPAN), (Aggregation(relation, Column(column), distinct=True),))
         )
 
 
@@ -115,7 +118,7 @@ async def test_a_trailing_count_sees_an_event_in_every_bucket_it_reaches(store):
         story.add_event("x", at=f"2026-03-0{day}", visitor=visitor)
     await store.append(story.events)
     span = whole_utc_days("2026-03-01", "2026-03-04")
-    active = Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=2)
+    active = Aggregation(Relation.EVENTS, Column("person"), distinct=True, trailing_days=2)
     buckets = buckets_covering(span, BucketUnit.DAY, ZoneInfo("UTC"))
     grid = await store.aggregate(AggregateQuery(story.scan(span), (active,), buckets=buckets))
     assert [row[1] for row in grid.rows] == [1, 2, 1, 1]
@@ -127,7 +130,9 @@ async def test_the_same_person_walks_a_path_once_per_conversion(store):
         story.add_event("page_view", at=at, visitor="A1", session=at, **campaign("google", "cpc"))
         story.add_event("signup", at=at, visitor="A1", session=at)
     await store.append(story.events)
-    (path,) = await store.list_touch_paths(TouchPathQuery(story.scan(SPAN), timedelta(days=30), ("channel",)))
+    (path,) = await store.list_touch_paths(
+        TouchPathQuery(story.scan(SPAN), timedelta(days=30), (touch_column("channel"),))
+    )
     assert (path.keys, path.converted, path.unconverted) == ((("paid_search",),), 2, 0)
 
 

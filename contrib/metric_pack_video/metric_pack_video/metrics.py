@@ -10,13 +10,14 @@ from service_core.plugin import (
     Relation,
     count_distinct,
     count_rows,
+    property_column,
 )
 
 VIDEO_DIMENSION = Dimension(
     id="video",
     label="Video",
     description="The property `video` of the event.",
-    columns={Relation.EVENTS: "data:video"},
+    columns={Relation.EVENTS: property_column("video")},
 )
 
 _IS_PLAY_EVENT = Predicate("event_name", value="video_play")

@@ -19,9 +19,8 @@ from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.compiled_sources import NamedSubquery, compiled_source, declare_parameter
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.time_buckets import microseconds
-from service_core.plugin import CreditRule, QueryScope, TimeRange, Weighting
+from service_core.plugin import Column, ColumnOwner, CreditRule, QueryScope, TimeRange, Weighting
 
-TOUCH_PREFIX: Final = "touch."
 _SPLIT_COLUMNS: Final = ("credit", "order_credit", "amount", "refunded")
 _MAX_DENOMINATOR: Final = 10**9
 _HALF_LIFE: Final = declare_parameter("half_life", sa.Double())
@@ -36,15 +35,14 @@ class CreditRows(RelationRows):
         super().__init__(scan)
         self.where += span_conditions(self.at, span)
 
-    def named_column(self, name: str) -> Expression:
+    def single_column(self, column: Column) -> Expression:
         """Returns a column of the touch, or a fact of the credited unit."""
-        if name.startswith(TOUCH_PREFIX):
-            column = name.removeprefix(TOUCH_PREFIX)
-            return (
-                self.table.c[f"touch_{column}"]
-                if column in TOUCH_VALUE_COLUMNS
-                else super().named_column(name)
-            )
+        if column.owner is ColumnOwner.TOUCH and column.name in TOUCH_VALUE_COLUMNS:
+            return self.table.c[f"touch_{column.name}"]
+        return super().single_column(column)
+
+    def named_column(self, name: str) -> Expression:
+        """Returns a fact of the credited unit."""
         if name == "person_is_new":
             first = self.join_once(
                 "person_first",
@@ -52,7 +50,7 @@ class CreditRows(RelationRows):
                 lambda p: p.c.person_no == self.table.c.person_no,
             )
             return is_in_span(first.c.first_at, self.scan.span)
-        if name == "no_rate":
+        if name == "missing_fx_rate":
             return is_foreign(self.table.c.currency, self.scan)
         known = {*_SPLIT_COLUMNS, "attributed", "is_order", "first_order", "event_name", "currency"}
         return self.table.c[name] if name in known else super().named_column(name)

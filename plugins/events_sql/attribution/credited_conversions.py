@@ -96,7 +96,7 @@ def _with_converted_money(own: NamedSubquery, scan: QueryScope, rates: ExchangeR
         (is_foreign(worth.c.currency, scan), sa.literal(scan.currency)), else_=worth.c.currency
     )
     replaced = {name: worth.c[f"{CONVERTED_PREFIX}{name}"] for name in _AMOUNT_COLUMNS} | {
-        "currency": sa.case((worth.c.no_rate, worth.c.currency), else_=currency)
+        "currency": sa.case((worth.c.missing_fx_rate, worth.c.currency), else_=currency)
     }
     columns = (
         replaced.get(column.name, worth.c[column.name]).label(column.name)

@@ -53,14 +53,14 @@ def _converting_events(plan: TouchPathQuery) -> sa.CTE:
 
 
 def _path_key(plan: TouchPathQuery, touch: Any, prefix: str = "") -> Expression:
-    parts = [[touch.c[prefix + name] for name in column.split("|")] for column in plan.key_columns]
+    parts = [[touch.c[prefix + part.name] for part in column.candidates] for column in plan.key_columns]
     texts = [names[0] if len(names) == 1 else sa.func.coalesce(*names) for names in parts]
     return fn.TupleKey(*texts).label("key")
 
 
 def _touches_per_conversion(plan: TouchPathQuery, converting: sa.CTE) -> sa.Subquery:
     touch = all_touches(plan.scope, units=converting)
-    asked = tuple(dict.fromkeys(name for column in plan.key_columns for name in column.split("|")))
+    asked = tuple(dict.fromkeys(part.name for column in plan.key_columns for part in column.candidates))
     met = touch_paths(converting, touch, plan.scope, plan.window, asked)
     columns = (met.c.unit, met.c.touch_at.label("at"), met.c.touch_seq.label("seq"))
     return sa.select(*columns, _path_key(plan, met, "touch_")).subquery("of_unit")

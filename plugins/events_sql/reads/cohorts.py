@@ -15,6 +15,7 @@ from plugins.events_sql.reads.active_sessions import (
 )
 from plugins.events_sql.relations.charges_and_refunds import PaymentRows
 from plugins.events_sql.relations.relation_rows import (
+    PERSON,
     EventRows,
     all_time_span,
     conversion_events,
@@ -24,7 +25,7 @@ from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql.conditions import Expression, column_value, predicate_condition
 from plugins.events_sql.sql.event_kinds import name_in
 from plugins.events_sql.sql.time_buckets import bucket_index
-from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, CohortResult, TimeRange
+from service_core.plugin import CHARGE, CohortActivity, CohortReaderQuery, CohortResult, Column, TimeRange
 
 _COHORT_MEMBERS: Final = sa.table(
     "cohort_members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort"))
@@ -73,8 +74,8 @@ def _cohort_sizes() -> sa.Select[Any]:
     return sa.select(_COHORT_MEMBERS.c.cohort, sa.func.count()).group_by(_COHORT_MEMBERS.c.cohort)
 
 
-def _touch_column(touch: Any, name: str) -> Expression:
-    columns = [touch.c[part] for part in name.split("|")]
+def _touch_column(touch: Any, column: Column) -> Expression:
+    columns = [touch.c[part.name] for part in column.candidates]
     return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
 
 
@@ -121,7 +122,7 @@ def _active_by_event_name(plan: CohortReaderQuery, names: frozenset[str]) -> sa.
 def _net_revenue(plan: CohortReaderQuery) -> sa.Select[Any]:
     """Selects net revenue by cohort and bucket in the scan's currency, and whether some is foreign."""
     rows = PaymentRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
-    number = rows.distinct_key("person")
+    number = rows.distinct_key(PERSON)
     bucket = bucket_index(rows.at, plan.activity.runs())
     net = sa.case((rows.table.c.kind == CHARGE, rows.amount), else_=-rows.amount)
     met = rows.source.join(

@@ -137,7 +137,7 @@ def current_visitors(
     at = EVENTS.c.timestamp
     viewed = sa.case((name_in(EVENTS.c.event_name, PAGE_VIEWS), 1), else_=0)
     paid = _charges(scan)
-    foreign = sa.and_(paid.c.no_rate, paid.c.amount > 0)
+    foreign = sa.and_(paid.c.missing_fx_rate, paid.c.amount > 0)
     joined = source.outerjoin(paid, sa.and_(paid.c.seq == EVENTS.c.seq, paid.c.timestamp == at))
     facts = sa.select(
         *EVENT_COLUMNS,
@@ -158,7 +158,7 @@ def _charges(scan: QueryScope) -> sa.FromClause:
     """Selects charges; repeated reports of an order count once."""
     money = PaymentRows(scan, scan.span)
     table = money.table
-    worth = money.amount.label("amount"), money.has_no_rate.label("no_rate")
+    worth = money.amount.label("amount"), money.has_no_rate.label("missing_fx_rate")
     columns = (table.c.seq, table.c.timestamp, *worth)
     return sa.select(*columns).where(*money.where, table.c.kind == CHARGE).subquery("paid")
 

@@ -23,7 +23,15 @@ from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.select_elements import ConstantText, FilteredAggregate, GroupedSelect
 from plugins.events_sql.sql.time_buckets import bucket_index, local_day_buckets, trailing_windows
-from service_core.plugin import AggregateQuery, Aggregation, Predicate, QueryScope, Relation, TimeRange
+from service_core.plugin import (
+    AggregateQuery,
+    Aggregation,
+    Column,
+    Predicate,
+    QueryScope,
+    Relation,
+    TimeRange,
+)
 
 BUCKET_COLUMN: Final = "b"
 _ZERO: Final = ConstantText(sa.literal_column("0", sa.BigInteger))
@@ -88,13 +96,13 @@ class RelationScan:
             return SessionCountRows(scan, span)
         return _relation_rows(self._relation, scan, span, all_time=whole)
 
-    def _uses_column(self, column: str) -> bool:
+    def _uses_column(self, name: str) -> bool:
         """Returns whether a filter, leaf or dimension uses a column."""
         predicates = [*self.plan.scope.filters, *(p for i in self.counted for p in self.leaves[i].where)]
         counted = (self.leaves[i].column for i in self.counted)
         grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
-        names = (*(p.column for p in predicates), *counted, *grouped)
-        return any(column in name.split("|") for name in names if name)
+        columns = (*(p.column for p in predicates), *counted, *grouped)
+        return any(part.name == name for column in columns if column for part in column.candidates)
 
     @cached_property
     def _dimension_columns(self) -> list[Expression]:
@@ -215,9 +223,12 @@ def _trailing_value(leaf: Aggregation, value: Expression) -> Expression:
     return convert_total(sa.func.count(value.distinct()) if leaf.distinct else sa.func.sum(value), leaf)
 
 
+_DURATION: Final = Column("duration")
+
+
 def is_duration(leaf: Aggregation) -> bool:
     """Returns whether a leaf sums durations."""
-    return leaf.column == "duration" and not leaf.distinct
+    return leaf.column == _DURATION and not leaf.distinct
 
 
 def convert_total(summed: Expression, leaf: Aggregation) -> Expression:

@@ -20,6 +20,7 @@ from plugins.events_sql.relations.order_deduplication import (
     superseded_reports,
 )
 from plugins.events_sql.relations.relation_rows import (
+    PERSON,
     RelationRows,
     extra_columns,
     is_in_span,
@@ -44,6 +45,7 @@ from service_core.plugin import (
     CHARGE_COMPONENTS,
     ORDER_DEDUP_WINDOW,
     TRACKED,
+    Column,
     QueryScope,
     TimeRange,
 )
@@ -69,9 +71,9 @@ class PaymentRows(RelationRows):
         super().__init__(scan)
         self.where += span_conditions(self.at, span)
 
-    def distinct_key(self, name: str) -> Expression:
+    def distinct_key(self, column: Column) -> Expression:
         """Returns the number of the person instead of its text."""
-        return self.person_no if name == "person" else self.column(name)
+        return self.person_no if column == PERSON else self.column(column)
 
     def named_column(self, name: str) -> Expression:
         """Returns a column of the payment, or a fact about its person."""
@@ -79,7 +81,7 @@ class PaymentRows(RelationRows):
             return join_person_names(self, self.person_no)
         if name == "person_is_new":
             return self._is_new_person()
-        if name == "no_rate":
+        if name == "missing_fx_rate":
             return self.has_no_rate
         if self.scan.rates and name in _MONEY_COLUMNS:
             return require_column(self.table, f"{CONVERTED_PREFIX}{name}")
@@ -104,7 +106,7 @@ class PaymentRows(RelationRows):
     def has_no_rate(self) -> Expression:
         """Whether the money is of another currency and cannot be converted into the scan's."""
         if self.scan.rates:
-            return require_column(self.table, "no_rate")
+            return require_column(self.table, "missing_fx_rate")
         return is_foreign(self.table.c.currency, self.scan)
 
     def _is_new_person(self) -> Expression:

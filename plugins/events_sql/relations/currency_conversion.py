@@ -63,8 +63,8 @@ def add_converted_amounts(
         rounded.c.fx_num > 0, *(sa.func.coalesce(each <= _MAX_AMOUNT, sa.true()) for each in whole)
     )
     foreign = is_foreign(rounded.c.currency, scan)
-    missing = rounded.with_columns("missing", sa.and_(foreign, sa.not_(fits)).label("no_rate"))
-    changed = sa.and_(is_foreign(missing.c.currency, scan), sa.not_(missing.c.no_rate))
+    missing = rounded.with_columns("missing", sa.and_(foreign, sa.not_(fits)).label("missing_fx_rate"))
+    changed = sa.and_(is_foreign(missing.c.currency, scan), sa.not_(missing.c.missing_fx_rate))
     return missing.with_columns(
         table.name,
         *(

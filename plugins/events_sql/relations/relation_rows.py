@@ -32,10 +32,23 @@ from plugins.events_sql.sql.conditions import (
 )
 from plugins.events_sql.sql.event_kinds import is_conversion
 from plugins.events_sql.sql.select_elements import CachedText
-from service_core.plugin import CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, Predicate, QueryScope, TimeRange
+from service_core.plugin import (
+    CHARGE_COMPONENTS,
+    ORDER_DEDUP_WINDOW,
+    Column,
+    ColumnOwner,
+    Predicate,
+    QueryScope,
+    TimeRange,
+)
 
-DATA_PREFIX: Final = "data:"
-ENTRY_PREFIX_DOT: Final = "entry."
+VISITOR_ID: Final = Column("visitor_id")
+PERSON: Final = Column("person")
+
+
+def unknown_column(column: Column | str) -> ValueError:
+    """Returns the error of a column that a relation does not have."""
+    return ValueError(f"no column {str(column)!r} in this relation")
 
 
 class RelationRows:
@@ -63,23 +76,23 @@ class RelationRows:
         """The FROM clause; read it after all columns were requested."""
         return self._from_clause
 
-    def column(self, name: str) -> Expression:
-        """Returns a column, or the first of ``a|b`` that is set."""
-        if name.startswith(DATA_PREFIX):
-            text = self.predicate_value(name).text
+    def column(self, column: Column) -> Expression:
+        """Returns a column, or its first fallback that is set."""
+        if column.owner is ColumnOwner.PROPERTY:
+            text = self.predicate_value(column).text
             return sa.null() if text is None else text
-        found = [self.named_column(part) for part in name.split("|")]
+        found = [self.single_column(part) for part in column.candidates]
         return found[0] if len(found) == 1 else sa.func.coalesce(*found)
 
-    def distinct_key(self, name: str) -> Expression:
+    def distinct_key(self, column: Column) -> Expression:
         """Returns an expression that is distinct where the column is, and cheaper to count."""
-        return self.column(name)
+        return self.column(column)
 
-    def predicate_value(self, name: str) -> ComparableValue:
+    def predicate_value(self, column: Column) -> ComparableValue:
         """Returns a column as predicates compare it."""
-        if name.startswith(DATA_PREFIX):
-            return property_value(self.named_column("event_data"), name.removeprefix(DATA_PREFIX))
-        return column_value(self.column(name))
+        if column.owner is ColumnOwner.PROPERTY:
+            return property_value(self.named_column("event_data"), column.name)
+        return column_value(self.column(column))
 
     def condition(self, predicate: Predicate) -> Expression:
         """Returns the condition of a predicate."""
@@ -90,9 +103,15 @@ class RelationRows:
             )
         return self._conditions[key]
 
+    def single_column(self, column: Column) -> Expression:
+        """Returns a column without its fallback."""
+        if column.owner is ColumnOwner.ROW:
+            return self.named_column(column.name)
+        raise unknown_column(column)
+
     def named_column(self, name: str) -> Expression:
-        """Returns one column of the relation."""
-        raise ValueError(f"no column {name!r} in this relation")
+        """Returns a column of the row."""
+        raise unknown_column(name)
 
     def join_once(self, name: str, table: Callable[[], Any], on: Callable[[Any], Expression]) -> Any:
         """Outer join a table under a name, unless it is joined already, and returns it."""
@@ -146,16 +165,20 @@ class EventRows(RelationRows):
         if not scan.include_bots:
             self.where.append(sa.not_(table.c.is_bot))
 
-    def distinct_key(self, name: str) -> Expression:
+    def distinct_key(self, column: Column) -> Expression:
         """Returns the numbers of visitors and persons instead of their texts."""
-        if name == "visitor_id":
+        if column == VISITOR_ID:
             return self.table.c.visitor_no
-        return self.person_no if name == "person" else self.column(name)
+        return self.person_no if column == PERSON else self.column(column)
+
+    def single_column(self, column: Column) -> Expression:
+        """Returns a column of the row, or of the first event of its session."""
+        if column.owner is ColumnOwner.ENTRY:
+            return self.entry_column(column.name, self.table.c.session_no)
+        return super().single_column(column)
 
     def named_column(self, name: str) -> Expression:
-        """Returns a column of the event, of its session's first event, or about its visitor or person."""
-        if name.startswith(ENTRY_PREFIX_DOT):
-            return self.entry_column(name.removeprefix(ENTRY_PREFIX_DOT), self.table.c.session_no)
+        """Returns a column of the event, or about its session, visitor or person."""
         if name == "session":
             return self.table.c.session_no
         if name == "visitor_is_new":
@@ -175,17 +198,20 @@ class SessionRows(RelationRows):
         super().__init__(scan)
         self.where += span_conditions(self.at, span)
 
-    def distinct_key(self, name: str) -> Expression:
+    def distinct_key(self, column: Column) -> Expression:
         """Returns the number of the visitor instead of its text."""
-        return self.table.c.visitor_no if name == "visitor_id" else self.column(name)
+        return self.table.c.visitor_no if column == VISITOR_ID else self.column(column)
+
+    def single_column(self, column: Column) -> Expression:
+        """Returns a fact of the session, or a column of its first event."""
+        if column.owner is not ColumnOwner.ENTRY:
+            return super().single_column(column)
+        if column.name in ENTRY_COLUMNS:
+            return require_column(self.table, ENTRY_PREFIX + column.name)
+        return self.entry_column(column.name, self.table.c.session_no)
 
     def named_column(self, name: str) -> Expression:
-        """Returns a fact of the session, or a column of its first event."""
-        if name.startswith(ENTRY_PREFIX_DOT):
-            column = name.removeprefix(ENTRY_PREFIX_DOT)
-            if column in ENTRY_COLUMNS:
-                return require_column(self.table, ENTRY_PREFIX + column)
-            return self.entry_column(column, self.table.c.session_no)
+        """Returns a fact of the session."""
         if name == "visitor_is_new":
             return self.is_first_seen_in_span(self.table.c.visitor_no)
         if name not in {
@@ -213,13 +239,13 @@ _ALWAYS_REQUIRED: Final = (
 @lru_cache(_MAX_COLUMN_SETS)
 def required_columns(used: frozenset[str]) -> tuple[str, ...]:
     """Returns the event columns a source needs: some always, the others when a plan uses them."""
-    asked = {"event_data" if name.startswith(DATA_PREFIX) else name for name in used}
-    return tuple(c.name for c in EVENTS.columns if c.name in _ALWAYS_REQUIRED or c.name in asked)
+    return tuple(c.name for c in EVENTS.columns if c.name in _ALWAYS_REQUIRED or c.name in used)
 
 
 def filter_columns(scan: QueryScope) -> frozenset[str]:
     """Returns the event columns that the filters of a scan use."""
-    return frozenset(part for p in scan.filters for part in p.column.split("|"))
+    used = (part for p in scan.filters for part in p.column.candidates)
+    return frozenset("event_data" if part.owner is ColumnOwner.PROPERTY else part.name for part in used)
 
 
 def conversion_events(
@@ -296,6 +322,6 @@ def require_column(table: Any, name: str) -> Expression:
         ValueError: the table has no such column.
     """
     if name not in table.c:
-        raise ValueError(f"no column {name!r} in this relation")
+        raise unknown_column(name)
     found: Expression = table.c[name]
     return found

@@ -8,15 +8,22 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.relations.relation_rows import RelationRows
+from plugins.events_sql.relations.relation_rows import VISITOR_ID, RelationRows
 from plugins.events_sql.schema.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
 from plugins.events_sql.sql.compiled_sources import END, START, WORKSPACE, bind_parameters, compiled_source
 from plugins.events_sql.sql.conditions import Expression
-from service_core.plugin import AggregateQuery, Aggregation, QueryScope, Relation, TimeRange
+from service_core.plugin import (
+    AggregateQuery,
+    Aggregation,
+    Column,
+    ColumnOwner,
+    QueryScope,
+    Relation,
+    TimeRange,
+)
 
-_ENTRY_PREFIX_DOT: Final = "entry."
-_NUMBER_COLUMNS: Final = {"visitor_id": "visitor_no", "session": "session_no"}
-_VISITOR_IS_NEW: Final = "visitor_is_new"
+_NUMBER_COLUMNS: Final = {VISITOR_ID: "visitor_no", Column("session"): "session_no"}
+_VISITOR_IS_NEW: Final = Column("visitor_is_new")
 
 
 def is_countable_from_sessions(plan: AggregateQuery, leaf: Aggregation) -> bool:
@@ -27,13 +34,11 @@ def is_countable_from_sessions(plan: AggregateQuery, leaf: Aggregation) -> bool:
         return False
     predicates = (*plan.scope.filters, *leaf.where)
     columns = [p.column for p in predicates] + [d.get(Relation.EVENTS) for d in plan.dimensions]
-    return all(_is_session_column(part) for name in columns if name for part in name.split("|"))
+    return all(_is_session_column(part) for column in columns if column for part in column.candidates)
 
 
-def _is_session_column(name: str) -> bool:
-    return name == _VISITOR_IS_NEW or (
-        name.startswith(_ENTRY_PREFIX_DOT) and name.removeprefix(_ENTRY_PREFIX_DOT) in ENTRY_COLUMNS
-    )
+def _is_session_column(column: Column) -> bool:
+    return column == _VISITOR_IS_NEW or (column.owner is ColumnOwner.ENTRY and column.name in ENTRY_COLUMNS)
 
 
 class SessionCountRows(RelationRows):
@@ -44,15 +49,15 @@ class SessionCountRows(RelationRows):
         self.at = self.table.c.first_at
         super().__init__(scan)
 
-    def distinct_key(self, name: str) -> Expression:
+    def distinct_key(self, column: Column) -> Expression:
         """Returns the number of the visitor or session."""
-        return self.table.c[_NUMBER_COLUMNS[name]]
+        return self.table.c[_NUMBER_COLUMNS[column]]
 
-    def named_column(self, name: str) -> Expression:
+    def single_column(self, column: Column) -> Expression:
         """Returns a column of the session's first event, or about its visitor."""
-        if name == _VISITOR_IS_NEW:
+        if column == _VISITOR_IS_NEW:
             return self.is_first_seen_in_span(self.table.c.visitor_no)
-        return self.table.c[ENTRY_PREFIX + name.removeprefix(_ENTRY_PREFIX_DOT)]
+        return self.table.c[ENTRY_PREFIX + column.name]
 
 
 def _sessions_in_span() -> sa.CompoundSelect[Any]:

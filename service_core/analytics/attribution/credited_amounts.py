@@ -41,12 +41,12 @@ class CreditAggregations:
     @classmethod
     def matching(cls, *predicates: Predicate) -> "CreditAggregations":
         """Returns the aggregations over the credits that meet all predicates."""
-        told = Predicate("no_rate", value=False)
+        is_converted = Predicate("missing_fx_rate", value=False)
         some = Predicate("amount", FilterOperator.GT, 0), Predicate("refunded", FilterOperator.GT, 0)
         return cls(
             sum_column("credit", Relation.CREDITS, *predicates),
-            sum_column("amount", Relation.CREDITS, *predicates, told),
-            sum_column("refunded", Relation.CREDITS, *predicates, told),
+            sum_column("amount", Relation.CREDITS, *predicates, is_converted),
+            sum_column("refunded", Relation.CREDITS, *predicates, is_converted),
             count_rows(Relation.CREDITS, *predicates, MISSING_FX_RATE, some[0]),
             count_rows(Relation.CREDITS, *predicates, MISSING_FX_RATE, some[1]),
         )

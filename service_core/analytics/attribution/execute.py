@@ -116,7 +116,7 @@ class DataDrivenAttribution:
     ) -> tuple[list[CreditedGroup], bool]:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
         credit, scan = self.rule_based.credit, self.rule_based.scan
-        plan = TouchPathQuery(scan, credit.window, tuple(grouping.touch_columns.values()), credit.event_names)
+        plan = TouchPathQuery(scan, credit.window, grouping.touch_columns, credit.event_names)
         weights, visits = await gather_or_cancel(
             fit_weights(self.models, self.model, plan, self.paths), self.rule_based.traffic_by_group(grouping)
         )

@@ -1,12 +1,12 @@
 """Groupings of `GET /attribution` and the schemas of its rows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
 from service_core.analytics.attribution.ports import TouchKey
-from service_core.analytics.measures import NOT_SET, Relation
+from service_core.analytics.measures import NOT_SET, Column, Relation, entry_column, touch_column
 from service_core.kernel.schemas import ResponseModel
 
 GroupBy: TypeAlias = Literal["campaign", "source", "medium", "term", "content", "channel", "lyr"]
@@ -85,44 +85,51 @@ AnyAttributionRow: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A way to group touches: the schema of its rows, and response field to column of `Touch`."""
+    """A way to group touches: the schema of its rows, and response field to columns of `Touch`, the first set one counts."""
 
     row_model: type[AttributionRow]
-    touch_columns: Mapping[str, str]
+    touch_fields: Mapping[str, tuple[str, ...]]
 
     @property
-    def dimension_columns(self) -> tuple[Mapping[str, str], ...]:
-        """Returns the grouped columns by relation: session values for visitors, touch values for credits."""
+    def touch_columns(self) -> tuple[Column, ...]:
+        """The grouped columns of touches."""
+        return tuple(_first_set(touch_column, names) for names in self.touch_fields.values())
+
+    @property
+    def dimension_columns(self) -> tuple[Mapping[str, Column], ...]:
+        """The grouped columns by relation: session values for visitors, touch values for credits."""
         return tuple(
             {
-                Relation.EVENTS: _prefixed_column("entry", column),
-                Relation.CREDITS: _prefixed_column("touch", column),
+                Relation.EVENTS: _first_set(entry_column, names),
+                Relation.CREDITS: _first_set(touch_column, names),
             }
-            for column in self.touch_columns.values()
+            for names in self.touch_fields.values()
         )
 
     def key_fields(self, key: TouchKey) -> dict[str, Any]:
         """Returns the response fields of a group key."""
-        return {name: value or NOT_SET for name, value in zip(self.touch_columns, key, strict=True)}
+        return {name: value or NOT_SET for name, value in zip(self.touch_fields, key, strict=True)}
 
 
-def _prefixed_column(prefix: str, column: str) -> str:
-    return "|".join(f"{prefix}.{name}" for name in column.split("|"))
+def _first_set(to_column: Callable[[str], Column], names: Sequence[str]) -> Column:
+    """Returns the column of the first name, with those of the others as fallbacks."""
+    first, *others = map(to_column, names)
+    return first.or_else(others[0]) if others else first
 
 
 GROUPINGS: Final[Mapping[GroupBy, Grouping]] = {
     "campaign": Grouping(
         CampaignRow,
         {
-            "utm_source": "utm_source|attribution_source",
-            "utm_medium": "utm_medium|attribution_medium",
-            "utm_campaign": "utm_campaign",
+            "utm_source": ("utm_source", "attribution_source"),
+            "utm_medium": ("utm_medium", "attribution_medium"),
+            "utm_campaign": ("utm_campaign",),
         },
     ),
-    "source": Grouping(SourceRow, {"attribution_source": "attribution_source"}),
-    "medium": Grouping(MediumRow, {"attribution_medium": "attribution_medium"}),
-    "term": Grouping(TermRow, {"utm_term": "utm_term"}),
-    "content": Grouping(ContentRow, {"utm_content": "utm_content"}),
-    "channel": Grouping(ChannelRow, {"channel": "channel"}),
-    "lyr": Grouping(LinkTagRow, {"lyr": "lyr"}),
+    "source": Grouping(SourceRow, {"attribution_source": ("attribution_source",)}),
+    "medium": Grouping(MediumRow, {"attribution_medium": ("attribution_medium",)}),
+    "term": Grouping(TermRow, {"utm_term": ("utm_term",)}),
+    "content": Grouping(ContentRow, {"utm_content": ("utm_content",)}),
+    "channel": Grouping(ChannelRow, {"channel": ("channel",)}),
+    "lyr": Grouping(LinkTagRow, {"lyr": ("lyr",)}),
 }

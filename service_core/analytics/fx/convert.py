@@ -12,6 +12,7 @@ from service_core.analytics.fx.rate_lookup import RateLookup
 from service_core.analytics.measures import (
     MISSING_FX_RATE,
     Aggregation,
+    Column,
     FilterOperator,
     Predicate,
     Relation,
@@ -130,7 +131,9 @@ class CurrencyConverter:
     async def _unconverted_currencies(self, money: AggregateQuery) -> frozenset[str]:
         """Returns the currencies of the rows that a query counts."""
         by_currency = {
-            str(leaf.relation): "currency" for measure in money.measures for leaf in measure.aggregations()
+            str(leaf.relation): Column("currency")
+            for measure in money.measures
+            for leaf in measure.aggregations()
         }
         grid = await self.reader.aggregate(replace(money, dimensions=(by_currency,)))
         return frozenset(row[0] for row in grid.rows if row[0] is not None and any(row[1:]))

@@ -4,34 +4,33 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from service_core.analytics.measures import Relation
+from service_core.analytics.measures import Column, Relation, ad_column, entry_column, touch_column
 from service_core.analytics.query.catalog import Dimension
-from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX
 
 _SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS)
 
 
-def _make_session_columns(column: str, *, touch: bool = False) -> Mapping[Relation, str]:
+def _make_session_columns(column: str, *, touch: bool = False) -> Mapping[Relation, Column]:
     """Returns the columns of a session value; in credits, of the touch."""
-    columns = dict.fromkeys(_SESSION_RELATIONS, f"entry.{column}")
-    return MappingProxyType(columns | ({Relation.CREDITS: f"touch.{column}"} if touch else {}))
+    columns = dict.fromkeys(_SESSION_RELATIONS, entry_column(column))
+    return MappingProxyType(columns | ({Relation.CREDITS: touch_column(column)} if touch else {}))
 
 
-def _make_event_columns(column: str, *further: Relation) -> Mapping[Relation, str]:
+def _make_event_columns(column: str, *further: Relation) -> Mapping[Relation, Column]:
     """Returns the columns of an event value."""
-    return MappingProxyType(dict.fromkeys((Relation.EVENTS, Relation.CONVERSIONS, *further), column))
+    return MappingProxyType(dict.fromkeys((Relation.EVENTS, Relation.CONVERSIONS, *further), Column(column)))
 
 
-def _make_payment_columns(column: str, sold: str) -> Mapping[Relation, str]:
+def _make_payment_columns(column: str, sold: str) -> Mapping[Relation, Column]:
     """Returns the columns of a payment or subscription value; for costs, that of the sale."""
-    money = dict.fromkeys((Relation.PAYMENTS, Relation.SUBSCRIPTIONS), column)
-    return MappingProxyType({**money, Relation.COSTS: sold})
+    money = dict.fromkeys((Relation.PAYMENTS, Relation.SUBSCRIPTIONS), Column(column))
+    return MappingProxyType({**money, Relation.COSTS: Column(sold)})
 
 
-def _make_ad_columns(column: str) -> Mapping[Relation, str]:
+def _make_ad_columns(column: str) -> Mapping[Relation, Column]:
     """Returns the columns of an ad entity; postbacks have the platform only."""
-    sent = {Relation.POSTBACKS: column} if column == "platform" else {}
-    return MappingProxyType({Relation.SPEND: column, Relation.CREDITS: f"{AD_COLUMN_PREFIX}{column}", **sent})
+    sent = {Relation.POSTBACKS: Column(column)} if column == "platform" else {}
+    return MappingProxyType({Relation.SPEND: Column(column), Relation.CREDITS: ad_column(column), **sent})
 
 
 _TOUCH_DIMENSIONS: Final = (
@@ -111,8 +110,8 @@ CORE_DIMENSIONS: Final = (
         "New or returning",
         "`new` when the first event ever lies in the range, else `returning`.",
         MappingProxyType(
-            dict.fromkeys(_SESSION_RELATIONS, "visitor_is_new")
-            | dict.fromkeys((Relation.PAYMENTS, Relation.CREDITS), "person_is_new")
+            dict.fromkeys(_SESSION_RELATIONS, Column("visitor_is_new"))
+            | dict.fromkeys((Relation.PAYMENTS, Relation.CREDITS), Column("person_is_new"))
         ),
         labels=MappingProxyType({"new": True, "returning": False}),
     ),
@@ -129,7 +128,7 @@ CORE_DIMENSIONS: Final = (
         _make_payment_columns("currency", "sold_in"),
     ),
     *(
-        Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: id_}))
+        Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: Column(id_)}))
         for id_, label, text in _SUBSCRIPTION_DIMENSIONS
     ),
     *(Dimension(id_, label, text, _make_ad_columns(column)) for id_, column, label, text in _AD_DIMENSIONS),

@@ -14,6 +14,7 @@ from service_core.analytics.measures import (
     count_distinct,
     count_rows,
     sum_column,
+    touch_column,
 )
 from service_core.analytics.metrics.dimensions import (
     AD_DIMENSIONS,
@@ -91,7 +92,7 @@ _REFUNDED: Final = sum_column("refunded", Relation.CREDITS, _ATTRIBUTED)
 ATTRIBUTED_NET_REVENUE: Final = Difference(ATTRIBUTED_REVENUE, _REFUNDED)
 
 PAID_CHANNELS: Final = Predicate(
-    "touch.channel",
+    touch_column("channel"),
     FilterOperator.IN,
     ("cross_network", "paid_shopping", "paid_search", "paid_social", "paid_video", "paid_other", "display"),
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from service_core.analytics.measures import (
     Aggregation,
+    Column,
     DailyMean,
     FilterOperator,
     Predicate,
@@ -44,8 +45,8 @@ _HAS_PAGEVIEW: Final = Predicate("pageviews", FilterOperator.GTE, 1)
 _SESSIONS_WITH_PAGEVIEW: Final = count_rows(Relation.SESSIONS, _HAS_PAGEVIEW)
 """Sessions with a page view: the base of engagement metrics."""
 
-_DAILY: Final = Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=1)
-_MONTHLY: Final = Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=30)
+_DAILY: Final = Aggregation(Relation.EVENTS, Column("person"), distinct=True, trailing_days=1)
+_MONTHLY: Final = Aggregation(Relation.EVENTS, Column("person"), distinct=True, trailing_days=30)
 _WITH_CART: Final = count_rows(Relation.SESSIONS, Predicate("has_cart", value=True))
 
 
@@ -78,7 +79,7 @@ def _define_active_users(days: int) -> Metric:
     return _define_count(
         f"active_users_{days}d",
         f"Active users, {days} days" if days > 1 else "Active users, 1 day",
-        Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=days),
+        Aggregation(Relation.EVENTS, Column("person"), distinct=True, trailing_days=days),
         f"Distinct persons with an event in the {days} local days that end on the last day of the range or bucket."
         if days > 1
         else "Distinct persons with an event on the last local day of the range or bucket.",

@@ -13,7 +13,14 @@ from typing import Any, Final, TypeAlias
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
 from service_core.analytics.attribution.resolve_model import fit_weights, without_model
-from service_core.analytics.measures import Aggregation, Predicate, Relation
+from service_core.analytics.measures import (
+    Aggregation,
+    Column,
+    ColumnOwner,
+    Predicate,
+    Relation,
+    touch_column,
+)
 from service_core.analytics.ports import (
     AggregateQuery,
     AggregateReader,
@@ -25,8 +32,7 @@ from service_core.analytics.ports import (
 from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.kernel.money import allocate_amount
 
-_TOUCH_PREFIX: Final = "touch."
-_DEFAULT_KEY_COLUMN: Final = "touch.channel"
+_DEFAULT_KEY_COLUMN: Final = touch_column("channel")
 """Key of a query without a column of touches: the sum over all keys is the total."""
 
 ResultKey: TypeAlias = tuple[Any, ...]
@@ -65,15 +71,12 @@ class DataDrivenCredits:
         return AggregateResult(rows or _empty_rows(query, leaves), leaves, len(rows), sums)
 
     async def _fit_weights(
-        self, plan: AggregateQuery, credit: CreditRule, columns: Sequence[str]
+        self, plan: AggregateQuery, credit: CreditRule, columns: tuple[Column, ...]
     ) -> Mapping[TouchKey, Fraction]:
         model = self.models.require(credit.data_driven_model_id or "")
         if not isinstance(model, DataDrivenModel):
             raise TypeError(f"{model.id} is no data-driven model")
-        key = tuple(
-            "|".join(name.removeprefix(_TOUCH_PREFIX) for name in column.split("|")) for column in columns
-        )
-        paths = TouchPathQuery(replace(plan.scope, filters=()), credit.window, key, credit.event_names)
+        paths = TouchPathQuery(replace(plan.scope, filters=()), credit.window, columns, credit.event_names)
         return await fit_weights(self.models, model, paths, self.paths)
 
 
@@ -85,7 +88,7 @@ class _CreditSplit:
     aggregations: tuple[Aggregation, ...]
 
     @property
-    def touch_columns(self) -> tuple[str, ...]:
+    def touch_columns(self) -> tuple[Column, ...]:
         """Every column of touches that is grouped by or filtered."""
         grouped = (column for column in self._dimension_columns if _is_touch_column(column))
         compared = (p.column for leaf in self.aggregations for p in self._touch_conditions(leaf))
@@ -121,13 +124,13 @@ class _CreditSplit:
                         yield self._result_key(cell, key), leaf, part
 
     @property
-    def _dimension_columns(self) -> tuple[str, ...]:
+    def _dimension_columns(self) -> tuple[Column, ...]:
         return tuple(dimension[Relation.CREDITS] for dimension in self.query.dimensions)
 
     def _touch_conditions(self, aggregation: Aggregation) -> tuple[Predicate, ...]:
         return tuple(p for p in (*self.query.scope.filters, *aggregation.where) if _is_touch_column(p.column))
 
-    def _result_key(self, total: ResultKey, key: Mapping[str, str | None]) -> ResultKey:
+    def _result_key(self, total: ResultKey, key: Mapping[Column, str | None]) -> ResultKey:
         """Returns the result key from a key of the totals and a touch key."""
         own = iter(total)
         lead = (next(own),) if self.query.buckets else ()
@@ -137,8 +140,8 @@ class _CreditSplit:
         )
 
 
-def _is_touch_column(column: str) -> bool:
-    return column.startswith(_TOUCH_PREFIX)
+def _is_touch_column(column: Column) -> bool:
+    return column.owner in {ColumnOwner.TOUCH, ColumnOwner.AD}
 
 
 def _without_touch_conditions(conditions: Sequence[Predicate]) -> tuple[Predicate, ...]:

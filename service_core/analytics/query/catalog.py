@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from service_core.analytics.measures import NOT_SET, Measure, Relation, Scalar
+from service_core.analytics.measures import NOT_SET, Column, Measure, Relation, Scalar
 from service_core.analytics.query.relation_columns import find_unknown_column_names, find_unknown_columns
 from service_core.kernel.errors import StartupError
 from service_core.kernel.unique_index import index_unique
@@ -53,7 +53,7 @@ class Dimension:
     id: str
     label: str
     description: str
-    columns: Mapping[Relation, str]
+    columns: Mapping[Relation, Column]
     null_label: str = NOT_SET
     labels: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -132,4 +132,4 @@ class Catalog:
 def _raise_first_fault(declared: str, faults: Iterable[str]) -> None:
     """Raises the first fault at startup, where the author sees it."""
     for fault in faults:
-        raise StartupError(f"{declared} cannot be asked for: {fault}")
+        raise StartupError(f"{declared} is invalid: {fault}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from service_core.analytics.measures import FilterOperator, Operand, Predicate, Relation, Scalar
+from service_core.analytics.measures import Column, FilterOperator, Operand, Predicate, Relation, Scalar
 from service_core.analytics.query.catalog import Dimension
 from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.analytics.query.models import DimensionFilter
@@ -57,7 +57,9 @@ def _list_column_values(condition: DimensionFilter, dimension: Dimension) -> tup
     return tuple(stored for label in labels for stored in _list_column_values_for_label(label, dimension))
 
 
-def _simplify_list_condition(column: str, op: FilterOperator, values: tuple[Scalar | None, ...]) -> Predicate:
+def _simplify_list_condition(
+    column: Column, op: FilterOperator, values: tuple[Scalar | None, ...]
+) -> Predicate:
     """Returns a predicate without a list for one value, and ``is_set`` or ``is_not_set`` for a single absent value."""
     if len(values) > 1:
         return Predicate(column, op, values)

@@ -82,13 +82,13 @@ def list_incompleteness_counts(
             ),
             _DATA_INCOMPLETE,
         )
-    if is_money(aggregation):
+    if aggregation.column is not None and is_money(aggregation):
         foreign = (
             Predicate("currency", FilterOperator.IS_SET),
             Predicate("currency", FilterOperator.NEQ, currency),
         )
         money = (MISSING_FX_RATE,) if aggregation.relation in _CONVERTED_RELATIONS else foreign
-        conditions = (*aggregation.where, *money, Predicate(str(aggregation.column), FilterOperator.NEQ, 0))
+        conditions = (*aggregation.where, *money, Predicate(aggregation.column, FilterOperator.NEQ, 0))
         yield (
             Aggregation(
                 aggregation.relation,

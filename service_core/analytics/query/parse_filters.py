@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any, Final
 
-from service_core.analytics.measures import NOT_SET, FilterOperator, Operand, Predicate
+from service_core.analytics.measures import NOT_SET, Column, FilterOperator, Operand, Predicate
 from service_core.kernel.errors import BadRequest
 
 MAX_FILTERS: Final = 10
@@ -15,7 +15,7 @@ _BETWEEN_LENGTH: Final = 2
 _INTEGER_LIMIT: Final = 2**63
 
 
-def equals_or_not_set(column: str, label: str) -> Predicate:
+def equals_or_not_set(column: str | Column, label: str) -> Predicate:
     """Returns the condition that a column equals a label as answers show it."""
     return (
         Predicate(column, FilterOperator.IS_NOT_SET) if label == NOT_SET else Predicate(column, value=label)

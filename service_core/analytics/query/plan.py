@@ -7,6 +7,7 @@ from service_core.access.models import Caller, Workspace
 from service_core.analytics.event_rules.event_synonyms import DEFAULT_CONVERSION_SET
 from service_core.analytics.measures import (
     Aggregation,
+    ColumnOwner,
     DailyMean,
     Difference,
     Measure,
@@ -23,7 +24,6 @@ from service_core.analytics.query.compute import (
     list_incompleteness_counts,
 )
 from service_core.analytics.query.models import MetricQuery
-from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX
 from service_core.analytics.query.sources import UNCONNECTED_REASONS, Source
 from service_core.analytics.scope import conversion_set_for, scope_for_caller
 from service_core.ingestion.event_time import EARLIEST_EVENT_TIME
@@ -112,12 +112,12 @@ def plan_query(
 def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: Catalog) -> bool:
     """Whether the event store has all columns that its rows are sorted and filtered by."""
     asked = (*query.dimensions, *(condition.dimension for condition in query.filters))
-    columns = (catalog.dimensions[id_].columns.get(of, "") for id_ in asked for of in source_query.relations)
+    columns = (catalog.dimensions[id_].columns.get(of) for id_ in asked for of in source_query.relations)
     of_events = UNCONNECTED_REASONS.keys().isdisjoint(source_query.relations)
     return (
         of_events
         and not source_query.is_daily_mean
-        and not any(column.startswith(AD_COLUMN_PREFIX) for column in columns)
+        and not any(column is not None and column.owner is ColumnOwner.AD for column in columns)
     )
 
 

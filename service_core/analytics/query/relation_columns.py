@@ -5,79 +5,93 @@ from difflib import get_close_matches
 from typing import Final
 
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS
-from service_core.analytics.measures import Aggregation, DailyMean, Measure, Relation
+from service_core.analytics.measures import (
+    Aggregation,
+    Column,
+    ColumnOwner,
+    DailyMean,
+    Measure,
+    Relation,
+    ad_column,
+    entry_column,
+    touch_column,
+)
 from service_core.ingestion.models import CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as EVENT_COLUMNS
 
-_EVENT: Final = frozenset(column.name for column in EVENT_COLUMNS)
-_ENTRY: Final = frozenset(f"entry.{name}" for name in _EVENT)
-_EVENTS: Final = _EVENT | _ENTRY | {"session", "person", "identified", "visitor_is_new"}
+
+def _columns(*names: str) -> frozenset[Column]:
+    return frozenset(map(Column, names))
+
+
+_EVENT: Final = frozenset(Column(column.name) for column in EVENT_COLUMNS)
+_ENTRY: Final = frozenset(entry_column(column.name) for column in EVENT_COLUMNS)
+_EVENTS: Final = _EVENT | _ENTRY | _columns("session", "person", "identified", "visitor_is_new")
 _TOUCH: Final = frozenset(
-    f"touch.{name}"
+    touch_column(name)
     for name in (
         *("attribution_source", "attribution_medium", "channel"),
         *CAMPAIGN_COLUMNS,
         *("referrer", "referrer_host", "landing_page", "country"),
     )
 )
-EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
+EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     Relation.EVENTS: _EVENTS,
     Relation.CONVERSIONS: _EVENTS,
-    Relation.SESSIONS: _ENTRY | {
+    Relation.SESSIONS: _ENTRY | _columns(
         "visitor_id", "visitor_is_new", "pageviews", "events", "duration", "bounced", "engaged",
         "has_cart", "has_purchase",
-    },
-    Relation.PAYMENTS: frozenset({
-        "kind", "amount", *CHARGE_COLUMNS, "currency", "no_rate", "provider", "order_id", "person", "first_order", "person_is_new",
-    }),
-    Relation.CREDITS: _TOUCH | {
+    ),
+    Relation.PAYMENTS: _columns(
+        "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",
+        "first_order", "person_is_new",
+    ),
+    Relation.CREDITS: _TOUCH | _columns(
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
-        "event_name", "currency", "no_rate", "person_is_new",
-    },
+        "event_name", "currency", "missing_fx_rate", "person_is_new",
+    ),
 }  # fmt: skip
 """Columns of each relation of the event store."""
 
-_AD_COLUMNS: Final = frozenset({
+_AD_COLUMNS: Final = (
     "platform", "account_id", "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name",
-})  # fmt: skip
-AD_COLUMN_PREFIX: Final = "touch.ad."
-"""What the columns of credits are called that no store has: the ad a touch came from (semantics 12.3)."""
+)  # fmt: skip
 
-_OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
-    Relation.CREDITS: frozenset(f"{AD_COLUMN_PREFIX}{name}" for name in _AD_COLUMNS),
-    Relation.SPEND: _AD_COLUMNS | {
-        "currency", "no_rate", "spend", "impressions", "clicks", "reach", "conversions", "conversion_value",
-    },
-    Relation.SUBSCRIPTIONS: frozenset({
-        "product", "provider", "plan", "currency", "no_rate", "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction",
+_OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
+    Relation.CREDITS: frozenset(map(ad_column, _AD_COLUMNS)),
+    Relation.SPEND: _columns(
+        *_AD_COLUMNS, "currency", "missing_fx_rate", "spend", "impressions", "clicks", "reach", "conversions",
+        "conversion_value",
+    ),
+    Relation.SUBSCRIPTIONS: _columns(
+        "product", "provider", "plan", "currency", "missing_fx_rate", "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction",
         "mrr_churn", "mrr_reactivation", "charged", "active_subscriptions", "active_at_start",
         "new_subscriptions", "churned_subscriptions", "trials_started", "trials_ended", "trials_converted",
         "failed_payments",
-    }),
-    Relation.COSTS: frozenset({"provider", "sold_in", "currency", "cogs", "shipping_costs"}),
+    ),
+    Relation.COSTS: _columns("provider", "sold_in", "currency", "cogs", "shipping_costs"),
 }  # fmt: skip
 """Columns of relations of other sources; relations in no list are not checked."""
 
-_NONE: Final[frozenset[str]] = frozenset()
-_MONEY_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
-    Relation.PAYMENTS: frozenset({"amount", *CHARGE_COLUMNS}),
-    Relation.CREDITS: frozenset({"amount", "refunded"}),
-    Relation.SPEND: frozenset({"spend", "conversion_value"}),
-    Relation.SUBSCRIPTIONS: frozenset({
+_NONE: Final[frozenset[Column]] = frozenset()
+_MONEY_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
+    Relation.PAYMENTS: _columns("amount", *CHARGE_COLUMNS),
+    Relation.CREDITS: _columns("amount", "refunded"),
+    Relation.SPEND: _columns("spend", "conversion_value"),
+    Relation.SUBSCRIPTIONS: _columns(
         "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction", "mrr_churn", "mrr_reactivation", "charged",
-    }),
-    Relation.COSTS: frozenset({"cogs", "shipping_costs"}),
+    ),
+    Relation.COSTS: _columns("cogs", "shipping_costs"),
 }  # fmt: skip
 """Columns of each relation that hold money: minor units of the ``currency`` of the row."""
 
-_MILLIONTH_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
-    Relation.CREDITS: frozenset({"credit", "order_credit"}),
-    Relation.SPEND: frozenset({"conversions"}),
+_MILLIONTH_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
+    Relation.CREDITS: _columns("credit", "order_credit"),
+    Relation.SPEND: _columns("conversions"),
 }
 """Columns of each relation that are counted in millionths."""
 
-_DATA: Final = "data:"
-_WITH_DATA: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})
+_WITH_PROPERTIES: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})
 
 
 def is_money(aggregation: Aggregation) -> bool:
@@ -98,13 +112,14 @@ def find_unknown_columns(measure: Measure) -> Iterator[str]:
                 yield from find_unknown_column_names(leaf.relation, column)
 
 
-def find_unknown_column_names(relation: Relation, column: str) -> Iterator[str]:
+def find_unknown_column_names(relation: Relation, column: Column) -> Iterator[str]:
     """Yields a message for every name in a column that the rows of a relation do not have."""
     known = EVENT_STORE_COLUMNS.get(relation, _NONE) | _OTHER_SOURCE_COLUMNS.get(relation, _NONE)
-    if not known or (column.startswith(_DATA) and relation in _WITH_DATA):
+    if not known:
         return
-    for name in column.split("|"):
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
+    for part in column.candidates:
+        is_property = part.owner is ColumnOwner.PROPERTY and relation in _WITH_PROPERTIES
+        if part not in known and not is_property:
+            near = get_close_matches(str(part), map(str, known), n=1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
-            yield f"{relation} have no column {name!r}{meant}"
+            yield f"{relation} have no column {str(part)!r}{meant}"

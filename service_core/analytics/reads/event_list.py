@@ -8,7 +8,7 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.freshness import is_range_complete
-from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.measures import FilterOperator, Predicate, property_column
 from service_core.analytics.ports import EventPageQuery, EventPageResult, EventReader
 from service_core.analytics.query.parse_filters import (
     MAX_FILTERS,
@@ -155,7 +155,7 @@ def _parse_property_filter(condition: Any) -> Predicate:
     if not isinstance(key, str) or not key or not isinstance(op, str):
         raise _invalid_filter("A property filter needs a key")
     known = parse_operator(op, _CODE, _FIELD)
-    return Predicate(f"data:{key}", known, parse_operand(known, condition.get("value"), _CODE, _FIELD))
+    return Predicate(property_column(key), known, parse_operand(known, condition.get("value"), _CODE, _FIELD))
 
 
 def _invalid_filter(message: str) -> BadRequest:

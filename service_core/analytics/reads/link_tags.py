@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service_core.access.models import Caller
 from service_core.analytics.freshness import is_range_complete
-from service_core.analytics.measures import FilterOperator, Predicate, Relation, count_distinct
+from service_core.analytics.measures import Column, FilterOperator, Predicate, Relation, count_distinct
 from service_core.analytics.ports import AggregateQuery, AggregateReader, ColumnSort
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.breakdowns import percentage
@@ -86,7 +86,7 @@ def _build_visitors_by_tag_query(
     return AggregateQuery(
         scope_for_caller(caller, date_range.span, filters=(carried,), include_bots=query.include_bots),
         (_TAGGED_VISITORS,),
-        dimensions=({Relation.EVENTS: "lyr"},),
+        dimensions=({Relation.EVENTS: Column("lyr")},),
         order=(ColumnSort("m0"), ColumnSort("d0", descending=False)),
         limit=query.limit,
     )
@@ -102,7 +102,7 @@ async def _read_most_common_sources(
     plan = replace(
         by_tag,
         scope=replace(by_tag.scope, filters=(named,)),
-        dimensions=({Relation.EVENTS: "lyr"}, {Relation.EVENTS: "attribution_source"}),
+        dimensions=({Relation.EVENTS: Column("lyr")}, {Relation.EVENTS: Column("attribution_source")}),
         order=(ColumnSort("m0", descending=False), ColumnSort("d1")),
         limit=None,
     )

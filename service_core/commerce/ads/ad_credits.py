@@ -10,7 +10,14 @@ from itertools import groupby
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-from service_core.analytics.measures import Aggregation, Predicate, Relation
+from service_core.analytics.measures import (
+    Aggregation,
+    Column,
+    ColumnOwner,
+    Predicate,
+    Relation,
+    touch_column,
+)
 from service_core.analytics.ports import (
     AggregateQuery,
     AggregateReader,
@@ -20,15 +27,13 @@ from service_core.analytics.ports import (
     TouchPathReader,
 )
 from service_core.analytics.query.evaluate_predicate import value_matches
-from service_core.analytics.query.relation_columns import AD_COLUMN_PREFIX
 from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS, AdMatcher
 from service_core.commerce.ads.models import AdLevel
 from service_core.commerce.ads.ports import AdSpendStore
 from service_core.kernel.async_gather import gather_or_cancel
 
-_TOUCH: Final = "touch."
-_AD_KEY: Final = AD_COLUMN_PREFIX.removeprefix(_TOUCH)
-_UTM_DIMENSIONS: Final = tuple({str(Relation.CREDITS): f"{_TOUCH}{tag}"} for tag in MATCHED_UTM_COLUMNS)
+_UTM_COLUMNS: Final = tuple(map(touch_column, MATCHED_UTM_COLUMNS))
+_UTM_DIMENSIONS: Final = tuple({str(Relation.CREDITS): column} for column in _UTM_COLUMNS)
 
 
 class CreditAndPathReader(AggregateReader, TouchPathReader, Protocol):
@@ -45,7 +50,7 @@ class AdCredits:
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluate measures; plans without a column of ads are the store's own."""
         leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
-        grouped = tuple(columns.get(Relation.CREDITS, "") for columns in query.dimensions)
+        grouped = tuple(columns.get(Relation.CREDITS) for columns in query.dimensions)
         compared = (p.column for leaf in leaves for p in (*query.scope.filters, *leaf.where))
         if not any(map(_is_ad_column, (*grouped, *compared))):
             return await self.events.aggregate(query)
@@ -56,15 +61,13 @@ class AdCredits:
 
     async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
         """Every different path of keys; ads of one key in a row are one."""
-        if not any(name.startswith(_AD_KEY) for name in query.key_columns):
+        if not any(map(_is_ad_column, query.key_columns)):
             return await self.events.list_touch_paths(query)
-        kept = tuple(name for name in query.key_columns if not name.startswith(_AD_KEY))
+        kept = tuple(column for column in query.key_columns if not _is_ad_column(column))
         ads = await self._ad_matcher(query.scope.workspace_id)
         converted: Counter[tuple[Any, ...]] = Counter()
         unconverted: Counter[tuple[Any, ...]] = Counter()
-        for path in await self.events.list_touch_paths(
-            replace(query, key_columns=(*kept, *MATCHED_UTM_COLUMNS))
-        ):
+        for path in await self.events.list_touch_paths(replace(query, key_columns=(*kept, *_UTM_COLUMNS))):
             named = (_ad_path_key(query.key_columns, kept, key, ads) for key in path.keys)
             keys = tuple(key for key, _ in groupby(named))
             converted[keys] += path.converted
@@ -78,17 +81,17 @@ class AdCredits:
         return AdMatcher(entity for of_level in told for entity in of_level)
 
 
-def _is_ad_column(column: str) -> bool:
-    return column.startswith(AD_COLUMN_PREFIX)
+def _is_ad_column(column: Column | None) -> bool:
+    return column is not None and column.owner is ColumnOwner.AD
 
 
 def _ad_path_key(
-    names: Sequence[str], own_names: Sequence[str], key: Sequence[str | None], ads: AdMatcher
+    columns: Sequence[Column], own_columns: Sequence[Column], key: Sequence[str | None], ads: AdMatcher
 ) -> tuple[Any, ...]:
     """A key with what its tags lead to."""
-    own = dict(zip(own_names, key, strict=False))
-    place = ads.place(*key[len(own_names) :])
-    return tuple(own[name] if name in own else place.get(name.removeprefix(_AD_KEY)) for name in names)
+    own = dict(zip(own_columns, key, strict=False))
+    place = ads.place(*key[len(own_columns) :])
+    return tuple(own[column] if column in own else place.get(column.name) for column in columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class _UtmQuery:
 
     plan: AggregateQuery
     leaves: tuple[Aggregation, ...]
-    grouped: tuple[str, ...]
+    grouped: tuple[Column | None, ...]
 
     def to_utm_plan(self) -> AggregateQuery:
         """The plan as the event store takes it."""
@@ -132,10 +135,7 @@ class _UtmQuery:
         """The leaves that count touches of a place."""
         for leaf in self.leaves:
             conditions = (p for p in (*self.plan.scope.filters, *leaf.where) if _is_ad_column(p.column))
-            if all(
-                value_matches(ad_columns.get(p.column.removeprefix(AD_COLUMN_PREFIX)), p.op, p.value)
-                for p in conditions
-            ):
+            if all(value_matches(ad_columns.get(p.column.name), p.op, p.value) for p in conditions):
                 yield leaf
 
     def _group_key(self, own: Sequence[Any], ad_columns: Mapping[str, str | None]) -> tuple[Any, ...]:
@@ -144,7 +144,7 @@ class _UtmQuery:
         return (
             *lead,
             *(
-                ad_columns.get(c.removeprefix(AD_COLUMN_PREFIX)) if _is_ad_column(c) else next(values)
+                ad_columns.get(c.name) if c is not None and _is_ad_column(c) else next(values)
                 for c in self.grouped
             ),
         )

@@ -13,7 +13,7 @@ from service_core.access.models import Workspace
 from service_core.analytics.connections.models import Connection
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import reports_spend
-from service_core.analytics.measures import Aggregation, Operand, Predicate, Relation
+from service_core.analytics.measures import Aggregation, Column, Operand, Predicate, Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
 from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.analytics.query.sources import SourceState
@@ -125,14 +125,14 @@ class _Asked:
     def _columns(self, leaf: Aggregation) -> tuple[str, ...]:
         """Every column that is named."""
         conditions = (*self._plan.scope.filters, *leaf.where)
-        named = (*self._grouped, *(each.column for each in conditions), leaf.column)
-        return tuple(name for column in named if column for name in column.split("|"))
+        used = (*self._grouped, *(each.column for each in conditions), leaf.column)
+        return tuple(part.name for column in used if column for part in column.candidates)
 
     def _plan_of(self, level: AdLevel) -> SpendQuery:
         scan = self._plan.scope
         days = ResolvedRange(scan.span, self._zone, scan.span.start)
         named = [n for leaf, of in self._level_of.items() if of is level for n in self._columns(leaf)]
-        by = tuple(sorted({*named} - _FIGURES - {"currency", "no_rate"}))
+        by = tuple(sorted({*named} - _FIGURES - {"currency", "missing_fx_rate"}))
         lead = ("day",) if self._plan.buckets or scan.rates else ()
         return SpendQuery(scan.workspace_id, days.first_day, days.last_day, level, (*lead, *by))
 
@@ -196,7 +196,7 @@ def as_row(sums: SpendSum, rate: Fraction | None = _AS_IT_IS) -> dict[str, Any]:
     }
     if rate not in {None, _AS_IT_IS}:
         figures |= {name: figures[name] * rate for name in _MONEY if figures[name] is not None}
-    return {**figures, "currency": sums.currency, "no_rate": rate is None, "rows": sums.rows}
+    return {**figures, "currency": sums.currency, "missing_fx_rate": rate is None, "rows": sums.rows}
 
 
 def is_met(row: dict[str, Any], conditions: Iterable[Predicate]) -> bool:
@@ -204,8 +204,8 @@ def is_met(row: dict[str, Any], conditions: Iterable[Predicate]) -> bool:
     return all(value_matches(_value(row, each.column), each.op, each.value) for each in conditions)
 
 
-def _value(row: dict[str, Any], column: str) -> Any:
-    return next((row[name] for name in column.split("|") if row[name] is not None), None)
+def _value(row: dict[str, Any], column: Column) -> Any:
+    return next((row[part.name] for part in column.candidates if row[part.name] is not None), None)
 
 
 def added(before: Any, leaf: Aggregation, row: dict[str, Any]) -> Any:

@@ -135,7 +135,7 @@ def _grid(plan: AggregateQuery, rows: Iterable[tuple[datetime | None, Row]]) -> 
         met = [_meets(row, (*plan.scope.filters, *leaf.where)) for leaf in leaves]
         if any(met):
             lead = (bucket,) if plan.buckets else ()
-            cell = cells.setdefault((*lead, *(row[column] for column in grouped)), [0] * len(leaves))
+            cell = cells.setdefault((*lead, *(row[column.name] for column in grouped)), [0] * len(leaves))
             for place, leaf in enumerate(leaves):
                 cell[place] += _added(leaf, row) if met[place] else 0
     if not cells and not plan.buckets and not grouped:
@@ -145,7 +145,7 @@ def _grid(plan: AggregateQuery, rows: Iterable[tuple[datetime | None, Row]]) -> 
 
 
 def _meets(row: Row, conditions: Sequence[Predicate]) -> bool:
-    return all(value_matches(_compared(row[each.column]), each.op, each.value) for each in conditions)
+    return all(value_matches(_compared(row[each.column.name]), each.op, each.value) for each in conditions)
 
 
 def _compared(value: Any) -> Any:
@@ -153,4 +153,4 @@ def _compared(value: Any) -> Any:
 
 
 def _added(leaf: Aggregation, row: Row) -> Fraction | int:
-    return 1 if leaf.column is None else row[leaf.column] or 0
+    return 1 if leaf.column is None else row[leaf.column.name] or 0

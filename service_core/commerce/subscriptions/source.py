@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from service_core.access.models import Workspace
 from service_core.analytics.connections.models import ProviderKind
 from service_core.analytics.connections.ports import Connections
-from service_core.analytics.measures import Aggregation, Operand, Predicate, Relation
+from service_core.analytics.measures import Aggregation, Column, Operand, Predicate, Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
 from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.analytics.query.sources import SourceState
@@ -75,8 +75,8 @@ class SubscriptionSource:
         leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
         grouped = tuple(columns[Relation.SUBSCRIPTIONS] for columns in query.dimensions)
         conditions = [*query.scope.filters, *(each for leaf in leaves for each in leaf.where)]
-        used = (*grouped, *(each.column for each in conditions), *(leaf.column or "" for leaf in leaves))
-        named = {name for column in used for name in column.split("|")}
+        used = (*grouped, *(each.column for each in conditions), *(leaf.column for leaf in leaves))
+        named = {part.name for column in used if column for part in column.candidates}
         by = tuple(name for name in _NAMED if name in named)
         edges = _bucket_edges(query, self.clock() + _AN_INSTANT)
         worth = FxBuckets(query.scope, edges)
@@ -190,9 +190,9 @@ def _split_by_rate(counts: Mapping[str, int], sums: Iterable[Sum]) -> Iterator[R
             unknown[column] += amount
         else:
             known[column] += amount * rate
-    yield {**counts, **known, "no_rate": False}
+    yield {**counts, **known, "missing_fx_rate": False}
     if any(unknown.values()):
-        yield {**dict.fromkeys(counts, 0), **unknown, "no_rate": True}
+        yield {**dict.fromkeys(counts, 0), **unknown, "missing_fx_rate": True}
 
 
 def _told_by(leaf: Aggregation, row: Row, filters: Sequence[Predicate]) -> Any:
@@ -209,9 +209,9 @@ def _told_by(leaf: Aggregation, row: Row, filters: Sequence[Predicate]) -> Any:
     return value
 
 
-def _read(row: Row, column: str) -> Any:
+def _read(row: Row, column: Column) -> Any:
     """The first of some columns that is set."""
-    return next((row[name] for name in column.split("|") if row[name] is not None), None)
+    return next((row[part.name] for part in column.candidates if row[part.name] is not None), None)
 
 
 def _compared(value: Any) -> Any:

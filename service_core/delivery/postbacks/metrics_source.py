@@ -49,7 +49,7 @@ class PostbackSource:
             lead = (query.buckets.starts[each.bucket],) if query.buckets else ()
             for leaf in leaves:
                 if is_met(row, (*query.scope.filters, *leaf.where)):
-                    values = cells[*lead, *(row[column] for column in grouped)]
+                    values = cells[*lead, *(row[column.name] for column in grouped)]
                     values[leaf] = added(values.get(leaf), leaf, row)
         rows = [
             (*cell, *(_as_number(values.get(leaf, 0)) for leaf in leaves)) for cell, values in cells.items()

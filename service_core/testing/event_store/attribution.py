@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from service_core.analytics.measures import Aggregation, Relation
+from service_core.analytics.measures import Aggregation, Column, Relation, touch_column
 from service_core.analytics.ports import CreditRule, TouchPathQuery, Weighting
 from service_core.testing.event_builder import (
     EventBuilder,
@@ -25,7 +25,7 @@ MONTH = timedelta(days=30)
 LAST = CreditRule(Weighting.LAST, MONTH)
 LAST_NON_DIRECT = CreditRule(Weighting.LAST, MONTH, ignore_direct=True)
 EVEN = CreditRule(Weighting.LINEAR, MONTH)
-SOURCE = "touch.attribution_source"
+SOURCE = touch_column("attribution_source")
 
 GOOGLE = campaign("google", "cpc", "spring")
 NEWS = campaign("news", "email", "march", channel="email")
@@ -150,7 +150,7 @@ class Attribution(Kit):
         story.add_event("signup", at="2026-03-03", visitor="A2")
         await store.append(story.events)
         found = await measure_by_columns(
-            store, story.scan(SPAN), CREDITED, "touch.channel", "attributed", credit=LAST_NON_DIRECT
+            store, story.scan(SPAN), CREDITED, touch_column("channel"), "attributed", credit=LAST_NON_DIRECT
         )
         assert found == {("direct", True): 1_000_000, (None, False): 1_000_000}
 
@@ -266,7 +266,7 @@ class Attribution(Kit):
         only = CreditRule(Weighting.LAST, MONTH, event_names=frozenset({"signup"}))
         found = await measure_by_columns(store, story.scan(SPAN), CREDITED, "event_name", credit=only)
         assert found == {"signup": 1_000_000}
-        orders = Aggregation(Relation.CREDITS, "is_order")
+        orders = Aggregation(Relation.CREDITS, Column("is_order"))
         assert await measure_by_columns(store, story.scan(SPAN), orders, SOURCE, credit=LAST) == {"google": 1}
 
     async def test_touches_that_were_told_count_where_a_person_has_none_of_its_own(
@@ -286,7 +286,7 @@ class Attribution(Kit):
             assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=rule) == credit, rule
             assert await measure_by_columns(store, scan, CREDITED_MONEY, SOURCE, credit=rule) == money, rule
         assert await store.list_person_touches(scan, "v:A1") == []
-        (path,) = await store.list_touch_paths(TouchPathQuery(scan, MONTH, ("channel",)))
+        (path,) = await store.list_touch_paths(TouchPathQuery(scan, MONTH, (touch_column("channel"),)))
         assert (path.keys, path.converted, path.unconverted) == ((("paid_search",), ("email",)), 1, 0)
 
     async def test_a_touch_of_ones_own_before_a_conversion_beats_what_is_told(
@@ -323,7 +323,10 @@ class Attribution(Kit):
         said = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
         story.add_event("scroll", at="2026-03-02", visitor="A1", told=said)
         await store.append(story.events)
-        assert await store.list_touch_paths(TouchPathQuery(story.scan(SPAN), MONTH, ("channel",))) == []
+        assert (
+            await store.list_touch_paths(TouchPathQuery(story.scan(SPAN), MONTH, (touch_column("channel"),)))
+            == []
+        )
 
     async def test_paths_count_conversions_and_the_persons_without_one(
         self, store: Store, story: EventBuilder
@@ -339,7 +342,11 @@ class Attribution(Kit):
         story.add_event("signup", at="2026-03-09", visitor="untouched")
         await store.append(story.events)
         found = await store.list_touch_paths(
-            TouchPathQuery(story.scan(SPAN), MONTH, ("utm_source|attribution_source",))
+            TouchPathQuery(
+                story.scan(SPAN),
+                MONTH,
+                (touch_column("utm_source").or_else(touch_column("attribution_source")),),
+            )
         )
         assert {tuple(k for (k,) in p.keys): (p.converted, p.unconverted) for p in found} == {
             ("A",): (2, 1),
@@ -356,7 +363,11 @@ class Attribution(Kit):
         self.add_visits(story, ("2026-02-23", a), ("2026-03-31T23:59:59", b), ("2026-04-01", a), visitor="p2")
         story.add_event("signup", at="2026-02-24", visitor="p2")
         await store.append(story.events)
-        plan = TouchPathQuery(story.scan(SPAN), timedelta(days=7), ("utm_source|attribution_source",))
+        plan = TouchPathQuery(
+            story.scan(SPAN),
+            timedelta(days=7),
+            (touch_column("utm_source").or_else(touch_column("attribution_source")),),
+        )
         found = {
             tuple(k for (k,) in p.keys): (p.converted, p.unconverted)
             for p in await store.list_touch_paths(plan)

@@ -12,11 +12,13 @@ from hypothesis import given
 from service_core.analytics.cohorts.ports import CohortReaderQuery
 from service_core.analytics.measures import (
     MISSING_FX_RATE,
+    Column,
     FilterOperator,
     Predicate,
     Relation,
     count_rows,
     sum_column,
+    touch_column,
 )
 from service_core.analytics.people.ports import PeoplePageQuery, PersonActivityQuery
 from service_core.analytics.ports import AggregateQuery, CreditRule, QueryScope, Weighting
@@ -98,7 +100,7 @@ class Currencies(Kit):
         assert await measure(store, story.scan(MARCH), UNKNOWN) == 2
         assert await measure(store, story.scan(MARCH), UNKNOWN_CREDITS, credit=EVEN) == 2
         known = story.scan(MARCH, rates=exchange_rates(FRIDAY))
-        assert await measure_by_columns(store, known, count_rows(Relation.PAYMENTS), "currency", "no_rate") == {
+        assert await measure_by_columns(store, known, count_rows(Relation.PAYMENTS), "currency", "missing_fx_rate") == {
             ("EUR", False): 1, ("USD", False): 1, ("GBP", True): 1,
         }  # fmt: skip
         nothing = story.scan(MARCH, rates=exchange_rates({}))
@@ -165,7 +167,7 @@ class Currencies(Kit):
         await store.append(story.events)
         scan = story.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "1.1"}}))
         by_source = await measure_by_columns(
-            store, scan, CREDITED_MONEY, "touch.attribution_source", credit=EVEN
+            store, scan, CREDITED_MONEY, touch_column("attribution_source"), credit=EVEN
         )
         assert sorted(by_source.values()) == [36, 37, 37]
 
@@ -192,7 +194,7 @@ class Currencies(Kit):
             plan = replace(
                 random_queries.count_set_columns(random, world, relation),
                 measures=leaves,
-                dimensions=random.choice(((), ({str(relation): "currency"},))),
+                dimensions=random.choice(((), ({str(relation): Column("currency")},))),
             )
             await assert_same_answer(store, oracle, "aggregate", _plan_with_rates(random, world, plan))
         await assert_same_answer(

@@ -4,7 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.analytics.measures import Predicate, Relation, count_rows, sum_column
+from service_core.analytics.measures import (
+    Predicate,
+    Relation,
+    count_rows,
+    entry_column,
+    sum_column,
+    touch_column,
+)
 from service_core.analytics.people.ports import PeoplePageQuery
 from service_core.analytics.ports import CreditRule, Weighting
 from service_core.kernel.time_ranges import TimeRange
@@ -57,15 +64,15 @@ class GoldenNumbers(Kit):
         assert await measure(told, scan, REFUNDS, count_rows(Relation.PAYMENTS)) == (2500, 3)
 
     async def test_where_the_visitors_of_the_week_came_from(self, told: Store) -> None:
-        assert await measure_by_columns(told, shop_scan(), VISITORS, "entry.channel") == {
+        assert await measure_by_columns(told, shop_scan(), VISITORS, entry_column("channel")) == {
             "direct": 4, "paid_search": 1, "organic_social": 1, "email": 1, "referral": 1,
         }  # fmt: skip
-        assert await measure_by_columns(told, shop_scan(), SESSIONS, "entry.country") == {
+        assert await measure_by_columns(told, shop_scan(), SESSIONS, entry_column("country")) == {
             "DE": 3, "US": 2, "GB": 1, None: 2,
         }  # fmt: skip
 
     async def test_who_gets_credit_for_the_week(self, told: Store) -> None:
-        source = "touch.attribution_source"
+        source = touch_column("attribution_source")
         credited = await measure_by_columns(told, shop_scan(), CREDITED, source, credit=LAST_NON_DIRECT)
         assert credited == {"google": 1_000_000, "news": 1_000_000}
         money = await measure_by_columns(told, shop_scan(), CREDITED_MONEY, source, credit=LAST_NON_DIRECT)

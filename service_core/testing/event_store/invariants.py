@@ -13,11 +13,14 @@ from service_core.analytics.cohorts.ports import CohortReaderQuery
 from service_core.analytics.funnels.ports import FunnelReaderQuery
 from service_core.analytics.measures import (
     Aggregation,
+    Column,
     FilterOperator,
     Predicate,
     Relation,
     count_rows,
+    entry_column,
     sum_column,
+    touch_column,
 )
 from service_core.analytics.people.ports import PeoplePageQuery
 from service_core.analytics.ports import (
@@ -57,7 +60,7 @@ REVENUE = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="charg
 ORDERS = count_rows(Relation.PAYMENTS, Predicate("kind", value="charge"))
 REFUNDS = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 ADDITIVE = (EVENTS, SESSION_STARTS, CONVERTED, REVENUE, REFUNDS, sum_column("engaged", Relation.SESSIONS))
-DAY = ({str(Relation.EVENTS): "country"},)
+DAY = ({str(Relation.EVENTS): Column("country")},)
 
 
 class Invariants(Kit):
@@ -175,7 +178,12 @@ class Invariants(Kit):
             AggregateQuery(
                 looked_at,
                 (*ADDITIVE, VISITORS, PERSONS, CREDITED, CREDITED_MONEY),
-                ({str(Relation.EVENTS): "entry.channel", str(Relation.CREDITS): "touch.channel"},),
+                (
+                    {
+                        str(Relation.EVENTS): entry_column("channel"),
+                        str(Relation.CREDITS): touch_column("channel"),
+                    },
+                ),
                 credit=credit,
             )
         )
@@ -185,7 +193,9 @@ class Invariants(Kit):
         walked = await store.read_funnel(
             FunnelReaderQuery(looked_at, steps, timedelta(days=3), world.span.end)
         )
-        paths = await store.list_touch_paths(TouchPathQuery(looked_at, timedelta(days=5), ("channel",)))
+        paths = await store.list_touch_paths(
+            TouchPathQuery(looked_at, timedelta(days=5), (touch_column("channel"),))
+        )
         learned = {path.keys: (path.converted, path.unconverted) for path in paths}
         names = await store.list_event_names(looked_at)
         return grid.rows, names, dict(cohorts.sizes), cohorts.cells, walked, learned

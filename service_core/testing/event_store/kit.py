@@ -7,7 +7,7 @@ import pytest
 from service_core.analytics.cohorts.ports import CohortReader
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.line_items.ports import LineItemReader
-from service_core.analytics.measures import Aggregation, Measure, Relation
+from service_core.analytics.measures import Aggregation, Column, Measure, Relation
 from service_core.analytics.people.ports import PersonActivityReader, PersonReader
 from service_core.analytics.ports import (
     AggregateQuery,
@@ -73,22 +73,24 @@ async def measure_by_columns(
     store: AggregateReader,
     scan: QueryScope,
     leaf: Aggregation,
-    *columns: str,
+    *columns: str | Column,
     credit: CreditRule | None = None,
 ) -> dict[Any, Any]:
     """The values of a leaf by columns of its relation."""
-    dimensions = tuple({str(leaf.relation): column} for column in columns)
+    dimensions = tuple(
+        {str(leaf.relation): Column(column) if isinstance(column, str) else column} for column in columns
+    )
     grid = await store.aggregate(AggregateQuery(scan, (leaf,), dimensions, credit=credit))
     return {row[:-1] if len(columns) > 1 else row[0]: row[-1] for row in grid.rows}
 
 
 EVENTS = Aggregation(Relation.EVENTS)
-VISITORS = Aggregation(Relation.EVENTS, "visitor_id", distinct=True)
-PERSONS = Aggregation(Relation.EVENTS, "person", distinct=True)
-SESSIONS = Aggregation(Relation.EVENTS, "session", distinct=True)
+VISITORS = Aggregation(Relation.EVENTS, Column("visitor_id"), distinct=True)
+PERSONS = Aggregation(Relation.EVENTS, Column("person"), distinct=True)
+SESSIONS = Aggregation(Relation.EVENTS, Column("session"), distinct=True)
 SESSION_STARTS = Aggregation(Relation.SESSIONS)
 CONVERTED = Aggregation(Relation.CONVERSIONS)
-CREDITED = Aggregation(Relation.CREDITS, "credit")
-CREDITED_ORDERS = Aggregation(Relation.CREDITS, "order_credit")
-CREDITED_MONEY = Aggregation(Relation.CREDITS, "amount")
-CREDITED_REFUNDS = Aggregation(Relation.CREDITS, "refunded")
+CREDITED = Aggregation(Relation.CREDITS, Column("credit"))
+CREDITED_ORDERS = Aggregation(Relation.CREDITS, Column("order_credit"))
+CREDITED_MONEY = Aggregation(Relation.CREDITS, Column("amount"))
+CREDITED_REFUNDS = Aggregation(Relation.CREDITS, Column("refunded"))

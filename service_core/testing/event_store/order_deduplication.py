@@ -13,6 +13,7 @@ from service_core.analytics.measures import (
     count_distinct,
     count_rows,
     sum_column,
+    touch_column,
 )
 from service_core.analytics.ports import CreditRule, Weighting
 from service_core.testing.event_builder import EventBuilder, campaign, whole_utc_days
@@ -207,5 +208,7 @@ class OrderDeduplication(Kit):
         await store.append(story.events)
         early = story.scan(whole_utc_days("2026-03-01", "2026-03-10"), order_refunds=True)
         assert await measure(store, early, REVENUE, REFUNDS) == (900, 900)
-        credited = await measure_by_columns(store, early, CREDITED_REFUNDS, "touch.utm_source", credit=LAST)
+        credited = await measure_by_columns(
+            store, early, CREDITED_REFUNDS, touch_column("utm_source"), credit=LAST
+        )
         assert credited == {"google": 900}

@@ -4,11 +4,14 @@ from typing import Any
 
 from service_core.analytics.measures import (
     Aggregation,
+    Column,
     FilterOperator,
     Predicate,
     Relation,
     count_distinct,
     count_rows,
+    entry_column,
+    property_column,
     sum_column,
 )
 from service_core.analytics.people.ports import PeoplePageQuery
@@ -37,7 +40,7 @@ FIRST_ORDERS = sum_column("first_order", Relation.PAYMENTS)
 
 def trailing_active_persons(days: int) -> Aggregation:
     """Active persons of the last days."""
-    return Aggregation(Relation.EVENTS, "person", distinct=True, trailing_days=days)
+    return Aggregation(Relation.EVENTS, Column("person"), distinct=True, trailing_days=days)
 
 
 class SessionsAndPayments(Kit):
@@ -52,7 +55,7 @@ class SessionsAndPayments(Kit):
         await store.append(story.events)
         scan = story.scan(SPAN)
         assert await measure(store, scan, SESSIONS, SESSION_STARTS) == (2, 1)
-        assert await measure_by_columns(store, scan, SESSIONS, "entry.attribution_source") == {
+        assert await measure_by_columns(store, scan, SESSIONS, entry_column("attribution_source")) == {
             "google": 1,
             "(direct)": 1,
         }
@@ -72,7 +75,7 @@ class SessionsAndPayments(Kit):
         story.add_event("page_view", at="2026-03-02T09:00", visitor="A1", country="FR")
         await store.append(story.events[:1])
         await store.append(story.events[1:])
-        assert await measure_by_columns(store, story.scan(SPAN), EVENTS, "entry.country") == {"FR": 2}
+        assert await measure_by_columns(store, story.scan(SPAN), EVENTS, entry_column("country")) == {"FR": 2}
 
     async def test_bots_are_apart_until_they_are_asked_for(self, store: Store, story: EventBuilder) -> None:
         story.add_event("page_view", at="2026-03-02T09:00", visitor="A1", country="FR", is_bot=True)
@@ -83,8 +86,13 @@ class SessionsAndPayments(Kit):
         assert await measure(store, story.scan(SPAN), *leaves) == (1, 1, 1, 0, 0)
         with_bots = story.scan(SPAN, include_bots=True)
         assert await measure(store, with_bots, *leaves) == (3, 2, 2, 0, 0)
-        assert await measure_by_columns(store, story.scan(SPAN), SESSIONS, "entry.country") == {"DE": 1}
-        assert await measure_by_columns(store, with_bots, SESSIONS, "entry.country") == {"FR": 1, None: 1}
+        assert await measure_by_columns(store, story.scan(SPAN), SESSIONS, entry_column("country")) == {
+            "DE": 1
+        }
+        assert await measure_by_columns(store, with_bots, SESSIONS, entry_column("country")) == {
+            "FR": 1,
+            None: 1,
+        }
 
     async def test_bounced_and_engaged_are_not_opposites(self, store: Store, story: EventBuilder) -> None:
         def session(visitor: str, *said: tuple[str, int, dict[str, Any]]) -> None:
@@ -163,7 +171,10 @@ class SessionsAndPayments(Kit):
         story.add_event("page_view", at="2026-03-02", visitor="A1", session="s2")
         await store.append(story.events)
         new = Aggregation(
-            Relation.EVENTS, "visitor_id", distinct=True, where=(Predicate("visitor_is_new", value=True),)
+            Relation.EVENTS,
+            Column("visitor_id"),
+            distinct=True,
+            where=(Predicate("visitor_is_new", value=True),),
         )
         assert await measure(store, story.scan(SPAN), new) == 1
         assert await measure(store, story.scan(SPAN, include_bots=True), new) == 0
@@ -263,7 +274,7 @@ class SessionsAndPayments(Kit):
             plan = AggregateQuery(
                 story.scan(SPAN),
                 (EVENTS,),
-                dimensions=({Relation.EVENTS: "entry.country"},),
+                dimensions=({Relation.EVENTS: entry_column("country")},),
                 order=(ColumnSort("m0"), ColumnSort("d0", descending=False, null_label=absent)),
             )
             assert [row[0] for row in (await store.aggregate(plan)).rows] == found
@@ -283,9 +294,9 @@ class SessionsAndPayments(Kit):
             (FilterOperator.CONTAINS, "SSE", set()),
             (FilterOperator.ENDS_WITH, "éclair", {"ÉCLAIR"}),
         ):
-            for column in ("visitor_id", "data:city"):
+            for column in ("visitor_id", property_column("city")):
                 scan = story.scan(SPAN, filters=(Predicate(column, op, text),))
-                plan = AggregateQuery(scan, (EVENTS,), dimensions=({Relation.EVENTS: "visitor_id"},))
+                plan = AggregateQuery(scan, (EVENTS,), dimensions=({Relation.EVENTS: Column("visitor_id")},))
                 assert {row[0] for row in (await store.aggregate(plan)).rows} == met, (op, text)
             if op is FilterOperator.STARTS_WITH:
                 page = PeoplePageQuery(story.scan(SPAN), limit=9, offset=0, sort="events", search=text)
@@ -307,16 +318,16 @@ class SessionsAndPayments(Kit):
             ("page_path", FilterOperator.ENDS_WITH, "_%", 0),
             ("page_path", FilterOperator.IS_NOT_SET, None, 1),
             ("page_path", FilterOperator.NEQ, "/Out", 1),
-            ("entry.country", FilterOperator.IN, ("FR", "US"), 1),
-            ("entry.country", FilterOperator.NOT_IN, ("FR", "US"), 1),
+            (entry_column("country"), FilterOperator.IN, ("FR", "US"), 1),
+            (entry_column("country"), FilterOperator.NOT_IN, ("FR", "US"), 1),
             ("page_path", FilterOperator.IN, ("/Out", None), 2),
             ("page_path", FilterOperator.NOT_IN, ("/Out", None), 0),
-            ("entry.page_path|visitor_id", FilterOperator.EQ, "A2", 1),
+            (entry_column("page_path").or_else(Column("visitor_id")), FilterOperator.EQ, "A2", 1),
             ("visitor_is_new", FilterOperator.EQ, True, 1),
-            ("data:plan", FilterOperator.EQ, "pro", 1),
-            ("data:n.of", FilterOperator.GT, 2, 1),
-            ("data:n.of", FilterOperator.BETWEEN, (3, 4), 1),
-            ("data:n.of", FilterOperator.LT, 3, 0),
+            (property_column("plan"), FilterOperator.EQ, "pro", 1),
+            (property_column("n.of"), FilterOperator.GT, 2, 1),
+            (property_column("n.of"), FilterOperator.BETWEEN, (3, 4), 1),
+            (property_column("n.of"), FilterOperator.LT, 3, 0),
         ):
             scan = story.scan(SPAN, filters=(Predicate(column, op, value),))
             assert await measure(store, scan, EVENTS) == met, (column, op, value)

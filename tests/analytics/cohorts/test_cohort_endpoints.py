@@ -168,7 +168,7 @@ async def test_only_cohorts_that_can_have_persons_reach_the_store(caller, queue,
 async def test_the_first_touch_and_the_event_reach_the_store(caller, queue):
     table = Table()
     await retention(caller, queue, table, utm_source="google", country="DE", event_name="page_view")
-    assert [(p.column, p.value) for p in table.plan.first_touch_filters] == [
+    assert [(p.column.name, p.value) for p in table.plan.first_touch_filters] == [
         ("utm_source", "google"),
         ("country", "DE"),
     ]

@@ -96,7 +96,7 @@ async def test_everything_asked_reaches_the_store(caller, queue):
     )  # fmt: skip
     plan = table.plan
     assert (plan.window, plan.order, plan.by_session) == (timedelta(days=90), FunnelOrder.ANY, True)
-    assert [(p.column, p.value) for p in plan.scope.filters] == [
+    assert [(p.column.name, p.value) for p in plan.scope.filters] == [
         ("utm_source", "google"),
         ("device_type", "mobile"),
     ]

@@ -11,7 +11,7 @@ from plugins.events_sql.adapter import SqlEventStore
 from plugins.events_sql.dialects.duckdb import compaction
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.writes.append import transactional_session
-from service_core.analytics.measures import Predicate
+from service_core.analytics.measures import Predicate, property_column
 from service_core.analytics.ports import EventPageQuery
 from service_core.extensions.registry import load_plugins
 from service_core.plugin import StartupError
@@ -127,7 +127,11 @@ async def test_filter_values_never_reach_the_text_of_a_statement(store: SqlEvent
     story = EventBuilder()
     story.add_event("page_view", at="2026-03-02", visitor="A1", page_path="/it's")
     await store.append(story.events)
-    for column, value in (("page_path", "/it's"), ("page_path", "' OR 1=1 --"), ("data:a'].b\"c", "x")):
+    for column, value in (
+        ("page_path", "/it's"),
+        ("page_path", "' OR 1=1 --"),
+        (property_column("a'].b\"c"), "x"),
+    ):
         scan = dataclasses.replace(story.scan(SPAN), filters=(Predicate(column, value=value),))
         expected = 1 if value == "/it's" else 0
         assert (await store.list_events(EventPageQuery(scan, 10))).total == expected
