@@ -19,7 +19,7 @@ from service_core.delivery.exports.signing import is_signature_valid, sign_downl
 @pytest.fixture
 async def link(bare):
     story = bare.story()
-    story.happens("x", at="2026-07-03", visitor="A1")
+    story.add_event("x", at="2026-07-03", visitor="A1")
     await bare.keep(story)
     job = await bare.export(start_date="2026-07-01T04:30Z", end_date="2026-07-02T03:00Z")
     return job["download"]["url"].removeprefix("https://t.example")
@@ -114,7 +114,7 @@ async def test_head_tells_the_length_and_opens_nothing(bare, link):
     size = (bare.folder / "exports" / bare.files[0]).stat().st_size
     answer = await bare.service.dispatch(ApiRequest("HEAD", path, query))
     assert (answer.status, answer.headers["Content-Length"]) == (200, str(size))
-    assert (answer.body, answer.chunks) == (b"", None)
+    assert (answer.body, answer.open_stream) == (b"", None)
 
 
 async def test_the_http_host_streams_the_file(bare, link):

@@ -52,13 +52,13 @@ async def taken_by_nobody(api_client):
     """The oldest free job, as a worker leaves it that took it and died."""
     work = api_client.service.ports.workspace
     (job,) = await work.list_available_exports(api_client.now, 1)
-    taken = job.taken(api_client.now)
+    taken = job.claim(api_client.now)
     assert await work.replace_export_if_unchanged(job, taken)
     return taken
 
 
 async def latest(api_client):
-    return (await api_client.service.ports.workspace.exports(api_client.workspaces["shop"].id, 1))[0]
+    return (await api_client.service.ports.workspace.list_exports(api_client.workspaces["shop"].id, 1))[0]
 
 
 async def test_at_the_cap_the_file_is_cut_and_says_so(api_client):
@@ -257,5 +257,5 @@ async def test_what_a_queue_forgot_is_woken_again(bare):
         woken.append(str(export_id))
         raise JobQueueUnavailable
 
-    await bare.exporter.rouse(SimpleNamespace(wake=wake))
+    await bare.exporter.wake_workers(SimpleNamespace(wake=wake))
     assert woken == [answer.json["id"] for answer in ordered]

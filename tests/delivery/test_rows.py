@@ -48,16 +48,16 @@ def spelled(column, value):
     """A value of the endpoint as a cell of CSV says it."""
     if value is None:
         return ""
-    if column.cell is CellFormat.TEXT:
+    if column.format is CellFormat.TEXT:
         return "'" + value if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-    return {True: "true", False: "false"}[value] if column.cell is CellFormat.FLAG else value
+    return {True: "true", False: "false"}[value] if column.format is CellFormat.FLAG else value
 
 
 def same(column, cell, value):
     """Whether a cell of CSV says a value of the endpoint."""
-    if value is not None and column.cell is CellFormat.JSON:
+    if value is not None and column.format is CellFormat.JSON:
         return json.loads(cell) == value
-    if value is not None and column.cell in {CellFormat.MONEY, CellFormat.DECIMAL, CellFormat.INTEGER}:
+    if value is not None and column.format in {CellFormat.MONEY, CellFormat.DECIMAL, CellFormat.INTEGER}:
         return "e" not in cell.lower() and float(Decimal(cell)) == value
     return cell == spelled(column, value)
 
@@ -67,7 +67,7 @@ async def told(api_client, size=120):
     story = api_client.story()
     add_random_events(RandomDataset(story, "America/New_York", utc_instant("2026-06-29")), Random(11), size)
     for number, text in enumerate(HOSTILE):
-        story.happens(
+        story.add_event(
             "page_view",
             at=f"2026-07-03T10:00:{number:02}.9996",
             visitor=text or "blank",
@@ -76,7 +76,7 @@ async def told(api_client, size=120):
             **campaign(text or "x", "cpc", text),
         )
     for currency, amount in (("JPY", 1234), ("KWD", 1), ("USD", -5), ("CLF", 7)):
-        story.happens("order_paid", at="2026-07-04", visitor="B", revenue=amount, currency=currency)
+        story.add_event("order_paid", at="2026-07-04", visitor="B", revenue=amount, currency=currency)
     await api_client.keep(story)
     return story
 
@@ -168,7 +168,7 @@ async def test_rows_of_any_world_are_those_of_the_endpoint(api_client, seed, siz
 
 async def test_an_export_holds_nothing_of_another_workspace(api_client):
     story = api_client.story("other")
-    story.happens("secret", at="2026-07-03", visitor="A1")
+    story.add_event("secret", at="2026-07-03", visitor="A1")
     await api_client.keep(story)
     assert await api_client.rows() == await api_client.rows("users") == []
 

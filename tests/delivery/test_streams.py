@@ -27,7 +27,7 @@ async def store(request, tmp_path):
 
 
 async def event_ids(store, scan, limit):
-    return [found async for batch in store.event_batches(scan, limit) for found in frame(batch)["event_id"]]
+    return [found async for batch in store.stream_events(scan, limit) for found in frame(batch)["event_id"]]
 
 
 def frame(batch):
@@ -48,7 +48,7 @@ async def test_columns_are_those_of_the_wire_with_plain_values(store):
     await store.append(story.events)
     (batch,) = [
         batch
-        async for batch in store.event_batches(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
+        async for batch in store.stream_events(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
     ]
     found = frame(batch)
     assert tuple(found.columns) == WIRE_COLUMNS == tuple(column.name for column in EVENT_COLUMNS)
@@ -69,7 +69,7 @@ async def test_events_come_in_the_order_of_the_pages_whatever_the_slices(store, 
         filters = (Predicate("country", FilterOperator.IS_SET),) if seed % 3 else ()
         scan = told.story.scan(told.span, filters=filters, include_bots=bool(seed % 2))
         limit = draw.randint(1, 70)
-        page = await store.page(EventPageQuery(scan, limit))
+        page = await store.list_events(EventPageQuery(scan, limit))
         assert await event_ids(store, scan, limit) == [event.event_id for event in page.events]
 
 
@@ -98,7 +98,7 @@ async def test_persons_come_in_the_order_of_the_page(store, monkeypatch, limit):
     await store.append(told.story.events)
     plan = PeoplePageQuery(told.story.scan(told.span), limit, 0, "last_seen")
     found = [person async for some in store.stream_persons(plan) for person in some]
-    page, _ = await store.people(plan)
+    page, _ = await store.list_people(plan)
     assert found == page
 
 
@@ -106,7 +106,7 @@ async def test_closing_a_stream_early_frees_the_store(store):
     story = EventBuilder()
     story.add_event("x", at="2026-03-02", visitor="A1")
     await store.append(story.events)
-    batches = store.event_batches(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
+    batches = store.stream_events(story.scan(whole_utc_days("2026-03-02", "2026-03-02")), 9)
     await anext(batches)
     await batches.aclose()
     story.add_event("y", at="2026-03-02", visitor="A1")

@@ -106,7 +106,7 @@ async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_a
                 except OSError:
                     await shop.row()
             calls = list(faults.calls)
-            faults.heal()
+            faults.stop()
             assert await shop.stored() == IDS
             assert await shop.row() == (len(IDS), 1, 0)
             (aside,) = await shop.ports.quarantine.list_quarantined(shop.workspace.id, 10)

@@ -62,8 +62,8 @@ async def tried(shop, route, number, *, after):
     once = f"{number} {after}"
     shop.faults.begin(number, after=after)
     first = await shop.office.ask(method, path, body, once=once)
-    struck, last = shop.faults.struck, shop.faults.calls[-1]
-    shop.faults.heal()
+    struck, last = shop.faults.has_failed, shop.faults.calls[-1]
+    shop.faults.stop()
     told = await shop.state(path)
     if struck:
         assert (first.status, first.json["code"]) == (503, "data_unverified"), last

@@ -90,7 +90,7 @@ async def test_a_block_is_whole_or_nothing_whichever_call_of_it_fails(after):
         except OSError:
             found.append((faults.calls[-1], store.kept))
         else:
-            assert (faults.struck, store.kept) == (False, ["a", "b"])
+            assert (faults.has_failed, store.kept) == (False, ["a", "b"])
 
     assert await fail_each_call(run, fail_after_effect=after) == 4
     kept = ["a", "b"] if after else []

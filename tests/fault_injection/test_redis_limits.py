@@ -111,7 +111,7 @@ def stop(server):
 
 def hang(server):
     server.hang()
-    return server.go_on
+    return server.resume
 
 
 def fill(server):

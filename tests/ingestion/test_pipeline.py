@@ -80,7 +80,7 @@ def pipeline(queue, store, **options):
 
 async def test_a_batch_moves_in_order_and_an_empty_queue_is_zero():
     queue, store = Waiting(*(sent(n) for n in range(5))), Stored()
-    drain = pipeline(queue, store, batch=3)
+    drain = pipeline(queue, store, batch_size=3)
     assert [await drain.process_batch() for _ in range(3)] == [3, 2, 0]
     assert list(store.events) == ["e0", "e1", "e2", "e3", "e4"]
     assert queue.items == []

@@ -161,7 +161,7 @@ class PostbackShop:
         return connection
 
     async def status(self, provider="adhub"):
-        return next(one for one in await self.store.connections(self.id) if one.provider == provider)
+        return next(one for one in await self.store.list_connections(self.id) if one.provider == provider)
 
     async def write(self, method, target, body=None):
         self.writes += 1

@@ -113,7 +113,7 @@ async def test_the_items_of_an_order_are_its_contents(shop):
 
 @pytest.mark.parametrize(("consent", "granted"), [("granted", True), (None, False)])
 async def test_consent_that_was_given_is_told(shop, consent, granted):
-    assert (await sent(shop, consent=consent)).granted is granted
+    assert (await sent(shop, consent=consent)).consent_granted is granted
 
 
 PERSONAL = (

@@ -191,7 +191,7 @@ async def test_an_order_that_was_skipped_or_failed_makes_no_duplicate(shop):
 async def test_a_batch_that_comes_again_makes_no_second_row(shop, monkeypatch):
     await shop.rule()
     await shop.rule(asset_id="p2")
-    settle, faults = shop.ports.queue.settle, [OSError("the disk is full")]
+    settle, faults = shop.ports.queue.acknowledge, [OSError("the disk is full")]
 
     async def settling(stored, quarantined):
         if faults:

@@ -234,7 +234,7 @@ async def test_two_processes_never_send_one_conversion_at_once(shop):
 
     shop.sender.during = slowly
     async with asyncio.timeout(60), asyncio.TaskGroup() as processes:
-        first = processes.create_task(shop.delivery.deliver(queue))
+        first = processes.create_task(shop.delivery.deliver_queue(queue))
         await inside.wait()
         assert list(await other.due_queues()) == []
         assert await other.deliver_queue(queue) is None
@@ -266,7 +266,7 @@ async def test_a_process_that_is_told_to_stop_ends_its_call_and_makes_no_other(s
         return len(asked) > 1
 
     queue = await shop.queue()
-    await shop.delivery.deliver(queue, stopping)
+    await shop.delivery.deliver_queue(queue, stopping)
     assert shop.sender.sent == ["o1"]
     await shop.send()
     assert shop.sender.sent == ["o1", "o2"]
