@@ -27,7 +27,7 @@ class Queue:
     def __init__(self, *rows):
         self.rows = rows
 
-    async def ledger(self, workspace_id, start, end):
+    async def ledger_rows(self, workspace_id, start, end):
         self.asked = workspace_id, start, end
         return [r for r in self.rows if start <= r.hour < end]
 
@@ -66,7 +66,7 @@ async def test_rows_carry_every_count_and_the_totals_add_them_up():
     assert (totals.received, totals.stored, totals.rejected, totals.in_flight) == (18, 8, 6, 2)
     assert totals.rejected_by_reason == {"no_body": 4, "too_large": 2}
     assert answer.balanced
-    assert queue.asked[0] == caller.workspace.id
+    assert queue.asked[0] == owner.workspace.id
 
 
 async def test_an_event_unaccounted_for_is_told():

@@ -34,7 +34,7 @@ class Waiting:
     async def take(self, limit):
         return self.items[:limit]
 
-    async def settle(self, stored, quarantined):
+    async def acknowledge(self, stored, quarantined):
         gone = {event.seq for event in stored} | {item.queued.seq for item in quarantined}
         self.items = [item for item in self.items if item.seq not in gone]
         self.quarantined += quarantined
@@ -55,7 +55,7 @@ class Stored:
         self.events |= {event.event_id: event for event in events}
         return len(events)
 
-    async def sessions(self, keys):
+    async def session_states(self, keys):
         self.asked.append(list(keys))
         return {key: self.known[key] for key in keys if key in self.known}
 
@@ -141,7 +141,7 @@ async def test_when_the_store_fails_nothing_is_settled_and_the_same_batch_comes_
 
 async def test_when_settling_fails_the_batch_is_stored_again_without_doubling():
     class Stuck(Waiting):
-        async def settle(self, stored, quarantined):
+        async def acknowledge(self, stored, quarantined):
             raise OSError("queue is down")
 
     queue, store = Stuck(sent(1)), Stored()
@@ -158,7 +158,7 @@ async def test_a_session_goes_on_within_and_between_batches():
         sent(3, "buy"),
     ]
     queue, store = Waiting(*items), Stored()
-    drain = pipeline(queue, store, batch=2)
+    drain = pipeline(queue, store, batch_size=2)
     await drain.process_batch()
     await drain.process_batch()
     assert [event.channel for event in store.events.values()] == ["paid_search"] * 3
@@ -178,7 +178,7 @@ async def test_in_whatever_order_events_come_the_first_of_a_session_is_the_same_
         minute = {"event": "pageview", "anonymous_id": "A1", "timestamp": f"2026-07-01T10:0{which}:00Z"}
         body = minute | {"properties": said[which], "context": {"session_id": "s1"}}
         queue.items.append(make_queued_event(json.dumps(body).encode(), seq=seq))
-    drain = pipeline(queue, store, batch=batch)
+    drain = pipeline(queue, store, batch_size=batch)
     while await drain.process_batch():
         pass
     first = min(store.events.values(), key=lambda event: event.timestamp)

@@ -61,8 +61,8 @@ async def test_two_consumers_share_what_waits_and_no_event_is_in_two_hands(redis
         hands = [await one.take(40), await two.take(40), await one.take(60)]
         ids = [queued.arrival.event_id for queued in hands[1] + hands[2]]
         assert len(ids) == len(set(ids)) == 100
-        await one.settle([stored_event(queued) for queued in hands[2]], [])
-        await two.settle([stored_event(queued) for queued in hands[1]], [])
+        await one.acknowledge([stored_event(queued) for queued in hands[2]], [])
+        await two.acknowledge([stored_event(queued) for queued in hands[1]], [])
         assert (await sender.row(one)).stored == 100
 
 
@@ -79,8 +79,8 @@ async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once
             while not (taken := await alive.take(10)):
                 await asyncio.sleep(0.02)
         assert taken == in_hand
-        await alive.settle([stored_event(queued) for queued in taken], [])
-        await dead.settle([stored_event(queued) for queued in in_hand], [])
+        await alive.acknowledge([stored_event(queued) for queued in taken], [])
+        await dead.acknowledge([stored_event(queued) for queued in in_hand], [])
         row = await sender.row(alive)
         assert (row.stored, row.in_flight, row.balanced) == (10, 0, True)
 
@@ -97,7 +97,7 @@ async def test_a_consumer_that_stops_leaves_no_name_behind_unless_it_has_a_batch
         async with asyncio.timeout(30):
             while len(await first.take(10)) < 3:
                 await asyncio.sleep(0.02)
-        await first.settle([stored_event(queued) for queued in await first.take(10)], [])
+        await first.acknowledge([stored_event(queued) for queued in await first.take(10)], [])
     async with queue(redis_server.url, prefix=prefix) as third:
         assert await names(third) == 1, "the silent one goes after a day"
 
@@ -115,7 +115,7 @@ async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis
         assert await opened.offer(sender.arrival("e0")) is EnqueueResult.DUPLICATE
         taken = await opened.take(100)
         assert len(taken) == 10
-        await opened.settle([stored_event(queued) for queued in taken[:1]], [])
+        await opened.acknowledge([stored_event(queued) for queued in taken[:1]], [])
         assert await opened.offer(sender.arrival("e14")) is EnqueueResult.QUEUED, (
             "a refused event's id is free"
         )
@@ -138,12 +138,12 @@ async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_seq
         await offered(opened, sender, 3)
         taken = await opened.take(10)
         for again in range(2):
-            await opened.settle([], [QuarantinedEvent(queued, "no number") for queued in taken])
+            await opened.acknowledge([], [QuarantinedEvent(queued, "no number") for queued in taken])
             assert await opened.take(10) == []
             assert await opened.replay(sender.workspace) == 3
             assert await opened.take(10) == taken, again
-        await opened.settle([stored_event(queued) for queued in taken], [])
-        await opened.settle([stored_event(queued) for queued in taken], [])
+        await opened.acknowledge([stored_event(queued) for queued in taken], [])
+        await opened.acknowledge([stored_event(queued) for queued in taken], [])
         row = await sender.row(opened)
         assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 3, 0, 0)
 
@@ -157,7 +157,7 @@ async def test_a_server_that_forgot_the_scripts_or_everything_is_served_again(re
         await offered(opened, sender, 1)
         (after,) = await opened.take(10)
         assert after.seq > before.seq, "the sequence never goes back"
-        await opened.settle([stored_event(after)], [])
+        await opened.acknowledge([stored_event(after)], [])
 
 
 async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goes_on(redis_server, sender):
@@ -212,7 +212,7 @@ async def test_a_process_that_starts_while_the_server_is_away_refuses_events_and
             await opened.offer(sender.arrival())
         with pytest.raises(StoreUnavailable):
             await opened.state()
-        await opened.reject(
+        await opened.count_rejected(
             sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.ENQUEUE_FAILED, NOON
         )
         redis_server.start()

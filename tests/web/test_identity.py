@@ -111,7 +111,7 @@ async def test_what_the_store_did_not_take_is_written_down_and_done_by_the_next_
 async def test_whatever_joins_ids_is_told_and_can_be_taken_back(shop, columns, shown):
     ann = await shop.signed_in("ann", "owner")
     name = columns.get("name", "login")
-    event = shop.story.happens(name, at="2026-07-03", **{k: v for k, v in columns.items() if k != "name"})
+    event = shop.story.add_event(name, at="2026-07-03", **{k: v for k, v in columns.items() if k != "name"})
     await shop.service.ports.events.append([event])
     page = await ann.get(f"{shop.page}?event={event.event_id}")
     assert all(one in words(page) for one in shown), words(page)
@@ -121,7 +121,7 @@ async def test_whatever_joins_ids_is_told_and_can_be_taken_back(shop, columns, s
 @pytest.mark.parametrize("columns", [{"visitor": "A9"}, {"visitor": "A9", "strong_id": "U9", "is_bot": True}])
 async def test_an_event_that_joins_nobody_is_left_alone(shop, columns):
     ann = await shop.signed_in("ann", "owner")
-    event = shop.story.happens("page_view", at="2026-07-03", **columns)
+    event = shop.story.add_event("page_view", at="2026-07-03", **columns)
     await shop.service.ports.events.append([event])
     page = await ann.get(f"{shop.page}?event={event.event_id}")
     assert "It joins no ids." in page.text
@@ -149,7 +149,7 @@ async def carried(shop, *carrying):
     """Events that carry one external id, of these users or devices."""
     ids = {"external_ids": {"crm": "c<1>"}}
     events = [
-        shop.story.happens("login", at=f"2026-07-03T0{hour}:00", visitor=f"B{one}", strong_id=user, **ids)
+        shop.story.add_event("login", at=f"2026-07-03T0{hour}:00", visitor=f"B{one}", strong_id=user, **ids)
         for hour, (one, user) in enumerate(carrying)
     ]
     await shop.service.ports.events.append(events)
@@ -179,7 +179,7 @@ async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_
 async def test_of_many_external_ids_and_people_only_the_first_are_shown(shop):
     ann = await shop.signed_in("ann", "owner")
     events = [
-        shop.story.happens(
+        shop.story.add_event(
             "login",
             at=f"2026-07-03T{number:02}:00",
             visitor=f"B{user}",

@@ -108,7 +108,7 @@ class ExportRows:
     ) -> AsyncGenerator[RowBatch, None]:
         report = await get_attribution(
             query,
-            who=caller,
+            caller=caller,
             aggregates=self.aggregates,
             paths=self.paths,
             models=self.models,

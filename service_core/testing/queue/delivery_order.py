@@ -52,7 +52,7 @@ class DeliveryOrder(Kit):
         aside = [
             QuarantinedEvent(waiting, f"no number {waiting.arrival.event_id} ä") for waiting in taken[:2]
         ]
-        await queue.settle([], aside)
+        await queue.acknowledge([], aside)
         assert await queue.quarantined(sender.workspace, 10) == aside
         assert await queue.quarantined(sender.workspace, 1) == aside[:1]
         assert await queue.quarantined(uuid4(), 10) == []
@@ -67,7 +67,7 @@ class DeliveryOrder(Kit):
         for whose, days in ((sender, 0), (sender, 1), (sender, 2), (other, 0)):
             await queue.offer(whose.received_event(f"e{days}", at=NOON + timedelta(days=days)))
         taken = await queue.take(10)
-        await queue.settle(
+        await queue.acknowledge(
             [], [QuarantinedEvent(each, "no number") for each in (taken[2], *taken[:2], taken[3])]
         )
         gone = await queue.forget(NOON + timedelta(days=1, hours=1))

@@ -47,37 +47,37 @@ class StubSender:
 
     Attributes:
         calls: destination and conversions of every call.
-        answers: what the next calls do: an outcome for each conversion, or a fault; then all is taken again.
-        poison: event ids because of which a whole call is refused.
+        outcomes: what the next calls do: an outcome for each conversion, or a fault; then all is taken again.
+        rejected_event_ids: event ids because of which a whole call is refused.
     """
 
     platform: PostbackPlatform = ADHUB
     age_limit: timedelta = timedelta(days=7)
-    batch: int = 100
+    batch_size: int = 100
     throttle: Throttle = OFTEN
     click_types: tuple[str, ...] = ("gclid", "gbraid")
     click_window: timedelta = timedelta(days=30)
     match_keys: frozenset[str] = frozenset({"email", "phone", "gclid", "gbraid", "fbp"})
-    valued: frozenset[str] = frozenset({"Buy"})
+    value_required: frozenset[str] = frozenset({"Buy"})
     calls: list[tuple[Destination, list[Conversion]]] = field(default_factory=list)
-    answers: list[object] = field(default_factory=list)
-    poison: set[str] = field(default_factory=set)
-    during: object = None
+    outcomes: list[object] = field(default_factory=list)
+    rejected_event_ids: set[str] = field(default_factory=set)
+    during_call: object = None
 
     @property
     def id(self):
         return self.platform.id
 
     @property
-    def terms(self):
+    def limits(self):
         return SendLimits(
             self.age_limit,
-            self.batch,
+            self.batch_size,
             self.throttle,
             self.click_types,
             self.click_window,
             self.match_keys,
-            self.valued,
+            self.value_required,
         )
 
     @property
@@ -88,14 +88,14 @@ class StubSender:
     async def send(self, destination, conversions, secrets):
         assert secrets == SECRETS
         self.calls.append((destination, list(conversions)))
-        if self.during is not None:
-            await self.during()
-        answer = self.answers.pop(0) if self.answers else Accepted(200)
-        if isinstance(answer, BaseException):
-            raise answer
-        if self.poison.intersection(one.event_id for one in conversions):
+        if self.during_call is not None:
+            await self.during_call()
+        outcome = self.outcomes.pop(0) if self.outcomes else Accepted(200)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        if self.rejected_event_ids.intersection(one.event_id for one in conversions):
             raise BatchRejected("bad_event", 400)
-        return [answer] * len(conversions)
+        return [outcome] * len(conversions)
 
 
 def registry_with(*senders):

@@ -25,7 +25,7 @@ def failing_with(shop: PostbackShop, faults) -> DeliveryWorker:
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
 async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
     async with running_shop(tmp_path) as shop:
-        shop.sender.batch = 1
+        shop.sender.batch_size = 1
         await shop.rule()
         numbers = count()
 

@@ -63,9 +63,9 @@ class Story:
             )
 
     async def send(self, answer):
-        self.shop.sender.answers = [answer]
+        self.shop.sender.outcomes = [answer]
         await self.shop.send()
-        self.shop.sender.answers = []
+        self.shop.sender.outcomes = []
 
     async def wait(self, minutes):
         self.shop.later(minutes=minutes)

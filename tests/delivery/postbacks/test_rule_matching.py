@@ -203,7 +203,7 @@ async def test_a_batch_that_comes_again_makes_no_second_row(shop, monkeypatch):
         await shop.sells("o1")
     rows = await shop.rows()
     assert len(rows) == 2
-    assert await shop.pipeline.drain_once() == 1
+    assert await shop.pipeline.process_batch() == 1
     assert await shop.rows() == rows
 
 
@@ -218,7 +218,7 @@ async def test_what_cannot_be_put_into_the_outbox_stays_in_the_queue_of_events(s
         with pytest.raises(StoreUnavailable):
             await shop.sells("o1")
     assert await shop.rows() == []
-    assert await shop.pipeline.drain_once() == 1
+    assert await shop.pipeline.process_batch() == 1
     assert await shop.outcome() == ("queued", None)
 
 

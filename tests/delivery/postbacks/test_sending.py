@@ -27,7 +27,7 @@ async def shop(tmp_path):
 
 
 async def test_a_conversion_is_tried_after_1_and_5_and_30_minutes_and_2_and_6_and_24_hours(shop):
-    shop.sender.answers = [Deferred("busy", 200)] * 7
+    shop.sender.outcomes = [Deferred("busy", 200)] * 7
     await shop.sells("o1")
     for attempts, pause in enumerate(PAUSES, start=1):
         await shop.send()
@@ -45,7 +45,7 @@ async def test_a_conversion_is_tried_after_1_and_5_and_30_minutes_and_2_and_6_an
 
 
 async def test_no_attempt_comes_after_the_age_limit(shop):
-    shop.sender.answers = [Deferred("busy")] * 3
+    shop.sender.outcomes = [Deferred("busy")] * 3
     await shop.sells("o1", at=shop.now - timedelta(days=7, minutes=-2))
     await shop.send()
     shop.later(minutes=1)
@@ -62,7 +62,7 @@ async def test_what_grows_too_old_while_it_waits_is_not_sent(shop):
 
 
 async def test_the_platform_says_how_long_to_wait(shop):
-    shop.sender.answers = [PlatformUnavailable("Slow down.", retry_after=600, http_status=429)]
+    shop.sender.outcomes = [PlatformUnavailable("Slow down.", retry_after=600, http_status=429)]
     await shop.sells("o1")
     await shop.send()
     row = await shop.row()
@@ -79,7 +79,7 @@ async def test_the_platform_says_how_long_to_wait(shop):
 
 
 async def test_a_final_answer_ends_it(shop):
-    shop.sender.answers = [Rejected("invalid_value", 400)]
+    shop.sender.outcomes = [Rejected("invalid_value", 400)]
     await shop.sells("o1")
     await shop.send()
     row = await shop.row()
@@ -90,7 +90,7 @@ async def test_a_final_answer_ends_it(shop):
 
 
 async def test_a_batch_that_is_refused_because_of_one_is_sent_without_it(shop):
-    shop.sender.poison = {"o3"}
+    shop.sender.rejected_event_ids = {"o3"}
     await shop.sells("o1", "o2", "o3", "o4", "o5")
     await shop.send()
     assert {row["platform_event_id"]: row["status"] for row in await shop.rows()} == {
@@ -100,7 +100,7 @@ async def test_a_batch_that_is_refused_because_of_one_is_sent_without_it(shop):
 
 
 async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_path):
-    bad, well = StubSender(answers=[DOWN] * 9), StubSender(replace(ADHUB, id="other"))
+    bad, well = StubSender(outcomes=[DOWN] * 9), StubSender(replace(ADHUB, id="other"))
     async with running_shop(tmp_path, bad, well) as shop:
         await shop.rule()
         await shop.rule(platform="other")
@@ -127,7 +127,7 @@ async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_
 async def test_refused_credentials_put_the_connection_in_error_and_hold_its_queue_until_it_is_connected_again(
     shop,
 ):
-    shop.sender.answers = [REFUSED]
+    shop.sender.outcomes = [REFUSED]
     await shop.sells("o1")
     await shop.send()
     connection = await shop.status()
@@ -146,7 +146,7 @@ async def test_refused_credentials_put_the_connection_in_error_and_hold_its_queu
 
 
 async def test_what_grows_too_old_in_a_queue_that_is_held_waits_no_longer(shop):
-    shop.sender.answers = [REFUSED]
+    shop.sender.outcomes = [REFUSED]
     await shop.sells("o1")
     await shop.send()
     shop.later(days=7, seconds=1)
@@ -191,7 +191,7 @@ async def test_what_is_sent_while_its_rule_is_deleted_was_sent(shop):
     async def deleted():
         await shop.write("DELETE", f"/rules/{rule['id']}", {})
 
-    shop.sender.during = deleted
+    shop.sender.during_call = deleted
     await shop.send()
     assert await shop.outcome() == ("sent", None)
 
@@ -232,7 +232,7 @@ async def test_two_processes_never_send_one_conversion_at_once(shop):
         inside.set()
         await gate.wait()
 
-    shop.sender.during = slowly
+    shop.sender.during_call = slowly
     async with asyncio.timeout(60), asyncio.TaskGroup() as processes:
         first = processes.create_task(shop.delivery.deliver_queue(queue))
         await inside.wait()
@@ -257,7 +257,7 @@ async def test_the_turn_of_a_process_that_died_is_over_after_five_minutes(shop):
 
 
 async def test_a_process_that_is_told_to_stop_ends_its_call_and_makes_no_other(shop):
-    shop.sender.batch = 1
+    shop.sender.batch_size = 1
     await shop.sells("o1", "o2")
     asked = []
 
@@ -273,7 +273,7 @@ async def test_a_process_that_is_told_to_stop_ends_its_call_and_makes_no_other(s
 
 
 async def test_no_more_calls_are_made_than_the_platform_allows(shop):
-    shop.sender.batch, shop.sender.throttle = 1, Throttle(2, timedelta(hours=1))
+    shop.sender.batch_size, shop.sender.throttle = 1, Throttle(2, timedelta(hours=1))
     await shop.sells("o1", "o2", "o3")
     await shop.send()
     shop.later(minutes=59)
@@ -285,7 +285,7 @@ async def test_no_more_calls_are_made_than_the_platform_allows(shop):
 
 
 async def test_a_setting_says_another_number_of_calls(tmp_path):
-    sender = StubSender(batch=1, throttle=Throttle(1, timedelta(hours=1)))
+    sender = StubSender(batch_size=1, throttle=Throttle(1, timedelta(hours=1)))
     async with running_shop(tmp_path, sender, calls={"adhub": 2}) as shop:
         await shop.rule()
         await shop.sells("o1", "o2", "o3")
@@ -315,7 +315,7 @@ async def test_a_sender_that_fails_is_tried_again_and_its_fault_tells_nothing_of
 
 
 async def test_a_code_that_is_a_message_is_not_kept(shop):
-    shop.sender.answers = [Rejected("ada@example.com is no e-mail address", 400)]
+    shop.sender.outcomes = [Rejected("ada@example.com is no e-mail address", 400)]
     await shop.sells("o1")
     await shop.send()
     assert (await shop.row())["error_code"] == "unreadable"

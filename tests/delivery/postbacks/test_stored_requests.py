@@ -25,11 +25,11 @@ async def told(shop, **more):
 async def test_metrics_count_what_became_final_in_the_range(shop):
     await shop.sells("o1", "o2", "o3")
     await shop.send()
-    shop.sender.answers = [Rejected("bad", 400)]
+    shop.sender.outcomes = [Rejected("bad", 400)]
     await shop.sells("o4")
     await shop.send()
     await shop.sells("o4", consent="denied")
-    shop.sender.answers = [Deferred("busy")]
+    shop.sender.outcomes = [Deferred("busy")]
     await shop.sells("o6")
     await shop.send()
     assert await told(shop) == {

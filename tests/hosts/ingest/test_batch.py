@@ -252,7 +252,7 @@ class Failing:
         ]
 
     async def reject(self, *args, **kwargs):
-        await self._queue.reject(*args, **kwargs)
+        await self._queue.count_rejected(*args, **kwargs)
 
 
 @pytest.fixture
