@@ -1,14 +1,15 @@
-"""Switches for faults, put around an adapter of any port: calls fail, come late, or take effect and are not told.
+"""Injects failures and delays into the calls of an adapter of any port.
 
-What stands above a port is tried with `faulty` around whatever serves it: around an adapter of your own,
-or, in a whole deployment, around every adapter of one port::
+Wrap an adapter with `with_faults` and pass it to the code under test, or wrap every adapter of one port
+of a deployment::
 
-    faults = Faults()
-    registry = wrapped(
-        installed(), lambda port, adapter: faulty(adapter, faults) if port == "queue" else adapter
+    faults = FaultInjector()
+    registry = wrap_adapters(
+        load_installed_registry(),
+        lambda port, adapter: with_faults(adapter, faults) if port == "queue" else adapter,
     )
 
-`fail_each_call` is the loop: the first call fails, then the second, until a run passes.
+`fail_each_call` repeats a test: the first call fails, then the second, until a run has no failure.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ _T = TypeVar("_T")
 
 _LIFE: Final = frozenset({"start", "aclose"})
 MAX_CALLS: Final = 1_000
-"""Calls of one run beyond which the loop over them is not going to end."""
+"""Limit of the calls of one run; more means that the test does not end."""
 
 
 def _connection_lost() -> Exception:
@@ -32,16 +33,16 @@ def _connection_lost() -> Exception:
 
 @dataclass
 class FaultInjector:
-    """Which calls fail, and how; it may be changed at any time.
+    """Defines which calls fail, and how. The attributes may be changed at any time.
 
     Attributes:
-        at: the call that fails, counted from 1 since `begin`; 0 lets all pass.
-        after: it fails once it has taken effect, as when the answer is lost.
-        lasting: every later call fails too.
-        delay: seconds each call takes longer.
-        only: names of the methods that are counted, delayed and failed; None stands for all.
-        error: makes what is raised.
-        calls: names of the calls counted since `begin`, ``begin/commit`` for the end of a block.
+        call_number: the call that fails, counted from 1 since `start`; 0 means none.
+        fail_after_effect: the call fails after it took effect, as if only its response was lost.
+        persistent: every later call fails too.
+        delay: seconds by which each call is delayed.
+        only_methods: names of the methods that are counted, delayed and failed; None means all.
+        error: creates the exception.
+        calls: names of the calls since `start`; ``write/commit`` is the end of a context manager.
     """
 
     call_number: int = 0
@@ -53,7 +54,7 @@ class FaultInjector:
     calls: list[str] = field(default_factory=list)
 
     def start(self, call_number: int, *, fail_after_effect: bool = False, persistent: bool = False) -> None:
-        """Count from the next call on, and let the ``at``-th fail."""
+        """Restarts the count; the call with this number fails."""
         self.call_number, self.fail_after_effect, self.persistent, self.calls = (
             call_number,
             fail_after_effect,
@@ -62,17 +63,17 @@ class FaultInjector:
         )
 
     def stop(self) -> None:
-        """Let every call pass, at its usual pace."""
+        """Ends failures and delays."""
         self.call_number, self.delay = 0, 0.0
 
     @property
     def has_failed(self) -> bool:
-        """Whether a call has failed."""
+        """Returns whether a call has failed since `start`."""
         return 0 < self.call_number <= len(self.calls)
 
     @asynccontextmanager
     async def wrap_call(self, name: str) -> AsyncIterator[None]:
-        """One call: what it does stands in the block."""
+        """Runs one call in the context, with its delay and failure."""
         if self.only_methods is not None and name.partition("/")[0] not in self.only_methods:
             yield
             return
@@ -90,11 +91,11 @@ class FaultInjector:
 
 
 def with_faults(adapter: _T, faults: FaultInjector) -> _T:
-    """The adapter with faults in its asynchronous calls; everything else is answered as before.
+    """Returns the adapter with faults in its asynchronous calls.
 
-    A call that opens a block, such as a transaction, is two: its begin and its commit. A commit that
-    fails before it took effect ends the block by an error. What a block gives, when it is a dataclass
-    of ports, has the same faults. Starting and closing never fail.
+    A call that returns a context manager, such as a transaction, counts twice: for its begin and its
+    commit. A commit that fails before its effect raises inside the context, so the transaction is rolled
+    back. A dataclass of ports that a context manager yields has the same faults. `start` and `aclose` never fail.
     """
     return cast(_T, _FaultyProxy(adapter, faults))
 
@@ -102,17 +103,17 @@ def with_faults(adapter: _T, faults: FaultInjector) -> _T:
 async def fail_each_call(
     run: Callable[[FaultInjector], Awaitable[None]], *, fail_after_effect: bool = False
 ) -> int:
-    """Run with the first call failing, then with the second, until a run passes without a failure.
+    """Repeats a test with the first call failing, then the second, until no call fails.
 
     Args:
-        run: does everything anew on each call, and looks whether what it finds is whole.
-        after: the calls fail once they have taken effect.
+        run: performs the whole test and checks the resulting state.
+        fail_after_effect: calls fail after they took effect.
 
     Returns:
-        How many calls were failed.
+        The number of calls that were made to fail.
 
     Raises:
-        AssertionError: there was no end.
+        AssertionError: the test makes more than `MAX_CALLS` calls.
     """
     for number in range(1, MAX_CALLS):
         faults = FaultInjector(call_number=number, fail_after_effect=fail_after_effect)
@@ -158,11 +159,11 @@ async def _await_with_faults(name: str, result: Awaitable[Any], faults: FaultInj
 async def _context_with_faults(
     name: str, inner: AbstractAsyncContextManager[Any], faults: FaultInjector
 ) -> AsyncIterator[Any]:
-    async with AsyncExitStack() as told, inner as given:
+    async with AsyncExitStack() as stack, inner as resource:
         async with faults.wrap_call(name):
             pass
-        yield _wrap_arguments(given, faults)
-        await told.enter_async_context(faults.wrap_call(f"{name}/commit"))
+        yield _wrap_ports(resource, faults)
+        await stack.enter_async_context(faults.wrap_call(f"{name}/commit"))
 
 
 async def _generator_with_faults(name: str, inner: Any, faults: FaultInjector) -> AsyncIterator[Any]:
@@ -173,7 +174,7 @@ async def _generator_with_faults(name: str, inner: Any, faults: FaultInjector) -
             yield batch
 
 
-def _wrap_arguments(given: Any, faults: FaultInjector) -> Any:
+def _wrap_ports(given: Any, faults: FaultInjector) -> Any:
     if is_dataclass(given) and not isinstance(given, type):
         named = (part.name for part in fields(given))
         return replace(given, **{name: with_faults(getattr(given, name), faults) for name in named})

@@ -92,13 +92,13 @@ async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_a
     folders = count()
 
     async def run(faults):
-        at, faults.at = faults.at, 0
+        at, faults.call_number = faults.call_number, 0
         shop = Shop(tmp_path / str(next(folders)), faults)
         async with shop.running():
             await shop.found()
             offers = await asyncio.gather(*map(shop.offer, IDS), shop.offer("bad", POISON))
             assert set(offers) == {EnqueueResult.QUEUED}
-            faults.begin(at, after=after)
+            faults.start(at, fail_after_effect=after)
             while True:
                 try:
                     if await shop.pipeline.process_batch() == 0:
@@ -143,7 +143,7 @@ async def test_a_slow_store_holds_back_the_consumer_and_no_client(tmp_path):
 
 
 async def test_beyond_its_bound_a_slow_queue_refuses_at_once_and_what_it_took_is_there(tmp_path):
-    shop = Shop(tmp_path / "shop", FaultInjector(), queue="spool:///spool.db?bound=50")
+    shop = Shop(tmp_path / "shop", FaultInjector(), queue="spool:///spool.db?max_queued=50")
     async with shop.running():
         await shop.found()
         answers = await asyncio.gather(*(shop.offer(f"e{n}") for n in range(200)), return_exceptions=True)

@@ -60,14 +60,14 @@ async def tried(shop, route, number, *, after):
     method, path, body = await shop.prepared(route)
     before = await shop.state(path)
     once = f"{number} {after}"
-    shop.faults.begin(number, after=after)
+    shop.faults.start(number, fail_after_effect=after)
     first = await shop.office.ask(method, path, body, once=once)
     struck, last = shop.faults.has_failed, shop.faults.calls[-1]
     shop.faults.stop()
     told = await shop.state(path)
     if struck:
         assert (first.status, first.json["code"]) == (503, "data_unverified"), last
-        assert told == before or (after and last in {"begin/commit", "add_export"}), last
+        assert told == before or (after and last in {"write/commit", "add_export"}), last
     else:
         assert (first.status in {200, 202}, told != before) == (True, True), first.json
     again = await shop.office.ask(method, path, body, once=once)

@@ -137,12 +137,16 @@ async def _run_steps(queues: OpenQueue, steps: list[tuple[str, Any]]) -> None:
                 received += len(how)
                 duplicate += answers.count(EnqueueResult.DUPLICATE)
             elif what == "reject":
-                await queue.count_rejected(sender.workspace, sender.key, IngestEndpoint.BATCH, how, NOON, events=3)
+                await queue.count_rejected(
+                    sender.workspace, sender.key, IngestEndpoint.BATCH, how, NOON, events=3
+                )
                 received += 3
             elif what == "settle":
                 await queue.acknowledge([stored_event(queued) for queued in await queue.take(how)], [])
             elif what == "set aside":
-                await queue.acknowledge([], [QuarantinedEvent(queued, "r") for queued in await queue.take(how)])
+                await queue.acknowledge(
+                    [], [QuarantinedEvent(queued, "r") for queued in await queue.take(how)]
+                )
             else:
                 queue = await reopen()
             assert all(row.is_balanced for row in await sender.ledger_rows(queue))

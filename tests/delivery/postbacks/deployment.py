@@ -236,7 +236,7 @@ class PostbackShop:
         scan = replace(
             scope_for_workspace(self.client.workspace, span), filters=(Predicate("event_id", value=event_id),)
         )
-        return (await self.ports.events.page(EventPageQuery(scan, 10, count_total=False))).events
+        return (await self.ports.events.list_events(EventPageQuery(scan, 10, count_total=False))).events
 
     async def send(self):
         """Every queue that is due has its turn."""

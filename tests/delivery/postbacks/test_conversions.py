@@ -105,7 +105,7 @@ async def test_the_items_of_an_order_are_its_contents(shop):
         {"name": "no id"},
         "nothing",
     ]
-    assert (await sent(shop, items=items)).contents == (
+    assert (await sent(shop, items=items)).line_items == (
         LineItem("s-1", 2, 550, "Shirt"),
         LineItem("7", 1, 125),
     )

@@ -33,7 +33,7 @@ async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
             orders = [f"o{next(numbers)}" for _ in range(2)]
             shop.delivery, faults.error = failing_with(shop, faults), StoreUnavailable
             await shop.sells(*orders)
-            faults.start(faults.at, after=after)
+            faults.start(faults.call_number, fail_after_effect=after)
             for _ in range(3):  # at once, when it is looked at again, and when a lost turn is over
                 with suppress(StoreUnavailable):
                     await shop.send()

@@ -61,9 +61,9 @@ async def test_a_purchase_reaches_a_conversion_action_of_google(tmp_path):
         serve_api(StubPlatformApi(lambda _: given, given, lambda _: given)) as api,
         running_shop(tmp_path) as shop,
     ):
-        sender = replace(CONVERSION_SENDER, call=partial(send_conversions, f"{api.url}/token")).at(
-            f"{api.url}/v1"
-        )
+        sender = replace(
+            CONVERSION_SENDER, send_batch=partial(send_conversions, f"{api.url}/token")
+        ).with_base_url(f"{api.url}/v1")
         shop.delivery = replace(shop.delivery, senders={"google": sender})
         await shop.connect("google", secrets=SECRETS)
         await shop.rule(platform="google", platform_event="Shop pixel")

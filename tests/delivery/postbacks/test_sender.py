@@ -47,7 +47,7 @@ async def test_what_is_sent_reaches_the_function():
 
 async def test_a_call_that_does_not_end_is_given_up():
     with pytest.raises(PlatformUnavailable, match="Adhub does not answer within"):
-        await sender(never, seconds=0.01).send(HERE, [BOUGHT], {})
+        await sender(never, timeout_seconds=0.01).send(HERE, [BOUGHT], {})
 
 
 async def test_a_test_without_a_code_is_not_sent_where_only_the_code_tells_it():
@@ -64,9 +64,9 @@ async def test_a_test_without_a_code_is_not_sent_where_only_the_code_tells_it():
 
 async def test_its_api_may_be_elsewhere():
     async def told(call):
-        return [Rejected(call.api)]
+        return [Rejected(call.base_url)]
 
-    moved = sender(told).at("https://proxy.example/v2")
+    moved = sender(told).with_base_url("https://proxy.example/v2")
     assert isinstance(moved, RelocatableSender)
     assert moved.id == "adhub"
     assert await moved.send(HERE, [BOUGHT], {}) == [Rejected("https://proxy.example/v2")]

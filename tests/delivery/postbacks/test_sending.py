@@ -118,7 +118,7 @@ async def test_a_destination_that_is_down_is_left_alone_and_delays_no_other(tmp_
         shop.later(seconds=119)
         await shop.send()
         assert len(bad.calls) == 4
-        bad.answers = []
+        bad.outcomes = []
         shop.later(minutes=6)
         await shop.send()
         assert {row["status"] for row in await shop.rows()} == {"sent"}
