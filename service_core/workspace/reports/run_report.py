@@ -134,11 +134,7 @@ class ReportRunner:
             }
         )
         answer: FunnelResponse = await get_funnel(
-<<<<<<< HEAD
             query, caller=caller, funnel_reader=self.funnel_reader, queue=self.queue
-=======
-            query, caller=caller, funnels=self.funnels, queue=self.queue
->>>>>>> 6cea240 (fault_injection: describe the injector in plain words; tests call it by its names)
         )
         return answer
 
