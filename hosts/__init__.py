@@ -1,1 +1,1 @@
-"""Thin shells around the core: HTTP, ingest, command line, pages. No rule of the domain lives here."""
+"""Entry points of the product: HTTP, ingest, command line, pages. They hold no rule of the domain."""

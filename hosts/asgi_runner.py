@@ -1,4 +1,4 @@
-"""Running an ASGI application in this process until it is told to stop.
+"""Runs an ASGI application in this process until it is told to stop.
 
 Every server drains: it takes no new connection, finishes what has begun for up to 30 seconds, then
 returns.
@@ -28,7 +28,7 @@ _GC_THRESHOLD: Final = 20_000
 
 
 def bind_listener(address: str, *, reuse_port: bool = False) -> socket.socket:
-    """A listening socket; port 0 takes a free one.
+    """Returns a listening socket; port 0 takes a free one.
 
     Args:
         address: ``HOST:PORT``, a literal IPv6 host in brackets.
@@ -54,7 +54,7 @@ def bind_listener(address: str, *, reuse_port: bool = False) -> socket.socket:
 
 
 def bind_shared_listeners(address: str, sockets: int) -> list[socket.socket]:
-    """Listening sockets at one address; connections are spread over them.
+    """Returns listening sockets at one address; connections are spread over them.
 
     Raises:
         StartupError: the address is none, or it is taken.
@@ -68,13 +68,13 @@ def bind_shared_listeners(address: str, sockets: int) -> list[socket.socket]:
 
 
 def listener_address(listener: socket.socket) -> str:
-    """``HOST:PORT`` of a listening socket."""
+    """Returns ``HOST:PORT`` of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def require_server_installed(server: AsgiServer) -> None:
-    """Refuse a server that is not installed, before anything is opened for it.
+    """Refuses a server that is not installed, before anything is opened for it.
 
     Raises:
         StartupError: it is not.
@@ -87,7 +87,7 @@ def require_server_installed(server: AsgiServer) -> None:
 
 
 async def serve(app: App, listener: socket.socket, server: AsgiServer, shutdown: asyncio.Event) -> None:
-    """Serve until ``shutdown`` is set, then drain.
+    """Serves until ``shutdown`` is set, then drains.
 
     Args:
         app: the application.
@@ -103,20 +103,20 @@ async def serve(app: App, listener: socket.socket, server: AsgiServer, shutdown:
 
 
 def freeze_loaded_objects() -> None:
-    """Leave what is loaded by now alone: a full collection would stop every request to find that it stays."""
+    """Excludes all objects loaded so far from garbage collection, which would stop every request."""
     gc.freeze()
     atexit.register(gc.unfreeze)  # an end without a collection is told of as hundreds of leaks by the engine
     gc.set_threshold(_GC_THRESHOLD)
 
 
 def stop_on_signals(shutdown: asyncio.Event) -> None:
-    """Let SIGTERM and SIGINT set ``shutdown``."""
+    """Makes SIGTERM and SIGINT set ``shutdown``."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, shutdown.set)
 
 
 def run_event_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a coroutine on uvloop."""
+    """Runs a coroutine on uvloop and returns its result."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)

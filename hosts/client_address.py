@@ -1,4 +1,4 @@
-"""Whose address a request comes from: the connection's, or what a trusted proxy says."""
+"""The client address of a request: that of the connection, or the one a trusted proxy forwards."""
 
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -7,7 +7,7 @@ Network = IPv4Network | IPv6Network
 
 
 class ClientAddress:
-    """Finds the client's address; a forwarded one is believed only of the proxies listed.
+    """Resolves client addresses; a forwarded address counts only from a listed proxy.
 
     Args:
         trusted: addresses or networks of the proxies in front.
@@ -20,7 +20,7 @@ class ClientAddress:
         self._trusted: tuple[Network, ...] = tuple(ip_network(entry) for entry in trusted)
 
     def resolve(self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-        """The nearest address that is no trusted proxy; ``peer`` is the connection's.
+        """Returns the nearest address that is no trusted proxy; ``peer`` is the connection's.
 
         ``X-Forwarded-For`` is read from the right: what stands left of the first stranger was
         written by the stranger.

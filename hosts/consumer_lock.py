@@ -1,4 +1,4 @@
-"""One process at a time consumes the queue of a data folder.
+"""A lock that lets one process at a time consume the queue of a data folder.
 
 The lock is the operating system's, so it ends with the process that holds it, however that ends.
 """
@@ -14,7 +14,7 @@ LOCK_FILE: Final = ".consumer.lock"
 
 @contextmanager
 def try_consumer_lock(folder: Path) -> Iterator[bool]:
-    """Try to become the consumer of a data folder for the length of the context.
+    """Gives whether this process holds the consumer lock of a data folder inside the block.
 
     Yields:
         True when this process is the consumer now; False when another one is.

@@ -1,4 +1,4 @@
-"""Logs of the service: one JSON object per line on standard error, without secrets or persons."""
+"""Logs of the service: one JSON object per line on standard error, without secrets or personal data."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ _STANDARD_ATTRIBUTES: Final = frozenset(vars(logging.makeLogRecord({}))) | {"mes
 
 
 def configure_logging(stream: TextIO | None = None) -> None:
-    """Send every log record of the process through one formatter that redacts.
+    """Sends every log record of the process through one redacting formatter.
 
     Args:
         stream: where the lines go; None for standard error.
@@ -47,14 +47,14 @@ def configure_logging(stream: TextIO | None = None) -> None:
 def _log_uncaught_exception(
     kind: type[BaseException], fault: BaseException, trace: TracebackType | None
 ) -> None:
-    """What ends the process is told like everything else: a traceback may hold anything. Ctrl-C is no fault."""
+    """Logs an uncaught exception through the redacting formatter; Ctrl-C is none."""
     if issubclass(kind, KeyboardInterrupt):
         return
     logging.getLogger("touchpoint").critical("the process ends by a fault", exc_info=(kind, fault, trace))
 
 
 class _RedactingJsonFormatter(logging.Formatter):
-    """A record as one line of JSON; every value of it is redacted."""
+    """Formats a record as one line of JSON with every value redacted."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = {
@@ -70,14 +70,14 @@ class _RedactingJsonFormatter(logging.Formatter):
 
 
 def _redact_value(value: object) -> object:
-    """What is no text is told as text, so that nothing inside it is told by accident."""
+    """Returns a value redacted; what is no number or text is converted to text first."""
     if value is None or isinstance(value, bool | int | float):
         return value
     return redact(value if isinstance(value, str) else str(value))
 
 
 def redact(text: str) -> str:
-    """A text without credentials, e-mail addresses and IP addresses."""
+    """Returns a text without credentials, e-mail addresses and IP addresses."""
     text = AUTHORIZATION_PATTERN.sub(_replacement_for, SECRET_PATTERN.sub(r"\1[redacted]", text))
     return ADDRESS_PATTERN.sub("[redacted]", PASSWORD_PATTERN.sub(r"\1[redacted]@", text))
 

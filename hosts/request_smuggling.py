@@ -1,4 +1,4 @@
-"""A guard in front of every application: what two servers could read differently is refused.
+"""Protects every application from request smuggling: a request that two servers could read differently is refused.
 
 No server in use refuses all of these by itself. The answer closes the connection, so bytes that
 follow are never read as another request.
@@ -27,7 +27,7 @@ _HEADERS: Final = [
 
 
 def reject_ambiguous_requests(app: App) -> App:
-    """``app`` behind the guard."""
+    """Returns ``app`` with ambiguous requests refused."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,7 +41,7 @@ def reject_ambiguous_requests(app: App) -> App:
 
 
 async def _run_and_answer_broken_bodies(app: App, scope: Scope, receive: Receive, send: Send) -> None:
-    """Run ``app``; a request it leaves without an answer, because its body broke off, is refused.
+    """Runs ``app``, and refuses a request that it leaves unanswered because the body broke off.
 
     granian makes a 500 of its own of such a request; to a client that is gone it makes no difference.
     """
@@ -58,7 +58,7 @@ async def _run_and_answer_broken_bodies(app: App, scope: Scope, receive: Receive
 
 
 async def send_malformed_request(scope: Scope, send: Send) -> None:
-    """Answer a request that is not clear, and end its connection."""
+    """Answers an ambiguous request with 400, and closes its connection."""
     # HTTP/2 knows no connection header: a stream ends by itself.
     headers = _HEADERS if scope.get("http_version", "1.1").startswith("1") else _HEADERS[:-1]
     await send({"type": "http.response.start", "status": 400, "headers": headers})
@@ -66,7 +66,7 @@ async def send_malformed_request(scope: Scope, send: Send) -> None:
 
 
 def is_unambiguous(scope: Scope) -> bool:
-    """Whether a request can be read in one way only: its length, its host, its credential, its lines."""
+    """Returns whether the length, host, credential and header lines of a request can be read in one way only."""
     headers = scope["headers"]
     once = dict(headers)
     if len(once) < len(headers) and _repeats_single_header(headers):
@@ -82,7 +82,7 @@ def is_unambiguous(scope: Scope) -> bool:
 
 
 def _repeats_single_header(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a header that may stand once stands twice, or a repeated one holds what none may."""
+    """Returns whether a header that may occur once is repeated, or a header value is invalid."""
     seen: set[bytes] = set()
     for name, value in headers:
         if (name in seen and name in _SINGLE_HEADERS) or _contains_line_break(value):

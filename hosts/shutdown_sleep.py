@@ -1,10 +1,10 @@
-"""Waiting that ends early when the process is told to stop."""
+"""A sleep that ends early when the process is told to stop."""
 
 import asyncio
 
 
 async def sleep_unless_stopped(stop: asyncio.Event, seconds: float) -> bool:
-    """Wait; True when the whole time passed, False when ``stop`` was set meanwhile."""
+    """Sleeps; returns True after the whole time, False as soon as ``stop`` is set."""
     try:
         async with asyncio.timeout(seconds):
             await stop.wait()

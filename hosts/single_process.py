@@ -1,4 +1,4 @@
-"""``touchpoint serve``: the API, the ingest host, the consumer and the periodic tasks, as one command.
+"""Runs ``touchpoint serve`` without roles: the API, the ingest host, the consumer and the periodic tasks.
 
 Two processes: the ingest host (`hosts.ingest`) and this one, which owns the event store. With a role, or
 with several workers, the command is a supervisor instead (`hosts.roles.supervise`).
@@ -50,7 +50,7 @@ from service_core.kernel.settings import AsgiServer, Settings
 def run_single_process(
     config: Path, *, api: str | None = None, ingest: str | None = None, server: AsgiServer | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what was begun.
+    """Serves until SIGTERM or SIGINT, then finishes the work under way.
 
     Args:
         config: the settings file.
@@ -115,9 +115,9 @@ def _compose_service(settings: Settings, folder: Path, write_lock: WriteLock, ca
 def _start_background_tasks(
     tasks: asyncio.TaskGroup, service: Service, canary: Canary, stop: asyncio.Event
 ) -> None:
-    """Everything this process does beside answering."""
+    """Starts the tasks of this process besides the API."""
     ports, settings = service.ports, service.settings
-    exporter = build_exporter(ports, service.registry)
+    exporter = build_exporter(ports)
     tasks.create_task(consume_task(ports, settings.ingest, stop))
     tasks.create_task(export_task(ports, exporter, stop))
     tasks.create_task(quarantine_cleanup_task(ports, settings.ingest, stop))
@@ -136,7 +136,7 @@ def _record_process_end(child: Subprocess) -> None:
 
 
 def _print_addresses(listener: socket.socket, child: IngestProcess, shown_at: str | None) -> None:
-    """Say where the service listens; other programs read these lines."""
+    """Prints the addresses of the service; other programs read these lines."""
     sys.stdout.write(f"api http://{listener_address(listener)}\ningest http://{child.address}\n")
     if shown_at:
         sys.stdout.write(f"metrics http://{shown_at}\n")

@@ -1,4 +1,4 @@
-"""Settings that work and are hardly meant: a deployment starts with them, and says so."""
+"""Warnings at start about settings that work but are probably a mistake."""
 
 import logging
 from ipaddress import ip_address
@@ -22,7 +22,7 @@ _log = logging.getLogger("touchpoint.settings")
 
 
 def list_startup_warnings(settings: Settings) -> list[str]:
-    """What whoever runs the deployment should look at, one sentence each."""
+    """Returns one sentence for each setting that is probably a mistake."""
     http, signup = settings.http, settings.signup
     addresses = f"http://{http.api}", http.effective_api_url, http.effective_app_url
     free = signup.mode != "closed" and signup.checkout.startswith("sandbox:")
@@ -32,13 +32,13 @@ def list_startup_warnings(settings: Settings) -> list[str]:
 
 
 def log_startup_warnings(settings: Settings) -> None:
-    """Log every caution, one line each."""
+    """Logs every startup warning on its own line."""
     for caution in list_startup_warnings(settings):
         _log.warning(caution)
 
 
 async def warn_if_no_workspace(directory: CredentialStore) -> None:
-    """Log that the store of workspaces is empty, as after the settings were pointed at a new one."""
+    """Logs a warning when the workspace store has no workspace, as after a change of its setting."""
     if not await directory.list_workspaces():
         _log.warning(_NO_WORKSPACE_WARNING)
 

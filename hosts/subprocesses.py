@@ -1,4 +1,4 @@
-"""Processes this one starts, keeps running, and lets finish."""
+"""Starts child processes, restarts those that end, and stops them in order."""
 
 import asyncio
 import logging
@@ -33,13 +33,13 @@ _log = logging.getLogger("touchpoint.children")
 
 
 def print_ready_line(address: str = "-") -> None:
-    """Tell the parent that this process does its work, and where it listens."""
+    """Prints the line by which the parent learns that this process is ready, and where it listens."""
     sys.stdout.write(f"{READY_WORD} {address}\n")
     sys.stdout.flush()
 
 
 async def stop_when_parent_ends(stop: asyncio.Event) -> None:
-    """Set ``stop`` when the parent dies: by whatever signal, its end of standard input closes."""
+    """Sets ``stop`` when the parent ends, which closes standard input."""
 
     class EndOfParent(asyncio.Protocol):
         def connection_lost(self, _exc: Exception | None) -> None:
@@ -49,7 +49,7 @@ async def stop_when_parent_ends(stop: asyncio.Event) -> None:
 
 
 class Subprocess:
-    """A running process; it ends with this one, however this one ends.
+    """A running child process; it ends when this process ends for any reason.
 
     Attributes:
         name: what it is called when something is to be said of it.
@@ -76,7 +76,7 @@ class Subprocess:
         environment: Mapping[str, str] | None = None,
         stop_timeout: float = STOP_TIMEOUT_SECONDS,
     ) -> Self:
-        """Start a module that takes ``--with-parent`` and says `READY`, and wait until it does.
+        """Starts a module that takes ``--with-parent``, and waits until it prints `READY_WORD`.
 
         Args:
             name: what it is called.
@@ -116,7 +116,7 @@ class Subprocess:
         return child
 
     async def wait_until_ended(self) -> int:
-        """Wait for its end; returns the exit code, negative for a signal."""
+        """Waits until the process has ended; returns the exit code, negative for a signal."""
         code = await self.process.wait()
         if self.process.stdin is not None:
             self.process.stdin.close()
@@ -128,7 +128,7 @@ class Subprocess:
         return code
 
     async def stop(self) -> int:
-        """Let it finish what it has begun, and wait for its end; one that does not end in time is killed."""
+        """Terminates the process and waits for its end; kills it after `stop_timeout`."""
         if self.process.returncode is None:
             self.process.terminate()
         try:
@@ -141,7 +141,7 @@ class Subprocess:
 
 
 async def _forward_output(output: asyncio.StreamReader) -> None:
-    """Pass on what a process says after it was ready, such as mail that is printed."""
+    """Forwards the output of a process after its ready line, such as mail that is printed."""
     while piece := await output.read(65_536):
         sys.stdout.write(piece.decode(errors="replace"))
         sys.stdout.flush()
@@ -153,7 +153,7 @@ async def keep_running(
     stop: asyncio.Event,
     on_end: Callable[[Subprocess], None] = lambda _: None,
 ) -> None:
-    """Keep a process running until ``stop`` is set; then let it finish.
+    """Restarts a process whenever it ends, until ``stop`` is set; then stops it.
 
     Args:
         child: the running process.
@@ -188,7 +188,7 @@ async def keep_running(
 
 
 async def _is_stopped_first(child: Subprocess, stop: asyncio.Event) -> bool:
-    """Wait for what comes first: True for ``stop``, False for the end of the process."""
+    """Returns True when ``stop`` is set before the process ends, otherwise False."""
     ended, stopping = asyncio.create_task(child.wait_until_ended()), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)

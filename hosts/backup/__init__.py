@@ -1,1 +1,1 @@
-"""Backup and restore of what a deployment keeps on its machine, while it runs."""
+"""Backup and restore of the local data of a deployment, while it runs."""

@@ -1,4 +1,4 @@
-"""How each kind of data is copied while others use it, as adapters name their kind (`Keeps`)."""
+"""Copies each kind of local data (`LocalDataKind`) while a service uses it."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ _CHUNK_BYTES: Final = 64 * 1024 * 1024
 
 
 def copy_sqlite(source: Path, folder: Path) -> None:
-    """One state of a database, by SQLite's own backup; writers go on."""
+    """Copies one state of a database by SQLite's own backup; writers continue."""
     with (
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as ours,
         closing(sqlite3.connect(folder / source.name)) as copy,
@@ -26,14 +26,14 @@ def copy_sqlite(source: Path, folder: Path) -> None:
 
 
 def copy_file(source: Path, folder: Path) -> None:
-    """A file and its log beside it; whoever writes to them must keep still meanwhile."""
+    """Copies a file and the log files beside it; nobody may write to them meanwhile."""
     for file in sorted(source.parent.glob(f"{source.name}*")):
         if file.is_file():
             _copy_bytes(file, folder / file.name)
 
 
 def copy_folder(source: Path, folder: Path) -> None:
-    """Finished files of a folder. One that is deleted meanwhile is left out; drafts are none."""
+    """Copies the finished files of a folder; drafts, and files that are deleted meanwhile, are left out."""
     (folder / source.name).mkdir(mode=0o700)
     for file in sorted(source.iterdir()) if source.is_dir() else ():
         if file.is_file() and not file.name.endswith(DRAFT_SUFFIX):
@@ -52,7 +52,7 @@ COPY_FUNCTIONS: Final[Mapping[LocalDataKind, Callable[[Path, Path], None]]] = {
 
 
 def _copy_bytes(source: Path, target: Path) -> None:
-    """Copy inside the system; where file systems share blocks nothing is copied at all."""
+    """Copies a file by the kernel; file systems that share blocks copy nothing."""
     with source.open("rb") as ours, target.open("xb") as copy:
         try:
             while os.copy_file_range(ours.fileno(), copy.fileno(), _CHUNK_BYTES):
@@ -65,7 +65,7 @@ def _copy_bytes(source: Path, target: Path) -> None:
 
 
 def sync_to_disk(folder: Path) -> None:
-    """Everything below a folder is on disk, files and names, when this returns."""
+    """Writes every file and name below a folder to disk before it returns."""
     for path in (*folder.rglob("*"), folder):
         opened = os.open(path, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""``touchpoint backup``: one consistent copy of what a deployment keeps on this machine, while it runs."""
+"""Creates a backup: one consistent copy of the local data of a deployment, while it runs."""
 
 import shutil
 import sqlite3
@@ -29,7 +29,7 @@ DataLocation = tuple[LocalDataKind, Path]
 def create_backup(
     config: Path, target: Path, on_progress: Callable[[str], None] = lambda _: None
 ) -> Manifest:
-    """Copy a deployment.
+    """Creates a backup of a deployment.
 
     Args:
         config: its settings file.
@@ -62,7 +62,7 @@ def create_backup(
 
 
 def _copy_deployment(config: Path, draft: Path, on_progress: Callable[[str], None]) -> tuple[str, ...]:
-    """Copy everything that lies here; returns the settings whose data lies elsewhere."""
+    """Copies all local data; returns the settings whose data a server keeps."""
     settings, registry = load_settings(config), load_installed_registry()
     places: dict[str, DataLocation] = {}
     elsewhere = []
@@ -91,7 +91,7 @@ def _copy_ports(
 
 @contextmanager
 def _consumer_paused(folder: Path, locations: dict[str, DataLocation]) -> Iterator[None]:
-    """Nothing moves from the queue into the store inside the block."""
+    """Pauses the consumer inside the block, so that no event moves from the queue to the store."""
     if _PORTS_COPIED_DURING_PAUSE.isdisjoint(locations):
         yield
         return
@@ -104,7 +104,7 @@ def _consumer_paused(folder: Path, locations: dict[str, DataLocation]) -> Iterat
 
 
 def _publish(draft: Path, target: Path) -> None:
-    """Give the finished backup its name, as a folder or packed into one file."""
+    """Moves the finished backup to its target, as a folder or packed into one file."""
     if not target.name.endswith(ARCHIVE_SUFFIXES):
         draft.rename(target)
         return

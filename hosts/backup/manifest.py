@@ -1,4 +1,4 @@
-"""What a backup holds: its files with size and digest, and what it leaves to others."""
+"""The manifest of a backup: its files with size and digest, and the settings whose data it does not hold."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ before their files: each file they name is there. The key that seals credentials
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """One file: its place in the backup, bytes, and SHA-256 in hex."""
+    """A file of a backup: its path in the backup, its size in bytes, and its SHA-256 in hex."""
 
     name: str
     size: int
@@ -38,7 +38,7 @@ class BackupFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A whole backup.
+    """The content of a backup.
 
     Attributes:
         made_at: when it began, RFC 3339.
@@ -52,17 +52,17 @@ class Manifest:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The size of all files in bytes."""
         return sum(held.size for held in self.files)
 
     def write(self, folder: Path) -> None:
-        """Keep it beside the files."""
+        """Writes the manifest into the folder of the backup."""
         text = json.dumps({"version": VERSION, **asdict(self)}, indent=1)
         (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
-        """The manifest of a backup.
+        """Reads the manifest of a backup.
 
         Raises:
             StartupError: there is none, or another version wrote it.
@@ -77,7 +77,7 @@ class Manifest:
         return cls(told["made_at"], files, tuple(told["elsewhere"]))
 
     def verify(self, folder: Path) -> None:
-        """Look at every file.
+        """Checks that every file is there, with its size and digest.
 
         Raises:
             StartupError: one is missing, or is not what was written.
@@ -91,12 +91,12 @@ class Manifest:
 
 
 def list_backup_files(folder: Path) -> Iterator[BackupFile]:
-    """Every file below a folder, in order."""
+    """Lists every file below a folder, sorted."""
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         yield BackupFile(file.relative_to(folder).as_posix(), file.stat().st_size, sha256_of_file(file))
 
 
 def sha256_of_file(file: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Returns the SHA-256 of a file in hex."""
     with file.open("rb") as content:
         return file_digest(content, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""``touchpoint restore``: a deployment out of a backup, in a folder that holds nothing yet."""
+"""Restores a deployment from a backup into an empty folder."""
 
 import gzip
 import shutil
@@ -19,7 +19,7 @@ from service_core.kernel.errors import StartupError
 
 
 def restore_backup(source: Path, folder: Path) -> Manifest:
-    """Put a backup where its settings say, relative to a new folder.
+    """Restores a backup to the paths its settings name, relative to a new folder.
 
     Args:
         source: a backup, as a folder or a packed file.
@@ -59,7 +59,7 @@ def _restore_into(source: Path, folder: Path) -> Manifest:
 
 
 def _restore_locations(backup: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Ports whose data the backup holds, and where the settings want it."""
+    """Yields each port whose data the backup holds, with the path its setting names."""
     settings, registry = load_settings(backup / SETTINGS_FILE), load_installed_registry()
     for port, setting in BACKED_UP_PORTS:
         if not (backup / port).is_dir():
@@ -83,7 +83,7 @@ def _move_into_place(kept: Path, target: Path) -> None:
 
 @contextmanager
 def _open_backup(source: Path, beside: Path) -> Iterator[Path]:
-    """The backup as a folder; a packed one is unpacked where there has to be room for it anyway."""
+    """Gives the backup as a folder; an archive is extracted beside the target."""
     if source.is_dir():
         yield source
         return
@@ -98,7 +98,7 @@ def _open_backup(source: Path, beside: Path) -> Iterator[Path]:
 
 
 def _extract_archive(pack: tarfile.TarFile, folder: Path) -> None:
-    """Files and folders, each inside; the filter that does so elsewhere is not in every Python 3.11.
+    """Extracts files and folders and refuses paths outside; not every Python 3.11 has the filter of `tarfile` for this.
 
     Raises:
         tarfile.TarError: there is something else in it, or it is not whole.

@@ -1,4 +1,4 @@
-"""Keeping the event store still for a while, so that another process can copy its file.
+"""A lock that pauses writes to the event store, so that another process can copy its file.
 
 Only writes wait; questions are answered and events are accepted as before: they wait in the queue.
 """
@@ -11,18 +11,18 @@ from typing import Any, Final
 from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
 from service_core.ingestion.ports import EventStore
 
-WRITE_METHODS: Final = tuple(name for name in awaitable_methods(EventStore) if name != "sessions")
+WRITE_METHODS: Final = tuple(name for name in awaitable_methods(EventStore) if name != "session_states")
 """What writes to an event store: all of its writing side, but for the look at sessions."""
 
 
 class WriteLock:
-    """Writes pass one after the other; `held` keeps them all out."""
+    """Runs writes one after the other; `paused` holds them back."""
 
     def __init__(self) -> None:
         self._writing = asyncio.Lock()
 
     def wrap(self, port: str, adapter: Any) -> Any:
-        """Around the adapter of the event store; the others are given back as they are."""
+        """Wraps the adapter of the event store; returns the others unchanged."""
         if port != "events":
             return adapter
         return WrappedAdapter(
@@ -31,7 +31,7 @@ class WriteLock:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Inside the block no write begins, and none is under way."""
+        """Holds back writes inside the block, after those under way have ended."""
         async with self._writing:
             yield
 

@@ -1,4 +1,4 @@
-"""How a backup asks the process that owns the event store to keep it still: a socket in the data folder.
+"""Pauses writes to the event store of a running service while a backup copies it: a Unix socket in the data folder.
 
 Whoever may write to the folder may connect. A hold ends with its connection, however that ends, and
 after `LONGEST_SECONDS` at the latest: a backup that hangs must not stop the service.
@@ -33,7 +33,7 @@ _log = logging.getLogger("touchpoint.backup")
 
 @contextmanager
 def open_pause_listener(folder: Path) -> Iterator[socket.socket | None]:
-    """Where backups of a folder may ask inside the block, to wait for `answering`; None where no socket can be."""
+    """Gives the socket on which backups of a folder ask for a pause; None where no socket can be made."""
     try:
         listener = _bind_socket(folder)
     except OSError as fault:  # some network and shared folders know no sockets
@@ -50,7 +50,7 @@ def open_pause_listener(folder: Path) -> Iterator[socket.socket | None]:
 async def serve_pause_requests(
     listener: socket.socket | None, write_lock: WriteLock, stop: asyncio.Event
 ) -> None:
-    """Keep the event store still for whoever asks, one after the other, until ``stop`` is set.
+    """Pauses writes for one backup after the other, until ``stop`` is set.
 
     Args:
         listener: of `listening`.
@@ -81,7 +81,7 @@ async def serve_pause_requests(
 
 
 async def _wait_for_end_of_pause(reader: asyncio.StreamReader, stop: asyncio.Event) -> bool:
-    """Wait for the end of a hold: True when the backup said so, False when it went, or time or service ended."""
+    """Waits for the end of a pause; True when the backup ended it, False when it left, or time or service ended."""
     said, stopping = asyncio.create_task(reader.read(1)), asyncio.create_task(stop.wait())
     done, left = await asyncio.wait(
         {said, stopping}, timeout=MAX_PAUSE_SECONDS, return_when=asyncio.FIRST_COMPLETED
@@ -93,7 +93,7 @@ async def _wait_for_end_of_pause(reader: asyncio.StreamReader, stop: asyncio.Eve
 
 @contextmanager
 def writes_paused(folder: Path) -> Iterator[None]:
-    """The event store of a running service is still inside the block.
+    """Pauses writes to the event store of a running service inside the block.
 
     Raises:
         StartupError: nobody answers, or the service did not keep it still to the end.
@@ -141,7 +141,7 @@ def _bind_socket(folder: Path) -> socket.socket:
 
 @contextmanager
 def _short_socket_path(folder: Path) -> Iterator[str]:
-    """An address of the socket that is never too long for one: through the opened folder."""
+    """Gives a path of the socket that is short enough for the system, through the opened folder."""
     if not Path("/proc/self/fd").exists():
         yield str(folder / SOCKET_FILE)
         return

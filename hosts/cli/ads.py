@@ -21,7 +21,7 @@ def _ads_group() -> None:
     """Read ad platforms."""
 
 
-@app.command()
+@app.command("sync")
 def sync_ads(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Read the connected ad platforms now.
 
@@ -37,11 +37,8 @@ def sync_ads(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_C
 async def _sync_workspaces(config: "Path", public_id: str | None) -> "Found":
     from hosts.cli.secrets import open_vault
     from hosts.cli.sync import sync_now
-    from hosts.composition.ads import build_ad_sync
-    from hosts.composition.compose import load_installed_registry
     from hosts.composition.load_settings import load_settings
+    from hosts.composition.providers import build_ad_sync
 
     async with open_vault(config) as ports:
-        return await sync_now(
-            ports, build_ad_sync(ports, load_installed_registry(), load_settings(config).ads), public_id
-        )
+        return await sync_now(ports, build_ad_sync(ports, load_settings(config)), public_id)

@@ -87,7 +87,7 @@ def add(
                 await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
             connection = Connection(owner.id, provider, described, standing, ports.clock(), accounts, error)
             await ports.workspace.save_connection(connection)
-            takes = secrets and provider in ports.revenue_providers
+            takes = secrets and provider in ports.registry.revenue_providers
             return connection, f"/webhooks/{provider}/{owner.public_id}" if takes else None
 
     connection, webhook = asyncio.run(save())

@@ -7,9 +7,8 @@ from pathlib import Path
 import typer
 
 from hosts.composition.compose import Service, compose, load_installed_registry
-from hosts.composition.container import WorkspaceDatabase
 from hosts.composition.load_settings import load_settings, settings_folder
-from hosts.composition.ports import Ports, start_adapters
+from hosts.composition.ports import Ports, WorkspaceDatabase, start_adapters
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
 from service_core.kernel.clock import system_clock

@@ -87,7 +87,7 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     settings, registry = service.settings, service.registry
     # Without a link domain there are none to verify, and the DNS is asked for nothing else.
     unused = () if settings.links.domain else (service.ports.dns,)
-    asyncio.run(_check_adapters(one for one in service.ports.all_adapters() if one not in unused))
+    asyncio.run(_check_adapters(one for one in service.ports.adapters() if one not in unused))
     require_server_installed(settings.http.server)
     console = output_console()
     console.print(_render_table(("setting", "adapter"), _list_adapter_urls(settings)))

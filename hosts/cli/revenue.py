@@ -21,7 +21,7 @@ def _revenue_group() -> None:
     """Read revenue providers."""
 
 
-@app.command()
+@app.command("sync")
 def sync_revenue(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Ask the connected revenue providers now what happened.
 
@@ -39,7 +39,7 @@ async def _sync_workspaces(config: "Path", public_id: str | None) -> "Found":
     from hosts.cli.sync import sync_now
     from hosts.composition.load_settings import load_settings
     from hosts.composition.ports import start_adapters
-    from hosts.composition.revenue import build_provider_sync
+    from hosts.composition.providers import build_provider_sync
 
     async with open_vault(config) as ports, start_adapters([ports.queue]):
         return await sync_now(ports, build_provider_sync(ports, load_settings(config)), public_id)

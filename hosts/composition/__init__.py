@@ -1,1 +1,1 @@
-"""Settings -> plugins -> frozen registry -> ports -> bound operations: the only place that sees the container."""
+"""Composes a deployment: settings, plugins, registry, ports, components, bound operations."""

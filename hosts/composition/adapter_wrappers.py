@@ -1,4 +1,4 @@
-"""Something around an adapter: it is measured, held back or made to fail, and who uses the port notices nothing."""
+"""Wraps adapters, to measure them, hold back calls or inject failures."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ AdapterWrapper = Callable[[str, Any], Any]
 
 
 class WrappedAdapter:
-    """An adapter some of whose methods are others.
+    """An adapter with some of its methods replaced.
 
     Args:
         adapter: answers everything else.
@@ -31,12 +31,12 @@ class WrappedAdapter:
 
 
 def awaitable_methods(*ports: type) -> tuple[str, ...]:
-    """The methods that are awaited for one answer, as these ports name them; streams are none."""
+    """Returns the coroutine methods that protocols declare; streams are not among them."""
     return tuple(name for port in ports for name, method in vars(port).items() if iscoroutinefunction(method))
 
 
 def wrap_adapters(registry: Registry, *wraps: AdapterWrapper) -> Registry:
-    """The registry, with every adapter it opens wrapped; the last of ``wraps`` lies outermost."""
+    """Returns the registry with every adapter wrapped when it is opened; the last wrapper is the outermost."""
     adapters = {
         key: replace(adapter, open=_wrap_open(adapter, wraps)) for key, adapter in registry.adapters.items()
     }

@@ -1,4 +1,4 @@
-"""JSON by orjson: the parser that refuses NaN, deep nesting and lone surrogates with one kind of error."""
+"""The JSON codec of the service: orjson, which refuses NaN, deep nesting and lone surrogates."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Settings from ``touchpoint.toml`` and the environment; what is not a setting stops the start."""
+"""Loads settings from ``touchpoint.toml`` and the environment; an unknown name stops the start."""
 
 import json
 import os
@@ -20,12 +20,12 @@ ENVIRONMENT_DELIMITER: Final = "__"
 
 
 def settings_folder(config: Path) -> Path:
-    """Where relative paths of the settings start: where their file lies."""
+    """Returns the folder of the settings file, to which paths in it are relative."""
     return config.absolute().parent
 
 
 def load_settings(file: Path | None) -> Settings:
-    """Settings of a deployment: defaults, then the file, then ``TOUCHPOINT_<SECTION>__<NAME>``.
+    """Loads settings: defaults, then the file, then ``TOUCHPOINT_<SECTION>__<NAME>``.
 
     Args:
         file: the settings file; None for defaults and environment alone.
@@ -55,12 +55,12 @@ def load_settings(file: Path | None) -> Settings:
 
 
 def _validation_message(message: str) -> str:
-    """What a check of ours said, without the library's words before it."""
+    """Returns the message of a validator without the prefix of the library."""
     return message.removeprefix("Value error, ")
 
 
 def list_setting_names() -> tuple[str, ...]:
-    """Every setting as ``section.name``, in the order of the reference page."""
+    """Lists every setting as ``section.name``, in the order of the reference page."""
     return tuple(
         f"{section}.{name}"
         for section, field in Settings.model_fields.items()
@@ -70,12 +70,12 @@ def list_setting_names() -> tuple[str, ...]:
 
 
 def format_toml_value(value: object) -> str:
-    """A value as a line of the settings file says it: JSON strings, numbers, booleans and arrays are TOML too."""
+    """Formats a value for the settings file; JSON strings, numbers, booleans and arrays are TOML too."""
     return json.dumps(value, ensure_ascii=False)
 
 
 class _LayeredSettings(Settings, BaseSettings):
-    """The settings with their sources: the environment wins over what the file says."""
+    """Settings whose values from the environment override those of the file."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter=ENVIRONMENT_DELIMITER, extra="forbid", frozen=True
@@ -112,7 +112,7 @@ def _read_settings_file(file: Path) -> Mapping[str, Any]:
 
 
 def _setting_paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
-    """``(section, name)`` of every line, and ``(name,)`` of a line outside of any section."""
+    """Yields ``(section, name)`` of every line, and ``(name,)`` of a line outside any section."""
     for section, lines in table.items():
         if isinstance(lines, Mapping):
             yield from ((section, name) for name in lines)
@@ -121,7 +121,7 @@ def _setting_paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
 
 
 def _setting_variables(environment: Mapping[str, str]) -> Iterable[str]:
-    """Variables meant as settings: with the delimiter, or with a section's name after the prefix."""
+    """Yields variables meant as settings: with the delimiter, or with the name of a section after the prefix."""
     sections = tuple(f"{ENVIRONMENT_PREFIX}{section.upper()}" for section in Settings.model_fields)
     for variable in environment:
         if variable.startswith(ENVIRONMENT_PREFIX) and (

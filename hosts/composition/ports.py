@@ -1,34 +1,67 @@
-"""The ports of a deployment as plain attributes, and how they are started and closed."""
+"""The ports of a deployment, each declared once as an attribute of `Ports`.
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+The name of the attribute is the name of the port, its annotation says what an adapter has to be, and `port` names the
+setting and the roles. The container, the check of the registry, the roles, the backup, ``touchpoint config check``
+and the reference page are derived from these declarations.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from types import MappingProxyType, NoneType
+from typing import Any, Final, Protocol, TypeVar, get_args, get_type_hints
 
-from hosts.composition.container import PORTS, Container, EventDatabase, WorkspaceDatabase
+from dependency_injector import providers
+
+from hosts.composition.bindings import Bindings
+from hosts.composition.roles import Role
 from service_core.access.email_sender import EmailSender
-from service_core.access.members.ports import Passwords
-from service_core.access.passkeys.ports import WebAuthn
-from service_core.access.ports import RateLimiter
-from service_core.access.signup.ports import Checkout
+from service_core.access.key_requests.ports import KeyRequests
+from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
+from service_core.access.oauth.ports import OAuthClients, OAuthGrants, OneTimeTokens
+from service_core.access.passkeys.ports import PasskeyChallenges, Passkeys, WebAuthn
+from service_core.access.ports import CredentialStore, RateLimiter, WorkspaceSettings
+from service_core.access.signup.ports import Checkout, Signups
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.analytics.cohorts.ports import CohortReader
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.freshness import QueueStateReader
+from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.fx.convert import (
     REFUND_LOOK_BACK,
     ConvertingEventReader,
     CurrencyConverter,
     EventMoneyReader,
 )
-from service_core.analytics.fx.ports import RateSource
+from service_core.analytics.fx.ports import ExchangeRateStore, RateSource
 from service_core.analytics.fx.rate_lookup import RateLookup
+from service_core.analytics.install_attribution.ports import MatchedVisits, RecentLinkClicks
+from service_core.analytics.line_items.ports import LineItemReader
+from service_core.analytics.people.ports import PersonActivityReader, PersonReader
+from service_core.analytics.ports import AggregateReader, EventReader, TouchPathReader
+from service_core.analytics.postbacks.ports import PostbackReader
+from service_core.analytics.reads.export_streams import RowStreams
+from service_core.changes.ports import Transactions, UniqueKeyLookup
+from service_core.commerce.ads.ports import AdSpendStore
+from service_core.commerce.costs.ports import ItemCostStore
 from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
-from service_core.commerce.credentials.ports import ConnectionSecrets, SecretCipher
-from service_core.commerce.providers.ports import RevenueProvider
-from service_core.delivery.exports.ports import ExportStorage, JobQueue
-from service_core.delivery.postbacks.ports import ConversionSender
+from service_core.commerce.credentials.ports import ConnectionSecrets, EncryptedSecretStore, SecretCipher
+from service_core.commerce.providers.ports import ProcessedMessages
+from service_core.commerce.subscriptions.ports import SubscriptionStore
+from service_core.commerce.sync.freshness import PollStates
+from service_core.commerce.sync.ports import SyncLeases
+from service_core.delivery.exports.ports import ExportJobs, Exports, ExportStorage, JobQueue
+from service_core.delivery.postbacks.outbox import PostbackOutbox
 from service_core.extensions.registry import Registry
 from service_core.ingestion.ports import (
+    EventStore,
+    GeoLocation,
     GeoLocator,
     IngestQueue,
+    LinkLookup,
     PublicSuffixList,
     Quarantine,
     UserAgentParser,
@@ -36,160 +69,244 @@ from service_core.ingestion.ports import (
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.domains.ports import TxtRecords
-from service_core.workspace.links.ports import RedirectCache
+from service_core.workspace.links.ports import ClickStore, RedirectCache
+from service_core.workspace.links.redirect_lookup import NoRedirectCache
+from service_core.workspace.share_links.ports import ShareLinkViews
+from service_core.workspace.usage_alerts.ports import UsageAlertLog
+
+_Component = TypeVar("_Component")
+
+
+class WorkspaceDatabase(
+    CredentialStore,
+    WorkspaceSettings,
+    Accounts,
+    Passkeys,
+    PasskeyChallenges,
+    Members,
+    Sessions,
+    Invitations,
+    KeyRequests,
+    Signups,
+    OAuthGrants,
+    OAuthClients,
+    OneTimeTokens,
+    Exports,
+    ExportJobs,
+    MatchedVisits,
+    Transactions,
+    UniqueKeyLookup,
+    ShareLinkViews,
+    Connections,
+    EncryptedSecretStore,
+    SyncLeases,
+    PollStates,
+    ProcessedMessages,
+    UsageAlertLog,
+    ClickStore,
+    RecentLinkClicks,
+    LinkLookup,
+    AdSpendStore,
+    SubscriptionStore,
+    PostbackOutbox,
+    PostbackReader,
+    ItemCostStore,
+    ExchangeRateStore,
+    Protocol,
+):
+    """Everything an adapter of the port ``workspace`` implements."""
+
+
+class EventDatabase(
+    EventStore,
+    AggregateReader,
+    EventReader,
+    PersonReader,
+    PersonActivityReader,
+    CohortReader,
+    FunnelReader,
+    TouchPathReader,
+    LineItemReader,
+    RowStreams,
+    Protocol,
+):
+    """Everything an adapter of the port ``events`` implements."""
+
+
+class EventQueue(IngestQueue, Quarantine, Protocol):
+    """Everything an adapter of the port ``queue`` implements."""
+
+
+class UnknownLocations:
+    """The `GeoLocator` of a deployment without a location database: every location is unknown."""
+
+    def locate(self, ip: str) -> GeoLocation | None:  # noqa: ARG002 - the port asks with an address
+        """Returns None for any address."""
+        return None
+
+
+@dataclass(eq=False)
+class Port:
+    """The declaration of one port, and the attribute of `Ports` that gives its adapter.
+
+    Attributes:
+        setting: ``section.name`` of the setting whose URL names the adapter.
+        roles: the roles that open the adapter, besides ``api``, which opens all.
+        shared_example: what the setting may name so that several processes share the adapter.
+        fallback: builds the adapter of a deployment whose setting is empty; None where the setting is required.
+        name: the name of the attribute, which adapters and messages use.
+    """
+
+    setting: str
+    roles: frozenset[Role]
+    shared_example: str = "a server"
+    fallback: Callable[[], object] | None = None
+    name: str = field(init=False)
+    _owner: type = field(init=False)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self.name = owner, name
+
+    def __get__(self, ports: "Ports | None", owner: type) -> Any:
+        return self if ports is None else ports.adapter(self.name)
+
+    @cached_property
+    def protocols(self) -> Mapping[Any, str | None]:
+        """What can be requested by type -> the attribute of the adapter that serves it; None for the adapter itself."""
+        annotation = get_type_hints(self._owner)[self.name]
+        (adapter_type,) = {*(get_args(annotation) or (annotation,))} - {NoneType}
+        parts = {
+            protocol: name
+            for name, protocol in get_type_hints(adapter_type).items()
+            if getattr(protocol, "_is_protocol", False)
+        }
+        bases = [base for base in adapter_type.__bases__ if base not in {object, Protocol}]
+        return parts or dict.fromkeys(bases or [adapter_type])
+
+    def url(self, settings: Settings) -> str:
+        """Returns the URL that names the adapter, empty for none."""
+        url: str = attrgetter(self.setting)(settings)
+        return url
+
+
+def port(setting: str, *roles: Role, **declaration: Any) -> Any:
+    """Declares a port that the role ``api`` and the given roles open; the other arguments are those of `Port`."""
+    return Port(setting, frozenset({Role.API, *roles}), **declaration)
 
 
 class Ports:
-    """The adapters of one deployment, each opened when it is first asked for and then kept.
+    """The adapters of one deployment, each opened when it is first requested and then kept.
 
     A process that needs a few of them, such as the ingest host, opens nothing else.
+
+    Args:
+        settings: name the adapters.
+        folder: what relative paths in the settings are relative to.
+        registry: opens adapters.
+        clock: gives the present.
     """
 
+    workspace: WorkspaceDatabase = port("storage.workspace", *Role, shared_example="a database server")
+    limits: RateLimiter = port("limits.store", shared_example="redis://localhost:6379/0")
+    queue: EventQueue = port("ingest.queue", *Role, shared_example="redis://localhost:6379/0")
+    edge: RedirectCache = port("links.edge", Role.INGEST, fallback=NoRedirectCache)
+    dns: TxtRecords = port("links.dns", Role.SCHEDULER)
+    events: EventDatabase = port(
+        "storage.events",
+        Role.CONSUMER,
+        Role.WORKER,
+        Role.SCHEDULER,
+        shared_example="a database server, as in postgresql://localhost/touchpoint",
+    )
+    jobs: JobQueue = port("exports.jobs", Role.SCHEDULER)
+    sink: ExportStorage = port("exports.sink", Role.WORKER, Role.SCHEDULER)
+    geo: GeoLocator = port("geo.database", Role.INGEST, Role.CONSUMER, fallback=UnknownLocations)
+    devices: UserAgentParser = port("devices.parser", Role.INGEST, Role.CONSUMER)
+    domains: PublicSuffixList = port("domains.suffixes", Role.CONSUMER)
+    passwords: Passwords = port("accounts.passwords")
+    passkeys: WebAuthn | None = port("accounts.passkeys", fallback=NoneType)
+    vault: SecretCipher = port("connections.key", Role.SCHEDULER)
+    mail: EmailSender = port("mail.outbox", Role.SCHEDULER)
+    checkout: Checkout = port("signup.checkout")
+    fx: RateSource | None = port("fx.rates", Role.SCHEDULER, fallback=NoneType)
+
     def __init__(self, settings: Settings, folder: Path, registry: Registry, clock: Clock) -> None:
-        self._registry = registry
-        self._container = Container(settings, folder, registry)
-        self._clock = clock
+        self.registry: Final = registry
+        self.clock: Final = clock
+        self._adapters = {
+            name: providers.Singleton(registry.open_adapter, name, url, folder=folder)
+            if (url := declared.url(settings)) or declared.fallback is None
+            else providers.Singleton(declared.fallback)
+            for name, declared in PORTS.items()
+        }
 
-    @property
-    def workspace(self) -> WorkspaceDatabase:
-        """Workspaces, keys and people."""
-        return cast(WorkspaceDatabase, self._container.workspace())
+    def adapter(self, name: str) -> Any:
+        """Returns the adapter of a port by its name."""
+        return self._adapters[name]()
 
-    @property
-    def limits(self) -> RateLimiter:
-        """Counters of budgets."""
-        return cast(RateLimiter, self._container.limits())
+    def adapters(self, role: Role | None = None) -> tuple[object, ...]:
+        """Returns the adapters a role opens, in the order they are started; without a role those of all ports."""
+        return tuple(self.adapter(p.name) for p in PORTS.values() if role is None or role in p.roles)
 
-    @property
-    def queue(self) -> IngestQueue:
-        """The durable queue between ingest and the event store."""
-        return cast(IngestQueue, self._container.queue())
+    def bindings(self) -> Bindings:
+        """Returns new bindings of every adapter, of its parts, and of what is made of adapters alone."""
 
-    @property
-    def edge(self) -> RedirectCache:
-        """Redirects as several machines remember them."""
-        return cast(RedirectCache, self._container.edge())
+        def part_of(name: str, attribute: str | None) -> object:
+            adapter = getattr(self, name)
+            return adapter if attribute is None else getattr(adapter, attribute)
 
-    @property
-    def dns(self) -> TxtRecords:
-        """Text records of the public DNS."""
-        return cast(TxtRecords, self._container.dns())
+        parts = {
+            protocol: partial(part_of, declared.name, attribute)
+            for declared in PORTS.values()
+            for protocol, attribute in declared.protocols.items()
+        }
+        return Bindings(
+            parts
+            | {
+                Clock: lambda: self.clock,
+                Registry: lambda: self.registry,
+                QueueStateReader: lambda: self.queue,
+                ConnectionSecrets: lambda: self.connection_secrets,
+                RateLookup: lambda: self.rate_lookup,
+                CurrencyConverter: lambda: self.currency_converter,
+                WorkspaceCache: lambda: self.build(WorkspaceCache),
+            }
+        )
 
-    @property
-    def quarantine(self) -> Quarantine:
-        """What the queue holds of events that could not be stored."""
-        return cast(Quarantine, self._container.queue())
-
-    @property
-    def events(self) -> EventDatabase:
-        """The event store, both sides."""
-        return cast(EventDatabase, self._container.events())
-
-    @property
-    def jobs(self) -> JobQueue:
-        """What wakes the workers of export jobs."""
-        return cast(JobQueue, self._container.jobs())
-
-    @property
-    def sink(self) -> ExportStorage:
-        """Where export files are kept."""
-        return cast(ExportStorage, self._container.sink())
-
-    @property
-    def geo(self) -> GeoLocator:
-        """Address to place."""
-        return cast(GeoLocator, self._container.geo())
-
-    @property
-    def devices(self) -> UserAgentParser:
-        """User agent to device."""
-        return cast(UserAgentParser, self._container.devices())
-
-    @property
-    def domains(self) -> PublicSuffixList:
-        """Host name to registrable domain."""
-        return cast(PublicSuffixList, self._container.domains())
-
-    @property
-    def passwords(self) -> Passwords:
-        """The slow hash of passwords."""
-        return cast(Passwords, self._container.passwords())
-
-    @property
-    def passkeys(self) -> WebAuthn | None:
-        """What reads passkeys; None for a deployment without."""
-        return cast(WebAuthn | None, self._container.passkeys())
-
-    @property
-    def vault(self) -> SecretCipher:
-        """What seals credentials."""
-        return cast(SecretCipher, self._container.vault())
+    def build(self, component: type[_Component], **arguments: object) -> _Component:
+        """Builds a component from adapters; see `Bindings.build`."""
+        return self.bindings().build(component, **arguments)
 
     @property
     def connection_secrets(self) -> ConnectionSecrets:
-        """Credentials of connections: kept by the workspace store, sealed by the vault."""
+        """The credentials of connections: stored by the workspace store, encrypted by the vault."""
         return EncryptedConnectionSecrets(self.workspace, self.vault)
 
     @property
-    def revenue_providers(self) -> Mapping[str, RevenueProvider]:
-        """Whose webhooks are taken, by id."""
-        return self._registry.revenue_providers
-
-    @property
-    def conversion_senders(self) -> Mapping[str, ConversionSender]:
-        """What sends conversions, by platform."""
-        return self._registry.conversion_senders
-
-    @property
-    def mail(self) -> EmailSender:
-        """Outgoing mail."""
-        return cast(EmailSender, self._container.mail())
-
-    @property
-    def checkout(self) -> Checkout:
-        """Where people pay."""
-        return cast(Checkout, self._container.checkout())
-
-    @property
-    def fx(self) -> RateSource | None:
-        """Who publishes exchange rates; None for a deployment that has chosen nobody."""
-        return cast(RateSource | None, self._container.fx())
-
-    @property
-    def exchange(self) -> RateLookup:
-        """Exchange rates as they are kept."""
+    def rate_lookup(self) -> RateLookup:
+        """The stored exchange rates."""
         return RateLookup(self.workspace, self.fx)
 
     @cached_property
-    def ledger(self) -> EventMoneyReader:
-        """The event store, as far as it tells of money: with rates where the deployment has any."""
-        return self.events if self.fx is None else ConvertingEventReader(self.events, self.rated)
+    def currency_converter(self) -> CurrencyConverter:
+        """Reads money of other currencies from the event store, converted."""
+        return CurrencyConverter(self.events, self.rate_lookup, REFUND_LOOK_BACK)
 
     @cached_property
-    def rated(self) -> CurrencyConverter:
-        """What asks the event store again for money of other currencies."""
-        return CurrencyConverter(self.events, self.exchange, REFUND_LOOK_BACK)
+    def money_reader(self) -> EventMoneyReader:
+        """The event store with money converted, where the deployment has a source of exchange rates."""
+        return self.events if self.fx is None else ConvertingEventReader(self.events, self.currency_converter)
 
-    @property
-    def clock(self) -> Clock:
-        """The present."""
-        return self._clock
 
-    def all_adapters(self) -> tuple[object, ...]:
-        """Every adapter, in the order they are started."""
-        return tuple(self._adapter(port) for port in PORTS)
-
-    def adapters_by_type(self) -> Mapping[Any, object]:
-        """Type a handler may ask for -> its adapter."""
-        return {kind: self._adapter(port) for port, kinds in PORTS.items() for kind in kinds}
-
-    def _adapter(self, port: str) -> object:
-        return getattr(self._container, port)()
+PORTS: Final[Mapping[str, Port]] = MappingProxyType(
+    {name: declared for name, declared in vars(Ports).items() if isinstance(declared, Port)}
+)
+"""Name -> declaration, in the order adapters are started."""
 
 
 @asynccontextmanager
 async def start_adapters(adapters: Iterable[Any]) -> AsyncIterator[None]:
-    """Start adapters in order, and close them in the opposite order, also after a failed start."""
+    """Starts adapters in order, and closes them in the opposite order, also after a failed start."""
     async with AsyncExitStack() as stack:
         for adapter in adapters:
             if hasattr(adapter, "start"):

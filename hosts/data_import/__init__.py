@@ -1,1 +1,1 @@
-"""Recorded traffic, brought in through the rules of `/track`: files to bodies, bodies to the queue."""
+"""Imports recorded traffic by the rules of `/track`: files to bodies, bodies to the queue."""

@@ -1,4 +1,4 @@
-"""Access logs as entries: plain or gzip, one page view per line that is one."""
+"""Reads access logs, plain or gzip: one page view for each line that is one."""
 
 import gzip
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from service_core.ingestion.access_log import AccessLogParser, LoggedPageView
 
 
 def read_access_log(path: Path, site: str) -> Iterator[ImportEntry]:
-    """The lines of a log in combined format.
+    """Yields the entries of a log in combined format.
 
     Args:
         path: the log; ``.gz`` is unpacked while it is read.

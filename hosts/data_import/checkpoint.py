@@ -1,4 +1,4 @@
-"""Where an import stopped: entries that are durable, per file digest, kept beside the data."""
+"""The checkpoint of an import: how many entries of a file are durable, by the digest of the file."""
 
 import json
 import os
@@ -9,7 +9,7 @@ CHECKPOINT_FILE: Final = "imports.json"
 
 
 class ImportCheckpoint:
-    """The place in one file; another digest is another file.
+    """The position in one file, identified by its digest.
 
     Args:
         folder: the data folder.
@@ -22,7 +22,7 @@ class ImportCheckpoint:
         self.done = self._read_counts().get(digest, 0)
 
     def advance(self, entries: int) -> None:
-        """Remember that so many more entries are durable; the file is replaced as a whole."""
+        """Adds to the number of durable entries; the checkpoint file is replaced as a whole."""
         self.done += entries
         places = {**self._read_counts(), self._digest: self.done}
         fresh = self._path.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""Entries into the queue: the acceptance check of `/track`, many offers at once, a count per outcome."""
+"""Enqueues entries: the checks of `/track`, many offers at once, a count per outcome."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ MAX_CONCURRENT: Final = 1_000
 
 
 class EventImporter:
-    """Offers entries under the write key of a workspace.
+    """Enqueues entries under the write key of a workspace.
 
     Args:
         queue: where events go, the same as those of `/track`.
@@ -41,13 +41,13 @@ class EventImporter:
         self._clock = clock
         self._shift = shift
         self.outcomes: Counter[str] = Counter()
-        self.retimed = 0
+        self.received_now = 0
         """Accepted events that take the time of their receipt, since theirs is too old or cannot be read."""
 
     async def enqueue_all(
         self, entries: Iterable[ImportEntry], on_batch: Callable[[list[ImportEntry]], None]
     ) -> None:
-        """Offer every entry.
+        """Enqueues every entry.
 
         Args:
             entries: in the order of the file.
@@ -74,7 +74,7 @@ class EventImporter:
         arrival = self._build_arrival(entry, body, verdict)
         offer = await self._queue.offer(arrival)
         if offer is EnqueueResult.QUEUED:
-            self.retimed += resolve_event_time(body.get("timestamp"), arrival.received_at)[1] == REPLACED
+            self.received_now += resolve_event_time(body.get("timestamp"), arrival.received_at)[1] == REPLACED
         return offer.value
 
     def _build_arrival(self, entry: ImportEntry, body: object, verdict: ValidatedEvent) -> ReceivedEvent:

@@ -1,4 +1,4 @@
-"""What an import reads, whatever the file: one entry per line or row, in order."""
+"""The entries of an import: one per line or row, in order, for every file format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

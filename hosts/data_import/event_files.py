@@ -1,4 +1,4 @@
-"""Files of events: NDJSON, CSV and Parquet, one `/track` body per line or row.
+"""Reads files of events: NDJSON, CSV and Parquet, one `/track` body per line or row.
 
 In CSV and Parquet a column ``properties.plan`` is the field ``plan`` of ``properties``. Empty cells
 are absent fields. A row without an event id gets one of the file's digest and its number.
@@ -20,13 +20,13 @@ FORMATS: Final = (".ndjson", ".jsonl", ".csv", ".parquet")
 
 
 def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file, in hex: the name an import remembers it by."""
+    """Returns the SHA-256 of a file in hex, which identifies it in the checkpoint."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def read_event_file(path: Path, digest: str) -> Iterator[ImportEntry]:
-    """The entries of a file of events, in order.
+    """Yields the entries of a file of events, in order.
 
     Raises:
         StartupError: a format that is not known, or a file that cannot be read as it.
@@ -77,7 +77,7 @@ def _read_table(path: Path) -> Iterator[ImportEntry]:
 
 
 def _row_to_body(row: dict[str, Any]) -> dict[str, Any]:
-    """A flat row as a body; cells that are JSON objects or lists are read as such."""
+    """Converts a row to a body; cells that are JSON objects or lists are parsed."""
     body: dict[str, Any] = {}
     for column, cell in row.items():
         if cell is None or cell == "":

@@ -1,4 +1,4 @@
-"""One import from file to event store: where it goes, where it stopped, how far it is."""
+"""Runs one import from file to event store."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ POLL_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ImportTask:
-    """What to import.
+    """The options of an import.
 
     Attributes:
         config: settings file of the deployment.
@@ -49,12 +49,12 @@ class ImportTask:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What became of the entries.
+    """The result of an import.
 
     Attributes:
         counts: entries by outcome.
         before: how many an earlier run had brought in already.
-        retimed: accepted ones that take the time of their receipt.
+        received_now: accepted ones that take the time of their receipt.
     """
 
     counts: Counter[str]
@@ -65,7 +65,7 @@ class ImportResult:
 async def import_events(
     task: ImportTask, on_bytes_read: Callable[[int], None], on_waiting: Callable[[int], None]
 ) -> ImportResult:
-    """Offer every entry that is not in yet, then see the queue empty.
+    """Enqueues every entry that is not imported yet, then waits until the queue is empty.
 
     When `touchpoint serve` runs, its consumer stores the events; otherwise this does.
 
@@ -101,11 +101,11 @@ async def import_events(
                 "once that is mended."
             ) from failure
         await _wait_until_stored(ports, settings.ingest, folder, on_waiting)
-        return ImportResult(importer.outcomes, before, importer.retimed)
+        return ImportResult(importer.outcomes, before, importer.received_now)
 
 
 async def find_write_key(directory: CredentialStore, public_id: str | None) -> Credential:
-    """The live write key an import goes under.
+    """Returns the active write key that an import uses.
 
     Raises:
         StartupError: no workspace, several without a choice, or one without a write key.
@@ -122,7 +122,7 @@ async def find_write_key(directory: CredentialStore, public_id: str | None) -> C
 async def _wait_until_stored(
     ports: Ports, settings: IngestSettings, folder: Path, on_waiting: Callable[[int], None]
 ) -> None:
-    """Store what waits, or watch the running service store it."""
+    """Stores what is queued, or waits until the running service has stored it."""
     with try_consumer_lock(folder) as consuming:
         if not consuming:
             await _poll_until_empty(ports.queue, on_waiting)

@@ -1,4 +1,4 @@
-"""Old recordings moved into the present: the newest event becomes now, distances stay."""
+"""Moves old recordings to the present: the newest event becomes now, and distances stay."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from service_core.ingestion.event_time import parse_client_time
 
 
 def time_shift_to(now: datetime, entries: Iterable[ImportEntry]) -> timedelta:
-    """How far to move the entries so that the newest lies at ``now``; nothing without timestamps."""
+    """Returns the shift that moves the newest entry to ``now``; zero without timestamps."""
     found = [
         instant for entry in entries if entry.body and (instant := _parse_timestamp(entry.body)) is not None
     ]
@@ -17,7 +17,7 @@ def time_shift_to(now: datetime, entries: Iterable[ImportEntry]) -> timedelta:
 
 
 def shift_timestamp(body: Mapping[str, Any], shift: timedelta) -> Mapping[str, Any]:
-    """The body with its timestamp moved."""
+    """Returns the body with its timestamp shifted."""
     instant = _parse_timestamp(body)
     return body if instant is None else {**body, "timestamp": (instant + shift).astimezone(UTC).isoformat()}
 

@@ -1,1 +1,1 @@
-"""Real input for the demo, and the service it is shown on."""
+"""Sample input of the demo, and the service it runs."""

@@ -1,1 +1,1 @@
-"""The link host: redirects of trackable links, as a thin ASGI application beside the ingest host."""
+"""The link host: redirects of trackable links."""

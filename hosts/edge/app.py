@@ -1,4 +1,4 @@
-"""The link host as a raw ASGI application (contract 11.6): a slug comes in, a redirect goes out.
+"""The link host as an ASGI application: it redirects the slug of a trackable link.
 
 A domain has an id that follows from its name, and a link holds its slug under that id. So a redirect
 is one look-up whichever domain it is on, and only what leads nowhere asks whose host it is.
@@ -51,7 +51,7 @@ _REDIRECT_HEADERS: Final = (
 
 
 class EdgeResponse(NamedTuple):
-    """What goes back."""
+    """A response of the link host."""
 
     status: int
     headers: Headers
@@ -78,7 +78,7 @@ UNAVAILABLE_PAGE: Final = _html_response(
 
 @dataclass(frozen=True, slots=True)
 class RedirectDependencies:
-    """What the link host stands on.
+    """The dependencies of the link host.
 
     Attributes:
         host: the link domain of the deployment.
@@ -120,7 +120,7 @@ def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None
 
 
 async def _respond(dependencies: RedirectDependencies, scope: Scope, *, mounted: bool) -> EdgeResponse | None:
-    """The answer; None for a request of a mounted door that names no link domain."""
+    """Returns the response; None for a request to the ingest host that names no link domain."""
     host, path, reads = _requested_host(scope), scope["path"], scope["method"] in {"GET", "HEAD"}
     foreign = mounted and host != dependencies.host
     if foreign and path != DOMAIN_CHECK_PATH and not (reads and _is_possible_link(host, path)):
@@ -144,19 +144,19 @@ async def _respond(dependencies: RedirectDependencies, scope: Scope, *, mounted:
 
 
 def _requested_host(scope: Scope) -> str:
-    """The host a request names, without a port; empty for what no host is written like."""
+    """Returns the requested host without a port; empty when it is malformed."""
     named = next((value for name, value in scope["headers"] if name == b"host"), b"")
     host = named.decode("latin-1").lower().partition(":")[0].removesuffix(".")
     return host if _HOST_NAME.fullmatch(host) else ""
 
 
 def _is_possible_link(host: str, path: str) -> bool:
-    """Whether a link domain could answer: no slug is a name the deployment keeps for itself."""
+    """Returns whether a host and path can be those of a link: no slug is a name of the deployment's own."""
     return host != "" and path.removeprefix("/").partition("/")[0].lower() not in RESERVED_SLUGS
 
 
 async def _check_domain(dependencies: RedirectDependencies, scope: Scope) -> EdgeResponse:
-    """200 for a link domain, so that a proxy gets certificates for those and for no other."""
+    """Answers 200 for a link domain, so that a proxy requests certificates for those alone."""
     asked = dict(parse_query(scope["query_string"].decode("latin-1"))).get("domain", "").lower()
     is_ours = asked == dependencies.host or (
         _HOST_NAME.fullmatch(asked) is not None and await dependencies.is_link_domain(asked)
@@ -183,7 +183,7 @@ async def _follow_link(dependencies: RedirectDependencies, scope: Scope, host: s
 async def _record_click(
     dependencies: RedirectDependencies, route: Redirect, click_request: ClickRequest
 ) -> None:
-    """Record a click; whatever it holds, the redirect goes on."""
+    """Records a click; an error is logged and does not stop the redirect."""
     try:
         click = dependencies.enricher.enrich(route, click_request, dependencies.clock())
     except Exception:  # noqa: BLE001 - counting never stops a redirect

@@ -1,4 +1,4 @@
-"""Which apps open links of the domain: the two files Apple and Google ask a domain for."""
+"""The files by which Apple and Google learn which apps open links of a domain."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ GOOGLE_PATH: Final = "/.well-known/assetlinks.json"
 
 
 def build_association_files(settings: LinksSettings) -> Mapping[str, bytes]:
-    """Path -> file; a file without an app is left out."""
+    """Returns path -> file; a file without an app is left out."""
     files: dict[str, Any] = {}
     if settings.ios_apps:
         details = [{"appIDs": list(settings.ios_apps), "components": [{"/": "/*"}]}]
@@ -23,7 +23,7 @@ def build_association_files(settings: LinksSettings) -> Mapping[str, bytes]:
 
 
 def _asset_link_statements(apps: tuple[str, ...]) -> list[dict[str, Any]]:
-    """One statement for each package, with all of its certificates."""
+    """Returns one statement for each package, with all of its certificates."""
     certificates: dict[str, list[str]] = {}
     for app in apps:
         package, _, certificate = app.partition("/")

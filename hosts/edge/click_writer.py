@@ -1,4 +1,4 @@
-"""Clicks on their way into the book: many share a commit, and a redirect hardly waits for it."""
+"""Writes clicks in batches; a redirect waits for its click for a few milliseconds at most."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _log = logging.getLogger("touchpoint.clicks")
 
 
 class ClickWriter:
-    """Records clicks; a redirect never fails because its click cannot be kept.
+    """Writes clicks to the store; a redirect never fails because its click cannot be stored.
 
     While the store is away the same clicks are tried again. A click knows its id, so one that was
     kept before its answer was lost counts once.
@@ -41,14 +41,14 @@ class ClickWriter:
         self._dropped = 0
 
     async def write(self, click: Click) -> None:
-        """Record a click; returns when it is durable, or when that takes too long to wait for."""
+        """Writes a click; returns when it is durable, or after `MAX_WAIT_SECONDS`."""
         if len(self._shared) >= MAX_QUEUED:
             self._dropped += 1
             return
         await asyncio.wait({self._shared.submit(click)}, timeout=MAX_WAIT_SECONDS)
 
     async def aclose(self) -> None:
-        """Make durable what is under way, as far as the store answers."""
+        """Writes what is pending, as far as the store answers."""
         self._closing.set()
         await self._shared.wait_idle()
 
@@ -76,7 +76,7 @@ class ClickWriter:
         return True
 
     async def _sleep_unless_closing(self, seconds: float) -> None:
-        """Wait, but not while the process is told to stop."""
+        """Sleeps unless the writer is being closed."""
         closing = asyncio.ensure_future(self._closing.wait())
         await asyncio.wait({closing}, timeout=seconds)
         closing.cancel()

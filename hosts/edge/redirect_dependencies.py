@@ -1,4 +1,4 @@
-"""The link host over the ports of a deployment."""
+"""Builds the dependencies of the link host from ports."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from service_core.workspace.links.redirect_lookup import CachedRedirects, Databa
 async def open_redirect_dependencies(
     settings: Settings, ports: Ports, client: ResolveClientAddress
 ) -> AsyncIterator[RedirectDependencies | None]:
-    """What the link host stands on while it serves; None in a deployment without a link domain.
+    """Gives the dependencies of the link host while it serves; None in a deployment without a link domain.
 
     Args:
         settings: the deployment.

@@ -1,1 +1,1 @@
-"""The API over HTTP: one view in front of `gateway.dispatch`."""
+"""The API over HTTP: one view in front of `api.dispatch`."""

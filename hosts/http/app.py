@@ -1,4 +1,4 @@
-"""The Quart application of the API host: pages where a page stands, the gateway everywhere else."""
+"""The Quart application of the API host: web pages, and the API for every other path."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ _log = logging.getLogger("touchpoint.http")
 def create_api_app(
     dispatch: Dispatch, *, addresses: ClientAddress | None = None, pages: Iterable[Blueprint] = ()
 ) -> App:
-    """The ASGI application, behind the guard.
+    """Returns the ASGI application, protected from request smuggling.
 
     Args:
         dispatch: the gateway's door.
@@ -44,7 +44,7 @@ def create_api_app(
 
 
 def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blueprint] = ()) -> Quart:
-    """The application without its guard."""
+    """Returns the application without the protection from request smuggling."""
     app = Quart("touchpoint", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = None  # the gateway refuses in its own order, after the credential
     for blueprint in pages:
@@ -52,7 +52,7 @@ def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterab
 
     @app.before_request
     async def answer() -> Response | None:
-        """Answer all that no page claims: whatever the method, slashes and dots of the path."""
+        """Answers every request that no page answers, for any method and path."""
         if request.routing_exception is None:
             return None
         try:
@@ -63,7 +63,7 @@ def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterab
 
     @app.errorhandler(InternalServerError)
     async def tell(fault: InternalServerError) -> Response:
-        """A fault that no rule foresaw: the log has it already, and learns the id the caller gets."""
+        """Answers an unexpected error with an id; the log has the error, and gets the id."""
         error_id = str(uuid4())
         _log.error(
             "request failed", extra={"error_id": error_id, "fault": type(fault.original_exception).__name__}
@@ -74,7 +74,7 @@ def create_quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterab
 
     @app.errorhandler(HTTPException)
     async def refuse(fault: HTTPException) -> Response:
-        """Faults of the framework itself are JSON too."""
+        """Answers errors of the framework as JSON."""
         return _json_response(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
 
     return app
@@ -95,7 +95,7 @@ def _build_request(body: bytes, addresses: ClientAddress) -> ApiRequest:
 
 
 async def read_body() -> bytes:
-    """The body up to one byte over the limit; the rest is read and dropped.
+    """Reads the body up to one byte over the limit; the rest is read and dropped.
 
     Raises:
         TimeoutError: nothing came for 10 seconds.
@@ -113,7 +113,7 @@ async def read_body() -> bytes:
 
 
 def to_quart_response(answer: Answer) -> Response:
-    """A response of the gateway as one of the framework."""
+    """Converts a response of the API to one of Quart."""
     response = Response(answer.body if answer.open_stream is None else answer.open_stream(), answer.status)
     response.headers.clear()
     if answer.open_stream is not None:
@@ -125,7 +125,7 @@ def to_quart_response(answer: Answer) -> Response:
 
 
 def body_timeout_response() -> Response:
-    """The answer to a body that stopped coming."""
+    """Returns the response to a body that did not arrive in time."""
     return _json_response(408, b'{"error":"Request body took too long"}')
 
 

@@ -1,1 +1,1 @@
-"""The ingest host: `POST /track` as a thin ASGI application, in a process of its own."""
+"""The ingest host: `POST /track` and the routes of browsers, in a process of its own."""

@@ -1,4 +1,4 @@
-"""``python -m hosts.ingest --config FILE``: the ingest host alone, as `touchpoint serve` starts it."""
+"""Runs the ingest host alone: ``python -m hosts.ingest --config FILE``, as `touchpoint serve` starts it."""
 
 import argparse
 import socket
@@ -14,7 +14,7 @@ from service_core.kernel.settings import AsgiServer
 
 
 def main() -> int:
-    """Read the command line and serve; returns the exit code."""
+    """Parses the command line and serves; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m hosts.ingest", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="the settings file")
     parser.add_argument("--listen", metavar="HOST:PORT", help="instead of the address in the settings")

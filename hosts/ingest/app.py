@@ -1,4 +1,4 @@
-"""The ingest host as a raw ASGI application: bytes in, `intake.track` decides, bytes out.
+"""`POST /track` as an ASGI application; `ingestion.track` decides.
 
 No framework stands between socket and rule, and little else: this path is most of the service's work.
 """
@@ -34,7 +34,7 @@ _JSON_HEADERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class IngestDependencies:
-    """What the ingest host stands on."""
+    """The dependencies of `POST /track`."""
 
     queue: IngestQueue
     write_keys: WriteKeyCache
@@ -68,7 +68,7 @@ def create_ingest_app(dependencies: IngestDependencies, fallback_app: App | None
 
 
 class RawResponse(NamedTuple):
-    """An answer as it is sent."""
+    """A response as it is sent."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -91,7 +91,7 @@ async def _handle_request(
 
 
 async def _track(dependencies: IngestDependencies, scope: Scope, receive: Receive) -> RawResponse:
-    """The checks of contract 10.1, in its order, with the waiting in between."""
+    """Runs the checks of `/track` in the order that the API documents."""
     early = track.check_method(scope["method"])
     if early is not None:
         return _to_raw_response(early)
@@ -130,7 +130,7 @@ async def _track(dependencies: IngestDependencies, scope: Scope, receive: Receiv
 async def _count_rejected(
     dependencies: IngestDependencies, identity: AuthContext | None, refused: RejectedRequest
 ) -> None:
-    """The ledger knows every event whose key resolved, whatever became of it."""
+    """Counts a rejected event in the ledger, when its key was valid."""
     if identity is not None and refused.reason is not None:
         key = identity.credential.id
         await dependencies.queue.count_rejected(
@@ -140,7 +140,7 @@ async def _count_rejected(
 
 @lru_cache(maxsize=1024)
 def _queued_response(name: str, workspace: str) -> RawResponse:
-    """What nearly every request is answered, written once for all events of a name."""
+    """Returns the response to an accepted event, cached by event name."""
     return _to_raw_response(track.queued_response(name, workspace))
 
 

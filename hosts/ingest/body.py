@@ -1,4 +1,4 @@
-"""A request's body, read with bounds: its size, and what is kept of it in memory."""
+"""Reads the body of a request with a limit on its size and on memory."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ BODY_TIMEOUT_SECONDS: Final = 10.0
 
 
 class ClientGone(Exception):
-    """The client left; nobody reads an answer."""
+    """The client has disconnected."""
 
 
 async def read_body(receive: Receive, limit: int, length: int | None = None) -> bytes | None:
-    """The body, or None when it is longer than ``limit`` bytes.
+    """Returns the body, or None when it is longer than ``limit`` bytes.
 
     Args:
         receive: gives the parts.

@@ -1,4 +1,4 @@
-"""Routes beside `/track` that browsers ask without a secret (contract 11.1 to 11.3)."""
+"""Routes that browsers call without a secret key: `/batch`, `/container-scripts` and the tracking script."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _INVALID_JSON: Final = IngestResponse(400, {"error": REJECTION_MESSAGES[Rejectio
 
 @dataclass(frozen=True, slots=True)
 class BrowserRouteDependencies:
-    """What these routes stand on."""
+    """The dependencies of the browser routes."""
 
     batches: BatchEndpoint
     containers: ContainerCache
@@ -47,7 +47,7 @@ RouteHandler = Callable[[BrowserRouteDependencies, BatchRequest], Awaitable[Inge
 
 
 def create_browser_routes_app(dependencies: BrowserRouteDependencies) -> App:
-    """The ASGI application, behind one that guards; every other path is not found."""
+    """Returns the ASGI application for an outer one that refuses ambiguous requests; other paths are 404."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,7 +64,7 @@ def create_browser_routes_app(dependencies: BrowserRouteDependencies) -> App:
 
 
 def _find_handler(method: str, path: str) -> RouteHandler | None:
-    """What a path does; the bare address of the host takes batches, and is no page."""
+    """Returns the handler of a path; the root of the host takes batches, too."""
     if path == "/" and method not in {"POST", "OPTIONS"}:
         return None
     return _HANDLERS.get(path)
@@ -113,7 +113,7 @@ async def _run_handler(
 async def _read_json_object(
     dependencies: BrowserRouteDependencies, receive: Receive, sent: TrackHeaders
 ) -> Mapping[str, Any] | IngestResponse:
-    """The object a body holds, whatever its content type says: beacons say what they like."""
+    """Returns the JSON object of a body, whatever its content type: beacons send any."""
     with dependencies.read_timeout:
         body = await read_body(receive, track.MAX_BODY_BYTES, sent.content_length)
     if body is None:

@@ -1,4 +1,4 @@
-"""Containers of the moment: every page that opens asks for one, and few change in a day."""
+"""A short-lived cache of containers: every page view asks for one, and they seldom change."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ _MAX_ENTRIES: Final = 500
 
 
 class ContainerCache:
-    """Remembers the container of each workspace for a second.
+    """Caches the container of each workspace for a second.
 
     Args:
         units: where approved scripts are read.
@@ -27,7 +27,7 @@ class ContainerCache:
         self._kept: LruCache[UUID, tuple[float, Mapping[str, Any]]] = LruCache(_MAX_ENTRIES)
 
     async def get(self, workspace_id: UUID) -> Mapping[str, Any]:
-        """The container of a workspace, as it was a second ago at the earliest."""
+        """Returns the container of a workspace, at most a second old."""
         known = self._kept.get(workspace_id)
         if known is None or self._clock() > known[0]:
             known = self._clock() + MAX_AGE_SECONDS, await build_container(self._units, workspace_id)

@@ -1,4 +1,4 @@
-"""What is answered and told when a request to the ingest host fails."""
+"""Answers and log records for failed requests to the ingest host."""
 
 import logging
 import time
@@ -20,7 +20,7 @@ _log = logging.getLogger("touchpoint.ingest")
 
 
 def answer_for_error(fault: Exception) -> IngestResponse:
-    """What failed is told with its id; of a store that is away, thousands of times a second, its kind is enough."""
+    """Returns the answer to an error and logs it: with an id, or by its type alone where a store is unavailable."""
     if isinstance(fault, TimeoutError):
         return _TOO_SLOW
     error_id = uuid4()
@@ -31,7 +31,7 @@ def answer_for_error(fault: Exception) -> IngestResponse:
 
 
 class QueueFailureLog:
-    """Tells the log of events the queue does not take: of the first at once, of those after it together.
+    """Logs events that the queue does not accept: the first at once, later ones as a sum.
 
     Args:
         clock: seconds, from any point.
@@ -43,7 +43,7 @@ class QueueFailureLog:
         self._next = float("-inf")
 
     def record(self, failure: EnqueueFailed) -> None:
-        """One more was refused."""
+        """Records one more failure."""
         self._events += 1
         now = self._clock()
         if now < self._next:
@@ -56,7 +56,7 @@ class QueueFailureLog:
 
 
 def describe_queue_failure(failure: EnqueueFailed) -> str:
-    """Why the queue did not take an event, for whoever runs the service."""
+    """Returns why the queue did not accept an event, for the operator."""
     if failure.__cause__ is None:
         return "too many wait already"
     first: BaseException = failure

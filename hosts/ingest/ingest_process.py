@@ -1,4 +1,4 @@
-"""The ingest host seen from the process that starts it."""
+"""The ingest host as a child process."""
 
 import socket
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from service_core.kernel.settings import AsgiServer
 
 
 class IngestProcess(Subprocess):
-    """A running ingest process; it ends with this one, however this one ends."""
+    """A running ingest process; it ends when this process ends for any reason."""
 
     @classmethod
     async def start(
@@ -22,7 +22,7 @@ class IngestProcess(Subprocess):
         listener: socket.socket | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """Start it and wait until it accepts connections.
+        """Starts the process and waits until it accepts connections.
 
         Args:
             config: the settings file.

@@ -1,4 +1,4 @@
-"""A deadline for many short waits at the price of two dictionary writes each, without a timer of their own."""
+"""A read timeout for many short waits, which share one timer."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ReadTimeout:
-    """``with patience:`` ends with `TimeoutError` when the block takes longer than allowed.
+    """``with read_timeout:`` ends with `TimeoutError` when the block takes longer than allowed.
 
     One sweep, while anybody waits, looks after all: a wait may last up to a quarter longer. All waits are of
     one event loop.

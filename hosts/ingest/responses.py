@@ -1,4 +1,4 @@
-"""An answer as it is sent by the routes beside `/track`."""
+"""Sends the answers of the browser routes and webhooks."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from service_core.ingestion.track import IngestResponse
 
 
 async def send_answer(send: Send, answer: IngestResponse, headers: Mapping[str, str]) -> None:
-    """Send an answer, with further headers; nobody may keep it."""
+    """Sends an answer with further headers; it may not be cached."""
     body = b"" if answer.body is None else orjson.dumps(answer.body)
     written = {**headers, **answer.headers, "cache-control": "no-store"}
     if body:

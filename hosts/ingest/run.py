@@ -1,4 +1,4 @@
-"""The ingest process: opens the directory and the queue, and nothing of the questions' side."""
+"""Runs the ingest process; it opens the workspace store and the queue, and no event store."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from hosts.asgi_runner import bind_listener, freeze_loaded_objects, listener_add
 from hosts.client_address import ClientAddress
 from hosts.composition.load_settings import load_settings
 from hosts.composition.ports import Ports, start_adapters
-from hosts.composition.revenue import build_provider_message_store
+from hosts.composition.providers import build_message_store
 from hosts.edge.app import RedirectDependencies, create_edge_app
 from hosts.edge.redirect_dependencies import open_redirect_dependencies
 from hosts.ingest.app import IngestDependencies, create_ingest_app
@@ -44,7 +44,7 @@ With the default of 5 ms a finished commit would wait that long under load befor
 async def run_ingest_host(
     config: Path, listen: socket.socket | str | None, server: AsgiServer | None, *, with_parent: bool
 ) -> None:
-    """Serve until SIGTERM, SIGINT or the end of the parent; then finish what was begun.
+    """Serves until SIGTERM, SIGINT or the end of the parent; then finishes the requests under way.
 
     Args:
         config: absolute path of the settings file; relative paths in it start at its folder.
@@ -95,7 +95,7 @@ def _build_readiness(ports: Ports) -> ReadinessChecker:
 
 
 def _bind_link_listener(settings: Settings) -> socket.socket | None:
-    """Where links are followed besides, if anywhere; every ingest process listens there."""
+    """Returns the listener for redirects alone, where the settings name one; ingest processes share its port."""
     return bind_listener(settings.http.links, reuse_port=True) if settings.http.links else None
 
 
@@ -106,7 +106,7 @@ def _client_address(settings: Settings) -> ClientAddress:
 def create_ingest_host_app(
     settings: Settings, ports: Ports, links: RedirectDependencies | None = None
 ) -> App:
-    """The ingest host over the ports of a deployment; it follows links, too, where they name their domain."""
+    """Returns the ingest host over the ports of a deployment; it redirects links, too, where a request names their domain."""
     authenticator = KeyAuthenticator(ports.workspace, ports.clock)
     workspaces = WorkspaceCache(ports.workspace)
     addresses, queue_faults = _client_address(settings), QueueFailureLog()
@@ -137,11 +137,11 @@ def create_ingest_host_app(
 
 def _build_webhooks(settings: Settings, ports: Ports, workspaces: WorkspaceCache) -> WebhookHandler:
     return WebhookHandler(
-        providers=ports.revenue_providers,
+        providers=ports.registry.revenue_providers,
         workspaces=workspaces,
         connections=ports.workspace,
         secrets=ports.connection_secrets,
-        message_store=build_provider_message_store(ports, settings),
+        message_store=build_message_store(ports, settings),
         queue=ports.queue,
         clock=ports.clock,
     )

@@ -1,4 +1,4 @@
-"""`GET /t.js`: the script of web pages (contract 11.1), put together from the files in ``script`` and kept.
+"""`GET /t.js`: the tracking script, joined from the files in ``script`` and cached.
 
 It is written to be read. What is sent leaves out lines that only comment, and the indentation: no text of the
 script goes over several lines.
@@ -33,7 +33,7 @@ class _CachedScript(NamedTuple):
 
 
 async def send_tracker_script(scope: Scope, send: Send) -> None:
-    """Answer a request for the script."""
+    """Answers a request for the tracking script."""
     headers = dict(scope["headers"])
     kept, method = _cached_script(), scope["method"]
     status, body, further = 200, kept.plain, [(b"etag", kept.tag)]
@@ -51,7 +51,7 @@ async def send_tracker_script(scope: Scope, send: Send) -> None:
 
 
 def tracker_script() -> str:
-    """The script as pages get it."""
+    """Returns the tracking script."""
     folder = files("hosts.ingest") / "script"
     lines = [line.strip() for part in PARTS for line in (folder / f"{part}.js").read_text().splitlines()]
     kept = "\n".join(line for line in lines if line and not line.startswith("//"))
@@ -60,7 +60,7 @@ def tracker_script() -> str:
 
 @lru_cache(maxsize=1)
 def _cached_script() -> _CachedScript:
-    """Made for the first page that asks, not at the start."""
+    """Returns the script with its compressed form, built at the first request."""
     plain = tracker_script().encode()
     tag = f'"{hashlib.sha256(plain).hexdigest()[:16]}"'.encode()
     return _CachedScript(tag, plain, gzip.compress(plain, mtime=0))

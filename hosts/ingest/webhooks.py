@@ -1,4 +1,4 @@
-"""The door of revenue providers as a raw ASGI application: bytes in, `providers.receive` decides, an answer out."""
+"""Webhooks of revenue providers as an ASGI application; `commerce.providers.webhooks` decides."""
 
 import re
 from typing import Final
@@ -17,12 +17,12 @@ _WRONG_METHOD: Final = IngestResponse(405, {"error": "Method not allowed"}, {"al
 
 
 def is_webhook(path: str) -> bool:
-    """Whether a path is one of a provider and a workspace."""
+    """Returns whether a path is that of a webhook."""
     return _PATH.fullmatch(path) is not None
 
 
 def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
-    """The ASGI application.
+    """Returns the ASGI application.
 
     Args:
         webhooks: takes the messages.

@@ -1,4 +1,4 @@
-"""Write keys of the moment: what nearly every event needs to know, at the price of a dictionary."""
+"""A short-lived cache of write keys, which nearly every event needs."""
 
 import time
 from typing import Final
@@ -11,7 +11,7 @@ MAX_AGE_SECONDS: Final = 1.0
 
 
 class WriteKeyCache:
-    """Remembers valid write keys for a second, and none of them past a change of the directory.
+    """Caches valid write keys for a second, and none beyond a change of the workspace store.
 
     Behind it stands the authenticator with its 300 seconds and its digests; keys in clear are kept
     here no longer than a request that carries one may take anyway.
@@ -29,7 +29,7 @@ class WriteKeyCache:
         self._known: dict[str, AuthContext] = {}
 
     def get_cached(self, key: str | None) -> AuthContext | None:
-        """The identity of a key that is remembered; never waits."""
+        """Returns the identity of a cached key without waiting."""
         if key is None:
             return None
         generation, now = self._directory.change_version(), time.monotonic()
@@ -38,7 +38,7 @@ class WriteKeyCache:
         return self._known.get(key)
 
     async def look_up(self, key: str | None) -> AuthContext | None:
-        """The identity of a write key of an active workspace; None for any other key."""
+        """Returns the identity of a write key of an active workspace; None for any other key."""
         return None if key is None else self.get_cached(key) or await self._authenticate(key)
 
     async def _authenticate(self, key: str) -> AuthContext | None:

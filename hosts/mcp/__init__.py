@@ -1,1 +1,1 @@
-"""The MCP server: operations as tools of programs that a person connected."""
+"""The MCP server: operations as tools of connected programs."""

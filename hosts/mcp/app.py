@@ -1,4 +1,4 @@
-"""``POST /mcp``: who may come in, and what a message has to be like before it is read (contract 9)."""
+"""`POST /mcp`: authentication and the checks of a message before it is parsed."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -43,7 +43,7 @@ _LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def create_mcp_blueprint(service: Service, addresses: ClientAddress) -> Blueprint:
-    """The blueprint of the MCP server.
+    """Returns the blueprint of the MCP server.
 
     Args:
         service: the composed deployment.
@@ -56,7 +56,7 @@ def create_mcp_blueprint(service: Service, addresses: ClientAddress) -> Blueprin
 
 
 class _McpEndpoint:
-    """What stands in front of the server."""
+    """The endpoint in front of the server."""
 
     def __init__(self, service: Service, addresses: ClientAddress) -> None:
         self._server = McpServer(service)
@@ -68,7 +68,7 @@ class _McpEndpoint:
         self._challenge = f'Bearer resource_metadata="{about}"'
 
     async def handle(self) -> Answer:
-        """Answer the request at hand."""
+        """Answers the current request."""
         if request.method == "OPTIONS":
             return to_quart_response(_PREFLIGHT)
         try:
@@ -98,7 +98,7 @@ class _McpEndpoint:
         return await self._server.answer(body, identity, client)
 
     def _check_origin(self, origin: str | None) -> None:
-        """Refuse pages of others: one whose name was made to lead here could speak for a person's browser.
+        """Refuses requests of foreign pages, which DNS rebinding could lead here.
 
         Raises:
             Forbidden: a browser says that a page asks which is neither ours nor on its own machine.
@@ -114,7 +114,7 @@ class _McpEndpoint:
             raise Forbidden("Origin not allowed")
 
     async def _authenticate(self) -> AuthContext:
-        """Whoever the access token stands for.
+        """Returns the identity of the access token.
 
         Raises:
             Unauthorized: no token, or one that works no more; the challenge says where to get one.

@@ -1,4 +1,4 @@
-"""Arguments of a call become the request they stand for; what does not fit the schema of the tool is refused."""
+"""Converts the arguments of a tool call to an API request; arguments that do not fit the schema are refused."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,13 +24,13 @@ _JSON_TYPES: Final[Mapping[type, tuple[str, ...]]] = {
 
 
 class BadArguments(Exception):
-    """Arguments that do not fit; the message says which and why."""
+    """Arguments that do not fit the schema; the message says which and why."""
 
 
 def build_request(
     tool: Tool, arguments: Mapping[str, Any], identity: AuthContext, client: str | None = None
 ) -> ApiRequest:
-    """The request a call stands for.
+    """Returns the API request of a tool call.
 
     Args:
         tool: what is called.
@@ -76,7 +76,7 @@ def _check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
 
 
 def _allowed_types(schema: Mapping[str, Any]) -> frozenset[str]:
-    """What a value may be; nothing for one that may be anything."""
+    """Returns the JSON types a schema allows; empty for any."""
     choices = [_allowed_types(one) for one in schema.get("anyOf", ())]
     if choices:
         return frozenset().union(*choices) if all(choices) else frozenset()
@@ -84,7 +84,7 @@ def _allowed_types(schema: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _query_pairs(arguments: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Parameters as a query string has them: a list repeats its name."""
+    """Yields the pairs of a query string; a list repeats its name."""
     for name, value in arguments.items():
         for one in value if isinstance(value, list) else [value]:
             yield name, one if isinstance(one, str) else orjson.dumps(one).decode()

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0, as one message in and one out (contract 9)."""
+"""JSON-RPC 2.0: one message in, one message out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class JsonRpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JsonRpcRequest:
-    """A request: it has an id, and is answered."""
+    """A request with an id."""
 
     id: str | int
     method: str
@@ -38,7 +38,7 @@ class JsonRpcRequest:
 
 
 def parse_request(body: bytes) -> JsonRpcRequest | None:
-    """The request in a body; None for what is not answered: a notification, or an answer to us.
+    """Parses the request in a body; None for a notification or a response, which get no answer.
 
     Raises:
         Fault: no JSON, no message, a batch, or parameters that are no object.
@@ -66,11 +66,11 @@ def parse_request(body: bytes) -> JsonRpcRequest | None:
 
 
 def render_result(id_: JsonRpcId, result: Any) -> bytes:
-    """The answer to a request."""
+    """Renders the result of a request."""
     return orjson.dumps({"jsonrpc": "2.0", "id": id_, "result": result})
 
 
 def render_error(fault: JsonRpcError) -> bytes:
-    """The error in its place."""
+    """Renders an error."""
     error = {"code": fault.code, "message": fault.message}
     return orjson.dumps({"jsonrpc": "2.0", "id": fault.id, "error": error})

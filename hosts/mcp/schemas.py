@@ -1,4 +1,4 @@
-"""What tools take and give as JSON Schema: all of it has to stay under 64 KiB (contract 9).
+"""JSON Schemas of tool arguments and results; all of them together stay under 64 KiB.
 
 So a schema says every name and kind, and words only where a program starts: at the arguments, and at the
 fields of a resource a write nests under its name. Nothing refers to anything, and nothing is null: what is
@@ -28,7 +28,7 @@ _IDEMPOTENCY_KEY_SCHEMA: Final = {
 
 
 def input_schema(op: Operation) -> Schema:
-    """Arguments of a tool: parameters of path and query, and fields of the body."""
+    """Returns the schema of the arguments: parameters of path and query, and fields of the body."""
     properties: Schema = {}
     required: list[str] = []
     writes = op.rate_limit is RateLimitClass.MUTATION
@@ -50,7 +50,7 @@ def input_schema(op: Operation) -> Schema:
 
 
 def output_schema(op: Operation) -> Schema:
-    """The fields an answer always has."""
+    """Returns the schema of a result: the fields that are always present."""
     schema = TypeAdapter(op.answer).json_schema(
         mode="serialization", schema_generator=ResponseSchemaGenerator
     )
@@ -59,13 +59,13 @@ def output_schema(op: Operation) -> Schema:
 
 
 def _write_result_schema(resource: str) -> Schema:
-    """The fields of a resource once more would be most of what an update says."""
+    """Returns a schema that refers to the create tool instead of repeating its fields."""
     text = f"Fields to change, as create_{resource} takes them; null clears an optional one."
     return {"type": "object", "description": text}
 
 
 def _compact_schema(schema: Mapping[str, Any], defs: Mapping[str, Any], *, described_levels: int) -> Schema:
-    """A schema without references, null and titles, and without words below ``told`` levels."""
+    """Returns a schema without references, null and titles, and without descriptions below ``described_levels`` levels."""
     schema = _resolve_reference(schema, defs)
     names = _KEPT_KEYWORDS | _DESCRIPTIVE_KEYWORDS if described_levels >= 0 else _KEPT_KEYWORDS
     lean = {key: value for key, value in schema.items() if key in names and not _is_redundant(value)}
@@ -87,7 +87,7 @@ def _compact_schema(schema: Mapping[str, Any], defs: Mapping[str, Any], *, descr
 
 
 def _resolve_reference(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference leads to; words about the type are not words about the field."""
+    """Returns a schema with its reference resolved; the description of the type is dropped."""
     if "$ref" not in schema:
         return schema
     named = defs[schema["$ref"].rpartition("/")[2]]

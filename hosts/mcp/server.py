@@ -1,4 +1,4 @@
-"""The methods of the protocol: what the server is, which tools a token sees, and a call of one (contract 9)."""
+"""The methods of the MCP server: initialize, list tools, call a tool."""
 
 import asyncio
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ _EMPTY_LISTS: Final = {"resources/list": "resources", "prompts/list": "prompts"}
 
 
 class McpServer:
-    """Answers messages.
+    """Answers MCP messages.
 
     Args:
         service: the composed deployment.
@@ -60,7 +60,7 @@ class McpServer:
         }
 
     async def answer(self, body: bytes, identity: AuthContext, client: str | None = None) -> ApiResponse:
-        """Answer one message; 202 without a body to what wants no answer.
+        """Answers one message; 202 without a body for a notification.
 
         Args:
             body: as sent.
@@ -98,7 +98,7 @@ class McpServer:
         return _tool_result(call, await self._service.dispatch(request))
 
     async def _spend_quota(self, identity: AuthContext) -> ApiResponse | None:
-        """Charge a call that cannot be made: it is a request, too. What is answered when none is left."""
+        """Consumes the request quota of an invalid call; returns the refusal when none is left."""
         try:
             await self._service.component(RateLimits).consume_request(identity)
         except ApiError as refusal:
@@ -121,7 +121,7 @@ class McpServer:
 
 
 def _protocol_result(call: JsonRpcRequest) -> Mapping[str, Any]:
-    """What a method answers that asks nothing of the deployment."""
+    """Returns the result of a method that needs no operation."""
     if call.method == "initialize":
         return _initialize_result(call.params)
     if call.method in _EMPTY_LISTS:
@@ -142,7 +142,7 @@ def _initialize_result(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tool_result(call: JsonRpcRequest, answer: ApiResponse) -> ApiResponse:
-    """What a route answered, as the result of a tool; the headers go along."""
+    """Converts the response of a route to the result of a tool; the headers stay."""
     content: dict[str, Any] = {"content": [{"type": "text", "text": answer.body.decode()}]}
     is_error = answer.status >= 400  # noqa: PLR2004
     if not is_error:

@@ -1,4 +1,4 @@
-"""What an operator watches: metrics, readiness of each process, and a canary through the real path.
+"""Monitoring: metrics, readiness of each process, and a canary event.
 
 Off unless ``monitoring.listen`` names an address. Then the process a person starts answers there for
 itself and for its children, which all write to one folder of shared memory; where it is off, nothing
@@ -32,12 +32,12 @@ HEARTBEAT_SECONDS: Final = 5.0
 
 
 def is_enabled() -> bool:
-    """Whether this process counts: it, or the one that started it, was told where to show metrics."""
+    """Returns whether metrics are collected in this process, by its environment."""
     return METRICS_FOLDER_VARIABLE in os.environ
 
 
 def instrument_registry(registry: Registry) -> Registry:
-    """The registry, with what its adapters do counted and timed."""
+    """Returns the registry with its adapters instrumented."""
     if not is_enabled():
         return registry
     from hosts.monitoring.instrumentation import instrument_adapter  # noqa: PLC0415 - see above
@@ -46,7 +46,7 @@ def instrument_registry(registry: Registry) -> Registry:
 
 
 def instrument_app(app: App, host: str, route_template: Callable[[str, str], str | None]) -> App:
-    """The application, with its requests counted and timed.
+    """Returns the application with its requests counted and timed.
 
     Args:
         app: the application.
@@ -61,7 +61,7 @@ def instrument_app(app: App, host: str, route_template: Callable[[str, str], str
 
 
 async def send_heartbeats(role: str, readiness: ReadinessChecker, stop: asyncio.Event) -> None:
-    """Tell every few seconds that this process lives, and what its probes see, until ``stop`` is set."""
+    """Writes a heartbeat with the results of the probes every few seconds, until ``stop`` is set."""
     if is_enabled():
         from hosts.monitoring.heartbeat import write_heartbeats  # noqa: PLC0415 - see above
 
@@ -69,7 +69,7 @@ async def send_heartbeats(role: str, readiness: ReadinessChecker, stop: asyncio.
 
 
 async def run_canary(canary: Canary, ports: Ports, settings: MonitoringSettings, stop: asyncio.Event) -> None:
-    """Send canaries until ``stop`` is set."""
+    """Sends canary events until ``stop`` is set."""
     if is_enabled():
         from hosts.monitoring.canary_metrics import record_canary  # noqa: PLC0415 - see above
 
@@ -84,7 +84,7 @@ async def run_canary(canary: Canary, ports: Ports, settings: MonitoringSettings,
 
 
 async def update_export_gauges(work: ExportJobs) -> None:
-    """See how many export jobs stand in each state."""
+    """Sets the gauges of export jobs by state."""
     if is_enabled():
         from hosts.monitoring.prometheus_metrics import EXPORT_JOBS  # noqa: PLC0415 - see above
 
@@ -95,7 +95,7 @@ async def update_export_gauges(work: ExportJobs) -> None:
 
 @asynccontextmanager
 async def serve_metrics(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
-    """Answer ``/metrics``, ``/health`` and ``/ready`` for this process and its children inside the block.
+    """Serves ``/metrics``, ``/health`` and ``/ready`` for this process and its children inside the block.
 
     Args:
         address: ``HOST:PORT``; empty for nowhere.
@@ -127,7 +127,7 @@ async def serve_metrics(address: str, stop: asyncio.Event) -> AsyncIterator[str 
 
 
 def record_process_end(name: str, process_id: int) -> None:
-    """Count the end of a process, and leave out of the present what it said of it; its counts stay."""
+    """Counts the end of a process, and removes its gauges; its counters stay."""
     if is_enabled():
         from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415 - see above
 

@@ -1,4 +1,4 @@
-"""A canary: now and then one event of a reserved workspace walks the real path, and is looked for at its end.
+"""The canary: events of a reserved workspace that are sent through queue and store to measure the lag.
 
 Queue, consumer and store are its path; when it does not arrive, neither does anybody's event. The
 workspace is in no directory, so no credential reads it and no list shows it.
@@ -39,14 +39,14 @@ CANARY_WORKSPACE: Final = Workspace(
 
 
 class EventQueue(Protocol):
-    """Where the canary starts."""
+    """The queue that canary events are sent to."""
 
     async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
-        """Claim the event id and enqueue."""
+        """Claims the event id and enqueues the event."""
 
 
 class Canary:
-    """One canary after the other.
+    """Sends one canary event after the other.
 
     Attributes:
         lag: how long the latest took, or takes so far; None before the first.
@@ -56,7 +56,7 @@ class Canary:
         self.lag: timedelta | None = None
 
     def probe(self) -> Probe:
-        """For readiness: the latest canary arrived, or is not late yet."""
+        """Returns the readiness probe: the latest canary event arrived, or is not late yet."""
 
         async def check() -> ProbeResult:
             return ProbeResult(ok=self.lag is None or self.lag < MAX_LAG)
@@ -73,7 +73,7 @@ class Canary:
         stop: asyncio.Event,
         on_result: Callable[[timedelta, bool], None] = lambda _lag, _seen: None,
     ) -> None:
-        """Send a canary every so many seconds until ``stop`` is set.
+        """Sends a canary event at an interval until ``stop`` is set.
 
         Args:
             queue: where it starts.

@@ -1,4 +1,4 @@
-"""What is heard of the canary, as metrics."""
+"""Metrics of the canary."""
 
 import time
 from datetime import timedelta
@@ -7,7 +7,7 @@ from hosts.monitoring import prometheus_metrics
 
 
 def record_canary(lag: timedelta, seen: bool) -> None:
-    """Keep how long the latest took, or takes so far, and when one was last seen."""
+    """Records the lag of the latest canary event, and when one was last visible."""
     prometheus_metrics.CANARY_LAG_SECONDS.set(lag.total_seconds())
     if seen:
         prometheus_metrics.CANARY_SEEN_TIMESTAMP.set(time.time())

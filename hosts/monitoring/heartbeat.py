@@ -1,4 +1,4 @@
-"""The sign of life of a process, with what its probes see."""
+"""The heartbeat of a process, with the results of its probes."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from service_core.api.readiness import ReadinessChecker
 async def write_heartbeats(
     role: str, readiness: ReadinessChecker, seconds: float, stop: asyncio.Event
 ) -> None:
-    """Beat now and then every so many seconds until ``stop`` is set."""
+    """Writes a heartbeat at once and then at an interval, until ``stop`` is set."""
     while True:
         reading = await readiness.current_report()
         for check, holds in reading.checks.items():

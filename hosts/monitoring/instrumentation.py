@@ -1,4 +1,4 @@
-"""Adapters with what they do counted and timed; the ports and those who use them know nothing of it."""
+"""Instruments adapters: their calls are counted and timed."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,18 +6,20 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from hosts.composition.adapter_wrappers import WrappedAdapter, awaitable_methods
-from hosts.composition.container import PORTS
+from hosts.composition.ports import PORTS
 from hosts.monitoring import prometheus_metrics
 from service_core.ingestion.ports import EnqueueResult, EventStore
 
 AsyncMethod = Callable[..., Awaitable[Any]]
 
-READ_METHODS: Final = awaitable_methods(*(port for port in PORTS["events"] if port is not EventStore))
+READ_METHODS: Final = awaitable_methods(
+    *(protocol for protocol in PORTS["events"].protocols if protocol is not EventStore)
+)
 """Questions to the event store that are timed: whatever its ports ask, but for the side that writes."""
 
 
 def instrument_adapter(port: str, adapter: Any) -> Any:
-    """The adapter, watched; those of other ports are given back as they are."""
+    """Returns the adapter instrumented; adapters of other ports are returned unchanged."""
     watches = _WRAPPERS.get(port, {})
     methods = {name: around(getattr(adapter, name), name) for name, around in watches.items()}
     return WrappedAdapter(adapter, methods) if methods else adapter
@@ -126,9 +128,9 @@ _WRAPPERS: Final[Mapping[str, Mapping[str, Callable[[AsyncMethod, str], AsyncMet
     "queue": {
         "offer": _count_offer,
         "offer_all": _count_offers,
-        "reject": _count_rejections,
-        "repeat": _count_duplicates,
-        "forget": _count_deleted_quarantine,
+        "count_rejected": _count_rejections,
+        "count_duplicate": _count_duplicates,
+        "delete_before": _count_deleted_quarantine,
         "state": _measure_queue_lag,
     },
     "events": {"append": _time_append, **dict.fromkeys(READ_METHODS, _time_read)},

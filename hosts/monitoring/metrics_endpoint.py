@@ -1,4 +1,4 @@
-"""``/metrics``, ``/health`` and ``/ready`` of a deployment's processes on this machine."""
+"""The endpoint for ``/metrics``, ``/health`` and ``/ready`` of the processes on this machine."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ JSON_MEDIA_TYPE: Final = b"application/json"
 
 
 def create_metrics_app(folder: Path) -> App:
-    """The application over the folder the processes count in."""
+    """Returns the application over the folder in which the processes write their metrics."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
 
@@ -46,7 +46,7 @@ def create_metrics_app(folder: Path) -> App:
 
 
 def summarize_readiness(registry: CollectorRegistry, now: float) -> dict[str, object]:
-    """What the processes last said of themselves, by role; a silent one is degraded.
+    """Returns the readiness of the processes by role, from their heartbeats; a missing heartbeat is degraded.
 
     Args:
         registry: collects what they wrote.

@@ -1,4 +1,4 @@
-"""The metrics, each declared once. `docs/deployers/monitoring.md` says what to watch and when to worry.
+"""The Prometheus metrics. `docs/deployers/monitoring.md` explains them and when to alert.
 
 They are written to the folder `hosts.monitoring.FOLDER` names, so they add up over all processes. This
 module loads the metrics library: it is imported only where metrics are shown.

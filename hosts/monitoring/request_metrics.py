@@ -1,4 +1,4 @@
-"""Requests by route template and status; a path is never a label, so nobody can make labels up."""
+"""Counts requests by route and status; a path is never a label, so clients cannot create labels."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 def count_requests(app: App, host: str, route_template: Callable[[str, str], str | None]) -> App:
-    """``app``, counted; see `hosts.monitoring.counted`."""
+    """Returns ``app`` with requests counted and timed; see `hosts.monitoring.instrument_app`."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -1,1 +1,1 @@
-"""The authorization server over HTTP: documents, registration, tokens, and the way to the consent page."""
+"""The OAuth authorization server over HTTP."""

@@ -1,4 +1,4 @@
-"""Routes of the authorization server on the root of the API host (contract 8)."""
+"""Routes of the OAuth authorization server on the root of the API host."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -33,7 +33,7 @@ _ALL_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 
 
 def create_oauth_blueprint(service: Service, addresses: ClientAddress) -> Blueprint:
-    """The blueprint of the authorization server.
+    """Returns the blueprint of the authorization server.
 
     Args:
         service: the composed deployment.
@@ -47,7 +47,7 @@ def create_oauth_blueprint(service: Service, addresses: ClientAddress) -> Bluepr
 
 
 class _OAuthEndpoints:
-    """The handlers."""
+    """The handlers of the authorization server."""
 
     def __init__(self, service: Service, addresses: ClientAddress) -> None:
         self._service = service
@@ -84,7 +84,7 @@ class _OAuthEndpoints:
         return _json_response(await registrar.register_client(metadata, network=self._frame.network), 201)
 
     async def authorize(self) -> Response:
-        """Lead to the consent page; what is wrong with the program itself is shown to the person."""
+        """Redirects to the consent page; errors of the client itself are shown to the person."""
         query = request.query_string.decode("ascii", "ignore")
         try:
             await self._service.component(AuthorizationEndpoint).parse_request(
@@ -109,7 +109,7 @@ class _OAuthEndpoints:
         )
 
     async def revoke(self) -> Response:
-        """RFC 7009: 200, whatever was sent."""
+        """RFC 7009: answers 200 for any token."""
         await self._service.component(TokenEndpoint).revoke_token(await read_form_pairs(request))
         return _json_response({})
 

@@ -1,1 +1,1 @@
-"""Reference pages, written from the declarations: nothing in them is said a second time by hand."""
+"""Reference pages, generated from the declarations in the code."""

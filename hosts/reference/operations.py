@@ -1,4 +1,4 @@
-"""The page of endpoints, from the operations themselves."""
+"""The reference page of endpoints."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ _MAX_NESTED_FIELDS: Final = 32
 
 
 def render_operations_page(operations: Iterable[Operation]) -> str:
-    """One section per tag, one block per endpoint."""
+    """Renders the page of endpoints: one section per tag, one block per endpoint."""
     every = list(operations)
     sections = [
         render_section(tag.capitalize(), *(_render_operation(op) for op in every if op.tag == tag))
@@ -77,7 +77,7 @@ def _render_fields(name: str, model: type[BaseModel]) -> str:
 
 
 def _render_response_fields(op: Operation) -> str:
-    """The fields of the answer, and of what it holds."""
+    """Renders the fields of the response and of the objects in it."""
     if op.answer is FileResponse:
         return "Answers the file."
     if op.answer is Envelope:
@@ -96,7 +96,7 @@ def _render_members(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> list
 
 
 def _describe_nested_fields(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """The fields of a part that is an object, or a list of such."""
+    """Describes the fields of a field that is an object or a list of objects."""
     for part in _resolve_schemas(field, schema):
         objects = _resolve_schemas(part["items"], schema) if "items" in part else [part]
         names = [format_code(name) for one in objects for name in one.get("properties", {})]
@@ -107,7 +107,7 @@ def _describe_nested_fields(field: Mapping[str, Any], schema: Mapping[str, Any])
 
 
 def _resolve_schemas(field: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The schemas a field may have, without references."""
+    """Returns the schemas a field may have, with references resolved."""
     if "$ref" in field:
         return _resolve_schemas(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
     choices = field.get("anyOf") or field.get("oneOf")
@@ -120,7 +120,7 @@ def _format_default(field: Mapping[str, Any]) -> str:
 
 
 def format_type(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """A short name of a JSON schema: its type, its values or its bounds."""
+    """Formats a JSON schema in short: its type, its values or its bounds."""
     if "$ref" in field:
         return format_type(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
     if "anyOf" in field:

@@ -1,12 +1,12 @@
-"""Every reference page by its file name, from the registry, the settings and the event row."""
+"""Renders every reference page from the registry, the settings and the event columns."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from hosts.composition.container import PORTS, SETTINGS
 from hosts.composition.load_settings import format_toml_value
+from hosts.composition.ports import PORTS
 from hosts.reference.markdown import format_code, render_page, render_section, render_table
 from hosts.reference.operations import format_type, render_operations_page
 from hosts.reference.plugin_api import render_plugin_api_page
@@ -50,7 +50,7 @@ _DEFINITIONS: Final[Mapping[str, str]] = {
 
 
 def render_reference_pages(registry: Registry) -> Mapping[str, str]:
-    """File name -> text of every page, the index included."""
+    """Returns file name -> text of every page, the index included."""
     return {
         "index.md": _render_index(),
         "operations.md": render_operations_page(registry.operations),
@@ -204,17 +204,17 @@ def _render_settings() -> str:
 
 def _render_adapters(registry: Registry) -> str:
     sections = []
-    for port in sorted(PORTS):
-        chosen = [adapter for (p, _), adapter in sorted(registry.adapters.items()) if p == port]
+    for name, port in sorted(PORTS.items()):
+        chosen = [adapter for (p, _), adapter in sorted(registry.adapters.items()) if p == name]
         rows = (
             (format_code(f"{a.scheme}://"), a.summary, ", ".join(_adapter_options(a.settings)))
             for a in chosen
         )
-        kept = ", ".join(format_code(protocol.__name__) for protocol in PORTS[port])
-        about = f"Setting {format_code(SETTINGS[port])}; an adapter is {kept}."
+        kept = ", ".join(format_code(protocol.__name__) for protocol in port.protocols)
+        about = f"Setting {format_code(port.setting)}; an adapter is {kept}."
         sections.append(
             render_section(
-                f"`{port}`", about, render_table(("scheme", "adapter", "options of the URL"), rows)
+                f"`{name}`", about, render_table(("scheme", "adapter", "options of the URL"), rows)
             )
         )
     intro = (

@@ -1,4 +1,4 @@
-"""The page of tools, from the table that names them and the operations behind."""
+"""The reference page of MCP tools."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from service_core.kernel.operations import Operation, Scope
 
 
 def render_tools_page(operations: Iterable[Operation]) -> str:
-    """One row per tool, in the order of `tools/list`."""
+    """Renders one row per tool, in the order of `tools/list`."""
     rows = (
         (format_code(t.name), _format_route(t), _format_scope(t), _format_arguments(t))
         for t in build_tools(operations)

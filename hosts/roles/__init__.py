@@ -1,1 +1,1 @@
-"""A deployment of several processes: what each role does, which stores allow it, and who keeps it running."""
+"""Deployments of several processes: the roles, the stores they can share, and supervision."""

@@ -1,4 +1,4 @@
-"""``python -m hosts.roles ROLE --config FILE``: one process of a role, as `touchpoint serve` starts it."""
+"""Runs one process of a role: ``python -m hosts.roles ROLE --config FILE``, as `touchpoint serve` starts it."""
 
 import argparse
 import socket
@@ -15,7 +15,7 @@ from service_core.kernel.settings import AsgiServer
 
 
 def main() -> int:
-    """Read the command line and work; returns the exit code."""
+    """Parses the command line and runs the role; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m hosts.roles", description=__doc__)
     parser.add_argument("role", type=Role, choices=(Role.API, Role.CONSUMER, Role.SCHEDULER))
     parser.add_argument("--config", type=Path, required=True, help="the settings file")

@@ -1,4 +1,4 @@
-"""What the role ``api`` answers; it loads the web framework, which no other role needs."""
+"""The application of the role ``api``; it loads the web framework, which no other role needs."""
 
 from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service
@@ -12,7 +12,7 @@ from service_core.documentation.site import Documentation
 
 
 def create_api_host_app(service: Service) -> App:
-    """Everything the API's address answers: pages where a page stands, the gateway everywhere else."""
+    """Returns the application at the API's address: web pages, and the API for every other path."""
     addresses = ClientAddress(service.settings.ingest.trusted_proxies)
     shown = [
         create_entrance_blueprint(service),

@@ -1,24 +1,13 @@
-"""The roles of a deployment's processes, and whether its stores let them run apart."""
+"""Which roles one command runs, and whether the stores of a deployment let them be several processes."""
 
-from collections.abc import Iterator, Mapping
-from enum import StrEnum
-from operator import attrgetter
+from collections.abc import Mapping
 from typing import Final
 
+from hosts.composition.ports import PORTS
+from hosts.composition.roles import Role as Role
 from service_core.extensions.registry import Registry
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
-
-
-class Role(StrEnum):
-    """What one process of a deployment does."""
-
-    API = "api"
-    INGEST = "ingest"
-    CONSUMER = "consumer"
-    WORKER = "worker"
-    SCHEDULER = "scheduler"
-
 
 SCALABLE_ROLES: Final = frozenset({Role.API, Role.INGEST, Role.WORKER})
 """Roles of which one command runs as many processes as it is told."""
@@ -26,31 +15,9 @@ SCALABLE_ROLES: Final = frozenset({Role.API, Role.INGEST, Role.WORKER})
 SERVED_ROLES: Final = (Role.INGEST, Role.API, Role.CONSUMER, Role.SCHEDULER)
 """The roles `touchpoint serve --workers N` runs; workers are started apart, as many as exports need."""
 
-ROLES_BY_SETTING: Final[Mapping[str, frozenset[Role]]] = {
-    "storage.workspace": frozenset(Role),
-    "ingest.queue": frozenset(Role),
-    "storage.events": frozenset({Role.API, Role.CONSUMER, Role.WORKER, Role.SCHEDULER}),
-    "limits.store": frozenset({Role.API}),
-}
-"""Setting -> the roles that open what it names."""
-
-_PORTS: Final[Mapping[str, str]] = {
-    "storage.workspace": "workspace",
-    "ingest.queue": "queue",
-    "storage.events": "events",
-    "limits.store": "limits",
-}
-_SHARED_STORE_EXAMPLES: Final[Mapping[str, str]] = {
-    "storage.workspace": "a database server",
-    "ingest.queue": "redis://localhost:6379/0",
-    "storage.events": "a database server, as in postgresql://localhost/touchpoint",
-    "limits.store": "redis://localhost:6379/0",
-}
-"""Setting -> what it may name for several processes."""
-
 
 def check_store_sharing(settings: Settings, registry: Registry, processes: Mapping[Role, int]) -> None:
-    """Refuse processes that would share what belongs to one.
+    """Refuses several processes on a store that only one process can use.
 
     Args:
         settings: the deployment.
@@ -61,22 +28,15 @@ def check_store_sharing(settings: Settings, registry: Registry, processes: Mappi
     Raises:
         StartupError: a store belongs to one process and more would use it; the message says what to do.
     """
-    for setting, scheme in _single_process_stores(settings, registry):
-        if ROLES_BY_SETTING[setting].isdisjoint(processes):
+    for port in PORTS.values():
+        users = sum(processes.get(role, 1) for role in port.roles)
+        url = port.url(settings)
+        if not url or users == 1 or port.roles.isdisjoint(processes):
             continue
-        users = sum(processes.get(role, 1) for role in ROLES_BY_SETTING[setting])
-        if users > 1:
-            roles = ", ".join(sorted(ROLES_BY_SETTING[setting]))
-            raise StartupError(
-                f"{setting} names {scheme}://, which belongs to one process, and {users} would use it ({roles}). "
-                "Run `touchpoint serve` without --role and --workers, or let it name "
-                f"what processes share: {_SHARED_STORE_EXAMPLES[setting]}."
-            )
-
-
-def _single_process_stores(settings: Settings, registry: Registry) -> Iterator[tuple[str, str]]:
-    """Settings that name a store for one process, with its scheme."""
-    for setting, port in _PORTS.items():
-        adapter = registry.adapter_for_url(port, attrgetter(setting)(settings))
+        adapter = registry.adapter_for_url(port.name, url)
         if not adapter.multi_process:
-            yield setting, adapter.scheme
+            raise StartupError(
+                f"{port.setting} names {adapter.scheme}://, which belongs to one process, and {users} would use it "
+                f"({', '.join(sorted(port.roles))}). Run `touchpoint serve` without --role and --workers, or let it "
+                f"name what processes share: {port.shared_example}."
+            )

@@ -1,4 +1,4 @@
-"""One process of a role: it opens what the role needs, says that it is ready, works until it is told to stop."""
+"""Runs one process of a role: opens its ports, prints the ready line, works until it is told to stop."""
 
 import asyncio
 import socket
@@ -12,11 +12,10 @@ from hosts.asgi_runner import bind_listener, freeze_loaded_objects, listener_add
 from hosts.backup.write_lock import WriteLock
 from hosts.backup.write_pause import open_pause_listener, serve_pause_requests
 from hosts.composition.adapter_wrappers import wrap_adapters
-from hosts.composition.ads import build_ad_sync
 from hosts.composition.compose import compose, load_installed_registry
 from hosts.composition.load_settings import load_settings
 from hosts.composition.ports import Ports, start_adapters
-from hosts.composition.revenue import build_provider_sync
+from hosts.composition.providers import build_ad_sync, build_provider_sync
 from hosts.monitoring.canary import Canary
 from hosts.roles.models import Role
 from hosts.roles.tasks import (
@@ -37,7 +36,7 @@ from service_core.kernel.settings import AsgiServer
 
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
-    """What a process is told when it is started.
+    """The options of a process.
 
     Attributes:
         config: absolute path of the settings file.
@@ -53,7 +52,7 @@ class ProcessOptions:
 
 
 async def run_role(role: Role, options: ProcessOptions, *, with_parent: bool) -> None:
-    """Work until SIGTERM, SIGINT or the end of the parent, then finish what was begun.
+    """Runs a role until SIGTERM, SIGINT or the end of the parent, then finishes the work under way.
 
     Raises:
         StartupError: the settings or an adapter do not fit.
@@ -77,7 +76,7 @@ async def _run_api(options: ProcessOptions, stop: asyncio.Event) -> None:
     async with service, asyncio.TaskGroup() as tasks:
         await warn_if_no_workspace(service.ports.workspace)
         app = monitoring.instrument_app(create_api_host_app(service), "api", service.route_template)
-        tasks.create_task(export_task(service.ports, build_exporter(service.ports, registry), stop))
+        tasks.create_task(export_task(service.ports, build_exporter(service.ports), stop))
         tasks.create_task(monitoring.send_heartbeats(Role.API, service.component(ReadinessChecker), stop))
         freeze_loaded_objects()
         print_ready_line(listener_address(listener))
@@ -89,10 +88,7 @@ async def _run_consumer(options: ProcessOptions, stop: asyncio.Event) -> None:
     write_lock = WriteLock()
     registry = monitoring.instrument_registry(wrap_adapters(load_installed_registry(), write_lock.wrap))
     ports = Ports(settings, folder, registry, system_clock)
-    opened = start_adapters(
-        [ports.workspace, ports.queue, ports.events, ports.geo, ports.devices, ports.domains]
-    )
-    async with opened:
+    async with start_adapters(ports.adapters(Role.CONSUMER)):
         with open_pause_listener(folder) as backups:
             await _run_tasks(
                 Role.CONSUMER,
@@ -107,17 +103,14 @@ async def _run_scheduler(options: ProcessOptions, stop: asyncio.Event) -> None:
     settings = load_settings(options.config)
     registry = monitoring.instrument_registry(load_installed_registry())
     ports = Ports(settings, options.config.parent, registry, system_clock)
-    rounds = (build_ad_sync(ports, registry, settings.ads), build_provider_sync(ports, settings))
-    opened = start_adapters(
-        [ports.workspace, ports.queue, ports.events, ports.jobs, ports.sink, ports.mail, ports.vault]
-    )
-    async with opened:
+    syncs = (build_ad_sync(ports, settings), build_provider_sync(ports, settings))
+    async with start_adapters(ports.adapters(Role.SCHEDULER)):
         canary = Canary()
         await _run_tasks(
             Role.SCHEDULER,
             ports,
             stop,
-            *scheduled_tasks(ports, build_exporter(ports, registry), rounds, stop),
+            *scheduled_tasks(ports, build_exporter(ports), syncs, stop),
             quarantine_cleanup_task(ports, settings.ingest, stop),
             *postback_tasks(ports, settings.postbacks, stop),
             monitoring.run_canary(canary, ports, settings.monitoring, stop),
@@ -128,7 +121,7 @@ async def _run_scheduler(options: ProcessOptions, stop: asyncio.Event) -> None:
 async def _run_tasks(
     role: Role, ports: Ports, stop: asyncio.Event, *work: Work, probes: Sequence[Probe] = ()
 ) -> None:
-    """Do the work of a role and watch what it stands on, until all of it has ended."""
+    """Runs the tasks of a role and its heartbeat until all have ended."""
     store, queue = ports.workspace, ports.queue
     standing = [store_probe(ports.events, store), queue_probe(queue, store, ports.clock), *probes]
     async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""``touchpoint serve`` as several processes: each in its role, kept running, let finish at the end.
+"""Runs ``touchpoint serve`` as several processes, restarts those that end, and stops them in order.
 
 This process listens and its children answer: a socket outlives the child that serves it, so what
 connects while one is started again waits a moment instead of being refused.
@@ -40,7 +40,7 @@ _STOP_TIMEOUTS: Final[Mapping[Role, float]] = {Role.WORKER: 1_790.0}
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """One process to be kept running."""
+    """How to start one process that is kept running."""
 
     name: str
     module: str
@@ -50,7 +50,7 @@ class ProcessSpec:
     stop_timeout: float
 
     async def start(self) -> Subprocess:
-        """Start it, and wait until it works.
+        """Starts the process, and waits until it is ready.
 
         Raises:
             StartupError: it does not.
@@ -66,7 +66,7 @@ class ProcessSpec:
 
 
 def process_counts(role: Role | None, workers: int) -> dict[Role, int]:
-    """Role -> how many processes of it one command runs.
+    """Returns role -> number of processes that one command runs.
 
     Raises:
         StartupError: the role runs once.
@@ -86,7 +86,7 @@ def run_processes(
     ingest: str | None = None,
     server: AsgiServer | None = None,
 ) -> None:
-    """Run a deployment's processes until SIGTERM or SIGINT, then let them finish.
+    """Runs the processes of a deployment until SIGTERM or SIGINT, then stops them.
 
     Args:
         config: the settings file.
@@ -130,7 +130,7 @@ def build_process_specs(
     sockets: Mapping[Role, Sequence[socket.socket]],
     server: AsgiServer | None,
 ) -> list[ProcessSpec]:
-    """One post for each process; where the API listens is told to all, since answers name its address."""
+    """Returns how to start each process; all of them get the address of the API, which answers name."""
     environment = (
         {"TOUCHPOINT_HTTP__API": listener_address(sockets[Role.API][0])} if Role.API in sockets else {}
     )
@@ -171,7 +171,7 @@ async def _supervise(
 
 
 async def _start_all(specs: Sequence[ProcessSpec]) -> list[Subprocess]:
-    """All of them, or none: when one does not start the others are let finish."""
+    """Starts all processes; when one does not start, the others are stopped."""
     starts = [asyncio.create_task(post.start()) for post in specs]
     try:
         return list(await asyncio.gather(*starts))

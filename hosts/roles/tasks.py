@@ -1,4 +1,4 @@
-"""What the roles do, each as tasks over ports that are open; one process may do it all."""
+"""The tasks of each role over open ports; one process may run all of them."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hosts import monitoring
 from hosts.composition.ports import Ports
-from hosts.composition.postbacks import build_postback_delivery
+from hosts.composition.providers import build_delivery_worker
 from hosts.worker.consumer import build_pipeline, consume_queue
 from hosts.worker.exports import MAINTENANCE_SECONDS, maintain_exports
 from hosts.worker.periodic import run_periodically
@@ -28,9 +28,9 @@ CLEANUP_SECONDS: Final = 3600
 USAGE_SECONDS: Final = 3600
 DOMAIN_CHECK_SECONDS: Final = 3600
 RATES_SECONDS: Final = 60
-"""How soon rates are there after the first start; the source itself is asked once an hour."""
+"""How soon the first exchange rates arrive after a start; the source itself is read once an hour."""
 CLICK_ADDRESS_RETENTION: Final = timedelta(days=7)
-"""How long clicks keep the address they came from (semantics 22)."""
+"""How long a click keeps the IP address it came from."""
 
 _log: Final = logging.getLogger("touchpoint.quarantine")
 
@@ -39,25 +39,24 @@ Work = Coroutine[Any, Any, None]
 
 
 def consume_task(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
-    """Move events from the queue into the store."""
+    """Moves events from the queue into the event store."""
     return consume_queue(build_pipeline(ports, settings), stop)
 
 
 def scheduled_tasks(
-    ports: Ports, exporter: ExportWorker, rounds: Iterable[ConnectionSync], stop: asyncio.Event
+    ports: Ports, exporter: ExportWorker, syncs: Iterable[ConnectionSync], stop: asyncio.Event
 ) -> Iterator[Work]:
-    """What comes round: each turn is harmless when somebody else took it, too."""
-    for each in rounds:
-        yield run_sync_scheduler(each, stop)
+    """Yields the periodic tasks; each may run in two processes at once without harm."""
+    for sync in syncs:
+        yield run_sync_scheduler(sync, stop)
     if ports.fx is not None:
-        yield run_periodically(
-            RATES_SECONDS, ExchangeRateSync(ports.fx, ports.workspace, ports.clock).sync_if_due, stop
-        )
+        rate_sync = ports.build(ExchangeRateSync, source=ports.fx)
+        yield run_periodically(RATES_SECONDS, rate_sync.sync_if_due, stop)
     yield run_periodically(MAINTAIN_SECONDS, ports.events.maintain, stop)
     yield run_periodically(MAINTENANCE_SECONDS, lambda: maintain_exports(exporter, ports), stop)
     yield run_periodically(CLEANUP_SECONDS, lambda: delete_old_click_addresses(ports), stop)
     yield run_periodically(
-        USAGE_SECONDS, lambda: build_usage_watch(ports).send_due_alerts(ports.clock()), stop
+        USAGE_SECONDS, lambda: build_usage_alerts(ports).send_due_alerts(ports.clock()), stop
     )
     yield run_periodically(
         DOMAIN_CHECK_SECONDS, lambda: build_domain_verification(ports).recheck_all(ports.clock()), stop
@@ -68,50 +67,43 @@ def scheduled_tasks(
 
 
 def quarantine_cleanup_task(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
-    """Let go of events that could not be stored once they were kept for long enough."""
+    """Deletes quarantined events once their retention is over."""
     return run_periodically(
         CLEANUP_SECONDS, lambda: delete_old_quarantine(ports, settings.quarantine_days), stop
     )
 
 
 def postback_tasks(ports: Ports, settings: PostbacksSettings, stop: asyncio.Event) -> Iterator[Work]:
-    """Send conversions, where anything is installed that does."""
-    delivery = build_postback_delivery(ports, settings)
+    """Yields the task that sends conversions, where a plugin sends any."""
+    delivery = build_delivery_worker(ports, settings)
     if delivery is not None:
         yield send_postbacks(delivery, stop)
 
 
-def build_usage_watch(ports: Ports) -> UsageAlerts:
-    """What tells owners how much of their plan is used."""
-    store = ports.workspace
-    return UsageAlerts(store, store, store, ports.events, store, ports.mail)
+def build_usage_alerts(ports: Ports) -> UsageAlerts:
+    """Returns what mails owners that their plan is nearly used."""
+    return ports.build(UsageAlerts)
 
 
 def build_domain_verification(ports: Ports) -> DomainReverification:
-    """What looks again whether the DNS says whose the link domains are."""
-    store = ports.workspace
-    return DomainReverification(
-        store, store, store, ChangeExecutor(store, [LINK_DOMAIN_TYPE]), ports.dns, ports.mail
-    )
+    """Returns what checks in the DNS again who owns each link domain."""
+    return ports.build(DomainReverification, writes=ports.build(ChangeExecutor, kinds=[LINK_DOMAIN_TYPE]))
 
 
 async def delete_old_click_addresses(ports: Ports) -> None:
-    """Let go of the addresses of clicks that are old enough."""
+    """Removes the IP addresses of clicks whose retention is over."""
     await ports.workspace.purge_click_ips(ports.clock() - CLICK_ADDRESS_RETENTION)
 
 
 async def delete_old_quarantine(ports: Ports, days: int) -> None:
-    """Let go of what is older than so many days, 0 for nothing, and say of how much."""
-    gone = await ports.quarantine.delete_before(ports.clock() - timedelta(days=days)) if days else {}
-    for workspace_id, events in gone.items():
+    """Deletes events that have been quarantined for longer than some days, and logs how many; 0 deletes none."""
+    deleted = await ports.queue.delete_before(ports.clock() - timedelta(days=days)) if days else {}
+    for workspace_id, events in deleted.items():
         _log.warning(
-            "%d events of workspace %s that could not be stored are forgotten after %d days",
-            events,
-            workspace_id,
-            days,
+            "%d quarantined events of workspace %s are deleted after %d days", events, workspace_id, days
         )
 
 
 def export_task(ports: Ports, exporter: ExportWorker, stop: asyncio.Event) -> Work:
-    """Export jobs, where they are done by the process that answers requests."""
+    """Runs export jobs, where the process that answers requests runs them."""
     return ports.jobs.run_worker(exporter.run_next, stop)

@@ -1,4 +1,4 @@
-"""The role ``worker``: export jobs apart, refused where nobody would wake a worker or its stores are another's."""
+"""Runs the role ``worker``: export jobs in processes of their own."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from service_core.kernel.errors import StartupError
 
 
 def run_worker(config: Path, workers: int = 1) -> None:
-    """Do export jobs until SIGTERM or SIGINT, which let the jobs in hand end first.
+    """Runs export jobs until SIGTERM or SIGINT, after which the jobs under way end first.
 
     Args:
         config: the settings file.
@@ -30,9 +30,9 @@ def run_worker(config: Path, workers: int = 1) -> None:
 
 
 async def _check_configuration(file: Path, workers: int) -> None:
-    """Open what a job opens, once, so that a mistake is said at the start and by words."""
+    """Opens the adapters of an export job once, so that a mistake in the settings stops the start."""
     ports = open_worker_ports(file)
-    if not hasattr(ports.jobs, "work_apart"):
+    if not hasattr(ports.jobs, "run_worker_process"):
         raise StartupError(
             "exports.jobs needs no worker: the serving process does the jobs. Start `touchpoint serve`, or name a "
             "queue for workers, as in redis://localhost:6379/0."

@@ -1,4 +1,4 @@
-"""granian: a server in Rust for busy hosts that stand without a proxy. Its embedded form runs in this loop.
+"""Granian: a server in Rust for busy hosts without a proxy. Its embedded form runs in this event loop.
 
 Told to stop, it closes every connection without a request. So the kernel keeps those that have sent nothing
 yet, and they wait for the next process.
@@ -22,7 +22,7 @@ _HTTP_SETTINGS: Final = HTTP1Settings(header_read_timeout=IDLE_TIMEOUT_SECONDS *
 
 
 class _ServerOnSocket(Server):
-    """Listens on a socket that was opened before; granian would open one of its own, by address."""
+    """A server on an open socket; granian itself opens one by address."""
 
     def __init__(self, app: App, listener: socket.socket) -> None:
         super().__init__(
@@ -42,7 +42,7 @@ class _ServerOnSocket(Server):
 
 
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
-    """Serve until ``shutdown`` is set, then drain."""
+    """Serves until ``shutdown`` is set, then drains."""
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_TIMEOUT_SECONDS)
     server = _ServerOnSocket(app, listener)

@@ -1,4 +1,4 @@
-"""hypercorn: the default; HTTP/1.1 and HTTP/2.
+"""Hypercorn: the default server; HTTP/1.1 and HTTP/2.
 
 Told to stop, hypercorn's own loop closes every connection without a request, also one it has taken in
 that moment and whose request is on its way. So connections are taken here, and it serves each of them.
@@ -25,7 +25,7 @@ _log: Final = logging.getLogger("touchpoint.server")
 
 
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
-    """Serve until ``shutdown`` is set, then drain."""
+    """Serves until ``shutdown`` is set, then drains."""
     config, context, loop = _build_config(), WorkerContext(None), asyncio.get_running_loop()
     wrapped = ASGIWrapper(cast(Any, _close_connections_after_shutdown(app, shutdown)))
     connections: set[asyncio.Task[Any]] = set()
@@ -46,7 +46,7 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
 
 
 class _Connection(TCPServer):
-    """Ends with its client, and not when it would have been idle for too long."""
+    """A connection that ends with its client, and not after an idle timeout."""
 
     async def _read_data(self) -> None:
         await super()._read_data()
@@ -64,7 +64,7 @@ def _build_config() -> Config:
 
 
 def _close_connections_after_shutdown(app: App, shutdown: asyncio.Event) -> App:
-    """``app``; what it answers after ``shutdown`` ends the connection, so nobody asks again on it."""
+    """Returns ``app`` with ``connection: close`` on every response after ``shutdown``."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         async def parting(message: Message) -> None:

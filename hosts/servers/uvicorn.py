@@ -1,4 +1,4 @@
-"""uvicorn: the fastest parser with the strictest rules; HTTP/1.1, behind a proxy."""
+"""Uvicorn: the fastest and strictest parser; HTTP/1.1, behind a proxy."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, 
 
 
 class _Connection(HttpToolsProtocol):
-    """Lets a client go whose header takes too long, and answers one whose request was on its way at the end."""
+    """A connection that times out a slow header, and answers a request that arrives during shutdown."""
 
     def __init__(self, ended: asyncio.Event, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -44,7 +44,7 @@ class _Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
-        """Close the connection, unless a request comes that is answered first."""
+        """Closes the connection, after a request that still arrives is answered."""
         if self._is_idle():
             self.loop.call_later(LINGER_SECONDS, super().shutdown)
         else:
@@ -71,12 +71,12 @@ class _Connection(HttpToolsProtocol):
 class _ServerWithoutSignals(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the process: it stops more than this server."""
+        """Leaves signals to the process, which stops more than this server."""
         yield
 
 
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
-    """Serve until ``shutdown`` is set, then drain."""
+    """Serves until ``shutdown`` is set, then drains."""
     config = uvicorn.Config(
         cast(Any, app),
         loop="none",

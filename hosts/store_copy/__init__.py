@@ -1,1 +1,1 @@
-"""Events from one store into another, compared before it is called done."""
+"""Copies a store into another one, and compares both."""

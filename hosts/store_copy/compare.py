@@ -1,4 +1,4 @@
-"""Asking both stores for every metric of the catalog, by workspace and month: a move is done when they agree."""
+"""Compares two event stores: every metric of the catalog, by workspace and month."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ EVENT_COUNT: Final = "events of everybody, bots included"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What the two stores say differently.
+    """A metric in which the two stores differ.
 
     Attributes:
         workspace: its public id.
@@ -44,7 +44,7 @@ class Difference:
 
 
 class _EmptyQueue:
-    """The queue as it is for a comparison: nothing waits, so everything is asked of the stores."""
+    """An ingest queue without events, so that a comparison reads the stores alone."""
 
     async def state(self) -> QueueState:
         return QueueState(waiting_count=0, oldest_received_at=None)
@@ -59,7 +59,7 @@ async def find_differences(
     now: datetime,
     on_month: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Difference]:
-    """Everything the two stores say differently of a workspace.
+    """Yields every metric in which two stores differ for a workspace.
 
     Args:
         workspace: whose events.
@@ -79,7 +79,7 @@ async def find_differences(
 
 
 async def _months_with_events(workspace: Workspace, *stores: Store) -> list[tuple[str, TimeRange]]:
-    """The months in which either store has events."""
+    """Returns the months in which either store has events."""
     found = [bounds for store in stores if (bounds := await store.event_time_range(workspace.id))]
     if not found:
         return []
@@ -90,7 +90,7 @@ async def _months_with_events(workspace: Workspace, *stores: Store) -> list[tupl
 async def _measure_month(
     workspace: Workspace, store: Store, registry: Registry, span: TimeRange, now: datetime
 ) -> Mapping[str, str]:
-    """What a store says of a month: the number of events, and every metric without and with bots."""
+    """Returns the values of a month: the number of events, and every metric without and with bots."""
     told = {EVENT_COUNT: str(await count_events(store, build_scan(workspace, span)))}
     questions = MetricQueries(registry.catalog, (EventSource(store, store, _EmptyQueue(), registry.models),))
     who = read_only_caller(workspace, now, "Comparison")

@@ -1,4 +1,4 @@
-"""A move of events from URL to URL: those of every workspace copied, then compared."""
+"""Copies the events of every workspace from one event store to another, then compares both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from service_core.workspace.identity.models import RevokedIdentityLink
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    """Who hears how far a move is.
+    """Callbacks for the progress of a copy.
 
     Attributes:
         copying: of a workspace, its events in the source and how many more are there.
@@ -36,7 +36,7 @@ class CopyProgress:
 async def copy_event_store(
     config: Path, source_url: str | None, target_url: str, progress: CopyProgress
 ) -> list[Difference]:
-    """Bring the events of every workspace of a deployment from one store into another.
+    """Copies the events of every workspace of a deployment from one store to another.
 
     Args:
         config: settings file of the deployment.

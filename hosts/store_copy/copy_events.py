@@ -1,4 +1,4 @@
-"""Copying the events of a workspace, day by day; a day that is there already is not copied again.
+"""Copies the events of a workspace, day by day; a day that is complete is not copied again.
 
 Rows keep everything they have, their ingest sequence too. A store takes an event once, so a day that
 was cut short is copied anew and nothing in it is doubled.
@@ -28,13 +28,13 @@ _NO_CONVERSIONS: Final = ConversionSet(frozenset(), any_revenue=False)
 
 
 class Store(EventStore, EventReader, AggregateReader, TouchPathReader, Protocol):
-    """What is asked of either side."""
+    """What a copy needs of either event store."""
 
 
 async def copy_workspace_events(
     workspace: Workspace, source: Store, target: Store, on_copied: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Bring every event of a workspace over.
+    """Copies every event of a workspace.
 
     Args:
         workspace: whose events.
@@ -52,20 +52,20 @@ async def copy_workspace_events(
 
 
 async def days_with_events(workspace: Workspace, source: Store) -> Iterator[TimeRange]:
-    """The days the source has events in, from the first to the last."""
+    """Yields the days from the first to the last event of the source."""
     bounds = await source.event_time_range(workspace.id)
     return split_into_days(*bounds) if bounds else iter(())
 
 
 def build_scan(workspace: Workspace, span: TimeRange) -> QueryScope:
-    """Every event of a workspace in a span, those of bots too."""
+    """Returns a scan of every event of a workspace in a span, bots included."""
     return QueryScope(
         workspace.id, span, workspace.currency, workspace.timezone, _NO_CONVERSIONS, include_bots=True
     )
 
 
 async def count_events(store: Store, scan: QueryScope) -> int:
-    """How many events a scan sees."""
+    """Returns the number of events of a scan."""
     return (await store.list_events(EventPageQuery(scan, limit=1))).total or 0
 
 

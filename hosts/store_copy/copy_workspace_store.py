@@ -1,4 +1,4 @@
-"""A move of all a workspace store keeps: copied in one transaction, then read again on both sides."""
+"""Copies a workspace store in one transaction, then compares both by reading them again."""
 
 import hashlib
 from collections import Counter
@@ -21,7 +21,7 @@ _DIGEST_BYTES: Final = 16
 
 @dataclass(slots=True)
 class StoreContent:
-    """What a store keeps, told by its records in any order.
+    """The content of a workspace store: counts and order-independent digests of its records.
 
     Attributes:
         counts: records of each kind.
@@ -32,7 +32,7 @@ class StoreContent:
     digests: Counter[str] = field(default_factory=Counter)
 
     def add(self, page: RowPage) -> None:
-        """Count some records in."""
+        """Adds records."""
         kind, records = page
         self.counts[kind] += len(records)
         for record in records:
@@ -43,7 +43,7 @@ class StoreContent:
 async def copy_workspace_store(
     config: Path, source_url: str | None, target_url: str, on_copied: Callable[[str, int], None]
 ) -> StoreContent:
-    """Bring all a workspace store keeps into an empty one.
+    """Copies a workspace store into an empty one.
 
     Args:
         config: settings file of the deployment.

@@ -1,4 +1,4 @@
-"""The stretches a move goes by: days to copy, calendar months of the workspace to compare."""
+"""Splits time into the spans of a copy: UTC days to copy, calendar months of the workspace to compare."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +12,7 @@ DAY = timedelta(days=1)
 
 
 def split_into_days(first: datetime, last: datetime) -> Iterator[TimeRange]:
-    """The UTC days from the one ``first`` lies in to the one ``last`` lies in."""
+    """Yields the UTC days from that of ``first`` to that of ``last``."""
     start = first.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     while start <= last:
         yield TimeRange(start, start + DAY)
@@ -20,7 +20,7 @@ def split_into_days(first: datetime, last: datetime) -> Iterator[TimeRange]:
 
 
 def split_into_months(first: datetime, last: datetime, zone: ZoneInfo) -> Iterator[tuple[str, TimeRange]]:
-    """The months of a zone from the one ``first`` lies in to the one ``last`` lies in, each as ``2026-07``."""
+    """Yields the months of a time zone from that of ``first`` to that of ``last``, each as ``2026-07``."""
     starts = [local_date(first, zone).replace(day=1)]
     while starts[-1] <= local_date(last, zone):
         starts.append(_next_month(starts[-1]))

@@ -1,1 +1,1 @@
-"""Work beside the requests: the consumer of the queue and the periodic tasks."""
+"""Background work: the consumer of the queue, periodic tasks, syncs, postbacks and exports."""

@@ -1,4 +1,4 @@
-"""The consumer: moves accepted events from the queue into the event store, batch by batch."""
+"""The consumer: moves events from the queue to the event store in batches."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from uuid import UUID
 import orjson
 
 from hosts.composition.ports import Ports
-from hosts.composition.postbacks import build_postback_matching
+from hosts.composition.providers import build_rule_trigger
 from hosts.monitoring import canary
 from hosts.shutdown_sleep import sleep_unless_stopped
 from service_core.access.models import Workspace
@@ -30,7 +30,7 @@ _log = logging.getLogger("touchpoint.consumer")
 
 
 def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
-    """The pipeline over the ports of a deployment."""
+    """Returns the ingest pipeline over the ports of a deployment."""
     enricher = Enricher(
         ports.devices,
         ports.geo,
@@ -46,7 +46,7 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
             else await known.find_by_id(workspace_id)
         )
 
-    matching = build_postback_matching(ports)
+    matching = build_rule_trigger(ports)
     return IngestPipeline(
         ports.queue,
         ports.events,
@@ -59,7 +59,7 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
 
 
 async def consume_queue(pipeline: IngestPipeline, stop: asyncio.Event) -> None:
-    """Move batches until ``stop`` is set; the batch in hand is finished.
+    """Moves batches until ``stop`` is set; the batch under way is finished.
 
     A failing store is tried again, each time after a longer pause: nothing leaves the queue before
     it is durable, so nothing is lost by waiting. Where it failed is told once; that it still does, with
@@ -84,7 +84,7 @@ async def consume_queue(pipeline: IngestPipeline, stop: asyncio.Event) -> None:
 
 
 async def drain_queue(pipeline: IngestPipeline, on_batch: Callable[[int], None]) -> None:
-    """Empty the queue; ``moved`` is told the size of each batch.
+    """Moves batches until the queue is empty; ``on_batch`` gets the size of each.
 
     Raises:
         Exception: whatever the store raised; what was not stored stays in the queue.

@@ -1,4 +1,4 @@
-"""Export files by Polars: every cell formatted by column expressions, batch by batch (contract 6)."""
+"""Writes export files as CSV or NDJSON with Polars, batch by batch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +33,12 @@ _RAW_JSON_CELLS: Final = frozenset({CellFormat.JSON, CellFormat.MONEY, CellForma
 
 
 def create_renderer(form: ExportFormat, columns: Sequence[ExportColumn]) -> Renderer:
-    """A renderer of the format."""
+    """Returns the renderer of a format."""
     return _CsvWriter(columns) if form is ExportFormat.CSV else _NdjsonWriter(columns)
 
 
 class _ExportWriter(ABC):
-    """Batches as frames with the columns of the file, times and money spelled out."""
+    """Writes batches with the columns of the file; times and money are formatted."""
 
     def __init__(self, columns: Sequence[ExportColumn]) -> None:
         self._columns = columns
@@ -48,7 +48,7 @@ class _ExportWriter(ABC):
         return b""
 
     def render_rows(self, batch: RowBatch, max_rows: int) -> tuple[bytes, int]:
-        """The bytes of the first ``most`` rows, and how many the batch has."""
+        """Returns the bytes of the first ``max_rows`` rows, and the number of rows in the batch."""
         frame = self._build_frame(batch)
         out = BytesIO()
         for piece in frame.head(max_rows).iter_slices(ROWS_PER_CHUNK):
@@ -57,7 +57,7 @@ class _ExportWriter(ABC):
 
     @abstractmethod
     def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
-        """Write the rows of a frame."""
+        """Writes the rows of a frame."""
 
     def _build_frame(self, batch: RowBatch) -> pl.DataFrame:
         if not isinstance(batch, Mapping):
@@ -82,7 +82,7 @@ def _format_instant(name: str) -> pl.Expr:
 
 
 def _format_money(name: str) -> pl.Expr:
-    """Minor units as an exact decimal in the decimals of the row's currency; an amount without one stays."""
+    """Formats minor units as a decimal by the row's currency; an amount without a currency stays."""
     amount, decimals = pl.col(name), pl.col("currency").map_batches(_currency_decimals, return_dtype=pl.Int64)
     choices: list[tuple[int, pl.Expr]] = [
         (places, _insert_decimal_point(amount, places)) for places in (2, 3, 4)
@@ -114,7 +114,7 @@ _FORMATTERS: Final[Mapping[CellFormat, Callable[[str], pl.Expr]]] = {
 
 
 class _CsvWriter(_ExportWriter):
-    """RFC 4180 with a header and CRLF; text that a spreadsheet would run gets an apostrophe."""
+    """Writes RFC 4180 with a header and CRLF; text that a spreadsheet would run as a formula gets an apostrophe."""
 
     def render_header(self) -> bytes:
         return ",".join(column.name for column in self._columns).encode() + b"\r\n"
@@ -132,14 +132,14 @@ def _escape_formulas(name: str) -> pl.Expr:
 
 
 class _NdjsonWriter(_ExportWriter):
-    """One object per line, keys in the order of the columns, JSON values inside as they were sent."""
+    """Writes one object per line, keys in the order of the columns, JSON values as they were received."""
 
     def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
         lines = frame.select(pl.concat_str(self._line_expressions()))
         lines.write_csv(out, include_header=False, quote_style="never")
 
     def _line_expressions(self) -> list[pl.Expr]:
-        """Runs of plain columns encoded together, raw values between them."""
+        """Returns expressions of a line: plain columns encoded together, raw values between them."""
         pieces: list[pl.Expr] = []
         run: list[str] = []
         for column in self._columns:
@@ -154,7 +154,7 @@ class _NdjsonWriter(_ExportWriter):
 
 
 def _encode_columns(names: list[str]) -> list[pl.Expr]:
-    """A run of columns as the inside of an object."""
+    """Returns expressions of plain columns as the members of an object."""
     return (
         [pl.struct(names).struct.json_encode().str.strip_prefix("{").str.strip_suffix("}")] if names else []
     )

@@ -1,4 +1,4 @@
-"""A worker: waits for wake-ups, and has each export job done by a fresh process.
+"""The export worker: runs each export job in a new process.
 
 Three layers, so that nothing one of them meets takes the next with it: who keeps workers running
 (`hosts.roles.supervise`), the worker here, and the process of a job.
@@ -27,7 +27,7 @@ CONFIG_VARIABLE: Final = "TOUCHPOINT_WORKER_CONFIG"
 
 
 def main() -> None:
-    """``python -m hosts.worker.export_worker --config FILE``: work until told to stop; the job in hand ends first."""
+    """Runs a worker until it is told to stop: ``python -m hosts.worker.export_worker --config FILE``."""
     parser = argparse.ArgumentParser(prog="python -m hosts.worker.export_worker")
     parser.add_argument("--config", type=Path, required=True, help="the settings file")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
@@ -37,11 +37,11 @@ def main() -> None:
     jobs: Any = open_worker_ports(given.config.absolute()).jobs
     Thread(target=asyncio.run, args=[_run_heartbeat(with_parent=given.with_parent)], daemon=True).start()
     print_ready_line()
-    jobs.work_apart("hosts.worker.export_worker.do_one")
+    jobs.run_worker_process("hosts.worker.export_worker.run_one_export")
 
 
 async def _run_heartbeat(*, with_parent: bool) -> None:
-    """Beside the worker, which listens to its queue alone: tell that it lives, and end it with its parent."""
+    """Writes heartbeats beside the worker, and terminates it when its parent ends."""
     stop = asyncio.Event()
     if with_parent:
         await stop_when_parent_ends(stop)
@@ -51,7 +51,7 @@ async def _run_heartbeat(*, with_parent: bool) -> None:
 
 
 def run_one_export() -> None:
-    """Do one free export job; the settings file stands in the environment."""
+    """Runs one queued export job; the environment names the settings file."""
     configure_logging()
     run_loop(_run_one_export(Path(os.environ[CONFIG_VARIABLE])))
 
@@ -60,13 +60,12 @@ async def _run_one_export(file: Path) -> None:
     from hosts.worker.exports import build_exporter  # noqa: PLC0415 - with it come the data frames: only here
 
     ports = open_worker_ports(file)
-    registry = load_installed_registry()
     async with start_adapters([ports.workspace, ports.queue, ports.events, ports.sink]):
-        await build_exporter(ports, registry).run_next()
+        await build_exporter(ports).run_next()
 
 
 def open_worker_ports(file: Path) -> Ports:
-    """The ports of a deployment, none of them open."""
+    """Returns the ports of a deployment, none of them open."""
     return Ports(load_settings(file), file.parent, load_installed_registry(), system_clock)
 
 

@@ -1,4 +1,4 @@
-"""Tasks that come round: each is idempotent, so running one twice is harmless."""
+"""Periodic tasks; each is idempotent, so running one twice is harmless."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ _log = logging.getLogger("touchpoint.periodic")
 
 
 async def run_periodically(seconds: float, task: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
-    """Run a task again and again until ``stop`` is set; a failure is logged and the next turn comes."""
+    """Runs a task at an interval until ``stop`` is set; failures are logged."""
     while await sleep_unless_stopped(stop, seconds):
         try:
             await task()

@@ -1,4 +1,4 @@
-"""Sending conversions beside everything else: each account for itself, none waits for another."""
+"""Sends postbacks in the background, one task per ad account."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _log: Final = logging.getLogger("touchpoint.postbacks")
 
 
 async def send_postbacks(delivery: "DeliveryWorker", stop: asyncio.Event) -> None:
-    """Look again and again which accounts have something to be sent, and send it, until ``stop`` is set."""
+    """Sends what is due to each account, until ``stop`` is set."""
     busy: dict[PostbackQueue, asyncio.Task[None]] = {}
     free = asyncio.Semaphore(MAX_CONCURRENT)
     try:
@@ -49,7 +49,7 @@ async def _due_queues(delivery: "DeliveryWorker") -> "Sequence[PostbackQueue]":
 async def _deliver_queue(
     delivery: "DeliveryWorker", queue: "PostbackQueue", free: asyncio.Semaphore, stop: asyncio.Event
 ) -> None:
-    """Send to one account; what goes wrong is logged, and the next look comes."""
+    """Sends what is due to one account; errors are logged."""
     async with free:
         try:
             if not stop.is_set():

@@ -1,4 +1,4 @@
-"""Reading what workspaces have connected beside everything else: each for itself, none waits for another."""
+"""Runs syncs of connected platforms in the background, one task per workspace."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ _log: Final = logging.getLogger("touchpoint.rounds")
 
 
 async def run_sync_scheduler(rounds: ConnectionSync, stop: asyncio.Event) -> None:
-    """Look again and again which workspaces are due, and read them, until ``stop`` is set."""
+    """Syncs every workspace that is due, until ``stop`` is set."""
     busy: dict[UUID, asyncio.Task[None]] = {}
     free = asyncio.Semaphore(MAX_CONCURRENT)
     try:
@@ -40,7 +40,7 @@ async def _due_workspaces(rounds: ConnectionSync) -> list[UUID]:
 
 
 async def _sync_workspace(rounds: ConnectionSync, workspace_id: UUID, free: asyncio.Semaphore) -> None:
-    """Read a workspace; what goes wrong is logged, and the next look comes."""
+    """Syncs one workspace; errors are logged."""
     async with free:
         try:
             await rounds.sync_workspace(workspace_id)

@@ -1,4 +1,4 @@
-"""Text records of the public DNS: ``links.dns = "dns://"`` asks the machine's own resolvers."""
+"""TXT records of the public DNS: ``links.dns = "dns://"`` uses the resolvers of the machine."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: ResolverSettings) -> TxtRecords:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter for any name server."""
+    """Returns the adapter for any name server."""
     return (
         Adapter(
             port="dns",

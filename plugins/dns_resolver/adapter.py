@@ -1,4 +1,4 @@
-"""The port `TxtRecords` on name servers."""
+"""Implements the port `TxtRecords` with name servers."""
 
 import asyncio
 from collections.abc import Collection
@@ -13,7 +13,7 @@ _PROBE_NAME: Final = "example.com"
 
 
 class NameServers:
-    """Loads what asks at the first question: it takes half a second, and most processes never ask.
+    """Looks up TXT records; dnspython takes half a second to import, so it is loaded with the first look-up.
 
     A question holds no thread, so names whose servers never answer keep nobody else waiting.
     """
@@ -22,7 +22,7 @@ class NameServers:
         self._settings = settings
 
     async def check(self) -> None:
-        """Look whether a name server answers, by a name that everybody may ask for.
+        """Checks that a name server answers, with a well-known name.
 
         Raises:
             StartupError: none does.
@@ -41,7 +41,7 @@ class NameServers:
             ) from None
 
     async def query_txt(self, name: str) -> Collection[str]:
-        """What the records of a name say; see `TxtRecords.texts`."""
+        """Returns the texts of the records of a name; see `TxtRecords.texts`."""
         asking = await asyncio.to_thread(import_module, _LOOKUP_MODULE)
         found: Collection[str] = await asking.resolve_txt(name, self._settings)
         return found

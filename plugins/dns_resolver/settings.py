@@ -1,4 +1,4 @@
-"""What the URL says: ``dns://`` or ``dns://9.9.9.9:53?patience_seconds=5``."""
+"""Settings of the URL: ``dns://`` or ``dns://9.9.9.9:53?timeout_seconds=5``."""
 
 from ipaddress import ip_address
 from typing import Self
@@ -9,7 +9,7 @@ from service_core.plugin import AdapterSettings
 
 
 class ResolverSettings(AdapterSettings):
-    """The name servers to ask; without a host those of the machine."""
+    """The name servers to use; without a host those of the machine."""
 
     timeout_seconds: float = Field(5, gt=0, le=30, description="How long one look-up may take.")
 

@@ -1,4 +1,4 @@
-"""One question to name servers, by dnspython."""
+"""A TXT look-up with dnspython."""
 
 from collections.abc import Collection
 from typing import Final
@@ -14,7 +14,7 @@ _PORT: Final = 53
 
 
 async def resolve_txt(name: str, settings: ResolverSettings) -> Collection[str]:
-    """What the TXT records of a name say.
+    """Returns the texts of the TXT records of a name.
 
     The resolver is a new one and remembers nothing: an answer of a minute ago may miss the record that
     somebody just wrote.

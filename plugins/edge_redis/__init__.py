@@ -1,4 +1,4 @@
-"""Redirects remembered in Redis, shared by every link host: ``links.edge = "redis://host:6379/0"``."""
+"""A cache of redirects in Redis, shared by every link host: ``links.edge = "redis://host:6379/0"``."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: EdgeRedisSettings) -> RedirectCache:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter for several machines, plain and over TLS."""
+    """Returns the adapters for several machines, plain and over TLS."""
     summary = (
         "Redirects of trackable links remembered in Redis or Valkey, for link hosts on several machines."
     )

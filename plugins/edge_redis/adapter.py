@@ -1,4 +1,4 @@
-"""The port `RedirectCache` on Redis: one short-lived value per slug."""
+"""Implements the port `RedirectCache` with Redis: one short-lived value per slug."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ Command = tuple[Any, ...]
 
 
 class RedisRedirectCache:
-    """Remembers for every machine that names the same server and prefix.
+    """A cache shared by every machine that names the same server and prefix.
 
     Reads are tried once a second while the server is away; a rewrite is tried every time, since a
     change of a link waits for it.
@@ -45,7 +45,7 @@ class RedisRedirectCache:
         self._away_until = 0.0
 
     async def check(self) -> None:
-        """Look whether the server answers; changes nothing, and lets go of it.
+        """Checks that the server answers; changes nothing, and closes the connection.
 
         Raises:
             StartupError: it does not.
@@ -61,12 +61,12 @@ class RedisRedirectCache:
             await self._redis.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self._shared.wait_idle()
         await self._redis.aclose()
 
     async def get(self, key: str) -> CachedRedirect | None:
-        """What is remembered of a key; see `RedirectCache.recall`."""
+        """Returns the cached redirect of a key; see `RedirectCache.recall`."""
         if time.monotonic() < self._away_until:
             raise RedirectCacheUnavailable
         kept = await self._shared.submit(("GET", self._key_name(key)))
@@ -78,11 +78,11 @@ class RedisRedirectCache:
             return None
 
     async def add(self, key: str, route: Redirect | None) -> None:
-        """Remember what was read, unless something is remembered."""
+        """Caches a redirect unless one is cached already."""
         await self._shared.submit((*self._set_command(key, route), "NX"))
 
     async def set(self, key: str, route: Redirect | None) -> None:
-        """Remember this, whatever was remembered before."""
+        """Replaces the cached redirect."""
         await self._shared.submit(self._set_command(key, route))
 
     def _set_command(self, key: str, route: Redirect | None) -> Command:
@@ -93,7 +93,7 @@ class RedisRedirectCache:
         return f"{self._prefix}:edge:{key}"
 
     async def _send_pipeline(self, commands: Sequence[Command]) -> list[Any]:
-        """Many commands in one round trip."""
+        """Sends several commands in one round trip."""
         try:
             async with asyncio.timeout(self._patience), self._redis.pipeline(transaction=False) as pipe:
                 for command in commands:
@@ -107,7 +107,7 @@ class RedisRedirectCache:
 
 
 def _create_pool(settings: EdgeRedisSettings) -> ConnectionPool:
-    """Connections without the library's own retries: ten of them would block for seconds."""
+    """Returns connections without the retries of the library, which would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port or 6379,

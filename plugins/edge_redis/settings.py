@@ -1,4 +1,4 @@
-"""What the URL says: ``redis://user:password@host:6379/0?patience_seconds=0.25``."""
+"""Settings of the URL: ``redis://user:password@host:6379/0?timeout_seconds=0.25``."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from service_core.plugin import ServerSettings
 
 
 class EdgeRedisSettings(ServerSettings):
-    """Settings of the memory in Redis; ``rediss`` is TLS."""
+    """Settings of the cache in Redis; ``rediss`` is TLS."""
 
     prefix: str = Field("touchpoint", min_length=1, description="First part of the name of every key.")
     timeout_seconds: float = Field(

@@ -14,7 +14,7 @@ def _open(settings: IngestRedisSettings) -> IngestQueue:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The queue for several machines, plain and over TLS."""
+    """Returns the adapters for several machines, plain and over TLS."""
     summary = "Durable ingest queue on a Redis or Valkey stream, shared by ingest hosts and consumers."
     return [
         Adapter(port="queue", scheme=scheme, open=_open, settings=IngestRedisSettings, summary=summary)

@@ -1,4 +1,4 @@
-"""The `IngestQueue` port on a Redis stream."""
+"""Implements the port `IngestQueue` with a Redis stream."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,7 +32,7 @@ from service_core.plugin import (
 
 
 class RedisIngestQueue:
-    """A durable queue that any number of ingest hosts and consumers share.
+    """A durable queue shared by any number of ingest hosts and consumers.
 
     Connections are made when they are needed, so a server that is away stops no process; it stops
     offers, which fail until it is back.
@@ -47,7 +47,7 @@ class RedisIngestQueue:
         self._reader = LedgerReader(self._redis, self._keys, settings)
 
     async def check(self) -> None:
-        """Look whether the server answers and keeps what it acknowledges; lets go of it.
+        """Checks that the server answers and is durable; closes the connection.
 
         Raises:
             StartupError: it does not.
@@ -63,7 +63,7 @@ class RedisIngestQueue:
             await self._redis.aclose()
 
     async def start(self) -> None:
-        """Look whether the server keeps what it acknowledges.
+        """Checks that the server is durable.
 
         Raises:
             StartupError: it may not; the message says what to change, and nothing stays open.
@@ -75,21 +75,21 @@ class RedisIngestQueue:
             raise
 
     async def aclose(self) -> None:
-        """Make durable what is pending, and leave."""
+        """Writes what is pending, and leaves the consumer group."""
         await self._writer.aclose()
         with suppress(*CONNECTION_ERRORS):
             await self._consumer.remove_from_group()
         await self._redis.aclose()
 
     async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
-        """Claim the event id and enqueue; see `IngestQueue.offer`."""
+        """Claims the event id and enqueues the event; see `IngestQueue.offer`."""
         (outcome,) = await self.offer_all((arrival,))
         if isinstance(outcome, EnqueueFailed):
             raise outcome
         return outcome
 
     async def offer_all(self, arrivals: Sequence[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
-        """The same for several; see `IngestQueue.offer_all`. Each script call takes a few hundred."""
+        """Claims and enqueues several events; see `IngestQueue.offer_all`. A script call takes a few hundred."""
         try:
             offered = [
                 OfferedEntry(self._keys.claim_key(arrival), build_entry(arrival)) for arrival in arrivals
@@ -108,7 +108,7 @@ class RedisIngestQueue:
         *,
         events: int = 1,
     ) -> None:
-        """Count rejected events; durable with the next call or within a second."""
+        """Counts rejected events; durable with the next call or within a second."""
         rejected = RejectedCount(
             ledger_hash_name(workspace_id, at), ledger_field_prefix(key_id, channel), reason.value
         )
@@ -117,35 +117,35 @@ class RedisIngestQueue:
     async def count_duplicate(
         self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, at: datetime
     ) -> None:
-        """Count a duplicate that is not offered; durable with the next call or within a second."""
+        """Counts a duplicate that is not offered; durable with the next call or within a second."""
         self._writer.count_rejected(
             RejectedCount(ledger_hash_name(workspace_id, at), ledger_field_prefix(key_id, channel), ""), 1
         )
 
     async def take(self, limit: int) -> list[QueuedEvent]:
-        """The oldest events nobody else has in hand, without removing them."""
+        """Leases the oldest events that no other consumer has leased."""
         return await self._consumer.lease(limit)
 
     async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
-        """Remove what is durable in the store or set aside, and count it, in one step."""
+        """Removes stored and quarantined events and counts them, in one step."""
         await self._consumer.acknowledge(stored, quarantined)
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
-        """Ledger rows with ``start <= hour < end``, oldest first."""
+        """Returns ledger rows with ``start <= hour < end``, oldest first."""
         return await self._reader.read_ledger(workspace_id, start, end)
 
     async def state(self) -> QueueState:
-        """How far behind the queue is."""
+        """Returns how many events are queued, and when the oldest was received."""
         return await self._reader.queue_lag()
 
     async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
-        """The quarantined events of a workspace, the earliest first."""
+        """Returns the quarantined events of a workspace, oldest first."""
         return await self._reader.list_quarantined(workspace_id, limit)
 
     async def replay(self, workspace_id: UUID) -> int:
-        """Put the quarantined events of a workspace back in the queue; returns how many."""
+        """Puts the quarantined events of a workspace back in the queue; returns how many."""
         return await self._consumer.replay_quarantined(workspace_id)
 
     async def delete_before(self, before: datetime) -> dict[UUID, int]:
-        """Let go of what is quarantined since before a time; returns how many of each workspace."""
+        """Deletes events received before a time from the quarantine; returns how many of each workspace."""
         return await self._consumer.delete_quarantined(before)

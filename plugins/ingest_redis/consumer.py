@@ -1,4 +1,4 @@
-"""The side of the consumer: batches in hand, and what became of them."""
+"""The consumer of the stream: leases, acknowledges and quarantines events."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ _REPLAY_BATCH_SIZE: Final = 100
 
 
 class GroupConsumer:
-    """One member of the group that moves events into the store.
+    """A member of the consumer group that moves events into the event store.
 
     What it takes is its own until it settles it, or is silent for too long: then another member
     takes it over. Both may then append a batch, which the store takes without doubling an event,
@@ -43,13 +43,13 @@ class GroupConsumer:
         self._leave = load_script(redis, "leave")
 
     async def lease(self, limit: int) -> list[QueuedEvent]:
-        """The oldest events nobody else has in hand, in order of sequence."""
+        """Leases the oldest events that no other consumer has leased, in order of sequence."""
         async with asyncio.timeout(TIMEOUT_SECONDS):
             entries = await self._take([self._keys.stream], [CONSUMER_GROUP, self._name, limit, self._silent])
         return sorted(map(to_queued, entries), key=lambda taken: taken.seq)
 
     async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
-        """Remove and count, in one step."""
+        """Removes and counts events, in one step."""
         fates: list[str | int] = []
         for event in stored:
             late = event.received_at - event.timestamp > _LATE
@@ -61,7 +61,7 @@ class GroupConsumer:
             await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *fates])
 
     async def replay_quarantined(self, workspace_id: UUID) -> int:
-        """Put the quarantined events of a workspace back in the queue; returns how many."""
+        """Puts the quarantined events of a workspace back in the queue; returns how many."""
         quarantine = self._keys.quarantine + workspace_id.hex
         keys = [self._keys.stream, self._keys.sequence, self._keys.moved, quarantine]
         moved = 0
@@ -70,7 +70,7 @@ class GroupConsumer:
         return moved
 
     async def delete_quarantined(self, before: datetime) -> dict[UUID, int]:
-        """Let go of what is quarantined since before a time; returns how many of each workspace."""
+        """Deletes events received before a time from the quarantine; returns how many of each workspace."""
         prefix, gone = self._keys.quarantine, dict[UUID, int]()
         async for key in self._redis.scan_iter(match=f"{prefix}*"):
             if dropped := await self._delete_quarantined_of_workspace(key, to_microseconds(before)):
@@ -78,7 +78,7 @@ class GroupConsumer:
         return gone
 
     async def _delete_quarantined_of_workspace(self, key: bytes, before: int) -> int:
-        """They may lie in any order: what was put back in the queue may have been set aside again."""
+        """Deletes old events in any order: a replayed event may have been quarantined again."""
         dropped, start = 0, "-"
         while True:
             async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -90,6 +90,6 @@ class GroupConsumer:
             start = f"({page[-1][0].decode()}"
 
     async def remove_from_group(self) -> None:
-        """Take the name off the group."""
+        """Removes this consumer from the group."""
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await self._leave([self._keys.stream], [CONSUMER_GROUP, self._name, _IDLE_CONSUMER_MILLISECONDS])

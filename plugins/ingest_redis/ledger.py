@@ -1,4 +1,4 @@
-"""What is asked about the queue: the ledger, and how far it is behind."""
+"""Reads the ledger, the quarantine and the lag of the queue."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ _REJECTED_PREFIX: Final = "rejected:"
 
 
 class LedgerReader:
-    """Answers from the server; about the state also while it is away, from what was known last."""
+    """Reads from the server; while it is unavailable, the lag is the last known one."""
 
     def __init__(self, redis: Redis, keys: KeyNames, settings: IngestRedisSettings) -> None:
         self._redis = redis
@@ -48,7 +48,7 @@ class LedgerReader:
         self._ask_from = 0.0
 
     async def queue_lag(self) -> QueueState:
-        """How far behind the queue is.
+        """Returns how many events are queued, and when the oldest was received.
 
         While the server is away: as it was when last known, and nothing received since then counts
         as stored. So a read stays an answer, and says itself up to when it is complete.
@@ -78,7 +78,7 @@ class LedgerReader:
         return state
 
     async def read_ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
-        """Ledger rows with ``start <= hour < end``, oldest first; each is read at one moment.
+        """Returns ledger rows with ``start <= hour < end``, oldest first; each is read at one moment.
 
         Raises:
             StoreUnavailable: the server does not answer.
@@ -94,7 +94,7 @@ class LedgerReader:
         return rows
 
     async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
-        """The events of a workspace that were set aside, the earliest first.
+        """Returns the quarantined events of a workspace, oldest first.
 
         Raises:
             StoreUnavailable: the server does not answer.
@@ -122,7 +122,7 @@ def _to_quarantined(name: bytes, fields: Mapping[bytes, bytes]) -> QuarantinedEv
 
 
 def _to_ledger_rows(hour: int, counts: Mapping[bytes, bytes]) -> Iterator[LedgerRow]:
-    """The rows of an hour: its counts are named ``key:channel:what``."""
+    """Yields the rows of an hour from its counts, which are named ``key:channel:count``."""
     lanes: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for name, value in counts.items():
         key, channel, what = name.decode().split(":", 2)

@@ -1,4 +1,4 @@
-"""The server: its connections, its scripts, and whether it keeps what it is given."""
+"""The Redis server: connections, scripts and the check of its durability."""
 
 import logging
 from pathlib import Path
@@ -27,7 +27,7 @@ _log = logging.getLogger("touchpoint.ingest_redis")
 
 
 def connect(settings: IngestRedisSettings) -> Redis:
-    """A client without the library's own retries: ten of them would block for seconds."""
+    """Returns a client without the retries of the library, which would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port or 6379,
@@ -45,12 +45,12 @@ def connect(settings: IngestRedisSettings) -> Redis:
 
 
 def load_script(redis: Redis, name: str) -> AsyncScript:
-    """A script of the folder ``scripts``; a server that does not know it is told when it says so."""
+    """Returns a script of the folder ``scripts``; a server that does not know it gets it."""
     return redis.register_script((Path(__file__).parent / "scripts" / f"{name}.lua").read_text())
 
 
 async def check_durability_if_reachable(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
-    """Refuse a server that may forget acknowledged events. One that cannot be reached is checked by nobody.
+    """Refuses a server that may lose acknowledged events; one that cannot be reached is not checked.
 
     Raises:
         StartupError: as `check`.
@@ -62,7 +62,7 @@ async def check_durability_if_reachable(redis: Redis, fsync: Literal["always", "
 
 
 async def check_durability(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
-    """Refuse a server that may forget acknowledged events.
+    """Refuses a server that may lose acknowledged events.
 
     Raises:
         StartupError: it is too old, evicts keys, or writes no log, or writes it too seldom.

@@ -1,4 +1,4 @@
-"""What the URL says: ``redis://user:password@host:6379/0?bound=1000000``."""
+"""Settings of the URL: ``redis://user:password@host:6379/0?max_queued=1000000``."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""An arrival as an entry of the stream and back, and the names of the keys."""
+"""The format of stream entries, and the names of the keys."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ _HOUR: Final = 3_600_000_000
 
 
 class KeyNames:
-    """The names of a deployment's keys.
+    """The names of the keys of a deployment.
 
     Args:
         prefix: first part of each.
@@ -32,7 +32,7 @@ class KeyNames:
         self._claim = f"{prefix}:claim:".encode()
 
     def claim_key(self, arrival: ReceivedEvent) -> bytes:
-        """The claim of an event id: a digest, so ids of any length cost the same; empty without an id."""
+        """Returns the key of the claim of an event id: a digest, so ids of any length cost the same; empty without an id."""
         if not arrival.claimed:
             return b""
         whole = arrival.workspace_id.bytes + arrival.event_id.encode()
@@ -40,7 +40,7 @@ class KeyNames:
 
 
 class StreamEntry(NamedTuple):
-    """An arrival as the stream keeps it; ``hash`` and ``lane`` say where the ledger counts it."""
+    """A received event in the stream; ``ledger_hash`` and ``ledger_field`` say where the ledger counts it."""
 
     ledger_hash: str
     ledger_field: str
@@ -50,43 +50,43 @@ class StreamEntry(NamedTuple):
 
 
 def to_microseconds(moment: datetime) -> int:
-    """An aware instant as microseconds since 1970, exactly."""
+    """Returns an aware instant as microseconds since 1970, exactly."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def read_received_at(fields: Mapping[bytes, bytes]) -> int:
-    """When an entry was received, in microseconds since 1970."""
+    """Returns when an entry was received, in microseconds since 1970."""
     received: int = orjson.loads(fields[b"meta"])[2]
     return received
 
 
 def from_microseconds(value: int) -> datetime:
-    """Microseconds since 1970 as an aware UTC instant."""
+    """Returns microseconds since 1970 as an aware UTC instant."""
     return _EPOCH + timedelta(microseconds=value)
 
 
 def ledger_hash_name(workspace_id: UUID, moment: datetime) -> str:
-    """Last part of the name of a ledger hash: workspace, and UTC hour since 1970."""
+    """Returns the last part of the name of a ledger hash: workspace, and UTC hour since 1970."""
     return f"{workspace_id.hex}:{to_microseconds(moment) // _HOUR}"
 
 
 def hour_numbers(start: datetime, end: datetime) -> range:
-    """The UTC hours since 1970 that begin in ``start <= hour < end``."""
+    """Returns the UTC hours since 1970 that begin in ``start <= hour < end``."""
     return range(-(-to_microseconds(start) // _HOUR), -(-to_microseconds(end) // _HOUR))
 
 
 def hour_start(hour: int) -> datetime:
-    """The aware UTC instant an hour starts."""
+    """Returns the aware UTC instant at which an hour starts."""
     return from_microseconds(hour * _HOUR)
 
 
 def ledger_field_prefix(key_id: UUID, channel: IngestEndpoint) -> str:
-    """First part of the names of a lane's counts in a ledger hash."""
+    """Returns the first part of the fields in a ledger hash of a key and channel."""
     return f"{key_id.hex}:{channel.value}"
 
 
 def build_entry(arrival: ReceivedEvent) -> StreamEntry:
-    """The entry of an arrival.
+    """Returns the stream entry of a received event.
 
     Raises:
         TypeError: a text that is none (a lone surrogate).
@@ -110,7 +110,7 @@ def build_entry(arrival: ReceivedEvent) -> StreamEntry:
 
 
 def to_queued(stream_entry: tuple[bytes, list[bytes]]) -> QueuedEvent:
-    """An entry from the stream: id, then names and values in turn."""
+    """Converts a stream entry, an id with names and values in turn, to a queued event."""
     name, fields = stream_entry
     kept = dict(zip(fields[::2], fields[1::2], strict=True))
     event_id, claimed, received, user_agent, address, headers = orjson.loads(kept[b"meta"])

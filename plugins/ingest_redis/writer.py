@@ -1,4 +1,4 @@
-"""The side of the ingest host: offers share one script call, and each knows its outcome or that there is none."""
+"""The writer of an ingest host: offers share one script call, and each gets its result or an error."""
 
 import asyncio
 from collections import Counter
@@ -30,14 +30,14 @@ _OUTCOMES: Final = (EnqueueResult.DUPLICATE, EnqueueResult.QUEUED, None)
 
 
 class OfferedEntry(NamedTuple):
-    """What is offered: an entry, and the key of its claim."""
+    """An offered entry with the key of its claim."""
 
     claim: bytes
     entry: StreamEntry
 
 
 class RejectedCount(NamedTuple):
-    """What a rejected event counts for; without a reason it is a duplicate."""
+    """The ledger count of a rejected event; without a reason it is a duplicate."""
 
     ledger_hash: str
     ledger_field: str
@@ -45,7 +45,7 @@ class RejectedCount(NamedTuple):
 
 
 class StreamWriter:
-    """Puts events in the stream, on one event loop.
+    """Writes events to the stream, on one event loop.
 
     A call that is not answered in time takes no effect later either: it names a deadline by the
     server's clock, and the script keeps nothing past it. So an offer that was refused can be made
@@ -64,7 +64,7 @@ class StreamWriter:
         self._server_ahead = 0.0
 
     async def offer(self, offered: Sequence[OfferedEntry]) -> list[EnqueueResult | EnqueueFailed]:
-        """The outcome of each, once it is durable: a failure where the stream is full or the server does not answer.
+        """Returns the result of each entry once it is durable; a failure where the stream is full or the server does not answer.
 
         Raises:
             EnqueueFailed: too many wait.
@@ -75,13 +75,13 @@ class StreamWriter:
         return [EnqueueFailed("queue") if each is None else each for each in found]
 
     def count_rejected(self, rejected: RejectedCount, events: int) -> None:
-        """Count rejected events with the next call, or soon when there is none."""
+        """Counts rejected events with the next call, or soon without one."""
         self._rejected[rejected] += events
         if self._counting is None:
             self._counting = asyncio.create_task(self._flush_counts())
 
     async def aclose(self) -> None:
-        """Make durable what is pending, as far as the server answers."""
+        """Writes what is pending, as far as the server answers."""
         if self._counting is not None:
             self._counting.cancel()
         await self._shared.wait_idle()
@@ -90,7 +90,7 @@ class StreamWriter:
                 await self._shared.submit(None)
 
     async def _flush_counts(self) -> None:
-        """Ask for a call of their own until the rejected events are counted."""
+        """Writes the counts of rejected events by calls of their own."""
         while self._rejected:
             await asyncio.sleep(_COUNTS_DELAY_SECONDS)
             if self._rejected:
@@ -99,7 +99,7 @@ class StreamWriter:
         self._counting = None
 
     async def _commit_batch(self, offered: Sequence[OfferedEntry | None]) -> list[EnqueueResult | None]:
-        """One script call; a place that offers nothing gets None."""
+        """Runs one script call; an item without an entry gets None."""
         events = [each for each in offered if each is not None]
         rejected, self._rejected = self._rejected, Counter()
         try:
@@ -112,7 +112,7 @@ class StreamWriter:
     async def _run_offer_script(
         self, events: Sequence[OfferedEntry], rejected: Counter[RejectedCount]
     ) -> list[int]:
-        """Call until the script met its deadline: at first, and after a clock was set, it may not."""
+        """Repeats the call until the script meets its deadline, which it may miss after the clock was set."""
         loop = asyncio.get_running_loop()
         give_up = loop.time() + self._settings.timeout_seconds
         keys: list[bytes | str] = [self._keys.stream, self._keys.sequence, *(event.claim for event in events)]

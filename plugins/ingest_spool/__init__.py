@@ -12,7 +12,7 @@ def _open(settings: SpoolSettings) -> object:
 
 @hook
 def adapters() -> list[Adapter]:
-    """The queue in one file, for one machine."""
+    """Returns the adapter for one machine."""
     return [
         Adapter(
             port="queue",

@@ -1,4 +1,4 @@
-"""The `IngestQueue` port on one SQLite file."""
+"""Implements the port `IngestQueue` with one SQLite file."""
 
 import asyncio
 import sqlite3
@@ -49,7 +49,7 @@ class SpoolQueue:
         self._reading: sqlite3.Connection | None = None
 
     async def check(self) -> None:
-        """Look whether the file, or the folder it will lie in, could be used.
+        """Checks that the file, or its folder, can be used.
 
         Raises:
             StartupError: it could not.
@@ -59,7 +59,7 @@ class SpoolQueue:
                 await asyncio.to_thread(check_readable, self._path)
 
     async def start(self) -> None:
-        """Create or upgrade the file.
+        """Creates or upgrades the file.
 
         Raises:
             StartupError: the file cannot be used.
@@ -69,20 +69,20 @@ class SpoolQueue:
             await self._writer.start()
 
     async def aclose(self) -> None:
-        """Make durable what is pending and let go of the file."""
+        """Writes what is pending and closes the file."""
         await self._writer.aclose()
         self._reader.shutdown()
         if self._reading is not None:
             self._reading.close()
 
     async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
-        """Claim the event id and enqueue; see `IngestQueue.offer`."""
+        """Claims the event id and enqueues the event; see `IngestQueue.offer`."""
         _check_storable(arrival)
         (decided,) = self._writer.offer((arrival,))
         return await decided
 
     async def offer_all(self, arrivals: Sequence[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
-        """The same for several; see `IngestQueue.offer_all`. They wait for one commit, or for two at the most."""
+        """Claims and enqueues several events; see `IngestQueue.offer_all`. They wait for one commit, or for two."""
         for arrival in arrivals:
             _check_storable(arrival)
         return await gather_results(self._writer.offer(arrivals), EnqueueFailed)
@@ -97,7 +97,7 @@ class SpoolQueue:
         *,
         events: int = 1,
     ) -> None:
-        """Count rejected events; durable with the next commit or within a second."""
+        """Counts rejected events; durable with the next commit or within a second."""
         self._writer.count_rejected(
             LedgerKey(workspace_id, hour_number(at), key_id, channel.value), reason.value, events
         )
@@ -105,41 +105,41 @@ class SpoolQueue:
     async def count_duplicate(
         self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, at: datetime
     ) -> None:
-        """Count a duplicate that is not offered; durable with the next commit or within a second."""
+        """Counts a duplicate that is not offered; durable with the next commit or within a second."""
         self._writer.count_rejected(
             LedgerKey(workspace_id, hour_number(at), key_id, channel.value), DUPLICATE, 1
         )
 
     async def take(self, limit: int) -> list[QueuedEvent]:
-        """The oldest waiting events, in order of sequence, without removing them."""
+        """Returns the oldest queued events, in order of sequence, without removing them."""
         return await self._read(lambda connection: consumer.lease(connection, limit))
 
     async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
-        """Remove what is durable in the store or set aside, and count it, in one commit."""
+        """Removes stored and quarantined events and counts them, in one commit."""
         await self._writer.run_on_writer_thread(
             lambda connection: consumer.acknowledge(connection, stored, quarantined)
         )
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
-        """Ledger rows with ``start <= hour < end``, oldest first."""
+        """Returns ledger rows with ``start <= hour < end``, oldest first."""
         return await self._read(lambda connection: read_ledger(connection, workspace_id, start, end))
 
     async def state(self) -> QueueState:
-        """How far behind the queue is."""
+        """Returns how many events are queued, and when the oldest was received."""
         return await self._read(consumer.queue_lag)
 
     async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
-        """The quarantined events of a workspace, the earliest first."""
+        """Returns the quarantined events of a workspace, oldest first."""
         return await self._read(lambda connection: consumer.list_quarantined(connection, workspace_id, limit))
 
     async def replay(self, workspace_id: UUID) -> int:
-        """Put the quarantined events of a workspace back in the queue; returns how many."""
+        """Puts the quarantined events of a workspace back in the queue; returns how many."""
         return await self._writer.run_on_writer_thread(
             lambda connection: consumer.replay_quarantined(connection, workspace_id)
         )
 
     async def delete_before(self, before: datetime) -> dict[UUID, int]:
-        """Let go of what is quarantined since before a time; returns how many of each workspace."""
+        """Deletes events received before a time from the quarantine; returns how many of each workspace."""
         return await self._writer.run_on_writer_thread(
             lambda connection: consumer.delete_quarantined(connection, before)
         )
@@ -173,7 +173,7 @@ class SpoolQueue:
 
 
 def _check_storable(arrival: ReceivedEvent) -> None:
-    """A text that no file can keep must not reach a shared commit."""
+    """Refuses text that SQLite cannot store, so that it fails no shared commit."""
     for text in (arrival.event_id, arrival.user_agent, arrival.address, *arrival.headers.values()):
         if text is not None and not text.isascii():
             try:

@@ -1,4 +1,4 @@
-"""A file of the first form, where each arrival and each claim in clear was a row of its own, brought to this one."""
+"""Migrates a file of schema version 1, with a row for each event and claim."""
 
 import json
 import sqlite3
@@ -34,7 +34,7 @@ _SET_ASIDE: Final = """
 
 
 def carry_over(connection: sqlite3.Connection, create: Callable[[sqlite3.Connection], None]) -> None:
-    """Move everything to the tables that ``create`` makes; inside a transaction.
+    """Moves everything to the tables that ``create`` makes; inside a transaction.
 
     Arrivals keep their sequences: a place that was settled before is empty.
     """

@@ -1,4 +1,4 @@
-"""Claims of event ids: what they are kept as, how long they hold, and how they go."""
+"""Claims of event ids: how they are stored, how long they are valid, and how they are deleted."""
 
 import secrets
 import sqlite3
@@ -19,12 +19,12 @@ _DELETE_EXPIRED: Final = "DELETE FROM claim WHERE id BETWEEN ? AND ? AND claimed
 
 
 def claim_id(workspace_id: bytes, event_id: str) -> bytes:
-    """What the claim of an event id is kept as: small however long the id, and no two ids share it."""
+    """Returns the stored form of a claim: a digest of fixed size."""
     return blake2b(workspace_id + event_id.encode(), digest_size=ID_BYTES).digest()
 
 
 def delete_some_expired(connection: sqlite3.Connection, now: datetime, max_claims: int) -> None:
-    """Look at so many claims that lie side by side, anywhere, and drop those whose window is over.
+    """Deletes the expired claims in a random run of ``max_claims`` claims.
 
     Claims lie in the order of their digests: dropped by age, each would be on a page of its own.
     """

@@ -1,4 +1,4 @@
-"""The consumer's side of the file: what waits, and what became of it."""
+"""The consumer of the queue: leases, acknowledges and quarantines events."""
 
 import sqlite3
 from collections import Counter, defaultdict
@@ -58,7 +58,7 @@ LedgerCounts = defaultdict[LedgerKey, list[int]]
 
 
 class EventOutcome(NamedTuple):
-    """What became of an arrival; ``late`` and ``bot`` belong to one that was stored."""
+    """The outcome of an event; ``late`` and ``bot`` belong to a stored one."""
 
     late: bool = False
     bot: bool = False
@@ -66,7 +66,7 @@ class EventOutcome(NamedTuple):
 
 
 def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
-    """The oldest waiting arrivals, in order of sequence."""
+    """Returns the oldest queued events, in order of sequence."""
     taken: list[QueuedEvent] = []
     for number, known, places, bodies in connection.execute(
         "SELECT number, lanes, arrivals, bodies FROM batch ORDER BY number LIMIT ?", (limit,)
@@ -90,7 +90,7 @@ def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
 def acknowledge(
     connection: sqlite3.Connection, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]
 ) -> None:
-    """Remove, count and set aside in one commit; drop some claims whose window is over."""
+    """Removes, counts and quarantines events in one commit; deletes some expired claims."""
     fates = {e.seq: EventOutcome(late=e.received_at - e.timestamp > _LATE, bot=e.is_bot) for e in stored}
     fates |= {each.queued.seq: EventOutcome(quarantined=each) for each in quarantined}
     moments = [e.received_at for e in stored] + [q.queued.arrival.received_at for q in quarantined]
@@ -105,7 +105,7 @@ def acknowledge(
 def list_quarantined(
     connection: sqlite3.Connection, workspace_id: UUID, limit: int
 ) -> list[QuarantinedEvent]:
-    """The quarantined arrivals of a workspace, in order of sequence."""
+    """Returns the quarantined events of a workspace, in order of sequence."""
     rows = connection.execute(_SELECT_QUARANTINED, (str(workspace_id), limit))
     return [
         QuarantinedEvent(to_queued(seq, *_parse_quarantined(whose, text), body), reason)
@@ -114,7 +114,7 @@ def list_quarantined(
 
 
 def replay_quarantined(connection: sqlite3.Connection, workspace_id: UUID) -> int:
-    """Put the quarantined arrivals of a workspace back in the queue, under their old sequence."""
+    """Puts the quarantined events of a workspace back in the queue, under their former sequence numbers."""
     everything = -1
     with transaction(connection):
         aside = connection.execute(_SELECT_QUARANTINED, (str(workspace_id), everything)).fetchall()
@@ -129,21 +129,21 @@ def replay_quarantined(connection: sqlite3.Connection, workspace_id: UUID) -> in
 
 
 def delete_quarantined(connection: sqlite3.Connection, before: datetime) -> dict[UUID, int]:
-    """Let go of quarantined arrivals received before a time; returns how many of each workspace."""
+    """Deletes quarantined events received before a time; returns how many of each workspace."""
     with transaction(connection):
         gone = connection.execute(_DELETE_QUARANTINED, (to_microseconds(before),)).fetchall()
     return Counter(UUID(workspace) for (workspace,) in gone)
 
 
 def queue_lag(connection: sqlite3.Connection) -> QueueState:
-    """Number and oldest receipt of what waits."""
+    """Returns the number of queued events, and when the oldest was received."""
     (waiting,) = connection.execute("SELECT coalesce(sum(waiting), 0) FROM batch").fetchone()
     oldest = lease(connection, 1)
     return QueueState(waiting, oldest[0].arrival.received_at if oldest else None)
 
 
 def _remove_and_count(connection: sqlite3.Connection, outcomes: Mapping[int, EventOutcome]) -> None:
-    """Take arrivals out of their batches and count them; one that has left before is not counted again."""
+    """Removes events from their batches and counts them; an event removed before is not counted again."""
     counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
     empty = []
     asked = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcomes}))

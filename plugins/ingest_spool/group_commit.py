@@ -1,4 +1,4 @@
-"""One commit of many offers: claims, arrivals and ledger counts, all or nothing.
+"""A group commit of many offers: claims, events and ledger counts, all or nothing.
 
 The work is done inside SQLite: a commit is one ``INSERT`` of one row into the temporary view ``offer``,
 whose trigger claims, enqueues and counts all of it. Such a statement is a transaction by itself, so
@@ -57,19 +57,19 @@ _SELECT_CLAIMS: Final = f"""
 
 @dataclass(slots=True)
 class OfferBatch:
-    """What goes into the next commit: offered arrivals, and rejected events by lane and reason."""
+    """The content of the next commit: offered events, and rejected events by ledger key and reason."""
 
     arrivals: list[ReceivedEvent] = field(default_factory=list)
     rejected: Counter[tuple[LedgerKey, str]] = field(default_factory=Counter)
 
 
 def create_offer_view(connection: sqlite3.Connection) -> None:
-    """Prepare a connection for `commit`, once."""
+    """Prepares a connection for `commit_batch`."""
     connection.executescript(_CREATE_OFFER_VIEW)
 
 
 def commit_batch(connection: sqlite3.Connection, batch: OfferBatch) -> list[EnqueueResult]:
-    """Make a batch durable.
+    """Commits a batch.
 
     Returns:
         The outcome of each arrival, in order.
@@ -88,7 +88,7 @@ def commit_batch(connection: sqlite3.Connection, batch: OfferBatch) -> list[Enqu
 
 
 def _commit_with_duplicates(connection: sqlite3.Connection, batch: OfferBatch) -> list[EnqueueResult]:
-    """The same, when at least one id was claimed before or stands in the batch twice."""
+    """Commits a batch in which an id is repeated or was claimed before."""
     with transaction(connection):
         outcomes = _decide_outcomes(connection, batch.arrivals)
         fresh, repeated = (
@@ -102,7 +102,7 @@ def _commit_with_duplicates(connection: sqlite3.Connection, batch: OfferBatch) -
 def _decide_outcomes(
     connection: sqlite3.Connection, arrivals: Sequence[ReceivedEvent]
 ) -> list[EnqueueResult]:
-    """What becomes of each arrival, by the claims there are and by those before it."""
+    """Returns the result of each event by the stored claims and by the events before it."""
     ids = [claim_id(each.workspace_id.bytes, each.event_id) for each in arrivals]
     asked = b"".join(ids), dump_json(list(range(len(ids))))
     claimed: dict[bytes, int] = dict(connection.execute(_SELECT_CLAIMS, asked))
@@ -121,7 +121,7 @@ def _offer_columns(
     repeated: Sequence[ReceivedEvent],
     rejected: Counter[tuple[LedgerKey, str]],
 ) -> tuple[object, ...]:
-    """The columns of the view ``offer``. Lanes and places are written as `arrivals` reads them."""
+    """Returns the columns of the view ``offer``, in the format of `row_format`."""
     ids, moments, places, start = [], [], [], 0
     seen: dict[tuple[object, ...], int] = {}
     received: list[int] = []

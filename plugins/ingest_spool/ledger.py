@@ -1,4 +1,4 @@
-"""The ledger as it is read: what was counted, and what waits at the same moment."""
+"""Reads the ledger, with the events queued at the same moment."""
 
 import sqlite3
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ _REJECTED: Final = """
 def read_ledger(
     connection: sqlite3.Connection, workspace_id: UUID, start: datetime, end: datetime
 ) -> list[LedgerRow]:
-    """Ledger rows with ``start <= hour < end``, oldest first, all read at one moment."""
+    """Returns ledger rows with ``start <= hour < end``, oldest first, all read at one moment."""
     asked = (str(workspace_id), first_full_hour(start), first_full_hour(end))
     connection.execute("BEGIN")
     try:
@@ -52,7 +52,7 @@ def read_ledger(
 
 
 def _count_waiting(connection: sqlite3.Connection) -> Counter[LedgerKey]:
-    """Arrivals that wait, counted from the batches themselves."""
+    """Counts queued events from the batches."""
     waiting: Counter[LedgerKey] = Counter()
     for known, text in connection.execute("SELECT lanes, arrivals FROM batch"):
         places = Counter(entry.ledger_key for entry in parse_events(text) if entry is not None)

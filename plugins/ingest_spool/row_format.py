@@ -1,4 +1,4 @@
-"""Arrivals as a row of ``batch`` keeps them, and back; the codes of time the file uses.
+"""The format of a row of ``batch``: its events, ledger keys and times.
 
 Their bodies stand one behind the other, as they came. Whose they are and when they came is a JSON array of
 lanes, all else one with an `Entry` for each. A place whose arrival has left is null, so the others keep
@@ -32,7 +32,7 @@ _REPLACE_BATCH: Final = (
 
 
 class LedgerKey(NamedTuple):
-    """What the ledger counts apart: workspace, UTC hour of receipt, key and channel."""
+    """The key of a ledger row: workspace, UTC hour of receipt, write key and channel."""
 
     workspace: UUID
     hour: int
@@ -41,7 +41,7 @@ class LedgerKey(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """An arrival without its body, as it is read.
+    """A received event without its body.
 
     Attributes:
         lane: its place among the lanes of the batch.
@@ -60,30 +60,30 @@ class StoredEvent(NamedTuple):
 
 
 def parse_events(text: str) -> list[StoredEvent | None]:
-    """The places of a batch from its JSON; None where an arrival has left."""
+    """Parses the events of a batch; None for an event that was removed."""
     return [None if place is None else StoredEvent(*place) for place in orjson.loads(text)]
 
 
 def parse_ledger_keys(text: str) -> list[LedgerKey]:
-    """The lanes of a batch from its JSON, where counts follow them."""
+    """Parses the ledger keys of a batch."""
     return [parse_ledger_key(each) for each in orjson.loads(text)]
 
 
 def parse_ledger_key(columns: Sequence[Any]) -> LedgerKey:
-    """A lane from JSON."""
+    """Parses a ledger key."""
     workspace, hour, key, channel = columns[:4]
     return LedgerKey(parse_uuid(workspace), hour, parse_uuid(key), channel)
 
 
 def dump_json(value: object) -> str:
-    """JSON text for a column; a `NamedTuple` has to be a plain tuple."""
+    """Returns JSON text for a column; a `NamedTuple` has to be a plain tuple."""
     return orjson.dumps(value).decode()
 
 
 def put_back(
     connection: sqlite3.Connection, seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes
 ) -> None:
-    """Let one arrival wait under a sequence it had before."""
+    """Puts an event back in the queue under its former sequence number."""
     number, place = divmod(seq, MAX_EVENTS_PER_BATCH)
     known, text, bodies = connection.execute(_SELECT_BATCH, (number,)).fetchone() or ("[]", "[]", b"")
     all_lanes = [*orjson.loads(known), tuple(ledger_key)]
@@ -99,7 +99,7 @@ def put_back(
 
 
 def to_queued(seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes) -> QueuedEvent:
-    """An arrival as it was offered."""
+    """Returns a queued event."""
     arrival = ReceivedEvent(
         workspace_id=ledger_key.workspace,
         key_id=ledger_key.key,
@@ -117,30 +117,30 @@ def to_queued(seq: int, ledger_key: LedgerKey, event: StoredEvent, body: bytes) 
 
 @lru_cache(maxsize=4096)
 def parse_uuid(text: str) -> UUID:
-    """A uuid from its text; the same few come again and again."""
+    """Parses a UUID; the results are cached."""
     return UUID(text)
 
 
 def to_microseconds(moment: datetime) -> int:
-    """An aware instant as microseconds since 1970, exactly."""
+    """Returns an aware instant as microseconds since 1970, exactly."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def from_microseconds(value: int) -> datetime:
-    """Microseconds since 1970 as an aware UTC instant."""
+    """Returns microseconds since 1970 as an aware UTC instant."""
     return _EPOCH + timedelta(microseconds=value)
 
 
 def hour_number(moment: datetime) -> int:
-    """The UTC hour an aware instant lies in, counted since 1970."""
+    """Returns the UTC hour of an aware instant, counted since 1970."""
     return to_microseconds(moment) // HOUR_MICROSECONDS
 
 
 def first_full_hour(moment: datetime) -> int:
-    """The first UTC hour that does not start before an aware instant, counted since 1970."""
+    """Returns the first UTC hour that does not start before an aware instant, counted since 1970."""
     return -(-to_microseconds(moment) // HOUR_MICROSECONDS)
 
 
 def hour_start(hour: int) -> datetime:
-    """The aware UTC instant an hour starts."""
+    """Returns the aware UTC instant at which an hour starts."""
     return from_microseconds(hour * HOUR_MICROSECONDS)

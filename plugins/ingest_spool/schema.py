@@ -1,4 +1,4 @@
-"""The file: its tables, and how a connection to it is opened.
+"""The schema of the file, and its connections.
 
 The arrivals of one commit are one row of ``batch``: written and removed at once, they cost a few
 pages and no index. What a commit scatters are its claims alone, so a claim is as small as it can be.
@@ -53,7 +53,7 @@ _WAL_PAGES: Final = 8_000
 
 
 def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
-    """A connection whose every commit is on disk when it returns.
+    """Returns a connection whose commits are on disk when they return.
 
     It may be handed from one thread to another, but used by one at a time.
 
@@ -76,7 +76,7 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
 
 
 def check_readable(path: Path) -> None:
-    """Read the first page of a file, and leave nothing beside it.
+    """Reads the first page of a file, and leaves no file beside it.
 
     Raises:
         sqlite3.Error: it is no database.
@@ -87,7 +87,7 @@ def check_readable(path: Path) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """One write transaction: commits at the end, keeps nothing on any fault."""
+    """Runs a write transaction; an error rolls it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -99,7 +99,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Bring the file to the newest form; two processes may try at once, one does the work."""
+    """Upgrades the file to the newest schema version; two processes may try at once."""
     if _schema_version(connection) == SCHEMA_VERSION:
         return
     connection.execute(f"PRAGMA busy_timeout = {_UPGRADE_TIMEOUT_MS}")

@@ -1,4 +1,4 @@
-"""What the URL of a spool says."""
+"""Settings of the URL of a spool."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from service_core.plugin import AdapterSettings
 
 
 class SpoolSettings(AdapterSettings):
-    """``spool:///ingest.db?bound=10000``.
+    """``spool:///ingest.db?max_queued=10000``.
 
     Attributes:
         path: the SQLite file; created when absent, its ``-wal`` and ``-shm`` files lie beside it.

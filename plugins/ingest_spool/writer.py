@@ -1,4 +1,4 @@
-"""One thread that writes: while it commits, offers gather; then all of them go in one commit.
+"""The writer thread: offers that arrive during a commit share the next one.
 
 Nothing waits for a timer. An offer that finds the thread idle is committed with what arrives in
 the same turn of the event loop; under load the length of a commit sets the size of the next.
@@ -25,7 +25,7 @@ DUPLICATE: Final = ""
 
 
 class GroupCommitWriter:
-    """The only writer of this process; every method is called on the event loop.
+    """The only writer of this process; its methods are called on the event loop.
 
     Args:
         connect: opens a connection to the file; called again after a failed commit.
@@ -46,7 +46,7 @@ class GroupCommitWriter:
         self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Open the file, and know the loop: to ask for it costs an offer a system call.
+        """Opens the file; keeps the event loop, since looking it up costs each offer a system call.
 
         Raises:
             sqlite3.Error: the file cannot be opened.
@@ -55,7 +55,7 @@ class GroupCommitWriter:
         await self.run_on_writer_thread(lambda _: None)
 
     def offer(self, arrivals: Sequence[ReceivedEvent]) -> list[asyncio.Future[EnqueueResult]]:
-        """The outcome of each arrival, once it is durable.
+        """Returns a future for each event, set once it is durable.
 
         Raises:
             EnqueueFailed: too many offers wait already.
@@ -74,17 +74,17 @@ class GroupCommitWriter:
         return futures
 
     def count_rejected(self, ledger_key: LedgerKey, reason: str, events: int) -> None:
-        """Count rejected events with the next commit, or soon when there is none; without a reason, duplicates."""
+        """Counts rejected events with the next commit, or soon without one; without a reason, duplicates."""
         self._next.rejected[ledger_key, reason] += events
         if not self._working and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_DELAY_SECONDS, self._start_commit)
 
     async def run_on_writer_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do other work on the writing thread, between two commits."""
+        """Runs other work on the writer thread, between two commits."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_with_connection, work)
 
     async def aclose(self) -> None:
-        """Commit what is left, as far as the file takes it, then close the file."""
+        """Commits what is pending, then closes the file."""
         failures = self._failures
         while self._working or (self._next.rejected and self._failures == failures):
             if not self._working:
@@ -95,7 +95,7 @@ class GroupCommitWriter:
         self._thread.shutdown()
 
     def _start_commit(self) -> None:
-        """Hand what has gathered to the thread, as much as one commit takes."""
+        """Starts a commit of the pending offers, as many as one commit takes."""
         self._stop_timer()
         batch, futures = (
             OfferBatch(self._next.arrivals[:MAX_EVENTS_PER_BATCH], self._next.rejected),
@@ -137,7 +137,7 @@ class GroupCommitWriter:
         futures: list[asyncio.Future[EnqueueResult]],
         fault: Exception,
     ) -> None:
-        """Tell every offer of the batch; the counts of rejected events wait for the next commit."""
+        """Fails every offer of the batch; the counts of rejected events wait for the next commit."""
         self._failures += 1
         self._next.rejected.update(rejected)
         detail = fault.detail if isinstance(fault, EnqueueFailed) else "queue"
@@ -156,7 +156,7 @@ class GroupCommitWriter:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_DELAY_SECONDS, self._start_commit)
 
     def _run_with_connection(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """On the thread: work with the open connection; after a fault the next work opens a new one."""
+        """Runs work with the open connection on the thread; after an error the next work opens a new one."""
         if self._connection is None:
             self._connection = self._connect()
         try:

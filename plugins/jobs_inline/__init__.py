@@ -1,4 +1,4 @@
-"""Jobs in the serving process: ``exports.jobs = "inline://"``."""
+"""Export jobs in the serving process: ``exports.jobs = "inline://"``."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: InlineSettings) -> JobQueue:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The embedded default."""
+    """Returns the embedded default."""
     return (
         Adapter("jobs", "inline", _open, InlineSettings, "Export jobs done by the serving process itself."),
     )

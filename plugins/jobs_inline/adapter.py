@@ -1,4 +1,4 @@
-"""Jobs done by tasks of the serving process; the heavy part of a job runs in threads."""
+"""Runs export jobs as tasks of the serving process; their heavy part runs in threads."""
 
 import asyncio
 import logging
@@ -25,11 +25,11 @@ class InlineJobs:
         self._woken = asyncio.Event()
 
     async def wake_worker(self, export_id: UUID) -> None:  # noqa: ARG002 - a worker takes the oldest job, whoever woke it
-        """Let the workers look for jobs."""
+        """Wakes the workers."""
         self._woken.set()
 
     async def run_worker(self, run_next: ExportWork, stop: asyncio.Event) -> None:
-        """Work until ``stop`` is set; jobs in hand are cancelled then and left to the next start."""
+        """Runs jobs until ``stop`` is set; jobs under way are cancelled then and run after the next start."""
         workers = [asyncio.create_task(self._run_worker(run_next)) for _ in range(self._settings.workers)]
         try:
             await stop.wait()
@@ -49,7 +49,7 @@ class InlineJobs:
 
 
 async def _run_one_job(work: ExportWork) -> bool:
-    """One job; a store that is away is asked again at the next turn."""
+    """Runs one job; after an error of the store the next wake-up tries again."""
     try:
         return await work()
     except Exception as fault:  # noqa: BLE001 - a worker outlives whatever one turn raises

@@ -1,4 +1,4 @@
-"""What the URL says: ``inline://?workers=2``."""
+"""Settings of the URL: ``inline://?workers=2``."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from service_core.plugin import AdapterSettings
 
 
 class InlineSettings(AdapterSettings):
-    """How the serving process does its jobs.
+    """How the serving process runs jobs.
 
     Attributes:
         workers: jobs done at the same time.

@@ -1,4 +1,4 @@
-"""Export jobs done by worker processes on any machine: ``exports.jobs = "redis://host:6379/0"``."""
+"""Export jobs in worker processes on any machine: ``exports.jobs = "redis://host:6379/0"``."""
 
 from collections.abc import Iterable
 
@@ -14,6 +14,6 @@ def _open(settings: RqSettings) -> JobQueue:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter for several machines, plain and over TLS."""
+    """Returns the adapters for several machines, plain and over TLS."""
     summary = "Export jobs done by worker processes, woken by RQ over Redis or Valkey."
     return [Adapter("jobs", scheme, _open, RqSettings, summary) for scheme in ("redis", "rediss")]

@@ -1,4 +1,4 @@
-"""The job queue port on RQ: it wakes workers and may forget, the rows of the jobs do not."""
+"""Implements the job queue with RQ: it wakes workers; the jobs themselves are rows of the workspace store."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,14 +20,14 @@ JOB_TIMEOUT_SECONDS: Final = 1900
 
 
 class RqJobs:
-    """Wakes the workers of the deployment."""
+    """Wakes the workers of a deployment."""
 
     def __init__(self, settings: RqSettings) -> None:
         self._settings = settings
         self._queue = open_queue(settings, connect(settings, timeout=settings.timeout_seconds))
 
     async def check(self) -> None:
-        """Look whether the server answers; changes nothing, and lets go of it.
+        """Checks that the server answers; changes nothing, and closes the connection.
 
         Raises:
             StartupError: it does not.
@@ -43,11 +43,11 @@ class RqJobs:
             await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await asyncio.to_thread(self._queue.connection.close)
 
     async def wake_worker(self, export_id: UUID) -> None:
-        """Send a worker the id of the job.
+        """Sends the id of the job to a worker.
 
         Raises:
             JobQueueUnavailable: the server is away, hung, full or read-only.
@@ -69,10 +69,10 @@ class RqJobs:
         )
 
     async def run_worker(self, run_next: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
-        """Nothing: workers are processes of their own."""
+        """Returns at once: workers are processes of their own."""
 
-    def work_apart(self, entry: str) -> None:
-        """Work in this process until SIGTERM or SIGINT, which let the job in hand end first."""
+    def run_worker_process(self, entry: str) -> None:
+        """Runs jobs in this process until SIGTERM or SIGINT, which let the job under way end first."""
         from plugins.jobs_rq.worker import run_worker  # noqa: PLC0415 - a server that only wakes needs none of it
 
         run_worker(self._settings, entry)

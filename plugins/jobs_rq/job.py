@@ -1,4 +1,4 @@
-"""What runs in a horse: always the one function a worker was started with, whatever the queue says."""
+"""The code of a job process: the one function its worker was started with, whatever the queue says."""
 
 import os
 from collections.abc import Callable
@@ -12,14 +12,14 @@ ENTRY_VARIABLE: Final = "TOUCHPOINT_WORKER_ENTRY"
 
 
 class WakeJob(Job):
-    """A job of the queue. It holds the id of an export and no code."""
+    """A job of the queue: the id of an export, and no code."""
 
     @property
     def func(self) -> Callable[..., Any]:
-        """`run`, also when somebody wrote another name into the queue."""
+        """Returns `run_named_function`, whatever name the queue has."""
         return run_named_function
 
 
 def run_named_function(export_id: str) -> None:  # noqa: ARG001 - a worker takes the oldest free job, whoever woke it
-    """Do one free job, with the function that the worker named."""
+    """Runs one queued job with the function that the worker named."""
     import_attribute(os.environ[ENTRY_VARIABLE])()

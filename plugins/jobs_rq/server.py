@@ -1,4 +1,4 @@
-"""The server and the queue on it, for those who wake and those who work."""
+"""The Redis server and its queue."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ SERIALIZER: Final = "json"
 
 
 def connect(settings: RqSettings, *, timeout: float | None = None) -> Redis:
-    """A client without the library's own retries: ten of them would block for seconds.
+    """Returns a client without the retries of the library, which would block for seconds.
 
     Args:
         settings: the server.
@@ -36,5 +36,5 @@ def connect(settings: RqSettings, *, timeout: float | None = None) -> Redis:
 
 
 def open_queue(settings: RqSettings, redis: Redis) -> Queue:
-    """The one queue of the deployment."""
+    """Returns the queue of the deployment."""
     return Queue(settings.queue, connection=redis, serializer=SERIALIZER, job_class=WakeJob)

@@ -1,4 +1,4 @@
-"""What the URL says: ``redis://user:password@host:6379/0?queue=touchpoint-exports``."""
+"""Settings of the URL: ``redis://user:password@host:6379/0?queue=touchpoint-exports``."""
 
 from pydantic import Field
 

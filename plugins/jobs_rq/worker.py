@@ -1,4 +1,4 @@
-"""The worker: waits for wake-ups, and has each job done by a fresh process, its horse.
+"""The worker: waits for jobs, and runs each in a new process.
 
 A horse is spawned, never forked: data frames that were used before a fork hang after it. The address
 of the server reaches it by its environment, since a command line is everybody's to read.
@@ -26,12 +26,12 @@ _log: Final = logging.getLogger("touchpoint.jobs")
 
 
 class ExportSpawnWorker(SpawnWorker):
-    """RQ's spawning worker with a horse of our own."""
+    """RQ's spawning worker with our own job process."""
 
     job_class = WakeJob
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:  # noqa: ARG002 - RQ's signature
-        """Start the horse of a job."""
+        """Starts the process of a job."""
         assert self.execution is not None
         environment = {**os.environ, "RQ_WORKER_ID": self.name, "RQ_EXECUTION_ID": self.execution.id}
         command = [sys.executable, "-m", "plugins.jobs_rq.worker", self.key, job.id]
@@ -48,20 +48,20 @@ class ExportSpawnWorker(SpawnWorker):
         )
 
     def handle_exception(self, job: Job, *exc_info: Any) -> None:
-        """Say which kind of fault ended a job; its message may hold a secret or a person's data."""
+        """Logs the type of the error that ended a job; its message may hold secrets or personal data."""
         kind: type[BaseException] = exc_info[0]
         _log.error("job %s ended with %s", job.id, kind.__name__)
 
     def handle_job_failure(
         self, job: Job, queue: Queue, started_job_registry: Any = None, exc_string: str = ""
     ) -> None:
-        """Note the end of the job in the queue, without the words of the fault."""
+        """Records the failure in the queue without the message of the error."""
         said = exc_string.strip().rpartition("\n")[2].partition(":")[0]
         super().handle_job_failure(job, queue, started_job_registry, said)
 
 
 def run_worker(settings: RqSettings, entry: str) -> None:
-    """Work until told to stop.
+    """Runs jobs until told to stop.
 
     Args:
         settings: the queue.
@@ -82,7 +82,7 @@ def run_worker(settings: RqSettings, entry: str) -> None:
 
 
 def run_work_horse(worker_key: str, job_id: str) -> None:
-    """Do one job, as a process of its own; never returns."""
+    """Runs one job as a process of its own; never returns."""
     redis = connect(RqSettings.model_validate_json(os.environ[QUEUE_URL_VARIABLE]))
     worker = ExportSpawnWorker.find_by_key(
         worker_key, connection=redis, job_class=WakeJob, serializer=SERIALIZER

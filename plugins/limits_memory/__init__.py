@@ -1,4 +1,4 @@
-"""Budgets counted in the memory of one process: ``limits.store = "memory://"``."""
+"""Rate limits counted in the memory of one process: ``limits.store = "memory://"``."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: LimitsMemorySettings) -> RateLimiter:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter for one process."""
+    """Returns the adapter for one process."""
     return (
         Adapter(
             port="limits",

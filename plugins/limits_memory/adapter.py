@@ -1,10 +1,10 @@
-"""The limiter port over the core's own windows."""
+"""Implements the port `RateLimiter` in memory."""
 
 from service_core.plugin import Clock, FixedWindowCounter, RateLimitResult, system_clock
 
 
 class MemoryLimiter:
-    """Counts in this process only; it is never down.
+    """Counts in this process only; it is never unavailable.
 
     Args:
         capacity: keys counted in one window at most; beyond it the oldest ones start afresh.
@@ -15,5 +15,5 @@ class MemoryLimiter:
         self._windows = FixedWindowCounter(clock, capacity)
 
     async def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
-        """Count one request against ``key`` in the present window."""
+        """Counts one request against ``key`` in the current window."""
         return self._windows.consume(key, limit, window_seconds)

@@ -1,4 +1,4 @@
-"""What the URL says: ``memory://?capacity=100000``."""
+"""Settings of the URL: ``memory://?capacity=100000``."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""Budgets counted in Redis, shared by every process: ``limits.store = "redis://host:6379/0"``."""
+"""Rate limits counted in Redis, shared by every process: ``limits.store = "redis://host:6379/0"``."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: LimitsRedisSettings) -> RateLimiter:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter for several processes, plain and over TLS."""
+    """Returns the adapters for several processes, plain and over TLS."""
     summary = "Budgets counted in Redis or Valkey, shared by every process of a deployment."
     return [
         Adapter(port="limits", scheme=scheme, open=_open, settings=LimitsRedisSettings, summary=summary)

@@ -1,4 +1,4 @@
-"""The limiter port on Redis: fixed windows of the server's clock, counted in one atomic script."""
+"""Implements the port `RateLimiter` with Redis: fixed windows by the server's clock, counted in one atomic script."""
 
 import asyncio
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class RedisLimiter:
         self._shared = CallBatcher(self._count_batch, lambda _: RateLimiterUnavailable(), MAX_BATCH_SIZE)
 
     async def check(self) -> None:
-        """Look whether the server answers; changes nothing, and lets go of it.
+        """Checks that the server answers; changes nothing, and closes the connection.
 
         Raises:
             StartupError: it does not.
@@ -79,12 +79,12 @@ class RedisLimiter:
             await self._redis.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self._shared.wait_idle()
         await self._redis.aclose()
 
     async def consume(self, key: str, limit: int, window_seconds: int) -> RateLimitResult:
-        """Count one request against ``key``; see `RateLimiter.spend`."""
+        """Counts one request against ``key``; see `RateLimiter.consume`."""
         if not self._breaker.may_try():
             raise RateLimiterUnavailable
         left = await self._shared.submit(_SpendRequest(f"{self._prefix}:limit:{key}", limit, window_seconds))
@@ -103,7 +103,7 @@ class RedisLimiter:
 
 
 def _create_pool(settings: LimitsRedisSettings) -> ConnectionPool:
-    """Connections without the library's own retries: ten of them would block for seconds."""
+    """Returns connections without the retries of the library, which would block for seconds."""
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port or 6379,

@@ -1,4 +1,4 @@
-"""A circuit breaker: after some failures in a row nobody waits any more, but for one try a second."""
+"""A circuit breaker: after some failures in a row only one call a second is tried."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ PROBE_SECONDS: Final = 1.0
 
 
 class CircuitBreaker:
-    """Tells whether a call may be tried, from how the last ones ended.
+    """Decides whether a call may be tried, by the results of the last ones.
 
     Args:
         clock: seconds that never go back.
@@ -24,7 +24,7 @@ class CircuitBreaker:
         self._next_try = 0.0
 
     def may_try(self) -> bool:
-        """Whether to call now. While the circuit is open, the True of each second makes its caller the probe."""
+        """Returns whether to call now; while the circuit is open, True once a second."""
         if self._failures < FAILURE_THRESHOLD:
             return True
         now = self._clock()
@@ -34,11 +34,11 @@ class CircuitBreaker:
         return True
 
     def record_success(self) -> None:
-        """The call was answered: close the circuit."""
+        """Records an answered call: closes the circuit."""
         self._failures = 0
 
     def record_failure(self) -> None:
-        """The call was not answered; with the third in a row the circuit opens."""
+        """Records a failed call; the third in a row opens the circuit."""
         self._failures += 1
         if self._failures == FAILURE_THRESHOLD:
             self._next_try = self._clock() + PROBE_SECONDS

@@ -1,4 +1,4 @@
-"""What the URL says: ``redis://user:password@host:6379/0?patience_seconds=0.25``."""
+"""Settings of the URL: ``redis://user:password@host:6379/0?timeout_seconds=0.25``."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""Mail for whoever runs the service: ``mail.outbox = "console://"``."""
+"""E-mail printed on the console: ``mail.outbox = "console://"``."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ def _open(_settings: AdapterSettings) -> EmailSender:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The default."""
+    """Returns the default."""
     return (
         Adapter(
             port="mail",

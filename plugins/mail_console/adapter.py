@@ -1,4 +1,4 @@
-"""Mail printed instead of sent."""
+"""Prints e-mail instead of sending it."""
 
 import sys
 
@@ -6,9 +6,9 @@ from service_core.plugin import EmailMessage
 
 
 class ConsoleMail:
-    """Implements the port `Mail` for a machine without mail."""
+    """Implements the port `EmailSender` for a machine without a mail server."""
 
     async def send(self, message: EmailMessage) -> None:
-        """Print the message; its one-time links are for whoever can read the terminal."""
+        """Prints the message; whoever reads the terminal can use its one-time links."""
         sys.stderr.write(f"\nTo: {message.to}\nSubject: {message.subject}\n\n{message.text}\n")
         sys.stderr.flush()

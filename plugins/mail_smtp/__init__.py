@@ -1,4 +1,4 @@
-"""Mail over SMTP: ``mail.outbox = "smtp://user:password@mail.example.com:587?sender=touchpoint@example.com"``."""
+"""E-mail over SMTP: ``mail.outbox = "smtp://user:password@mail.example.com:587?sender=touchpoint@example.com"``."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: SmtpSettings) -> EmailSender:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter for a mail server."""
+    """Returns the adapter for a mail server."""
     return (
         Adapter(
             port="mail",

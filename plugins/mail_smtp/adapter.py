@@ -1,4 +1,4 @@
-"""Mail over SMTP, one connection per message, in a thread."""
+"""Sends e-mail over SMTP, one connection per message, in a thread."""
 
 import asyncio
 import smtplib
@@ -20,13 +20,13 @@ _STATUS_OK: Final = 250
 
 
 class SmtpMail:
-    """Implements the port `Mail`."""
+    """Implements the port `EmailSender`."""
 
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
 
     async def check(self) -> None:
-        """Look whether the server takes mail of the sender: everything up to the recipient of one, and no further.
+        """Checks that the server accepts mail from the sender, without naming a recipient.
 
         Raises:
             StartupError: it does not.
@@ -41,7 +41,7 @@ class SmtpMail:
             raise self._startup_error(str(fault) or type(fault).__name__) from None
 
     async def send(self, message: EmailMessage) -> None:
-        """Hand a message to the server.
+        """Sends a message.
 
         Raises:
             EmailSenderUnavailable: the server was not reached, or did not take it; its words are not repeated.
@@ -83,7 +83,7 @@ class SmtpMail:
 
     @contextmanager
     def _open_connection(self, seconds: float) -> Iterator[smtplib.SMTP]:
-        """A connection that may send, until the block ends; ``seconds`` is how long one answer may take."""
+        """Gives a connection that may send; ``seconds`` is how long one answer may take."""
         settings = self._settings
         with self._connect(seconds) as server:
             if settings.security == "starttls":

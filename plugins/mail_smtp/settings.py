@@ -1,4 +1,4 @@
-"""What the URL says: ``smtp://user:password@host:587?sender=touchpoint@example.com&security=starttls``."""
+"""Settings of the URL: ``smtp://user:password@host:587?sender=touchpoint@example.com&security=starttls``."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ Security = Literal["starttls", "tls", "none"]
 
 
 class SmtpSettings(AdapterSettings):
-    """The mail server. A user name or password with special characters is percent-encoded."""
+    """The mail server. Special characters of the user name and password are percent-encoded."""
 
     host: str = Field(description="Name of the server.")
     port: int = Field(587, description="Its port.")

@@ -13,7 +13,7 @@ def _open(_: object) -> WebAuthn:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The default."""
+    """Returns the default."""
     return (
         Adapter(
             port="passkeys",

@@ -1,4 +1,4 @@
-"""The port over `ceremonies`, which is loaded by the first passkey: most processes never meet one."""
+"""Implements the port `WebAuthn`; `ceremonies` is loaded with the first passkey."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,31 +16,31 @@ from service_core.plugin import (
 
 
 class WebAuthnPasskeys:
-    """Implements the port `WebAuthn`; what reads and signs runs in a thread."""
+    """Implements the port `WebAuthn`; the library runs in a thread."""
 
     async def registration_options(
         self, party: RelyingParty, challenge: str, account: Account, existing_passkeys: Sequence[Passkey]
     ) -> str:
-        """Options for ``navigator.credentials.create``."""
+        """Returns options for ``navigator.credentials.create``."""
         asked: str = await _run_ceremony("ask_to_make", party, challenge, account, existing_passkeys)
         return asked
 
     async def verify_registration(
         self, party: RelyingParty, challenge: str, response: RegistrationResponse
     ) -> VerifiedRegistration:
-        """The passkey that was made."""
+        """Returns the new passkey."""
         made: VerifiedRegistration = await _run_ceremony("read_made", party, challenge, response)
         return made
 
     async def authentication_options(self, party: RelyingParty, challenge: str) -> str:
-        """Options for ``navigator.credentials.get``."""
+        """Returns options for ``navigator.credentials.get``."""
         asked: str = await _run_ceremony("ask_to_sign", party, challenge)
         return asked
 
     async def verify_authentication(
         self, party: RelyingParty, challenge: str, response: AuthenticationResponse, passkey: Passkey
     ) -> int:
-        """The counter that was signed."""
+        """Returns the signed counter."""
         counter: int = await _run_ceremony("read_signed", party, challenge, response, passkey)
         return counter
 

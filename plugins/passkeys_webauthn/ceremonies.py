@@ -1,4 +1,4 @@
-"""Both ceremonies in the words of the library ``webauthn``: what is asked, and whether an answer holds."""
+"""The registration and authentication ceremonies, by the library ``webauthn``."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -62,7 +62,7 @@ def _map_library_errors(read: Callable[_Asked, _Read]) -> Callable[_Asked, _Read
 
 
 def ask_to_make(party: RelyingParty, challenge: str, account: Account, known: Sequence[Passkey]) -> str:
-    """Options for a passkey that the device finds by itself, after it has verified its owner."""
+    """Returns options for a discoverable passkey with user verification."""
     options = generate_registration_options(
         rp_id=party.id,
         rp_name=_RELYING_PARTY_NAME,
@@ -82,7 +82,7 @@ def ask_to_make(party: RelyingParty, challenge: str, account: Account, known: Se
 
 @_map_library_errors
 def read_made(party: RelyingParty, challenge: str, attested: RegistrationResponse) -> VerifiedRegistration:
-    """The passkey that was made; who made the device is not asked, so nobody has to vouch for it."""
+    """Returns the new passkey; no attestation of the device is required."""
     response = AuthenticatorAttestationResponse(attested.client_data, attested.attestation)
     # The id that counts is the one in the attestation; the library compares the other two alone.
     made = verify_registration_response(
@@ -101,7 +101,7 @@ def read_made(party: RelyingParty, challenge: str, attested: RegistrationRespons
 
 
 def ask_to_sign(party: RelyingParty, challenge: str) -> str:
-    """Options for any passkey that the browser has for the host."""
+    """Returns options for any passkey that the browser has for the host."""
     options = generate_authentication_options(
         rp_id=party.id,
         challenge=base64url_to_bytes(challenge),
@@ -115,7 +115,7 @@ def ask_to_sign(party: RelyingParty, challenge: str) -> str:
 def read_signed(
     party: RelyingParty, challenge: str, asserted: AuthenticationResponse, passkey: Passkey
 ) -> int:
-    """The counter that was signed."""
+    """Returns the signed counter."""
     response = AuthenticatorAssertionResponse(
         asserted.client_data, asserted.authenticator_data, asserted.signature, asserted.user_handle
     )

@@ -14,7 +14,7 @@ def _open(settings: Argon2Settings) -> Passwords:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The default."""
+    """Returns the default."""
     return (
         Adapter(
             port="passwords",

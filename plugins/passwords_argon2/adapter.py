@@ -1,4 +1,4 @@
-"""Argon2id in threads, a few at a time: one hash takes a quarter of a second of a core."""
+"""Hashes passwords with Argon2id in threads, a few at a time: one hash takes a quarter of a second of a core."""
 
 import asyncio
 
@@ -18,12 +18,12 @@ class Argon2Passwords:
         self._turn = asyncio.Semaphore(settings.max_concurrent)
 
     async def hash(self, password: str) -> str:
-        """The hash of a password with its parameters and salt."""
+        """Returns the hash of a password with its parameters and salt."""
         async with self._turn:
             return await asyncio.to_thread(self._hasher.hash, password.encode("utf-8", "surrogatepass"))
 
     async def verify(self, hashed: str | None, password: str) -> bool:
-        """Whether a password has this hash; without one the same work is done for nothing."""
+        """Returns whether a password has this hash; without a hash the same work is done, so that timing tells nothing."""
         if hashed is None:
             await self.hash(password)
             return False

@@ -14,7 +14,7 @@ def _open(settings: LocalSettings) -> ExportStorage:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The embedded default."""
+    """Returns the embedded default."""
     return (
         Adapter(
             "sink",

@@ -1,4 +1,4 @@
-"""Files in a folder: written beside their place, made durable, then put into it by one rename."""
+"""Stores export files in a folder: a draft is written, made durable, then renamed."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ DRAFT_SUFFIX: Final = ".part"
 
 
 class LocalSink:
-    """Implements the export sink on a local or shared file system.
+    """Implements the export storage on a local or shared file system.
 
     Args:
         folder: where the files lie; only this service looks into it.
@@ -25,7 +25,7 @@ class LocalSink:
         self._folder = folder
 
     async def check(self) -> None:
-        """Look whether files could be put into the folder, or the folder be made.
+        """Checks that the folder is writable or can be created.
 
         Raises:
             StartupError: they could not.
@@ -33,7 +33,7 @@ class LocalSink:
         require_writable_paths("exports.sink", self._folder)
 
     async def start(self) -> None:
-        """Make the folder; only the user of the service may look into it.
+        """Creates the folder, readable by the user of the service alone.
 
         Raises:
             StartupError: nothing could be put into it.
@@ -43,7 +43,7 @@ class LocalSink:
 
     @asynccontextmanager
     async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:  # noqa: ARG002 - downloads name it
-        """A file that is there, whole and durable, once the block has ended well."""
+        """Gives a file that is stored and durable once the block ends without an error."""
         place = self._file_path(name)
         draft = place.with_name(place.name + DRAFT_SUFFIX)
         file = await asyncio.to_thread(_create_draft, draft)
@@ -55,10 +55,10 @@ class LocalSink:
             raise
 
     async def signed_url(self, name: str, lifetime: timedelta) -> None:
-        """None: the service gives the files out itself, by links it signs."""
+        """Returns None: the service serves the files itself, by links it signs."""
 
     async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
-        """Size and content; None when there is no such file."""
+        """Returns size and content; None when there is no such file."""
         place = self._file_path(name)
         try:
             size = (await asyncio.to_thread(place.stat)).st_size
@@ -67,13 +67,13 @@ class LocalSink:
         return size, lambda: _read_chunks(place)
 
     async def delete(self, name: str) -> None:
-        """Remove the file and its draft."""
+        """Deletes the file and its draft."""
         place = self._file_path(name)
         for path in (place, place.with_name(place.name + DRAFT_SUFFIX)):
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     def _file_path(self, name: str) -> Path:
-        """Where a file lies.
+        """Returns the path of a file.
 
         Raises:
             ValueError: the name would lead out of the folder.
@@ -88,7 +88,7 @@ def _create_draft(draft: Path) -> BinaryIO:
 
 
 def _publish_draft(file: BinaryIO, draft: Path, target: Path) -> None:
-    """Nothing is believed to be on disk before it was asked for, neither the bytes nor the name."""
+    """Writes the bytes and the name of the file to disk."""
     file.flush()
     os.fsync(file.fileno())
     file.close()

@@ -1,4 +1,4 @@
-"""What the URL says: ``local:///exports``."""
+"""Settings of the URL: ``local:///exports``."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ from service_core.plugin import AdapterSettings
 
 
 class LocalSettings(AdapterSettings):
-    """Where the files lie."""
+    """Settings of the folder."""
 
     @property
     def folder(self) -> Path:
-        """The folder; it is made when the service starts."""
+        """The folder; it is created when the service starts."""
         assert self.path is not None
         return self.path

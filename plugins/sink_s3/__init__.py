@@ -1,4 +1,4 @@
-"""Export files in an S3-compatible store: ``exports.sink = "s3://bucket/prefix"``."""
+"""Export files in an S3-compatible object store: ``exports.sink = "s3://bucket/prefix"``."""
 
 from collections.abc import Iterable
 
@@ -19,6 +19,6 @@ def _open(settings: S3Settings) -> ExportStorage:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter for several machines."""
+    """Returns the adapter for several machines."""
     summary = "Export files in a bucket of any S3-compatible store, which signs the links itself."
     return (Adapter("sink", "s3", _open, S3Settings, summary),)

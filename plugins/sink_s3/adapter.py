@@ -1,4 +1,4 @@
-"""Files in a bucket: gathered in an unnamed local file, sent as a whole, signed by the store's own rules."""
+"""Stores export files in a bucket: written to a temporary local file, then uploaded."""
 
 import asyncio
 import tempfile
@@ -20,7 +20,7 @@ MEDIA_TYPES: Final = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x
 
 
 class S3Sink:
-    """Implements the export sink on an S3-compatible store.
+    """Implements the export storage with an S3-compatible object store.
 
     Such a store shows an object when all of it has arrived, so a file is there as a whole or not at all.
     """
@@ -30,7 +30,7 @@ class S3Sink:
         self._store = S3Store(settings.bucket, **_client_options(settings))
 
     async def check(self) -> None:
-        """Look whether the bucket can be reached; writes nothing.
+        """Checks that the bucket can be reached; writes nothing.
 
         Raises:
             StartupError: it cannot.
@@ -39,7 +39,7 @@ class S3Sink:
 
     @asynccontextmanager
     async def open_for_write(self, name: str, download_name: str) -> AsyncIterator[BinaryIO]:
-        """A file that is sent once the block has ended well; a crash leaves nothing of it anywhere."""
+        """Gives a file that is uploaded once the block ends without an error; a crash leaves nothing of it."""
         with tempfile.TemporaryFile() as file:
             yield cast(BinaryIO, file)
             file.flush()
@@ -52,7 +52,7 @@ class S3Sink:
             await asyncio.to_thread(obstore.put, self._store, name, file, attributes=cast(Any, shown))
 
     async def signed_url(self, name: str, lifetime: timedelta) -> str:
-        """A link signed with the credentials of the service; it works until they are changed or it ends.
+        """Returns a link signed with the credentials of the service.
 
         Raises:
             ExportStorageUnavailable: there are no credentials to sign with at the moment.
@@ -63,7 +63,7 @@ class S3Sink:
             raise ExportStorageUnavailable from fault
 
     async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
-        """Size and content; None when there is no such file."""
+        """Returns size and content; None when there is no such file."""
         try:
             found = await obstore.head_async(self._store, name)
         except FileNotFoundError:
@@ -71,7 +71,7 @@ class S3Sink:
         return found["size"], lambda: self._read_chunks(name)
 
     async def delete(self, name: str) -> None:
-        """Remove the file."""
+        """Deletes the file."""
         try:
             await obstore.delete_async(self._store, name)
         except FileNotFoundError:
@@ -84,7 +84,7 @@ class S3Sink:
 
 
 def _client_options(settings: S3Settings) -> dict[str, Any]:
-    """The settings in the words of the library; key and secret come from the environment when not given."""
+    """Returns the options of the client library; key and secret come from the environment when not given."""
     path_style = settings.path_style if settings.path_style is not None else settings.endpoint is not None
     options = {
         "prefix": settings.prefix,

@@ -1,4 +1,4 @@
-"""Whether a bucket can be reached, found out by reading an object that is not there: nothing is written."""
+"""Checks whether a bucket can be reached, by reading an object that does not exist."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ _ACCESS_DENIED: Final = "AccessDenied"
 
 
 async def check_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
-    """Ask the store for an object that is not there.
+    """Requests an object that does not exist, and refuses any answer but "not found".
 
     Args:
         settings: the bucket.
@@ -49,13 +49,13 @@ async def check_bucket(settings: S3Settings, options: dict[str, Any]) -> None:
 
 
 def _find_error_code(fault: Exception) -> str | None:
-    """What the store calls the mistake, if it says."""
+    """Returns the error code of the store, if there is one."""
     said = _ERROR_CODE.search(str(fault))
     return said and said[1]
 
 
 def _error_text(fault: Exception) -> str:
-    """What the client says, without its notes for developers."""
+    """Returns the message of the client without its notes for developers."""
     first = str(fault).partition("\n")[0].strip()
     return first.removeprefix("Generic S3 error: ")
 

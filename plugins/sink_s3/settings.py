@@ -1,4 +1,4 @@
-"""What the URL says: ``s3://key:secret@bucket/prefix?region=eu-central-1&endpoint=https://…``."""
+"""Settings of the URL: ``s3://key:secret@bucket/prefix?region=eu-central-1&endpoint=https://…``."""
 
 from typing import Self
 
@@ -8,7 +8,7 @@ from service_core.plugin import AdapterSettings
 
 
 class S3Settings(AdapterSettings):
-    """Where the bucket is and who may use it.
+    """The bucket and its credentials.
 
     Attributes:
         region: of the bucket; most stores that are not Amazon's take any.
@@ -22,13 +22,13 @@ class S3Settings(AdapterSettings):
 
     @property
     def bucket(self) -> str:
-        """The bucket."""
+        """The name of the bucket."""
         assert self.host is not None
         return self.host
 
     @property
     def prefix(self) -> str | None:
-        """What the names of the files begin with."""
+        """The prefix of file names."""
         return str(self.path).strip("/") if self.path is not None else None
 
     @model_validator(mode="after")

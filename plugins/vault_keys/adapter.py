@@ -1,4 +1,4 @@
-"""Sealing with AES-256-GCM. The keys are read each time: one that is added counts at once."""
+"""Encrypts with AES-256-GCM. The keys are read each time, so a new one counts at once."""
 
 import secrets
 from base64 import b64decode
@@ -15,13 +15,13 @@ _NONCE_BYTES: Final = 12
 
 
 class KeyVault:
-    """Implements the port `Vault`."""
+    """Implements the port `SecretCipher`."""
 
     def __init__(self, settings: KeySettings) -> None:
         self._settings = settings
 
     async def start(self) -> None:
-        """Look at the keys.
+        """Checks the keys.
 
         Raises:
             StartupError: there are none, or one is no key.
@@ -29,7 +29,7 @@ class KeyVault:
         await self.check()
 
     async def check(self) -> None:
-        """Look at the keys, and change nothing.
+        """Checks the keys, and changes nothing.
 
         Raises:
             StartupError: there are none, or one is no key.
@@ -42,7 +42,7 @@ class KeyVault:
             raise StartupError(fault.reason) from None
 
     def encrypt(self, plaintext: bytes, associated_data: bytes) -> bytes:
-        """What nobody reads or changes without the key; the first key there is seals.
+        """Returns the ciphertext; the first key encrypts.
 
         Raises:
             CipherUnavailable: there is no key.
@@ -54,7 +54,7 @@ class KeyVault:
         return _FORMAT_VERSION + nonce + AESGCM(key).encrypt(nonce, plaintext, associated_data)
 
     def decrypt(self, ciphertext: bytes, associated_data: bytes) -> bytes:
-        """What was sealed.
+        """Returns the plaintext.
 
         Raises:
             CipherUnavailable: no key opens it.
@@ -72,7 +72,7 @@ class KeyVault:
 
 
 def parse_keys(text: str) -> list[bytes]:
-    """Keys in the order they are written.
+    """Parses keys, in their order.
 
     Raises:
         CipherUnavailable: there is none, or something else is written there.

@@ -1,4 +1,4 @@
-"""A fresh key, in a file that only its owner reads."""
+"""Creates a key file."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ KEY_BYTES: Final = 32
 
 
 def create_key_file(path: Path) -> None:
-    """Make a key file; one that somebody else makes meanwhile stays as it is.
+    """Creates a key file that only its owner can read; a file created meanwhile is kept.
 
     Raises:
         CipherUnavailable: it cannot be written.

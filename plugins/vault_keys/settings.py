@@ -1,4 +1,4 @@
-"""What the URL says: ``keyfile:///connections.key``, ``keymount:////run/secrets/key`` or ``keyenv://SEALING_KEY``."""
+"""Settings of the URL: ``keyfile:///connections.key``, ``keymount:////run/secrets/key`` or ``keyenv://SEALING_KEY``."""
 
 import os
 from pathlib import Path
@@ -12,17 +12,17 @@ from service_core.plugin import AdapterSettings, CipherUnavailable
 
 
 class MountedKeySettings(AdapterSettings):
-    """A file that somebody else keeps, with one key in each line: the first seals, all of them open."""
+    """A file that is provided, with one key per line: the first encrypts, all of them decrypt."""
 
     path: Path = Field(description="The file.")
 
     @property
     def must_exist(self) -> bool:
-        """Whether a missing key is a mistake."""
+        """Whether a missing key is an error."""
         return True
 
     def read(self) -> str:
-        """The keys, one in each line.
+        """Returns the keys, one per line.
 
         Raises:
             CipherUnavailable: the file is missing, or cannot be read.
@@ -37,7 +37,7 @@ class MountedKeySettings(AdapterSettings):
             raise CipherUnavailable(f"The key file {self.path} cannot be read: {fault}.") from None
 
     def read_or_create(self) -> str:
-        """The keys.
+        """Returns the keys.
 
         Raises:
             CipherUnavailable: as `read`.
@@ -46,15 +46,15 @@ class MountedKeySettings(AdapterSettings):
 
 
 class KeyFileSettings(MountedKeySettings):
-    """A file that the deployment makes when it seals its first secret."""
+    """A file that the deployment creates when it encrypts its first secret."""
 
     @property
     def must_exist(self) -> bool:
-        """Not before something is sealed."""
+        """Not before something is encrypted."""
         return self.path.exists()
 
     def read_or_create(self) -> str:
-        """The keys; a file that is missing is made with a fresh one.
+        """Returns the keys; a missing file is created with a new one.
 
         Raises:
             CipherUnavailable: the file cannot be read or made.
@@ -65,16 +65,16 @@ class KeyFileSettings(MountedKeySettings):
 
 
 class KeyVariableSettings(AdapterSettings):
-    """An environment variable that holds keys, with spaces between them: the first seals, all of them open."""
+    """An environment variable with keys separated by spaces: the first encrypts, all of them decrypt."""
 
     @property
     def variable(self) -> str:
-        """Its name, in the letters it is written with."""
+        """Its name, with its letter case."""
         return urlsplit(self.url).netloc
 
     @property
     def must_exist(self) -> bool:
-        """Whoever names a variable sets it."""
+        """Always: a named variable has to be set."""
         return True
 
     @model_validator(mode="after")
@@ -84,7 +84,7 @@ class KeyVariableSettings(AdapterSettings):
         return self
 
     def read(self) -> str:
-        """The keys.
+        """Returns the keys.
 
         Raises:
             CipherUnavailable: the variable is not set.
@@ -97,7 +97,7 @@ class KeyVariableSettings(AdapterSettings):
             ) from None
 
     def read_or_create(self) -> str:
-        """The keys.
+        """Returns the keys.
 
         Raises:
             CipherUnavailable: as `read`.

@@ -55,6 +55,7 @@ async def list_audit(query: AuditQuery, *, caller: Caller, writes: ChangeExecuto
     errors=(409,),
     body_optional=True,
     idempotent=True,
+    tool="undo",
 )
 async def undo_change(
     path: AuditPath, body: DryRunBody, *, caller: Caller, writes: ChangeExecutor

@@ -7,7 +7,7 @@ from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 
 
-@operation("GET /docs/search", tag="docs")
+@operation("GET /docs/search", tag="docs", tool_title="Search documentation")
 async def search_docs(
     query: DocsSearchQuery,
     *,

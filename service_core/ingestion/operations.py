@@ -69,7 +69,7 @@ class Ledger(ResponseModel):
     complete: bool
 
 
-@operation("GET /ledger", tag="workspace")
+@operation("GET /ledger", tag="workspace", tool_title="Ingest ledger")
 async def get_ledger(query: LedgerQuery, *, caller: Caller, queue: IngestQueue) -> Ledger:
     """Account for every event received, by key, channel and hour.
 

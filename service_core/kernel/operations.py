@@ -120,6 +120,8 @@ class Operation:
             store is unavailable and for inactive workspaces.
         credential: the credential it requires.
         raw: the handler takes the body as bytes.
+        tool: name of its MCP tool; None for the id.
+        tool_title: title of its MCP tool; None for the name in words.
     """
 
     method: str
@@ -142,6 +144,8 @@ class Operation:
     starts_background_work: bool = False
     credential: CredentialRequirement = CredentialRequirement.KEY
     raw: bool = False
+    tool: str | None = None
+    tool_title: str | None = None
 
     @property
     def fails_closed(self) -> bool:
@@ -195,6 +199,8 @@ def operation(
     idempotent: bool = False,
     starts_background_work: bool = False,
     credential: CredentialRequirement | None = None,
+    tool: str | None = None,
+    tool_title: str | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declares an endpoint from its handler.
 
@@ -211,6 +217,8 @@ def operation(
         idempotent: honours ``Idempotency-Key``.
         starts_background_work: starts work that outlives the request.
         credential: the required credential; None means an agent key or named key, or no credential if ``scope`` is None.
+        tool: name of the MCP tool; None for the handler's name.
+        tool_title: title of the MCP tool; None for its name in words.
 
     Raises:
         TypeError: at import, if the route or the handler's signature breaks the rules above.
@@ -244,6 +252,8 @@ def operation(
             idempotent=idempotent,
             starts_background_work=starts_background_work,
             credential=required_credential,
+            tool=tool,
+            tool_title=tool_title,
         )
 
     return declare

@@ -109,7 +109,7 @@ class SearchResults(ResponseModel):
     results: list[SearchResult]
 
 
-@operation("GET /search", tag="query")
+@operation("GET /search", tag="query", tool="search")
 async def get_search(
     query: SearchQuery,
     *,

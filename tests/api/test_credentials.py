@@ -51,8 +51,13 @@ class World:
             return windows.consume(key, limit, seconds)
 
         self.service.ports.limits.consume = consume  # the adapter counts by the clock of the machine
-        self.founded = await create_workspace_with_keys(self.store, self.now, name="Example Shop", plan=plan)
-        self.workspace, self.agent = self.founded.workspace, self.founded.agent_key.secret
+        self.initialized_deployment = await create_workspace_with_keys(
+            self.store, self.now, name="Example Shop", plan=plan
+        )
+        self.workspace, self.agent = (
+            self.initialized_deployment.workspace,
+            self.initialized_deployment.agent_key.secret,
+        )
         return self
 
     async def person(self, role):
@@ -400,7 +405,7 @@ async def shown_once(world, capfd):
     )
     approval = filed.json["approval_url"].rpartition("=")[2]
     exchanged = (await world.exchange(token)).json["key"]
-    keys = {"agent": world.agent, "write": world.founded.write_key.secret}
+    keys = {"agent": world.agent, "write": world.initialized_deployment.write_key.secret}
     return keys | {
         "signup": taken["signup_secret"], "welcome": welcome, "collected": collected, "link": link,
         "password": "planted password", "session": session.secret, "token": token, "approval": approval,

@@ -49,7 +49,7 @@ def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deploym
 
 
 def test_config_check_asks_no_name_server_where_no_link_domain_needs_one(touchpoint, deployment):
-    away = {"TOUCHPOINT_LINKS__DNS": "dns://127.0.0.1:1?patience_seconds=0.2"}
+    away = {"TOUCHPOINT_LINKS__DNS": "dns://127.0.0.1:1?timeout_seconds=0.2"}
     assert "is good" in touchpoint("config", "check", "--config", deployment["config"], **away).stdout
 
 
@@ -82,7 +82,7 @@ BROKEN = {
     "an unknown scheme": ('[storage]\nevents = "oracle://db"', "oracle", "Installed:"),
     "a URL that does not fit": (
         '[limits]\nstore = "memory://?size=1"',
-        "size is no option",
+        "size is not an option",
         "Options after its ?",
     ),
     "a bad value": ('[http]\nserver = "apache"', "http.server", "hypercorn"),
@@ -137,7 +137,7 @@ BROKEN = {
         "See that host, port, security",
     ),
     "a name server that is away": (
-        '[links]\ndomain = "go.example.com"\ndns = "dns://127.0.0.1:1?patience_seconds=0.2"',
+        '[links]\ndomain = "go.example.com"\ndns = "dns://127.0.0.1:1?timeout_seconds=0.2"',
         "no link domain can be verified",
         "dns://9.9.9.9",
     ),
@@ -152,8 +152,8 @@ BROKEN = {
     ),
     "redirects without their host": (
         '[http]\nlinks = "127.0.0.1:8082"',
-        "http.links names an address",
-        "name their host in links.domain",
+        "http.links is set",
+        "set links.domain",
     ),
     "a public address without a scheme": (
         '[http]\nroot_url = "analytics.example.com"',

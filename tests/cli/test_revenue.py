@@ -19,22 +19,22 @@ class Shop:
 
     id = "shopfox"
 
-    def is_genuine(self, delivery, secrets):
+    def verify_signature(self, delivery, secrets):
         return False
 
-    def mapped(self, message, delivery, account_id):
+    def map_message(self, message, delivery, account_id):
         at, _ = resolve_event_time("2026-07-01T12:00:00Z", delivery.received_at)
         return MappedMessage(message["id"], "purchase", at, properties={"revenue": "5.00", "currency": "EUR"})
 
-    def is_open(self, secrets):
+    def can_poll(self, secrets):
         return "api_key" in secrets
 
-    async def messages(self, poll):
-        if poll.secrets["api_key"] == "bad":
+    async def poll_messages(self, request):
+        if request.secrets["api_key"] == "bad":
             raise CredentialsRejected("The key bad is over.")
         yield [PolledMessage(json.dumps({"id": id_}).encode()) for id_ in ("s1", "s2")]
 
-    def at(self, _address):
+    def with_base_url(self, _base_url):
         return self
 
     @hook

@@ -36,7 +36,7 @@ async def test_a_wrapped_adapter_does_what_it_did_but_for_what_is_wrapped():
     assert await store.append([]) == 0
     with pytest.raises(OSError, match="disk full"):
         await store.append([])
-    assert await store.bounds(None) is None
+    assert await store.event_time_range(None) is None
     assert not hasattr(store, "work_apart")
 
 

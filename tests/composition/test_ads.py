@@ -1,16 +1,17 @@
 """Which ad platforms a deployment reads, and at which address."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from hosts.composition.ads import build_ad_sync
 from hosts.composition.ports import Ports
+from hosts.composition.providers import build_ad_sync
 from service_core.extensions.hooks import hook
 from service_core.extensions.registry import load_plugins
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import AdsSettings, Settings
+from service_core.kernel.settings import Settings
 
 
 class Fixed:
@@ -33,7 +34,7 @@ class Moving(Fixed):
         super().__init__("moving")
         self.address = address
 
-    def at(self, address):
+    def with_base_url(self, address):
         return Moving(address)
 
 
@@ -42,15 +43,16 @@ def bringing(*platforms):
 
 
 def reading(folder, registry, **apis):
-    ports = Ports(Settings(), folder, load_plugins(), system_clock)
-    return build_ad_sync(ports, registry, AdsSettings(apis=apis))
+    registry = replace(load_plugins(), ad_platforms=registry.ad_platforms)
+    settings = Settings(ads={"apis": apis})
+    return build_ad_sync(Ports(settings, folder, registry, system_clock), settings)
 
 
 def test_two_platforms_of_one_id_stop_the_start():
     plugins = [("one", bringing(Fixed())), ("two", bringing(Fixed()))]
-    with pytest.raises(StartupError, match="the ad platform 'fixed' twice"):
+    with pytest.raises(StartupError, match="Two plugins provide the ad platform 'fixed'"):
         load_plugins(plugins, discover=False)
-    with pytest.raises(StartupError, match="no AdPlatform"):
+    with pytest.raises(StartupError, match="not a AdPlatform"):
         load_plugins([("none", bringing("meta"))], discover=False)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 import pytest
 
 from hosts.composition.compose import compose
-from hosts.composition.container import SETTINGS as NAMED
+from hosts.composition.ports import PORTS as DECLARED
 from hosts.composition.ports import Ports, start_adapters
 from service_core import builtin
 from service_core.access.models import Caller
@@ -61,10 +61,10 @@ class Part:
     async def aclose(self):
         self.diary.append(f"close {self.name}")
 
-    def generation(self):
+    def change_version(self):
         return 0
 
-    async def workspaces(self):
+    async def list_workspaces(self):
         return []
 
     async def state(self):
@@ -231,9 +231,9 @@ def test_an_unknown_scheme_stops_the_start(world):
         compose(settings, Path("data"), registry=world.registry())
 
 
-@pytest.mark.parametrize("port", NAMED)
+@pytest.mark.parametrize("port", DECLARED)
 def test_the_setting_that_is_told_of_a_port_names_its_adapter(port, tmp_path):
-    section, name = NAMED[port].split(".")
+    section, name = DECLARED[port].setting.split(".")
     settings = Settings.model_validate({section: {name: "nowhere://"}})
     with pytest.raises(StartupError, match=f"No adapter for '{port}' serves nowhere://"):
-        Ports(settings, tmp_path, load_plugins([], discover=False), clock=lambda: NOW)._adapter(port)
+        Ports(settings, tmp_path, load_plugins([], discover=False), clock=lambda: NOW).adapter(port)

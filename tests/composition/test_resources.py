@@ -5,7 +5,7 @@ from typing import ClassVar, Protocol
 
 import pytest
 
-from hosts.composition.binding import build_resource_kinds
+from hosts.composition.bindings import Bindings, build_resource_types
 from service_core import builtin
 from service_core.changes.resource import Resource, ResourceType
 from service_core.changes.resource_definition import ResourceDefinition
@@ -37,7 +37,7 @@ def bringing(*resources):
 def test_a_resource_brings_its_kind_and_its_endpoints():
     registry = bringing(ResourceDefinition(NOTES, (list_notes,)))
     assert list_notes in registry.operations
-    assert build_resource_kinds(registry.resources[-1:], {}) == (NOTES,)
+    assert build_resource_types(registry.resources[-1:], Bindings({})) == (NOTES,)
 
 
 async def test_dependencies_of_a_resource_type_are_bound_by_type():
@@ -46,7 +46,7 @@ async def test_dependencies_of_a_resource_type_are_bound_by_type():
 
     settings = Settings.model_validate({"links": {"domain": "go.example.com"}})
     note_type = ResourceType(Note, Scope.WRITE_LINKS, serializer=load_serializer)
-    (bound,) = build_resource_kinds([ResourceDefinition(note_type)], {Settings: settings})
+    (bound,) = build_resource_types([ResourceDefinition(note_type)], Bindings({Settings: lambda: settings}))
     serialize = await bound.serializer(None, [])
     assert serialize({}) == {"host": "go.example.com"}
 
@@ -60,12 +60,12 @@ def test_a_dependency_nobody_provides_stops_the_start_with_the_functions_name():
 
     note_type = ResourceType(Note, Scope.WRITE_REPORTS, effects=note_effects)
     with pytest.raises(StartupError, match="note_effects asks for weather: Weather"):
-        build_resource_kinds([ResourceDefinition(note_type)], {Settings: Settings()})
+        build_resource_types([ResourceDefinition(note_type)], Bindings({Settings: Settings}))
 
 
 def test_two_kinds_of_one_type_stop_the_start():
     with pytest.raises(StartupError, match="'own_note'"):
-        build_resource_kinds([ResourceDefinition(NOTES), ResourceDefinition(NOTES)], {})
+        build_resource_types([ResourceDefinition(NOTES), ResourceDefinition(NOTES)], Bindings({}))
 
 
 def test_two_resources_of_one_route_stop_the_start():

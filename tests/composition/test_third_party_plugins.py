@@ -160,7 +160,7 @@ def test_two_revenue_providers_of_one_id_are_refused():
 def test_what_is_no_revenue_provider_is_refused():
     said = refusal(load_plugins, [("own", plugin(revenue_providers=["stripe"]))], discover=False)
     assert "'own'" in said
-    assert "which is no RevenueProvider" in said
+    assert "which is not a RevenueProvider" in said
 
 
 def test_the_registry_is_frozen():
@@ -181,9 +181,9 @@ def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
 
 def test_a_plugin_that_brings_something_else_is_named():
     said = refusal(load_plugins, [("own", plugin(adapters=["a string"]))], discover=False)
-    assert said == "Plugin 'own': its hook 'adapters' returns 'a string', which is no Adapter."
+    assert said == "Plugin 'own': its hook 'adapters' returns 'a string', which is not a Adapter."
     said = refusal(load_plugins, [("own", plugin(attribution_models=[7]))], discover=False)
-    assert said.endswith("returns 7, which is no RuleBasedModel or DataDrivenModel.")
+    assert said.endswith("returns 7, which is not a RuleBasedModel or DataDrivenModel.")
 
 
 def test_a_plugin_whose_hook_fails_is_named():

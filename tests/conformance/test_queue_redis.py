@@ -16,7 +16,7 @@ class TestRedis(IngestQueueConformance):
         # The kit asks for the ledger of seven weeks, on whatever machine.
         monkeypatch.setattr(ledger, "LEDGER_TIMEOUT_SECONDS", 30.0)
         registry = load_plugins()
-        url = f"{redis_url}/0?prefix={uuid4().hex}&patience_seconds=5&state_timeout_seconds=2"
+        url = f"{redis_url}/0?prefix={uuid4().hex}&timeout_seconds=5&state_timeout_seconds=2"
 
         @asynccontextmanager
         async def opened():

@@ -194,7 +194,7 @@ async def test_each_role_of_many_machines_is_ready_by_its_own_unit_and_an_event_
         }
         for role in Role:
             assert await ready(said[role], {role}) == {role}
-        initialized_deployment = await shared.founded()
+        initialized_deployment = await shared.initialized_deployment()
         api, ingest = (spoken(said[role])[role] for role in ("api", "ingest"))
         event = {"event": "purchase", "event_id": "order-1", "user_id": "ada"}
         await sent(f"{ingest}/track", {"X-API-Key": initialized_deployment.write_key.secret}, event)

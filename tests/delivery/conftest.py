@@ -38,7 +38,7 @@ class Desk:
             {"storage": {"events": events}, "http": {"root_url": "https://t.example"}}
         )
         self.service = compose(settings, folder, clock=lambda: self.now)
-        self.exporter = build_exporter(self.service.ports, self.service.registry)
+        self.exporter = build_exporter(self.service.ports)
         self.keys = {}
         self.workspaces = {}
 

@@ -24,7 +24,7 @@ def worker(api_client, *, streams=None, sink=None, most_rows=None, renew_seconds
     contents = ExportRows(
         streams or ports.events,
         ports.events,
-        ports.rated,
+        ports.currency_converter,
         ports.events,
         api_client.service.registry.models,
         ports.queue,

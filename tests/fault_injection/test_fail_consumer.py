@@ -109,7 +109,7 @@ async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_a
             faults.stop()
             assert await shop.stored() == IDS
             assert await shop.row() == (len(IDS), 1, 0)
-            (aside,) = await shop.ports.quarantine.list_quarantined(shop.workspace.id, 10)
+            (aside,) = await shop.ports.queue.list_quarantined(shop.workspace.id, 10)
             assert aside.queued.arrival.body == POISON
         faults.calls = calls
 

@@ -42,7 +42,7 @@ class Service:
     """`touchpoint serve` on PostgreSQL, with clients that send to it and keep books."""
 
     def __init__(self, config, initialized_deployment, reader):
-        self.config, self.founded, self.reader = config, initialized_deployment, reader
+        self.config, self.initialized_deployment, self.reader = config, initialized_deployment, reader
         self.api, self.ingest = (f"127.0.0.1:{reserve_tcp_port(self)}" for _ in range(2))
         self.books, self.statuses = SentEvents(), set()
         self.process, self.processes = None, AsyncExitStack()
@@ -89,7 +89,12 @@ class Service:
         now = datetime.now(UTC)
         span = TimeRange(now - timedelta(days=1), now + timedelta(days=1))
         scan = QueryScope(
-            self.founded.workspace.id, span, "USD", "UTC", ConversionSet(frozenset()), include_bots=True
+            self.initialized_deployment.workspace.id,
+            span,
+            "USD",
+            "UTC",
+            ConversionSet(frozenset()),
+            include_bots=True,
         )
         async with start_adapters([ports.events]):
             return [
@@ -130,7 +135,7 @@ async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_in
     service, postgres_server, full
 ):
     stop, numbers = asyncio.Event(), count()
-    key = service.founded.write_key.secret
+    key = service.initialized_deployment.write_key.secret
     senders = [
         asyncio.create_task(
             send_events_until_stopped(

@@ -95,7 +95,7 @@ class Api:
 async def api(redis_server, tmp_path):
     config = tmp_path / "touchpoint.toml"
     url = redis_server.url
-    config.write_text(f'[limits]\nstore = "{url}/0"\n[ingest]\nqueue = "{url}/1?patience_seconds=5"\n')
+    config.write_text(f'[limits]\nstore = "{url}/0"\n[ingest]\nqueue = "{url}/1?timeout_seconds=5"\n')
     registry = load_plugins([("builtin", builtin), ("notes", Notes())])
     async with compose(load_settings(config), tmp_path, registry=registry) as service:
         initialized_deployment = [
@@ -164,7 +164,7 @@ async def test_400_requests_at_once_from_all_processes_never_pass_a_limit_of_100
     processes = 8 if full else 4
     started = [
         await asyncio.create_subprocess_exec(
-            sys.executable, "-c", SPENDING, f"{redis_server.url}/0?patience_seconds=5", str(400 // processes),
+            sys.executable, "-c", SPENDING, f"{redis_server.url}/0?timeout_seconds=5", str(400 // processes),
             str(FOR_EVER), stdout=asyncio.subprocess.PIPE,
         )
         for _ in range(processes)

@@ -165,14 +165,14 @@ async def test_a_redis_that_takes_nothing_is_told_within_two_seconds_and_used_ag
     cluster, redis_server, fault, full
 ):
     begin, end = {
-        "hung": (redis_server.hang, redis_server.resume),
+        "hung": (redis_server.suspend, redis_server.resume),
         "full": (
-            lambda: redis_server.ask("CONFIG", "SET", "maxmemory", "1"),
-            lambda: redis_server.ask("CONFIG", "SET", "maxmemory", "0"),
+            lambda: redis_server.run_command("CONFIG", "SET", "maxmemory", "1"),
+            lambda: redis_server.run_command("CONFIG", "SET", "maxmemory", "0"),
         ),
         "read-only": (
-            lambda: redis_server.ask("REPLICAOF", "127.0.0.1", "1"),
-            lambda: redis_server.ask("REPLICAOF", "NO", "ONE"),
+            lambda: redis_server.run_command("REPLICAOF", "127.0.0.1", "1"),
+            lambda: redis_server.run_command("REPLICAOF", "NO", "ONE"),
         ),
     }[fault]
     hosts = [await cluster.host(), await cluster.host()]
@@ -201,7 +201,7 @@ async def test_a_full_redis_can_be_emptied_by_its_consumer(cluster, redis_server
     async with cluster.load([host]):
         await cluster.progress()
     await host.stop()
-    assert redis_server.ask("CONFIG", "SET", "maxmemory", "1") == "+OK"
+    assert redis_server.run_command("CONFIG", "SET", "maxmemory", "1") == "+OK"
     await cluster.check()
     assert (await cluster.ports.queue.state()).waiting == 0
 

@@ -72,7 +72,7 @@ class Factory(Deployment):
 
     @property
     def exporter(self):
-        return build_exporter(self.service.ports, self.service.registry)
+        return build_exporter(self.service.ports)
 
     async def rouse(self):
         """What a scheduler does every `MAINTENANCE_SECONDS`, and here each second."""

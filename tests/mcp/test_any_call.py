@@ -47,7 +47,7 @@ async def test_any_arguments_of_any_tool_are_answered(workspace_api, program, da
     workspace_api.later(minutes=1)
     name = data.draw(st.sampled_from(list(ARGUMENTS)))
     arguments = data.draw(ARGUMENTS[name] | st.dictionaries(TEXTS, VALUES, max_size=3))
-    answer = await program.message("tools/call", {"name": name, "arguments": arguments})
+    answer = await program.send_message("tools/call", {"name": name, "arguments": arguments})
     if "error" in answer:
         assert answer["error"]["code"] == -32602
     elif answer["result"]["isError"]:

@@ -143,7 +143,7 @@ REFUSED = [
 async def test_what_the_route_refuses_is_an_error_with_its_body(workspace_api, program):
     for tool, arguments, code in REFUSED:
         workspace_api.later(minutes=1)
-        body = await program.refused(tool, **arguments)
+        body = await program.call_expecting_error(tool, **arguments)
         assert body["error"]
         assert body.get("code") == code, body
 
@@ -164,10 +164,10 @@ async def test_a_call_is_a_request_of_its_grant_also_one_that_does_not_fit(works
         else:
             await program.call("get_workspace")
     limited = {"error": "Rate limit exceeded", "code": "rate_limited"}
-    assert await program.refused("get_workspace") == limited
-    assert await program.refused("get_overview") == limited
-    assert await program.refused("no_such_tool") == limited
-    assert (await program.message("ping"))["result"] == {}  # nothing but calls is counted
+    assert await program.call_expecting_error("get_workspace") == limited
+    assert await program.call_expecting_error("get_overview") == limited
+    assert await program.call_expecting_error("no_such_tool") == limited
+    assert (await program.send_message("ping"))["result"] == {}  # nothing but calls is counted
     assert len(await program.tools()) > 60
     store = workspace_api.service.ports.workspace
     program.token = await grant_access_token(
@@ -185,7 +185,7 @@ async def test_a_write_is_a_mutation_besides_and_says_what_is_left(program):
             {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
         )
         assert headers["X-RateLimit-Mutation-Remaining"] == str(left)
-    refused = await program.refused("create_link", link=link)
+    refused = await program.call_expecting_error("create_link", link=link)
     assert (refused["code"], refused["applied"]) == ("mutation_rate_limited", False)
     assert await program.call("get_workspace")
 
@@ -196,10 +196,10 @@ async def test_a_store_that_is_away_is_an_error_and_never_an_empty_success(
     async def away(*asked):
         raise OSError("gone")
 
-    for name in ("aggregate", "page"):
+    for name in ("aggregate", "list_events"):
         monkeypatch.setattr(workspace_api.service.ports.events, name, away)
     for tool in ("get_overview", "list_events"):
-        body = await program.refused(tool, **WEEK)
+        body = await program.call_expecting_error(tool, **WEEK)
         assert body["code"] in {"data_unverified", "internal_error"}
 
 
@@ -222,7 +222,7 @@ async def test_texts_of_visitors_are_json_and_nothing_else(workspace_api, progra
     story = EventBuilder(workspace_api.workspaces["shop"].id)
     story.add_event(spell, at="2026-07-08T10:00", visitor="V")
     await workspace_api.service.ports.events.append(story.events)
-    result = await program.result("list_events", WEEK)
+    result = await program.call_result("list_events", WEEK)
     assert [content["type"] for content in result["content"]] == ["text"]
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
     assert result["structuredContent"]["events"][0]["event_name"] == spell

@@ -64,7 +64,7 @@ async def walk(client):
 
 @pytest.mark.parametrize("served", ["hypercorn"], indirect=True)
 async def test_a_body_that_stops_coming_is_given_up(served, monkeypatch):
-    monkeypatch.setattr("hosts.http.app.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", 0.05)
     lines = ["POST /mcp HTTP/1.1", "host: x", "connection: close", f"authorization: Bearer {served.token}"]
-    answer = await served.raw("\r\n".join([*lines, "content-length: 9", "", "abc"]).encode())
+    answer = await served.send_bytes("\r\n".join([*lines, "content-length: 9", "", "abc"]).encode())
     assert answer.split()[1] == b"408"

@@ -34,7 +34,7 @@ async def test_from_registration_to_an_undo(deployment, helper):
         "capabilities": {},
         "clientInfo": {"name": "t", "version": "1"},
     }
-    assert (await helper.message("initialize", params))["result"]["protocolVersion"] == "2025-06-18"
+    assert (await helper.send_message("initialize", params))["result"]["protocolVersion"] == "2025-06-18"
     names = [tool["name"] for tool in await helper.tools()]
     assert "create_link" in names
     assert "create_report" not in names
@@ -73,8 +73,12 @@ async def test_from_registration_to_an_undo(deployment, helper):
     assert undone["diff"]["action"] == "undo"
     [link] = (await helper.call("list_links"))["links"]
     assert link["name"] == "Spring"
-    assert (await helper.refused("undo", auditId=entry["id"], dry_run=False))["code"] == "already_undone"
-    assert (await helper.refused("undo", auditId=created["id"]))["code"] == "undo_create_unsupported"
+    assert (await helper.call_expecting_error("undo", auditId=entry["id"], dry_run=False))[
+        "code"
+    ] == "already_undone"
+    assert (await helper.call_expecting_error("undo", auditId=created["id"]))[
+        "code"
+    ] == "undo_create_unsupported"
 
 
 async def test_a_person_who_ends_the_connection_ends_the_calls(deployment, helper):
@@ -92,4 +96,4 @@ async def test_an_access_token_is_of_use_here_and_not_for_the_api(deployment, he
 async def test_without_the_limit_store_reads_go_on_and_writes_do_not(deployment, helper):
     deployment.service.ports.limits.down = True
     assert await helper.call("get_workspace")
-    assert (await helper.refused("create_link", link=LINK))["code"] == "limiter_unavailable"
+    assert (await helper.call_expecting_error("create_link", link=LINK))["code"] == "limiter_unavailable"

@@ -26,7 +26,7 @@ def resource_factory(workspace_api):
 async def told(workspace_api, program, tool, *ids, **arguments):
     """The result of a tool as text, without the ids that were asked for."""
     workspace_api.later(minutes=1)
-    text = json.dumps(await program.result(tool, arguments))
+    text = json.dumps(await program.call_result(tool, arguments))
     for one in ids:
         text = text.replace(one, "ID")
     return text

@@ -26,7 +26,7 @@ async def test_a_version_that_is_not_spoken_is_answered_by_the_newest(program):
     for asked, answered in NEGOTIATED:
         client = {"name": "test", "version": "1"}
         params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": client}
-        said = (await program.message("initialize", params))["result"]
+        said = (await program.send_message("initialize", params))["result"]
         assert said["protocolVersion"] == answered
         assert "tools" in said["capabilities"]
         assert said["serverInfo"]["name"] == "touchpoint"
@@ -34,9 +34,9 @@ async def test_a_version_that_is_not_spoken_is_answered_by_the_newest(program):
 
 
 async def test_what_is_there_and_what_is_empty(program):
-    assert (await program.message("ping"))["result"] == {}
-    assert (await program.message("resources/list", {}))["result"] == {"resources": []}
-    assert (await program.message("prompts/list", {}))["result"] == {"prompts": []}
+    assert (await program.send_message("ping"))["result"] == {}
+    assert (await program.send_message("resources/list", {}))["result"] == {"resources": []}
+    assert (await program.send_message("prompts/list", {}))["result"] == {"prompts": []}
 
 
 IDS = [1, 2**53, "a", "", -1]
@@ -163,7 +163,7 @@ async def test_what_a_person_may_no_more_their_programs_may_no_more(workspace_ap
     names = {tool["name"] for tool in await program.tools()}
     assert ("create_report" in names, "create_link" in names) == (True, False)
     account = await store.find_account_by_email("bob@example.com")
-    member = await store.role(shop.id, account.id)
+    member = await store.get_member(shop.id, account.id)
     assert await store.save_member(replace(member, role=Role.VIEWER))
     assert "create_report" not in {tool["name"] for tool in await program.tools()}
     assert await store.remove_member(shop.id, account.id)
@@ -211,4 +211,4 @@ async def test_nothing_is_remembered_between_requests(program, workspace_api):
     _, headers, _ = await program.send(PING, Mcp_Session_Id="of-another-server")
     assert not {"mcp-session-id", "set-cookie"} & {name.lower() for name, _ in headers}
     workspace_api.now += timedelta(days=1)
-    assert (await program.message("ping"))["result"] == {}
+    assert (await program.send_message("ping"))["result"] == {}

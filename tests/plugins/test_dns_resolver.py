@@ -61,7 +61,7 @@ class TestResolver(TextRecordsConformance):
     async def records(self, book, tmp_path):
         server = await serving(book)
         host, port = server.get_extra_info("sockname")
-        yield opened(f"dns://{host}:{port}?patience_seconds=30", tmp_path)
+        yield opened(f"dns://{host}:{port}?timeout_seconds=30", tmp_path)
         server.close()
 
     @pytest.fixture
@@ -69,18 +69,18 @@ class TestResolver(TextRecordsConformance):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
             silent.bind(("127.0.0.1", 0))
             port = silent.getsockname()[1]
-            yield opened(f"dns://127.0.0.1:{port}?patience_seconds=0.2", tmp_path)
+            yield opened(f"dns://127.0.0.1:{port}?timeout_seconds=0.2", tmp_path)
 
     async def test_a_name_with_records_of_other_types_says_nothing(self, records, book):
         book[NAME] = []
-        assert list(await records.texts(NAME)) == []
+        assert list(await records.query_txt(NAME)) == []
 
     @pytest.mark.parametrize("code", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
     async def test_a_server_that_refuses_has_not_answered(self, tmp_path, code):
         server = await serving({}, code)
         host, port = server.get_extra_info("sockname")
         with pytest.raises(DnsUnavailable):
-            await opened(f"dns://{host}:{port}?patience_seconds=0.5", tmp_path).texts(NAME)
+            await opened(f"dns://{host}:{port}?timeout_seconds=0.5", tmp_path).query_txt(NAME)
         server.close()
 
 
@@ -88,7 +88,7 @@ class TestResolver(TextRecordsConformance):
 async def test_a_look_is_content_with_any_answer(tmp_path, book):
     server = await serving(book)
     host, port = server.get_extra_info("sockname")
-    await opened(f"dns://{host}:{port}?patience_seconds=30", tmp_path).check()
+    await opened(f"dns://{host}:{port}?timeout_seconds=30", tmp_path).check()
     server.close()
 
 
@@ -96,7 +96,7 @@ async def test_a_look_says_that_no_name_server_answers(tmp_path):
     server = await serving({}, dns.rcode.SERVFAIL)
     host, port = server.get_extra_info("sockname")
     with pytest.raises(StartupError, match=f"{host} does not answer"):
-        await opened(f"dns://{host}:{port}?patience_seconds=0.5", tmp_path).check()
+        await opened(f"dns://{host}:{port}?timeout_seconds=0.5", tmp_path).check()
     server.close()
 
 
@@ -114,7 +114,7 @@ class TestWrittenRecords(TextRecordsConformance):
         return FakeTxtRecords(down=True)
 
 
-@pytest.mark.parametrize("url", ["dns://resolver.example", "dns://127.0.0.1?patience_seconds=0"])
+@pytest.mark.parametrize("url", ["dns://resolver.example", "dns://127.0.0.1?timeout_seconds=0"])
 def test_a_url_that_names_no_server_stops_the_start(tmp_path, url):
     with pytest.raises(StartupError, match="dns"):
         opened(url, tmp_path)

@@ -19,7 +19,7 @@ HERE = route_to("https://example.com/a")
 
 @asynccontextmanager
 async def memory_of(url, folder, **given):
-    query = "&".join(f"{name}={value}" for name, value in ({"patience_seconds": 5} | given).items())
+    query = "&".join(f"{name}={value}" for name, value in ({"timeout_seconds": 5} | given).items())
     memory = load_plugins().open_adapter("edge", f"{url}/0?{query}", folder=folder)
     try:
         yield memory
@@ -34,9 +34,9 @@ async def test_what_one_machine_changes_every_machine_knows(redis_url, tmp_path)
         memory_of(redis_url, tmp_path, prefix=prefix) as two,
     ):
         await one.add(KEY, HERE)
-        assert await two.recall(KEY) == CachedRedirect(HERE)
+        assert await two.get(KEY) == CachedRedirect(HERE)
         await two.set(KEY, None)
-        assert await one.recall(KEY) == CachedRedirect(None)
+        assert await one.get(KEY) == CachedRedirect(None)
 
 
 async def test_deployments_with_prefixes_of_their_own_remember_apart(redis_url, tmp_path):
@@ -45,7 +45,7 @@ async def test_deployments_with_prefixes_of_their_own_remember_apart(redis_url, 
         memory_of(redis_url, tmp_path, prefix=uuid4().hex) as two,
     ):
         await one.set(KEY, HERE)
-        assert await two.recall(KEY) is None
+        assert await two.get(KEY) is None
 
 
 async def test_every_value_is_forgotten_by_itself(redis_server, tmp_path):
@@ -53,13 +53,13 @@ async def test_every_value_is_forgotten_by_itself(redis_server, tmp_path):
         await memory.add(KEY, HERE)
         await memory.set("go.example.com/summer", None)
     for slug in ("spring", "summer"):
-        assert 0 < int(redis_server.ask("TTL", f"touchpoint:edge:go.example.com/{slug}")[1:]) <= 3600
+        assert 0 < int(redis_server.run_command("TTL", f"touchpoint:edge:go.example.com/{slug}")[1:]) <= 3600
 
 
 async def test_a_value_of_another_version_counts_as_unknown(redis_server, tmp_path):
     async with memory_of(redis_server.url, tmp_path) as memory:
-        redis_server.ask("SET", f"touchpoint:edge:{KEY}", "{}")
-        assert await memory.recall(KEY) is None
+        redis_server.run_command("SET", f"touchpoint:edge:{KEY}", "{}")
+        assert await memory.get(KEY) is None
 
 
 async def test_a_server_that_is_away_is_noticed_and_found_again(redis_server, tmp_path):
@@ -71,7 +71,7 @@ async def test_a_server_that_is_away_is_noticed_and_found_again(redis_server, tm
         redis_server.kill()
         assert await edge.find(KEY) == HERE
         with pytest.raises(RedirectCacheUnavailable):
-            await memory.recall(KEY)
+            await memory.get(KEY)
         with pytest.raises(RedirectCacheUnavailable):
             await memory.set(KEY, None)
         redis_server.start()
@@ -86,16 +86,16 @@ async def test_a_server_that_is_away_is_noticed_and_found_again(redis_server, tm
 
 
 async def test_a_server_that_hangs_is_waited_for_as_long_as_the_url_says(redis_server, tmp_path):
-    async with memory_of(redis_server.url, tmp_path, patience_seconds=0.1) as memory:
-        redis_server.hang()
+    async with memory_of(redis_server.url, tmp_path, timeout_seconds=0.1) as memory:
+        redis_server.suspend()
         async with asyncio.timeout(30):
             with pytest.raises(RedirectCacheUnavailable):
-                await memory.recall(KEY)
+                await memory.get(KEY)
         redis_server.resume()
 
 
 async def test_links_go_on_and_changes_are_refused_while_it_is_away(redis_server, tmp_path):
-    links = {"domain": "go.example.com", "edge": f"{redis_server.url}/0?patience_seconds=5"}
+    links = {"domain": "go.example.com", "edge": f"{redis_server.url}/0?timeout_seconds=5"}
     async with serve_edge(tmp_path, links=links) as edge:
         made = (await edge.office.link(slug="spring"))["data"]
         assert (await edge.follow("/spring")).status == 302

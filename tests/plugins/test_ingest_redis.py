@@ -24,7 +24,7 @@ HOUR = timedelta(hours=1)
 
 @asynccontextmanager
 async def queue(url, **given):
-    given = {"patience_seconds": 5, "state_timeout_seconds": 2} | given
+    given = {"timeout_seconds": 5, "state_timeout_seconds": 2} | given
     options = "&".join(f"{name}={value}" for name, value in given.items())
     opened = REGISTRY.open_adapter("queue", f"{url}/0?{options}", folder=Path())
     await opened.start()
@@ -107,26 +107,26 @@ async def names(opened: RedisIngestQueue) -> int:
 
 
 async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis_url, prefix, sender):
-    async with queue(redis_url, prefix=prefix, bound=10) as opened:
+    async with queue(redis_url, prefix=prefix, max_queued=10) as opened:
         answers = await asyncio.gather(
-            *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
+            *(opened.offer(sender.received_event(f"e{n}")) for n in range(15)), return_exceptions=True
         )
         assert [isinstance(answer, EnqueueFailed) for answer in answers] == [False] * 10 + [True] * 5
-        assert await opened.offer(sender.arrival("e0")) is EnqueueResult.DUPLICATE
+        assert await opened.offer(sender.received_event("e0")) is EnqueueResult.DUPLICATE
         taken = await opened.take(100)
         assert len(taken) == 10
         await opened.acknowledge([stored_event(queued) for queued in taken[:1]], [])
         assert await opened.offer(sender.arrival("e14")) is EnqueueResult.QUEUED, (
             "a refused event's id is free"
         )
-        row = await sender.row(opened)
+        row = await sender.ledger_row(opened)
         assert (row.received, row.duplicate, row.stored, row.in_flight) == (12, 1, 1, 10)
 
 
 async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_url, prefix, sender):
-    async with queue(redis_url, prefix=prefix, gather=10) as opened:
+    async with queue(redis_url, prefix=prefix, max_pending=10) as opened:
         answers = await asyncio.gather(
-            *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
+            *(opened.offer(sender.received_event(f"e{n}")) for n in range(15)), return_exceptions=True
         )
     assert sum(isinstance(answer, EnqueueFailed) for answer in answers) == 5
 
@@ -153,7 +153,7 @@ async def test_a_server_that_forgot_the_scripts_or_everything_is_served_again(re
         await offered(opened, sender, 1)
         (before,) = await opened.take(10)
         for command in (("SCRIPT", "FLUSH"), ("FLUSHALL",)):
-            assert redis_server.ask(*command) == "+OK"
+            assert redis_server.run_command(*command) == "+OK"
         await offered(opened, sender, 1)
         (after,) = await opened.take(10)
         assert after.seq > before.seq, "the sequence never goes back"
@@ -161,18 +161,18 @@ async def test_a_server_that_forgot_the_scripts_or_everything_is_served_again(re
 
 
 async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goes_on(redis_server, sender):
-    async with queue(redis_server.url, patience_seconds=2) as opened:
+    async with queue(redis_server.url, timeout_seconds=2) as opened:
         await offered(opened, sender, 1)
-        redis_server.hang()
+        redis_server.suspend()
         async with asyncio.timeout(60):
             answers = await asyncio.gather(
-                *(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)), return_exceptions=True
+                *(opened.offer(sender.received_event(f"hung{n}")) for n in range(5)), return_exceptions=True
             )
         assert {type(answer) for answer in answers} == {EnqueueFailed}
         redis_server.resume()
-        again = await asyncio.gather(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
+        again = await asyncio.gather(*(opened.offer(sender.received_event(f"hung{n}")) for n in range(5)))
         assert set(again) == {EnqueueResult.QUEUED}
-        assert (await sender.row(opened)).received == 6
+        assert (await sender.ledger_row(opened)).received == 6
 
 
 async def test_the_first_offer_and_one_after_the_servers_clock_was_set_find_the_deadline_themselves(
@@ -180,9 +180,9 @@ async def test_the_first_offer_and_one_after_the_servers_clock_was_set_find_the_
 ):
     async with queue(redis_url, prefix=prefix) as opened:
         for wrong_by in (-3600, 3600):
-            await opened.offer(sender.arrival(f"before {wrong_by}"))
+            await opened.offer(sender.received_event(f"before {wrong_by}"))
             opened._writer._server_ahead += wrong_by
-            assert await opened.offer(sender.arrival(f"after {wrong_by}")) is EnqueueResult.QUEUED
+            assert await opened.offer(sender.received_event(f"after {wrong_by}")) is EnqueueResult.QUEUED
 
 
 async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledger_unknown(
@@ -196,7 +196,7 @@ async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledg
         assert len({state.oldest_received_at for state in states}) == 1
         assert states[0].oldest_received_at is not None, "nothing received since then counts as stored"
         with pytest.raises(StoreUnavailable):
-            await opened.ledger(sender.workspace, NOON, NOON + HOUR)
+            await opened.ledger_rows(sender.workspace, NOON, NOON + HOUR)
         redis_server.start()
         async with asyncio.timeout(30):
             while (await opened.state()).oldest_received_at is not None:
@@ -209,7 +209,7 @@ async def test_a_process_that_starts_while_the_server_is_away_refuses_events_and
     redis_server.kill()
     async with queue(redis_server.url) as opened:
         with pytest.raises(EnqueueFailed):
-            await opened.offer(sender.arrival())
+            await opened.offer(sender.received_event())
         with pytest.raises(StoreUnavailable):
             await opened.state()
         await opened.count_rejected(
@@ -217,7 +217,7 @@ async def test_a_process_that_starts_while_the_server_is_away_refuses_events_and
         )
         redis_server.start()
         await offered(opened, sender, 1)
-        row = await sender.row(opened)
+        row = await sender.ledger_row(opened)
         assert (row.received, row.rejected, row.in_flight) == (2, 1, 1), "the count waited too"
 
 
@@ -262,7 +262,7 @@ async def test_a_deployment_may_accept_the_loss_of_a_second(tmp_path, sender):
         "redis:///relative",
         "redis://localhost/name",
         "redis://localhost/0?bond=5",
-        "redis://localhost/0?bound=0",
+        "redis://localhost/0?max_queued=0",
     ],
 )
 def test_a_url_that_does_not_fit_stops_the_start(url):

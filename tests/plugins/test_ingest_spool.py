@@ -243,7 +243,7 @@ async def test_a_text_no_file_can_keep_fails_alone(tmp_path: Path) -> None:
 
 
 async def test_beyond_the_bound_an_offer_fails_at_once(tmp_path: Path) -> None:
-    async with spool(tmp_path, bound=10) as queue:
+    async with spool(tmp_path, max_queued=10) as queue:
         answers = await asyncio.gather(
             *(queue.offer(arrival(f"e{i}")) for i in range(15)), return_exceptions=True
         )
@@ -290,7 +290,7 @@ async def test_the_ledger_is_asked_by_whole_hours_and_by_workspace(tmp_path: Pat
 def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
     registry = load_plugins([("spool", ingest_spool)], discover=False)
     assert isinstance(
-        registry.open_adapter("queue", "spool:///ingest.db?bound=5", folder=tmp_path), SpoolQueue
+        registry.open_adapter("queue", "spool:///ingest.db?max_queued=5", folder=tmp_path), SpoolQueue
     )
     with pytest.raises(StartupError, match="bond"):
         registry.open_adapter("queue", "spool:///ingest.db?bond=5", folder=tmp_path)

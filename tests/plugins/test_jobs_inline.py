@@ -49,7 +49,7 @@ async def test_what_waits_is_done_at_the_start_and_what_comes_when_woken(opened)
     await bench.until(lambda: bench.asked == 3)
     assert bench.done == ["a", "b"]
     bench.waiting.append("c")
-    await jobs.wake(uuid4())
+    await jobs.wake_worker(uuid4())
     await bench.until(lambda: bench.asked == 5)
     await stopped(here, stop)
     assert bench.done == ["a", "b", "c"]

@@ -28,8 +28,8 @@ QUEUE = "rq:queue:touchpoint-exports"
 
 
 @asynccontextmanager
-async def jobs_of(url, folder, patience_seconds=5):
-    opened = load_plugins().open_adapter("jobs", f"{url}?patience_seconds={patience_seconds}", folder=folder)
+async def jobs_of(url, folder, timeout_seconds=5):
+    opened = load_plugins().open_adapter("jobs", f"{url}?timeout_seconds={timeout_seconds}", folder=folder)
     yield opened
     await opened.aclose()
 
@@ -55,7 +55,7 @@ def redis(redis_server):
 
 async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, redis):
     export_id = uuid4()
-    await jobs.wake(export_id)
+    await jobs.wake_worker(export_id)
     (name,) = redis.lrange(QUEUE, 0, -1)
     sent = redis.hget(b"rq:job:" + name, "data")
 
@@ -64,13 +64,13 @@ async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, 
 
 
 async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, hasty, redis_server):
-    for harm, heal in ((redis_server.hang, redis_server.resume), (redis_server.kill, redis_server.start)):
+    for harm, heal in ((redis_server.suspend, redis_server.resume), (redis_server.kill, redis_server.start)):
         harm()
         async with asyncio.timeout(60):
             with pytest.raises(JobQueueUnavailable):
-                await hasty.wake(uuid4())
+                await hasty.wake_worker(uuid4())
         heal()
-        await jobs.wake(uuid4())
+        await jobs.wake_worker(uuid4())
 
 
 async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(
@@ -78,7 +78,7 @@ async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(
 ):
     await jobs.check()
     assert redis.keys() == []
-    redis_server.hang()
+    redis_server.suspend()
     with pytest.raises(StartupError, match=r"exports\.jobs does not answer"):
         await hasty.check()
     redis_server.resume()
@@ -111,7 +111,7 @@ class Deployment:
     def __init__(self, folder, redis_url, events_url):
         self.config = folder / "touchpoint.toml"
         self.config.write_text(
-            f'[storage]\nevents = "{events_url}"\n[exports]\njobs = "{redis_url}?patience_seconds=5"\n'
+            f'[storage]\nevents = "{events_url}"\n[exports]\njobs = "{redis_url}?timeout_seconds=5"\n'
         )
         self.service = compose(load_settings(self.config), folder)
         self.key = ""
@@ -160,7 +160,7 @@ async def test_workers_do_what_they_are_woken_for_also_when_the_queue_forgets(de
     forgotten = [await deployment.order() for _ in range(2)]
     redis.flushall()
     with deployment.worker():
-        exporter = build_exporter(deployment.service.ports, deployment.service.registry)
+        exporter = build_exporter(deployment.service.ports)
         await exporter.wake_workers(deployment.service.ports.jobs)
         jobs = [await deployment.final(export_id) for export_id in forgotten]
         jobs.append(await deployment.final(await deployment.order()))

@@ -34,7 +34,7 @@ async def test_keys_and_window_lengths_are_counted_apart(standing_clock):
 
 async def test_it_opens_by_its_url_and_counts(tmp_path):
     limiter = REGISTRY.open_adapter("limits", "memory://?capacity=5", folder=tmp_path)
-    assert (await limiter.spend("key", 10, 3600)).limit == 10
+    assert (await limiter.consume("key", 10, 3600)).limit == 10
 
 
 @pytest.mark.parametrize("url", ["memory://?capacity=0", "memory://?size=5"])

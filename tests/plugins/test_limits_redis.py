@@ -18,7 +18,7 @@ REGISTRY = load_plugins()
 
 @asynccontextmanager
 async def limiter(url, folder, **given):
-    query = "&".join(f"{name}={value}" for name, value in ({"patience_seconds": 5} | given).items())
+    query = "&".join(f"{name}={value}" for name, value in ({"timeout_seconds": 5} | given).items())
     opened = REGISTRY.open_adapter("limits", f"{url}/0?{query}", folder=folder)
     try:
         yield opened
@@ -30,11 +30,11 @@ async def test_two_processes_count_together_and_a_restart_of_one_resets_nothing(
     key = f"{tmp_path}:shared"
     async with limiter(redis_url, tmp_path) as one, limiter(redis_url, tmp_path) as two:
         answers = await asyncio.gather(
-            *(process.spend(key, 50, AGES) for _ in range(50) for process in (one, two))
+            *(process.consume(key, 50, AGES) for _ in range(50) for process in (one, two))
         )
     assert sum(allowance.allowed for allowance in answers) == 50
     async with limiter(redis_url, tmp_path) as again:
-        assert not (await again.spend(key, 50, AGES)).allowed
+        assert not (await again.consume(key, 50, AGES)).allowed
 
 
 async def test_deployments_with_prefixes_of_their_own_count_apart(redis_url, tmp_path):
@@ -43,26 +43,26 @@ async def test_deployments_with_prefixes_of_their_own_count_apart(redis_url, tmp
         limiter(redis_url, tmp_path, prefix="a") as one,
         limiter(redis_url, tmp_path, prefix="b") as two,
     ):
-        assert (await one.spend(key, 1, AGES)).allowed
-        assert (await two.spend(key, 1, AGES)).allowed
+        assert (await one.consume(key, 1, AGES)).allowed
+        assert (await two.consume(key, 1, AGES)).allowed
 
 
 async def test_a_counter_is_gone_when_its_window_is_over(redis_server, tmp_path):
     async with limiter(redis_server.url, tmp_path) as opened, asyncio.timeout(30):
-        assert (await opened.spend("key", 2, 1)).remaining == 1
-        while (await opened.spend("key", 2, 1)).allowed:  # also where two calls take longer than a window
+        assert (await opened.consume("key", 2, 1)).remaining == 1
+        while (await opened.consume("key", 2, 1)).allowed:  # also where two calls take longer than a window
             pass
-        while redis_server.ask("DBSIZE") != ":0":
+        while redis_server.run_command("DBSIZE") != ":0":
             await asyncio.sleep(0.05)
-        afterwards = await opened.spend("key", 2, 1)
+        afterwards = await opened.consume("key", 2, 1)
     assert (afterwards.allowed, afterwards.remaining) == (True, 1)
 
 
 async def test_a_server_that_forgot_the_script_is_told_again(redis_server, tmp_path):
     async with limiter(redis_server.url, tmp_path) as opened:
-        await opened.spend("key", 5, AGES)
-        assert redis_server.ask("SCRIPT", "FLUSH") == "+OK"
-        assert (await opened.spend("key", 5, AGES)).remaining == 3
+        await opened.consume("key", 5, AGES)
+        assert redis_server.run_command("SCRIPT", "FLUSH") == "+OK"
+        assert (await opened.consume("key", 5, AGES)).remaining == 3
 
 
 async def test_nobody_listening_is_told_at_once(tmp_path):
@@ -70,22 +70,22 @@ async def test_nobody_listening_is_told_at_once(tmp_path):
     async with limiter("redis://127.0.0.1:1", tmp_path) as opened, asyncio.timeout(12):
         for _ in range(20):
             with pytest.raises(RateLimiterUnavailable):
-                await opened.spend("key", 5, 60)
+                await opened.consume("key", 5, 60)
 
 
 async def test_a_server_that_hangs_costs_three_callers_their_patience_and_the_next_ones_nothing(
     redis_server, tmp_path
 ):
-    async with limiter(redis_server.url, tmp_path, patience_seconds=0.4) as opened, asyncio.timeout(100):
+    async with limiter(redis_server.url, tmp_path, timeout_seconds=0.4) as opened, asyncio.timeout(100):
         while not await passes(opened):
             await asyncio.sleep(0.05)
         now = 100.0
         opened._breaker = CircuitBreaker(lambda: now)
         opened._script = Mock(side_effect=opened._script)
-        redis_server.hang()
+        redis_server.suspend()
         for _ in range(20):
             with pytest.raises(RateLimiterUnavailable):
-                await opened.spend("key", 5, AGES)
+                await opened.consume("key", 5, AGES)
         assert opened._script.call_count == 3
         redis_server.resume()
         while not await passes(opened):
@@ -104,7 +104,7 @@ async def passes(opened: RedisLimiter) -> bool:
     [
         "redis:///relative",
         "redis://localhost/name",
-        "redis://localhost/0?patience_seconds=0",
+        "redis://localhost/0?timeout_seconds=0",
         "redis://localhost/0?size=5",
     ],
 )

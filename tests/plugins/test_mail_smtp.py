@@ -90,7 +90,9 @@ async def test_it_signs_in_with_percent_encoded_names(tmp_path):
 async def test_a_server_without_tls_gets_no_mail(tmp_path, security):
     async with serving() as server:
         with pytest.raises(EmailSenderUnavailable):
-            await mail(tmp_path, f"127.0.0.1:{server.port}", security=security, seconds=2).send(LETTER)
+            await mail(tmp_path, f"127.0.0.1:{server.port}", security=security, timeout_seconds=2).send(
+                LETTER
+            )
     assert server.letters == []
 
 
@@ -138,7 +140,7 @@ async def test_a_look_at_a_server_that_says_nothing_ends(tmp_path):
     async with await asyncio.start_server(silent, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
         with pytest.raises(StartupError, match="timed out"):
-            await mail(tmp_path, f"127.0.0.1:{port}", seconds=0.2).check()
+            await mail(tmp_path, f"127.0.0.1:{port}", timeout_seconds=0.2).check()
 
 
 async def test_an_address_that_is_none_is_not_sent(tmp_path):

@@ -37,26 +37,34 @@ WEBAUTHN = load_plugins([("webauthn", passkeys_webauthn)], discover=False).open_
 
 def read(kind, form):
     """Fields of a form as the value the port takes."""
+    named = {"user_handle": "user"}
     return kind(
-        **{field.name: base64url_decode(form[field.name]) for field in fields(kind) if field.name in form}
+        **{
+            field.name: base64url_decode(form[named.get(field.name, field.name)])
+            for field in fields(kind)
+            if named.get(field.name, field.name) in form
+        }
     )
 
 
 async def made_by(device, **bent):
-    form = device.make(json.loads(await WEBAUTHN.ask_to_make(PARTY, CHALLENGE, ANN, []))) | bent
+    form = (
+        device.create_credential(json.loads(await WEBAUTHN.registration_options(PARTY, CHALLENGE, ANN, [])))
+        | bent
+    )
     sent = RegistrationResponse(
         base64url_decode(form["client_data"]),
         base64url_decode(form["attestation"]),
         frozenset({"usb", "rumour"}),
     )
-    made = await WEBAUTHN.read_made(PARTY, CHALLENGE, sent)
+    made = await WEBAUTHN.verify_registration(PARTY, CHALLENGE, sent)
     kept = (made.credential_id, made.public_key, made.counter, made.transports)
     return Passkey(new_id(), ANN.id, "Key", *kept, NOW)
 
 
 async def signed_by(device, passkey, **bent):
-    form = device.sign(json.loads(await WEBAUTHN.ask_to_sign(PARTY, CHALLENGE))) | bent
-    return await WEBAUTHN.read_signed(PARTY, CHALLENGE, read(AuthenticationResponse, form), passkey)
+    form = device.sign_challenge(json.loads(await WEBAUTHN.authentication_options(PARTY, CHALLENGE))) | bent
+    return await WEBAUTHN.verify_authentication(PARTY, CHALLENGE, read(AuthenticationResponse, form), passkey)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +105,7 @@ async def test_whatever_is_sent_proves_nothing(sent):
         RegistrationResponse(sent, sent, frozenset()),
     ):
         with pytest.raises(InvalidPasskeyResponse):
-            await WEBAUTHN.read_made(PARTY, CHALLENGE, attested)
+            await WEBAUTHN.verify_registration(PARTY, CHALLENGE, attested)
     client_data = base64url_decode(SoftwareAuthenticator()._client_data("get", {"challenge": CHALLENGE}))
     passkey = Passkey(new_id(), ANN.id, "Key", b"id", sent, 0, frozenset(), NOW)
     data = SoftwareAuthenticator()._data()
@@ -107,7 +115,7 @@ async def test_whatever_is_sent_proves_nothing(sent):
         AuthenticationResponse(b"id", b"", sent, data, sent),
     ):
         with pytest.raises(InvalidPasskeyResponse):
-            await WEBAUTHN.read_signed(PARTY, CHALLENGE, asserted, passkey)
+            await WEBAUTHN.verify_authentication(PARTY, CHALLENGE, asserted, passkey)
 
 
 @pytest.mark.parametrize(
@@ -135,8 +143,8 @@ def test_an_address_without_tls_or_a_name_has_none(address):
 def test_opening_the_port_loads_no_library():
     code = (
         "import sys; from pathlib import Path; from plugins import passkeys_webauthn as own;"
-        "from service_core.extensions.registry import load;"
-        "load([('own', own)], discover=False).open('passkeys', 'webauthn://', folder=Path());"
+        "from service_core.extensions.registry import load_plugins;"
+        "load_plugins([('own', own)], discover=False).open_adapter('passkeys', 'webauthn://', folder=Path());"
         "print('webauthn' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -23,7 +23,7 @@ def names(tmp_path):
 
 
 async def written(sink, data, fault=None):
-    async with sink.draft("a.csv", "events.csv") as file:
+    async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(data)
         if fault:
             raise fault
@@ -37,7 +37,7 @@ async def content(sink, name):
 
 
 async def test_a_file_is_there_when_its_block_has_ended_and_not_before(sink, tmp_path):
-    async with sink.draft("a.csv", "events.csv") as file:
+    async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(b"x" * 600_000)
         assert await sink.read("a.csv") is None
         assert names(tmp_path) == ["a.csv.part"]
@@ -48,13 +48,13 @@ async def test_a_file_is_there_when_its_block_has_ended_and_not_before(sink, tmp
 async def test_the_bytes_and_then_the_name_are_made_durable(sink, monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(os, "fsync", lambda number: seen.append((number, names(tmp_path))))
-    async with sink.draft("a.csv", "events.csv") as file:
+    async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(b"x")
     assert [listed for _, listed in seen] == [["a.csv.part"], ["a.csv"]]
 
 
 async def test_a_block_that_raises_leaves_what_was_there(sink, tmp_path):
-    async with sink.draft("a.csv", "events.csv") as file:
+    async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(b"first")
     for fault in (RuntimeError, asyncio.CancelledError):
         with pytest.raises(fault):
@@ -77,7 +77,7 @@ async def test_a_disk_that_is_full_leaves_nothing(sink, monkeypatch, tmp_path, c
 
 
 async def test_only_the_user_of_the_service_can_read_the_files(sink, tmp_path):
-    async with sink.draft("a.csv", "events.csv") as file:
+    async with sink.open_for_write("a.csv", "events.csv") as file:
         file.write(b"x")
     folder = tmp_path / "deep" / "exports"
     assert (folder / "a.csv").stat().st_mode & 0o777 == 0o600
@@ -85,7 +85,7 @@ async def test_only_the_user_of_the_service_can_read_the_files(sink, tmp_path):
 
 
 async def test_deleting_removes_the_file_and_what_a_crash_left_of_it(sink, tmp_path):
-    async with sink.draft("a.csv", "events.csv"):
+    async with sink.open_for_write("a.csv", "events.csv"):
         pass
     (tmp_path / "deep" / "exports" / "a.csv.part").touch()
     for _ in range(2):
@@ -100,12 +100,12 @@ async def test_a_name_never_leads_out_of_the_folder(sink, name):
         with pytest.raises(ValueError, match="plain name"):
             await call(name)
     with pytest.raises(ValueError, match="plain name"):
-        async with sink.draft(name, "events.csv"):
+        async with sink.open_for_write(name, "events.csv"):
             pass
 
 
 async def test_links_are_left_to_the_service(sink):
-    assert await sink.url("a.csv", timedelta(hours=1)) is None
+    assert await sink.signed_url("a.csv", timedelta(hours=1)) is None
 
 
 @pytest.mark.parametrize("url", ["local://", "local://host/x", "local:///x?deep=1"])

@@ -26,7 +26,7 @@ def fetched(link):
 
 
 async def written(sink, data, fault=None):
-    async with sink.draft("a.csv", "events-2026-07-01-2026-07-07.csv") as file:
+    async with sink.open_for_write("a.csv", "events-2026-07-01-2026-07-07.csv") as file:
         file.write(data)
         if fault:
             raise fault
@@ -60,7 +60,7 @@ async def test_a_store_that_refuses_is_a_fault_of_the_write(sink, bucket):
 
 async def test_a_link_is_signed_by_the_store_for_an_hour_and_gives_the_file(sink, bucket):
     await written(sink, b"x,y\r\n")
-    link = await sink.url("a.csv", timedelta(hours=1))
+    link = await sink.signed_url("a.csv", timedelta(hours=1))
     query = parse_qs(urlsplit(link).query)
     assert query["X-Amz-Expires"] == ["3600"]
     assert query["X-Amz-Credential"][0].startswith("key/")
@@ -117,7 +117,7 @@ async def test_a_link_without_credentials_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
     sink = load_plugins().open_adapter("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
     with pytest.raises(ExportStorageUnavailable):
-        await sink.url("a.csv", timedelta(hours=1))
+        await sink.signed_url("a.csv", timedelta(hours=1))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ async def test_the_first_secret_makes_a_key_that_only_its_owner_reads(tmp_path):
     assert [stat.S_IMODE(file.stat().st_mode), *tmp_path.iterdir()] == [0o600, file]
     assert b"geheim" not in sealed
     assert sealed != vault.encrypt(SECRET, OURS)
-    assert opened(tmp_path).unseal(sealed, OURS) == SECRET
+    assert opened(tmp_path).decrypt(sealed, OURS) == SECRET
 
 
 def test_what_is_moved_to_another_connection_or_changed_opens_nothing(tmp_path):
@@ -42,7 +42,7 @@ def test_what_is_moved_to_another_connection_or_changed_opens_nothing(tmp_path):
     changed = sealed[:-1] + bytes([sealed[-1] ^ 1])
     for wrong, whose in ((sealed, b"another"), (changed, OURS), (b"\x02" + sealed[1:], OURS), (b"", OURS)):
         with pytest.raises(CipherUnavailable):
-            vault.unseal(wrong, whose)
+            vault.decrypt(wrong, whose)
 
 
 def test_a_new_key_is_written_first_and_the_old_ones_still_open(tmp_path):
@@ -52,11 +52,11 @@ def test_a_new_key_is_written_first_and_the_old_ones_still_open(tmp_path):
     before = vault.encrypt(SECRET, OURS)
     file.write_text(f"{new}\n{old}\n")
     after = vault.encrypt(SECRET, OURS)
-    assert [vault.unseal(one, OURS) for one in (before, after)] == [SECRET, SECRET]
+    assert [vault.decrypt(one, OURS) for one in (before, after)] == [SECRET, SECRET]
     file.write_text(f"{new}\n")
-    assert vault.unseal(after, OURS) == SECRET
+    assert vault.decrypt(after, OURS) == SECRET
     with pytest.raises(CipherUnavailable) as shut:
-        vault.unseal(before, OURS)
+        vault.decrypt(before, OURS)
     assert (shut.value.status, shut.value.body()["code"]) == (503, "data_unverified")
     assert "connect again" in shut.value.reason
 
@@ -66,7 +66,7 @@ def test_a_key_file_that_went_away_is_told_and_not_made_anew_by_reading(tmp_path
     sealed = vault.encrypt(SECRET, OURS)
     (tmp_path / "connections.key").unlink()
     with pytest.raises(CipherUnavailable) as shut:
-        vault.unseal(sealed, OURS)
+        vault.decrypt(sealed, OURS)
     assert "is missing" in shut.value.reason
     assert not (tmp_path / "connections.key").exists()
 
@@ -78,7 +78,7 @@ async def test_a_variable_holds_keys_as_a_file_does(tmp_path, monkeypatch):
     await vault.start()
     sealed = vault.encrypt(SECRET, OURS)
     monkeypatch.setenv("Sealing_Key", f"{new} {old}")
-    assert vault.unseal(sealed, OURS) == SECRET
+    assert vault.decrypt(sealed, OURS) == SECRET
 
 
 @pytest.mark.parametrize(

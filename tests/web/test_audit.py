@@ -16,7 +16,7 @@ SCRIPT = {
 
 
 async def key_of(deployment, initialized_deployment=None):
-    workspace = (initialized_deployment or deployment.founded).workspace
+    workspace = (initialized_deployment or deployment.initialized_deployment).workspace
     minted = await create_named_key(
         deployment.store, workspace, deployment.clock(), name="Robot", scopes=Scope
     )

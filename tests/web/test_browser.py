@@ -53,7 +53,7 @@ def passkey_of(account, name):
 
 @pytest.mark.timeout(400)
 async def test_names_of_strangers_stay_text_on_every_page(house):
-    store, workspace = house.store, house.founded.workspace
+    store, workspace = house.store, house.initialized_deployment.workspace
     for payload in PAYLOADS:
         await create_named_key(store, workspace, system_clock(), name=payload)
         account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
@@ -87,12 +87,12 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
 
 
 async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
-    await house.store.save_workspace(replace(house.founded.workspace, name=LONG_NAMES[0]))
+    await house.store.save_workspace(replace(house.initialized_deployment.workspace, name=LONG_NAMES[0]))
     await house.proposed(*LONG_NAMES)
     passkey = passkey_of(house.ann, LONG_NAMES[0])
     await house.store.add_passkey(passkey, 20)
     for name in LONG_NAMES:
-        await create_named_key(house.store, house.founded.workspace, system_clock(), name=name)
+        await create_named_key(house.store, house.initialized_deployment.workspace, system_clock(), name=name)
     texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
     addresses = [
         *await house.all_pages(),
@@ -105,7 +105,7 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
             await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
-    await house.store.save_workspace(house.founded.workspace)
+    await house.store.save_workspace(house.initialized_deployment.workspace)
     await house.store.remove_passkey(house.ann.id, passkey.id)
 
 
@@ -220,7 +220,7 @@ async def test_consent_leads_back_to_the_program(house, host):
 async def test_an_invited_person_comes_in_by_the_mailed_link(house):
     letters = house.service.ports.mail.letters
     await invite_member(
-        house.store, house.service.ports.mail, house.founded.workspace, house.owner,
+        house.store, house.service.ports.mail, house.initialized_deployment.workspace, house.owner,
         email="bob@example.com", role=Role.MEMBER, web_url=house.app, now=system_clock(),
     )  # fmt: skip
     link = next(line for line in letters[-1].text.splitlines() if line.startswith("http"))

@@ -51,7 +51,9 @@ async def test_a_refused_form_changes_nothing(deployment):
     token = page.partition("=")[2]
     fields = {"csrf": await person.token("/app/workspaces"), "request": token, "decision": "approve"}
     assert (await person.post("/app/approve", fields, Origin="null")).status == 403
-    _, said = await deployment.api("GET", f"/v1/keys/requests/{poll}", deployment.founded.agent_key.secret)
+    _, said = await deployment.api(
+        "GET", f"/v1/keys/requests/{poll}", deployment.initialized_deployment.agent_key.secret
+    )
     assert said["status"] == "pending"
 
 
@@ -67,7 +69,9 @@ async def test_nothing_but_a_form_decides(deployment):
         "/app/approve", json={"csrf": token, "request": page.partition("=")[2], "decision": "approve"}
     )
     assert json.status_code == 403
-    _, said = await deployment.api("GET", f"/v1/keys/requests/{poll}", deployment.founded.agent_key.secret)
+    _, said = await deployment.api(
+        "GET", f"/v1/keys/requests/{poll}", deployment.initialized_deployment.agent_key.secret
+    )
     assert said["status"] == "pending"
 
 

@@ -32,7 +32,7 @@ async def test_approving_gives_the_requester_the_key_once_with_the_chosen_limit(
     fields = {"request": token, "decision": "approve", "rate_limit": "250"}
     answer = await person.send(f"/app{page}", "/app/approve", **fields)
     assert "approved" in answer.text
-    agent = deployment.founded.agent_key.secret
+    agent = deployment.initialized_deployment.agent_key.secret
     polls = await asyncio.gather(
         *(deployment.api("GET", f"/v1/keys/requests/{poll}", agent) for _ in range(20))
     )
@@ -64,7 +64,9 @@ async def test_a_denied_request_makes_no_key_and_cannot_be_approved(deployment):
     assert "denied" in denied.text
     again = await person.post("/app/approve", {"csrf": csrf, "request": token, "decision": "approve"})
     assert again.status == 409
-    _, said = await deployment.api("GET", f"/v1/keys/requests/{poll}", deployment.founded.agent_key.secret)
+    _, said = await deployment.api(
+        "GET", f"/v1/keys/requests/{poll}", deployment.initialized_deployment.agent_key.secret
+    )
     assert said["status"] == "denied"
     assert "key" not in said
 
@@ -131,7 +133,7 @@ async def test_whoever_is_not_signed_in_signs_in_first_and_comes_back(deployment
 
 
 async def test_texts_of_the_requester_are_short_and_cannot_turn_around(deployment):
-    agent = deployment.founded.agent_key.secret
+    agent = deployment.initialized_deployment.agent_key.secret
     for name in ("x" * 201, "two\nlines", "right\u202eleft", "hidden\u200bhere", ""):
         status, _ = await deployment.api(
             "POST", "/v1/keys/requests", agent, {"name": name, "scopes": ["service:read"]}

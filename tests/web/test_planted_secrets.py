@@ -51,8 +51,8 @@ async def walked(deployment):
     _, signup = await deployment.api("POST", "/v1/signup", None, {"email": "new@example.com"})
     [session] = [cookie.value for cookie in ann.client.cookie_jar]
     secrets = {
-        "Agent key": deployment.founded.agent_key.secret,
-        "write key": deployment.founded.write_key.secret,
+        "Agent key": deployment.initialized_deployment.agent_key.secret,
+        "write key": deployment.initialized_deployment.write_key.secret,
         "named key": named["key"],
         "signup secret": signup["signup_secret"],
         "share token": link["data"]["url"].rsplit("/", 1)[1],

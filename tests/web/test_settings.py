@@ -46,7 +46,9 @@ async def test_a_regenerated_key_takes_the_place_of_the_old_one(deployment, kind
     live = [key for key in await deployment.store.keys(deployment.workspace.id) if key.revoked_at is None]
     assert sorted(key.kind for key in live) == ["agent", "write"]
     if kind == "agent":
-        assert (await deployment.api("GET", "/v1/workspace", deployment.founded.agent_key.secret))[0] == 401
+        assert (
+            await deployment.api("GET", "/v1/workspace", deployment.initialized_deployment.agent_key.secret)
+        )[0] == 401
         assert (await deployment.api("GET", "/v1/workspace", secret))[0] == 200
 
 

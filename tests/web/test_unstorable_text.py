@@ -24,7 +24,7 @@ async def test_a_body_is_kept_with_a_replacement_character(deployment):
     page = await (await deployment.person().sign_in("ann@example.com")).get(f"/app{path}")
     assert HARMLESS in page.text
     status, said = await deployment.api(
-        "GET", f"/v1/keys/requests/{request_id}", deployment.founded.agent_key.secret
+        "GET", f"/v1/keys/requests/{request_id}", deployment.initialized_deployment.agent_key.secret
     )
     assert (status, said["status"]) == (200, "pending")
 
@@ -49,7 +49,7 @@ async def test_queries_with_nul_find_nothing_and_break_nothing(deployment):
     )
     for path in ("/oauth/authorize", "/app/consent", "/app/approve", f"{deployment.settings}/audit"):
         assert (await ann.get(f"{path}?{sought}")).status < 500
-    key = deployment.founded.agent_key.secret
+    key = deployment.initialized_deployment.agent_key.secret
     for path in ("/v1/audit?cursor=%00&resource_type=%00", "/v1/links?cursor=%00", "/v1/links/%00"):
         assert (await deployment.api("GET", path, key))[0] < 500
 

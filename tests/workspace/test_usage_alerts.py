@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hosts.roles.tasks import build_usage_watch
+from hosts.roles.tasks import build_usage_alerts
 from service_core.access.billing_plans import BillingPlan
 from service_core.access.email_sender import EmailSenderUnavailable
 from service_core.access.members.membership import add_member
@@ -45,7 +45,7 @@ async def shop(workspace_api, monkeypatch):
     workspace_api.story = EventBuilder(workspace.id)
     workspace_api.letterbox = Letterbox()
     workspace_api.watch = replace(
-        build_usage_watch(workspace_api.service.ports), mail=workspace_api.letterbox
+        build_usage_alerts(workspace_api.service.ports), mail=workspace_api.letterbox
     )
     return workspace_api
 

@@ -209,7 +209,7 @@ async def get_retention(
     )
 
 
-@operation("GET /ltv", tag="people")
+@operation("GET /ltv", tag="people", tool="get_ltv", tool_title="Lifetime value")
 async def get_lifetime_value(
     query: CohortQuery,
     *,

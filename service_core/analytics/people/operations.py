@@ -135,7 +135,7 @@ class UserResponse(ResponseModel):
     complete: bool
 
 
-@operation("GET /users", tag="people")
+@operation("GET /users", tag="people", tool_title="People")
 async def list_users(
     query: UsersQuery,
     *,
@@ -167,7 +167,7 @@ async def list_users(
     )
 
 
-@operation("GET /users/{userId}", tag="people")
+@operation("GET /users/{userId}", tag="people", tool_title="Person")
 async def get_user(
     query: UserQuery,
     path: UserPath,

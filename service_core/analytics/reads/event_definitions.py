@@ -95,7 +95,7 @@ class PropertiesResponse(ResponseModel):
     complete: bool
 
 
-@operation("GET /event-names", tag="events")
+@operation("GET /event-names", tag="events", tool="list_event_names")
 async def get_event_names(
     *, caller: Caller, event_reader: EventReader, queue: IngestQueue, connections: Connections
 ) -> EventNamesResponse:
@@ -119,7 +119,7 @@ async def get_event_names(
     )
 
 
-@operation("GET /events/properties", tag="events")
+@operation("GET /events/properties", tag="events", tool="list_event_properties")
 async def get_event_properties(
     query: PropertiesQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
 ) -> PropertiesResponse:

@@ -96,7 +96,7 @@ class EventListResponse(ResponseModel):
     complete: bool
 
 
-@operation("GET /events", tag="events")
+@operation("GET /events", tag="events", tool="list_events")
 async def get_events(
     query: EventsQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
 ) -> EventListResponse:

@@ -49,7 +49,7 @@ class LinkTagsResponse(ResponseModel):
     complete: bool
 
 
-@operation("GET /tags", tag="traffic")
+@operation("GET /tags", tag="traffic", tool_title="Link tags")
 async def get_tags(
     query: LinkTagsQuery, *, caller: Caller, events: AggregateReader, queue: IngestQueue, links: LinkLookup
 ) -> LinkTagsResponse:

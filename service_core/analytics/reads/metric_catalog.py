@@ -48,7 +48,7 @@ class MetricCatalog(ResponseModel):
     count: int = Field(description="Number of metrics.")
 
 
-@operation("GET /metrics/catalog", tag="query")
+@operation("GET /metrics/catalog", tag="query", tool="list_metrics", tool_title="Metric catalog")
 async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> MetricCatalog:
     """Lists every metric with its definition, unit and availability, and every dimension."""
     catalog = queries.catalog

@@ -84,7 +84,7 @@ class MetricValues(ResponseModel):
     complete: bool
 
 
-@operation("POST /metrics", tag="query")
+@operation("POST /metrics", tag="query", tool="get_metrics")
 async def post_metrics(
     body: MetricsRequest,
     *,

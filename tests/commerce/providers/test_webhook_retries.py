@@ -21,7 +21,7 @@ def failing_with(door, faults):
     ports, faults.error = door.ports, StoreUnavailable
     workspace = with_faults(ports.workspace, faults)
     webhooks = WebhookHandler(
-        ports.revenue_providers, WorkspaceCache(workspace), workspace, EncryptedConnectionSecrets(workspace, ports.vault),
+        ports.registry.revenue_providers, WorkspaceCache(workspace), workspace, EncryptedConnectionSecrets(workspace, ports.vault),
         MessageStore(workspace, workspace, with_faults(ports.queue, faults), orjson.loads), with_faults(ports.queue, faults),
         ports.clock,
     )  # fmt: skip

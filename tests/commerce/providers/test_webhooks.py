@@ -140,7 +140,7 @@ async def test_what_becomes_no_event_is_kept_as_it_came(door, shop, body, reason
     answers = [told(await door.stripe(shop, None, body=body)) for _ in range(2)]
     assert answers == [TAKEN, REPEATED]
     assert await door.events(shop) == []
-    (kept,) = await door.ports.quarantine.list_quarantined(shop.workspace.id, 10)
+    (kept,) = await door.ports.queue.list_quarantined(shop.workspace.id, 10)
     assert (kept.queued.arrival.body, kept.reason) == (body, reason)
     row = await door.ledger(shop, received=2)
     assert (row["quarantined"], row["duplicate"]) == (1, 1)
@@ -149,7 +149,7 @@ async def test_what_becomes_no_event_is_kept_as_it_came(door, shop, body, reason
 async def test_a_body_that_is_no_json_is_kept_as_it_came(door, shop):
     assert told(await door.stripe(shop, None, body=b'{"id"')) == TAKEN
     await door.drain()
-    (kept,) = await door.ports.quarantine.list_quarantined(shop.workspace.id, 10)
+    (kept,) = await door.ports.queue.list_quarantined(shop.workspace.id, 10)
     assert kept.queued.arrival.body == b'{"id"'
 
 
@@ -217,7 +217,7 @@ async def test_no_secret_and_no_signature_is_ever_told(door, shop, monkeypatch, 
 
 
 async def test_a_fault_of_a_provider_is_told_by_its_id_and_keeps_nothing(door, shop, monkeypatch):
-    provider = door.ports.revenue_providers["stripe"]
+    provider = door.ports.registry.revenue_providers["stripe"]
     monkeypatch.setattr(type(provider), "map_message", lambda *_: {}["bug"])
     answer = await door.stripe(shop, PAID)
     assert (answer.status, answer.json["error"]) == (500, "Internal server error")

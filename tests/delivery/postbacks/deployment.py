@@ -9,7 +9,7 @@ import orjson
 import sqlalchemy as sa
 
 from hosts.composition.compose import load_installed_registry
-from hosts.composition.postbacks import build_postback_delivery
+from hosts.composition.providers import build_delivery_worker
 from hosts.worker.consumer import build_pipeline
 from plugins.workspace_sql.postback_tables import POSTBACKS
 from service_core.access.api_keys import create_named_key
@@ -137,7 +137,7 @@ class PostbackShop:
         self.store, self.writes = self.ports.workspace, 0
         self.id = client.workspace.id
         self.pipeline = build_pipeline(StubDevicePorts(self.ports), house.service.settings.ingest)
-        self.delivery = build_postback_delivery(self.ports, PostbacksSettings(**settings))
+        self.delivery = build_delivery_worker(self.ports, PostbacksSettings(**settings))
 
     async def with_key(self):
         """Whoever asks may write rules, too."""

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from hosts.composition.postbacks import build_postback_delivery
+from hosts.composition.providers import build_delivery_worker
 from service_core.analytics.ports import StoreUnavailable
 from service_core.delivery.postbacks.delivery_worker import QUEUE_LEASE, DeliveryWorker
 from service_core.kernel.settings import PostbacksSettings
@@ -15,7 +15,7 @@ from tests.delivery.postbacks.deployment import PostbackShop, running_shop
 
 def failing_with(shop: PostbackShop, faults) -> DeliveryWorker:
     """The sending of a shop, with faults in all it stands on."""
-    sound = build_postback_delivery(shop.ports, PostbacksSettings())
+    sound = build_delivery_worker(shop.ports, PostbacksSettings())
     store, events = with_faults(shop.store, faults), with_faults(shop.ports.events, faults)
     return DeliveryWorker(
         sound.senders, {}, store, store, sound.secrets, store, sound.workspaces, events, events, sound.clock

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.composition.postbacks import build_postback_matching
+from hosts.composition.providers import build_rule_trigger
 from service_core.delivery.postbacks.models import Accepted, Deferred, Rejected
 from service_core.ingestion.pipeline import RuleCandidate
 from tests.delivery.postbacks.deployment import DOWN, REFUSED, running_shop
@@ -58,7 +58,7 @@ class Story:
         if fired and self.live:
             event = fired[which % len(fired)]
             stored = await self.shop.stored(event)
-            await build_postback_matching(self.shop.ports).enqueue_postbacks(
+            await build_rule_trigger(self.shop.ports).enqueue_postbacks(
                 [RuleCandidate(one, None) for one in stored]
             )
 

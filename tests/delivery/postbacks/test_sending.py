@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hosts.composition.postbacks import build_postback_delivery
+from hosts.composition.providers import build_delivery_worker
 from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.ports import EventPageResult, StoreUnavailable
 from service_core.commerce.credentials.ports import CipherUnavailable
@@ -224,7 +224,7 @@ async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(sho
 
 async def test_two_processes_never_send_one_conversion_at_once(shop):
     await shop.sells(*(f"o{number}" for number in range(5)))
-    other = build_postback_delivery(shop.ports, PostbacksSettings())
+    other = build_delivery_worker(shop.ports, PostbacksSettings())
     queue = await shop.queue()
     gate, inside = asyncio.Event(), asyncio.Event()
 

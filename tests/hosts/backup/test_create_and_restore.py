@@ -49,7 +49,7 @@ class Store:
 
     maintain = revoke_link = append
 
-    async def bounds(self, _workspace):
+    async def event_time_range(self, _workspace):
         return None
 
 
@@ -66,7 +66,7 @@ async def test_writes_wait_while_the_store_is_held_still_and_reads_do_not():
     await first
     await holding
     second = asyncio.create_task(wrapped.maintain(None))
-    assert await wrapped.bounds(None) is None
+    assert await wrapped.event_time_range(None) is None
     for _ in range(5):
         await asyncio.sleep(0)
     assert (store.written, second.done()) == (1, False)

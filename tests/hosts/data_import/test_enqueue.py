@@ -52,9 +52,9 @@ async def test_an_entry_without_an_id_is_brought_in_once_by_its_place(queue):
 
 async def test_the_ledger_counts_an_import_under_the_write_key(queue):
     await brought(queue, [ImportEntry({"event": "a", "user_id": "1"}), ImportEntry({"event": "a"})])
-    (row,) = await queue.ledger(KEY.workspace_id, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
+    (row,) = await queue.ledger_rows(KEY.workspace_id, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert (row.key_id, row.received, row.in_flight, row.rejected) == (KEY.id, 2, 1, 1)
-    assert row.balanced
+    assert row.is_balanced
 
 
 async def test_shifting_keeps_distances_and_ends_now(queue):

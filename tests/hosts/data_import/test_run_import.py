@@ -19,7 +19,7 @@ def config(tmp_path):
 
 
 def test_a_queue_that_takes_no_more_is_told_in_a_sentence(config, monkeypatch):
-    monkeypatch.setenv("TOUCHPOINT_INGEST__QUEUE", "spool:///spool.db?bound=1")
+    monkeypatch.setenv("TOUCHPOINT_INGEST__QUEUE", "spool:///spool.db?max_queued=1")
     entries = [ImportEntry({"event": "a", "user_id": str(n)}, event_id=f"import:{n}") for n in range(3)]
     task = ImportTask(config, "digest", lambda: entries)
     with pytest.raises(

@@ -86,13 +86,13 @@ async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, doma
     for agent in (IPHONE, None):
         await edge.follow("/spring", host=OWN, agent=agent)
     await edge.follow("/spring")
-    assert await edge.counts(2, 2, domains.made[OWN]["id"])
-    assert await edge.counts(1, 1, domains.made["go.example.com"]["id"])
+    assert await edge.wait_for_counts(2, 2, domains.made[OWN]["id"])
+    assert await edge.wait_for_counts(1, 1, domains.made["go.example.com"]["id"])
 
 
 async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains, monkeypatch):
     store, asked = edge.office.service.ports.workspace, []
-    find = store.holder
+    find = store.find_by_unique_key
 
     async def counted(model, key):
         asked.append(model.resource_type)
@@ -144,7 +144,7 @@ async def test_beside_other_routes_a_domain_has_its_links_and_the_rest_is_as_it_
 
 
 async def test_machines_that_share_a_memory_follow_every_domain(tmp_path, redis_url):
-    links = {"domain": "go.example.com", "edge": f"{redis_url}/0?patience_seconds=5&prefix={tmp_path.name}"}
+    links = {"domain": "go.example.com", "edge": f"{redis_url}/0?timeout_seconds=5&prefix={tmp_path.name}"}
     async with serve_edge(tmp_path, links=links) as edge:
         assert (await edge.follow("/spring", host=OWN)).status == 404
         domains = await Domains(edge).open()

@@ -70,7 +70,7 @@ async def test_a_changed_link_leads_elsewhere_at_once_and_a_deleted_one_nowhere(
     assert (await edge.follow("/spring")).status == 404
     undone = (await edge.office.ask("POST", f"/audit/{gone['audit_id']}/undo")).json["data"]
     assert undone["id"] == made["id"]
-    assert await edge.counts(5, 1)
+    assert await edge.wait_for_counts(5, 1)
     lyr = made["tracking_identifier"]
     assert (await edge.follow("/spring")).location == f"https://example.com/4?lyr={lyr}"
 
@@ -110,7 +110,7 @@ async def test_head_answers_the_same_and_records_nothing(edge):
     await link(edge)
     followed, looked = await edge.follow("/spring"), await edge.follow("/spring", method="HEAD")
     assert (looked.status, looked.location) == (302, followed.location)
-    assert await edge.counts(1, 1)
+    assert await edge.wait_for_counts(1, 1)
     missing = await edge.follow("/other", method="HEAD")
     assert (missing.status, missing.body) == (404, b"")
 
@@ -127,7 +127,7 @@ async def test_programs_prefetches_and_previews_are_redirected_and_not_counted(e
     await link(edge)
     assert (await edge.follow("/spring", **request_of)).status == 302
     await edge.follow("/spring")
-    assert await edge.counts(1, 1)
+    assert await edge.wait_for_counts(1, 1)
 
 
 async def test_a_click_is_unique_once_for_network_agent_and_hour(edge):
@@ -137,10 +137,10 @@ async def test_a_click_is_unique_once_for_network_agent_and_hour(edge):
         ("2001:db8:7::1", CHROME), ("2001:db8:7:9::2", CHROME), ("2001:db8:8::1", CHROME),
     ):  # fmt: skip
         await edge.follow("/spring", client=client, agent=agent)
-    assert await edge.counts(7, 5)
+    assert await edge.wait_for_counts(7, 5)
     edge.office.later(hours=1)
     await edge.follow("/spring", client="203.0.113.7")
-    assert await edge.counts(8, 6)
+    assert await edge.wait_for_counts(8, 6)
 
 
 async def test_every_link_counts_its_own_clicks(edge):
@@ -150,8 +150,8 @@ async def test_every_link_counts_its_own_clicks(edge):
     await asyncio.gather(
         *(edge.follow("/spring") for _ in range(20)), *(edge.follow("/summer") for _ in range(5))
     )
-    assert await edge.counts(20, 1, first["id"])
-    assert await edge.counts(5, 1, second["id"])
+    assert await edge.wait_for_counts(20, 1, first["id"])
+    assert await edge.wait_for_counts(5, 1, second["id"])
     assert await edge.clicks(direct["id"]) == (None, None)
     patched = (await edge.office.ask("PATCH", f"/links/{first['id']}", {"link": {"name": "Other"}})).json
     assert (patched["data"]["clicks"], patched["data"]["unique_clicks"]) == (20, 1)
@@ -209,7 +209,7 @@ async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_late
 
     monkeypatch.setattr(store, "record_clicks", away)
     assert (await edge.follow("/spring")).status == 302
-    assert await edge.counts(1, 1)
+    assert await edge.wait_for_counts(1, 1)
     assert len(failures) == 3
 
 
@@ -236,7 +236,7 @@ async def test_a_click_keeps_what_the_request_said_and_a_bots_is_marked(edge, tm
     referrer = "https://insta.example/p?token=abc&x=1"
     await edge.follow("/spring?gclid=Cj0&utm_source=x", agent=PIXEL, client="203.0.113.7", Referer=referrer)
     await edge.follow("/spring", agent=GOOGLEBOT, client="::ffff:203.0.113.8")
-    assert await edge.counts(1, 1)
+    assert await edge.wait_for_counts(1, 1)
     async with asyncio.timeout(GUARD_SECONDS):
         while len(rows := kept(tmp_path)) < 2:
             await asyncio.sleep(0.01)

@@ -48,7 +48,7 @@ async def test_an_empty_answer_is_complete(served):
 async def test_headers_and_client_reach_the_gateway(served, echo):
     await served.ask("GET", "/x", b"", "Authorization: Bearer t", "X-Forwarded-For: 203.0.113.9")
     assert echo.requests[0].headers["authorization"] == "Bearer t"
-    assert echo.requests[0].client == "127.0.0.1"  # nobody is trusted to forward
+    assert echo.requests[0].client_ip == "127.0.0.1"  # nobody is trusted to forward
 
 
 async def test_a_large_body_is_read_to_its_end_before_it_is_refused(served, echo):
@@ -65,13 +65,13 @@ async def test_a_body_at_the_limit_passes(served):
 async def test_a_chunked_body_is_one_body(served):
     body = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     head = b"POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
-    answer = await served.raw(head + body)
+    answer = await served.send_bytes(head + body)
     assert b'"size": 5' in answer
 
 
 async def test_a_body_that_stops_coming_is_given_up(served, echo, monkeypatch):
-    monkeypatch.setattr("hosts.http.app.PATIENCE_SECONDS", 0.05)
-    answer = await served.raw(
+    monkeypatch.setattr("hosts.http.app.BODY_TIMEOUT_SECONDS", 0.05)
+    answer = await served.send_bytes(
         b"POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\nabc"
     )
     assert answer.split()[1] == b"408"
@@ -103,7 +103,7 @@ READ_IN_ONE_WAY = {
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
 async def test_a_request_that_can_be_read_in_two_ways_is_refused_and_nothing_follows_it(served, echo, name):
-    answer = await served.raw(AMBIGUOUS[name] + NEXT)
+    answer = await served.send_bytes(AMBIGUOUS[name] + NEXT)
     assert answer.count(b"HTTP/1.1 ") <= 1
     assert "/smuggled" not in [request.path for request in echo.requests]
     if (served.server, name) not in READ_IN_ONE_WAY:
@@ -120,7 +120,7 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused_and_nothing_fol
     ],
 )
 async def test_a_malformed_body_is_never_answered_with_success_or_a_fault(served, echo, rest):
-    answer = await served.raw(b"POST /x HTTP/1.1\r\nhost: x\r\n" + rest)
+    answer = await served.send_bytes(b"POST /x HTTP/1.1\r\nhost: x\r\n" + rest)
     assert not answer or answer.split()[1].startswith(b"4"), answer
 
 

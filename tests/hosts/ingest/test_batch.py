@@ -69,7 +69,7 @@ class Host:
         found = await self.client.get("/events", start_date="2026-07-08", end_date="2026-07-08", limit=500)
         return found["events"]
 
-    async def ledger(self, received):
+    async def ledger_rows(self, received):
         """The row of batches, once so many events are counted: what was refused is written within a second."""
         async with asyncio.timeout(30):
             while True:
@@ -136,7 +136,7 @@ async def test_one_bad_event_never_fails_the_others(host):
         {"index": 4, "event_id": None, "error": "Invalid JSON in request body"},
     ]
     assert {row["event_id"] for row in await host.events()} == {"good", "deep"}
-    row = await host.ledger(6)
+    row = await host.ledger_rows(6)
     assert (row["stored"], row["in_flight"], row["rejected_by_reason"]) == (
         2, 0, {"no_event_name": 1, "no_identity": 1, "invalid_json": 2},
     )  # fmt: skip
@@ -153,7 +153,7 @@ async def test_five_hundred_events_and_no_more(host):
     host.served.now = NOW.replace(second=1)
     status, told, _ = await host.batch(*map(view, map(str, range(501))))
     assert (status, list(told)) == (413, ["error"])
-    row = await host.ledger(1001)
+    row = await host.ledger_rows(1001)
     assert (row["in_flight"], row["rejected_by_reason"]) == (500, {"too_large": 501})
 
 
@@ -184,7 +184,7 @@ async def test_a_body_of_the_most_bytes_is_read(host):
 async def test_a_body_without_an_array_of_events_is_counted_as_one(host):
     status, _, _ = await host.ask(json.dumps({"workspace_id": host.client.workspace.public_id}).encode())
     assert status == 400
-    assert (await host.ledger(1))["rejected_by_reason"] == {"invalid_json": 1}
+    assert (await host.ledger_rows(1))["rejected_by_reason"] == {"invalid_json": 1}
 
 
 async def test_a_workspace_whose_subscription_ended_takes_no_batch(host):
@@ -210,7 +210,7 @@ async def test_a_thousand_events_a_second_and_workspace(host):
     assert (await host.batch(view(), view()))[0] == 200
     host.served.now = NOW.replace(second=1)
     assert (await host.batch(*many))[0] == 200
-    row = await host.ledger(1502)
+    row = await host.ledger_rows(1502)
     assert (row["in_flight"], row["rejected_by_reason"]) == (1499, {"rate_limited": 3})
 
 
@@ -279,7 +279,7 @@ async def test_a_queue_that_takes_nothing_is_answered_as_by_track(host, failing)
     failing()
     answer = await host.batch(view("a"), {"event": "x"}, view("b"))
     assert answer[:2] == (500, {"error": "Failed to enqueue event", "details": "queue"})
-    row = await host.ledger(3)
+    row = await host.ledger_rows(3)
     assert row["rejected_by_reason"] == {"no_identity": 1, "enqueue_failed": 2}
 
 
@@ -289,7 +289,7 @@ async def test_a_queue_that_takes_a_part_says_which(host, failing):
     assert (told["accepted"], [(each["index"], each["error"]) for each in told["rejected"]]) == (
         2, [(1, "Failed to enqueue event"), (2, NO_IDENTITY)],
     )  # fmt: skip
-    row = await host.ledger(4)
+    row = await host.ledger_rows(4)
     assert (row["in_flight"], row["rejected"]) == (2, 2)
 
 
@@ -331,7 +331,7 @@ def test_whatever_pages_send_every_event_is_answered_and_accounted_for(tmp_path_
                 accepted += told["accepted"]
             await host.drain()
             if sent := sum(map(len, bodies)):
-                row = await host.ledger(sent)
+                row = await host.ledger_rows(sent)
                 assert row["stored"] + row["quarantined"] == accepted
 
     asyncio.run(send())

@@ -39,9 +39,9 @@ class Host(EdgeClient):
         proposal = {"name": name, "type": "inline", "content": f"// {name}"}
         made = await self.office.ask("POST", "/scripts/proposals", {"proposal": proposal})
         assert made.status == 200, made.json
-        async with self.office.service.ports.workspace.begin(self.workspace.id) as unit:
+        async with self.office.service.ports.workspace.write(self.workspace.id) as unit:
             (found,) = [
-                each for each in await unit.resources.every(ScriptProposal) if each.status == "pending"
+                each for each in await unit.resources.list_all(ScriptProposal) if each.status == "pending"
             ]
             decided = {"status": ProposalStatus(status), "verdict": status, "reviewed_at": NOW, **changes}
             await unit.resources.save(found.model_copy(update=decided))

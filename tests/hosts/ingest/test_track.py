@@ -45,11 +45,11 @@ class Keys:
             sha256_hex(KEY): identity(), sha256_hex(OTHER_KEY): identity(), sha256_hex(ASLEEP): identity(active=False),
         }  # fmt: skip
 
-    async def identify(self, key_digest):
+    async def find_auth_context(self, key_digest):
         self.asked += 1
         return self.known.get(key_digest)
 
-    def generation(self):
+    def change_version(self):
         return self.changes
 
 
@@ -71,7 +71,7 @@ class Queue:
         self.arrivals.append(arrival)
         return EnqueueResult.QUEUED
 
-    async def reject(self, _workspace, _key, _channel, reason, _at):
+    async def count_rejected(self, _workspace, _key, _channel, reason, _at):
         self.rejected.append(reason)
 
 
@@ -276,7 +276,7 @@ async def test_a_queue_that_fails_is_a_500_that_says_where_and_a_retry_is_accept
 
 async def test_a_queue_that_fails_is_told_with_its_reason_and_not_for_every_event(caplog):
     seconds = iter((0.0, 1.0, 9.9, 10.0))
-    host = Host(queue_faults=QueueFailureLog(lambda: next(seconds)))
+    host = Host(queue_failures=QueueFailureLog(lambda: next(seconds)))
     host.queue.fault = EnqueueFailed("queue", OSError("disk is full"))
     for _ in range(4):
         await host.ask()
@@ -335,7 +335,7 @@ async def test_a_client_that_leaves_sends_no_event(host):
 
 
 async def test_a_body_that_does_not_come_is_given_up_and_the_next_request_is_served():
-    host, out = Host(patience=ReadTimeout(0.01)), []
+    host, out = Host(read_timeout=ReadTimeout(0.01)), []
 
     async def send(message):
         out.append(message)

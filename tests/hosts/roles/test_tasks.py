@@ -19,6 +19,6 @@ KINDS = {name for name, made in vars(tasks).items() if works(made)}
 
 
 def test_every_kind_of_work_is_done_by_one_process_and_by_processes_apart():
-    assert {"consuming", "exporting", "scheduled", "sending"} <= KINDS
+    assert {"consume_task", "export_task", "scheduled_tasks", "postback_tasks"} <= KINDS
     for place in (single_process, process):
         assert KINDS - vars(place).keys() == set(), place.__name__

@@ -113,7 +113,7 @@ async def test_a_key_of_before_opens_the_same_workspace_after(config, tmp_path, 
     await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
     moved = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
     async with start_adapters([moved]):
-        found = await moved.identify(sha256_hex(initialized_deployment.agent_key.secret))
+        found = await moved.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
         assert found.workspace == initialized_deployment.workspace
 
 
@@ -125,7 +125,7 @@ async def test_a_store_that_keeps_something_is_refused_and_stays_as_it_is(config
     with pytest.raises(StartupError, match="Name an empty database"):
         await copy_workspace_store(config, None, "sqlite:///other.db", lambda *_page: None)
     async with start_adapters([other]):
-        assert await other.workspaces() == [kept.workspace]
+        assert await other.list_workspaces() == [kept.workspace]
 
 
 async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, tmp_path, present):
@@ -140,7 +140,7 @@ async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, t
         await copy_workspace_store(config, None, "sqlite:///new.db", full)
     new = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
     async with start_adapters([new]):
-        assert await new.workspaces() == []
+        assert await new.list_workspaces() == []
     assert (
         await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
     ).counts.total() > MANY

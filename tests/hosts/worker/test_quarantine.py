@@ -16,9 +16,9 @@ async def test_a_message_nobody_could_read_is_forgotten_after_its_days_and_that_
         for days, left in ((89, 1), (1, 1), (1, 0)):
             door.served.now += timedelta(days=days)
             await delete_old_quarantine(door.ports, 90)
-            assert len(await door.ports.quarantine.quarantined(shop.workspace.id, 10)) == left
+            assert len(await door.ports.queue.list_quarantined(shop.workspace.id, 10)) == left
         assert [record.getMessage() for record in caplog.records] == [
-            f"1 events of workspace {shop.workspace.id} that could not be stored are forgotten after 90 days"
+            f"1 quarantined events of workspace {shop.workspace.id} are deleted after 90 days"
         ]
 
 
@@ -29,4 +29,4 @@ async def test_with_0_days_they_are_kept_for_ever(tmp_path):
         await door.drain()
         door.served.now += timedelta(days=4000)
         await delete_old_quarantine(door.ports, 0)
-        assert len(await door.ports.quarantine.quarantined(shop.workspace.id, 10)) == 1
+        assert len(await door.ports.queue.list_quarantined(shop.workspace.id, 10)) == 1

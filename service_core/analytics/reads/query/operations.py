@@ -33,7 +33,7 @@ from service_core.kernel.operations import operation
 from service_core.kernel.paging import OffsetCursor, decode_offset_cursor, encode_offset_cursor
 
 
-@operation("POST /query", tag="query")
+@operation("POST /query", tag="query", tool="analytics_query", tool_title="Query")
 async def post_query(
     body: QueryRequest,
     *,

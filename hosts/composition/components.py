@@ -1,0 +1,158 @@
+"""The components of the API process, each built from ports, settings and the components before it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from hosts.composition.bindings import Bindings, build_resource_types
+from hosts.composition.ports import Ports
+from hosts.composition.providers import build_ad_sync, build_provider_sync
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.access.key_requests.approvals import Approvals
+from service_core.access.members.sign_in import SignIn
+from service_core.access.oauth.authorization import AuthorizationEndpoint
+from service_core.access.oauth.client_registration import ClientRegistration
+from service_core.access.oauth.metadata import ServerMetadata
+from service_core.access.oauth.token_endpoint import TokenEndpoint
+from service_core.access.passkeys.ceremonies import PasskeySignIn
+from service_core.access.passkeys.models import build_relying_party
+from service_core.access.public_urls import PublicUrls
+from service_core.access.rate_limits import RateLimits
+from service_core.access.request_authentication import RequestAuthenticator
+from service_core.access.signup.create import SignupCreator
+from service_core.access.signup.payment_page import PaymentPage
+from service_core.access.signup.payments import SignupPayments
+from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.connections.ports import Connections
+from service_core.analytics.connections.unconnected_source import add_unconnected_source
+from service_core.analytics.install_attribution.match import InstallMatcher
+from service_core.analytics.ports import AggregateReader
+from service_core.analytics.query.catalog import Catalog
+from service_core.analytics.query.currency import CurrencyConvertingSource
+from service_core.analytics.query.metric_queries import MetricQueries
+from service_core.analytics.query.sources import EventSource, Source
+from service_core.api.operations import OpenApiDocument
+from service_core.api.readiness import (
+    Probe,
+    ReadinessChecker,
+    cache_probe,
+    limiter_probe,
+    queue_probe,
+    store_probe,
+)
+from service_core.changes.change_executor import ChangeExecutor
+from service_core.commerce.ads.ad_credits import AdCredits
+from service_core.commerce.ads.source import SpendSource
+from service_core.commerce.ads.spend_sync import AdSpendSync
+from service_core.commerce.costs.source import CostSource
+from service_core.commerce.providers.poll import ProviderSync
+from service_core.commerce.subscriptions.source import SubscriptionSource
+from service_core.commerce.sync.freshness import ProviderFreshness
+from service_core.delivery.postbacks.metrics_source import PostbackSource
+from service_core.documentation.site import Documentation
+from service_core.kernel.settings import Settings
+from service_core.workspace.reports.run_batch import ReportBatchRunner
+from service_core.workspace.reports.run_report import ReportRunner
+from service_core.workspace.rules.postback_platforms import PostbackPlatforms
+from service_core.workspace.share_links.access import ShareLinkAccess, ViewCounter
+from service_core.workspace.share_links.cached_results import SharedResults
+from service_core.workspace.time_budget import Sleep
+
+
+def bind_components(
+    ports: Ports, settings: Settings, *, sleep: Sleep, probes: Sequence[Probe], processes: int
+) -> Bindings:
+    """Returns the bindings of a deployment, every component in them built.
+
+    Args:
+        ports: its adapters.
+        settings: its settings.
+        sleep: waits until the time budget of a report run is over.
+        probes: further probes of readiness.
+        processes: how many processes answer requests.
+
+    Raises:
+        StartupError: a component requests a type that nothing provides, or a setting does not fit.
+    """
+    bindings, registry = ports.bindings(), ports.registry
+    bindings.bind(Settings, settings)
+    bindings.bind(Catalog, registry.catalog)
+    bindings.bind(AggregateReader, ports.money_reader)
+    _bind_access(bindings, settings, processes)
+    _bind_queries(bindings, ports, settings)
+    _bind_workspace(bindings, ports, sleep)
+    bindings.bind(AdSpendSync, build_ad_sync(ports, settings))
+    bindings.bind(ProviderSync, build_provider_sync(ports, settings))
+    bindings.add(Documentation, url=settings.http.effective_docs_url)
+    bindings.add(OpenApiDocument, operations=registry.operations, public_url=settings.http.effective_api_url)
+    bindings.add(ReadinessChecker, probes=[*_build_probes(ports), *probes])
+    return bindings
+
+
+def _bind_access(bindings: Bindings, settings: Settings, processes: int) -> None:
+    """Binds who may do what: authentication, limits, sign-in, sign-up and OAuth."""
+    http = settings.http
+    root_url, web_url = http.effective_api_url, http.effective_app_url
+    bindings.add(RateLimits, processes=processes)
+    bindings.add(KeyAuthenticator)
+    bindings.add(RequestAuthenticator, internal_token=http.internal_token)
+    bindings.add(PublicUrls, root_url=root_url, web_url=web_url)
+    bindings.add(SignIn)
+    bindings.add(PasskeySignIn, party=build_relying_party(web_url))
+    bindings.add(ServerMetadata, root_url=root_url)
+    bindings.add(AuthorizationEndpoint)
+    bindings.add(TokenEndpoint)
+    bindings.add(ClientRegistration)
+    bindings.add(Approvals)
+    bindings.add(PaymentPage)
+    bindings.add(SignupCreator, mode=settings.signup.mode, web_url=web_url)
+    bindings.add(SignupPayments, web_url=web_url)
+
+
+def _bind_queries(bindings: Bindings, ports: Ports, settings: Settings) -> None:
+    """Binds the sources of metrics, and what queries them."""
+    attribution = settings.attribution
+    models = replace(ports.registry.models, min_conversions=attribution.floor)
+    bindings.bind(AttributionModels, models)
+    credited = bindings.build(AdCredits, events=ports.money_reader)
+    in_many_currencies = (bindings.build(SpendSource), bindings.build(SubscriptionSource))
+    sources: list[Source] = [
+        bindings.build(
+            EventSource, events=credited, paths=credited, provider_freshness=bindings.build(ProviderFreshness)
+        ),
+        *(
+            in_many_currencies
+            if ports.fx is None
+            else (bindings.build(CurrencyConvertingSource, source=source) for source in in_many_currencies)
+        ),
+        bindings.add(CostSource),
+        bindings.build(PostbackSource, platforms=ports.registry.conversion_senders),
+    ]
+    # mypy takes a protocol for no type that can be requested.
+    connections = bindings.get(Connections)  # type: ignore[type-abstract]
+    bindings.add(MetricQueries, sources=add_unconnected_source(sources, connections))
+    bindings.add(InstallMatcher, window=timedelta(minutes=attribution.deferred_minutes))
+
+
+def _bind_workspace(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:
+    """Binds writable resources, reports and public pages."""
+    registry = ports.registry
+    bindings.bind(
+        PostbackPlatforms,
+        PostbackPlatforms.of(sender.platform for sender in registry.conversion_senders.values()),
+    )
+    bindings.add(ChangeExecutor, kinds=build_resource_types(registry.resources, bindings))
+    bindings.add(ReportRunner)
+    bindings.add(ReportBatchRunner, sleep=sleep)
+    bindings.add(ShareLinkAccess)
+    bindings.add(ViewCounter)
+    bindings.add(SharedResults)
+
+
+def _build_probes(ports: Ports) -> tuple[Probe, ...]:
+    return (
+        store_probe(ports.events, ports.workspace),
+        queue_probe(ports.queue, ports.workspace, ports.clock),
+        limiter_probe(ports.limits),
+        cache_probe(ports.workspace),
+    )
