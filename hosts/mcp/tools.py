@@ -1,4 +1,4 @@
-"""Every tool: a name and a title over an operation, in the order they are listed (contract 9)."""
+"""Every tool of the MCP server: an operation with a name, a title and its place in ``tools/list``."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,88 +6,59 @@ from functools import cached_property
 from typing import Any, Final
 
 from hosts.mcp.schemas import input_schema, output_schema
-from service_core.kernel.operations import Operation, RateLimitClass, Scope
+from service_core.kernel.operations import (
+    CredentialRequirement,
+    Operation,
+    RateLimitClass,
+    RoutePrefix,
+    Scope,
+)
 from service_core.kernel.request_parsing import parameter_names
 
-TOOLS: Final = (
-    ("get_overview", "Overview", "GET /overview"),
-    ("get_traffic", "Traffic", "GET /traffic"),
-    ("get_devices", "Devices", "GET /devices"),
-    ("get_locations", "Locations", "GET /locations"),
-    ("get_realtime", "Realtime", "GET /realtime"),
-    ("get_tags", "Link tags", "GET /tags"),
-    ("list_events", "Events", "GET /events"),
-    ("list_event_properties", "Event properties", "GET /events/properties"),
-    ("list_event_names", "Event names", "GET /event-names"),
-    ("list_users", "People", "GET /users"),
-    ("get_user", "Person", "GET /users/{userId}"),
-    ("get_retention", "Retention", "GET /retention"),
-    ("get_ltv", "Lifetime value", "GET /ltv"),
-    ("get_funnel", "Funnel", "GET /funnel"),
-    ("get_attribution", "Attribution", "GET /attribution"),
-    ("get_ads", "Ads", "GET /ads"),
-    ("get_revenue", "Revenue", "GET /revenue"),
-    ("get_commerce_metrics", "Commerce metrics", "GET /commerce-metrics"),
-    ("get_subscriptions", "Subscriptions", "GET /subscriptions"),
-    ("get_metrics", "Metrics", "POST /metrics"),
-    ("list_metrics", "Metric catalog", "GET /metrics/catalog"),
-    ("analytics_query", "Query", "POST /query"),
-    ("list_dimension_values", "Dimension values", "GET /dimension-values"),
-    ("search", "Search", "GET /search"),
-    ("get_context", "Context", "GET /context"),
-    ("get_workspace", "Workspace", "GET /workspace"),
-    ("get_usage", "Usage", "GET /usage"),
-    ("get_onboarding", "Onboarding", "GET /onboarding"),
-    ("search_docs", "Search documentation", "GET /docs/search"),
-    ("get_ledger", "Ingest ledger", "GET /ledger"),
-    ("list_audit", "Audit", "GET /audit"),
-    ("create_export", "Create export", "POST /exports"),
-    ("list_exports", "Exports", "GET /exports"),
-    ("get_export", "Export", "GET /exports/{exportId}"),
-    ("list_reports", "Reports", "GET /reports"),
-    ("get_report", "Report", "GET /reports/{reportId}"),
-    ("run_report", "Run report", "POST /reports/{reportId}/run"),
-    ("list_dashboards", "Dashboards", "GET /dashboards"),
-    ("get_dashboard", "Dashboard", "GET /dashboards/{dashboardId}"),
-    ("run_dashboard", "Run dashboard", "POST /dashboards/{dashboardId}/run"),
-    ("list_analyses", "Analyses", "GET /analyses"),
-    ("get_analysis", "Analysis", "GET /analyses/{analysisId}"),
-    ("list_share_links", "Share links", "GET /share-links"),
-    ("list_rules", "Conversion rules", "GET /rules"),
-    ("list_links", "Trackable links", "GET /links"),
-    ("list_script_proposals", "Script proposals", "GET /scripts/proposals"),
-    ("get_script_proposal", "Script proposal", "GET /scripts/proposals/{proposalId}"),
-    ("create_rule", "Create conversion rule", "POST /rules"),
-    ("update_rule", "Update conversion rule", "PATCH /rules/{ruleId}"),
-    ("delete_rule", "Delete conversion rule", "DELETE /rules/{ruleId}"),
-    ("create_link", "Create trackable link", "POST /links"),
-    ("update_link", "Update trackable link", "PATCH /links/{linkId}"),
-    ("delete_link", "Delete trackable link", "DELETE /links/{linkId}"),
-    ("propose_script", "Propose script", "POST /scripts/proposals"),
-    ("create_report", "Create report", "POST /reports"),
-    ("update_report", "Update report", "PATCH /reports/{reportId}"),
-    ("delete_report", "Delete report", "DELETE /reports/{reportId}"),
-    ("create_dashboard", "Create dashboard", "POST /dashboards"),
-    ("update_dashboard", "Update dashboard", "PATCH /dashboards/{dashboardId}"),
-    ("delete_dashboard", "Delete dashboard", "DELETE /dashboards/{dashboardId}"),
-    ("reorder_dashboard", "Reorder dashboard", "POST /dashboards/{dashboardId}/reorder"),
-    ("create_analysis", "Create analysis", "POST /analyses"),
-    ("update_analysis", "Update analysis", "PATCH /analyses/{analysisId}"),
-    ("delete_analysis", "Delete analysis", "DELETE /analyses/{analysisId}"),
-    ("create_share_link", "Create share link", "POST /share-links"),
-    ("revoke_share_link", "Revoke share link", "DELETE /share-links/{shareLinkId}"),
-    ("undo", "Undo", "POST /audit/{auditId}/undo"),
+READ_TOOL_ORDER: Final = (
+    "traffic",
+    "get_tags",
+    "events",
+    "get_event_names",
+    "people",
+    "attribution",
+    "marketing",
+    "query",
+    "get_context",
+    "workspace",
+    "docs",
+    "get_ledger",
+    "audit",
+    "exports",
+    "reports",
+    "dashboards",
+    "analyses",
+    "share-links",
+    "rules",
+    "links",
+    "scripts",
 )
-"""Name, title and route of each."""
+"""Tags of reading operations in the order of ``tools/list``; an operation that stands apart from its tag is named by id.
+
+Reading operations of further tags follow, then those that write, as they are registered."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One operation under the name programs call it by."""
+    """An operation as a tool of the MCP server."""
 
-    name: str
-    title: str
     operation: Operation
+
+    @property
+    def name(self) -> str:
+        """The name programs call it by."""
+        return self.operation.tool or self.operation.id
+
+    @property
+    def title(self) -> str:
+        """The title of the operation, or its name in words: ``get_event_names`` is "Event names"."""
+        words = self.name.removeprefix("get_").removeprefix("list_").replace("_", " ")
+        return self.operation.tool_title or words.capitalize()
 
     @property
     def is_write(self) -> bool:
@@ -132,6 +103,19 @@ class Tool:
 
 
 def build_tools(operations: Iterable[Operation]) -> tuple[Tool, ...]:
-    """Every tool there is."""
-    by_route = {f"{op.method} {op.path}": op for op in operations}
-    return tuple(Tool(name, title, by_route[route]) for name, title, route in TOOLS)
+    """Returns a tool for each operation that an API key opens, in the order of ``tools/list``."""
+    opened = (
+        Tool(op)
+        for op in operations
+        if op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
+    )
+    return tuple(sorted(opened, key=_rank))
+
+
+def _rank(tool: Tool) -> tuple[bool, int]:
+    """Returns where a tool stands: reads before writes, and a write of any scope last."""
+    op = tool.operation
+    if tool.is_write:
+        return True, not isinstance(op.scope, Scope)
+    group = op.id if op.id in READ_TOOL_ORDER else op.tag
+    return False, READ_TOOL_ORDER.index(group) if group in READ_TOOL_ORDER else len(READ_TOOL_ORDER)

@@ -93,6 +93,7 @@ def resource(
     prepare: Callable[..., Any] | None = None,
     answer: type[BaseModel] | None = None,
     names: tuple[str, str] | None = None,
+    label: str | None = None,
     errors: tuple[int, ...] = (),
     operations: Iterable[Operation] = (),
 ) -> ResourceDefinition:
@@ -114,11 +115,12 @@ def resource(
             ``write.prepared``; its other keyword-only parameters are dependencies, matched by type.
         answer: answer model of one record; None for the stored model.
         names: singular and plural in operation ids; None for those of the route.
+        label: what titles of tools call one record; None for the singular name.
         errors: statuses a create or update may answer beyond 409 and 422.
         operations: further endpoints.
     """
     endpoints = _EndpointBuilder(
-        resource_type, route, prepare=prepare, answer=answer, names=names, errors=errors
+        resource_type, route, prepare=prepare, answer=answer, names=names, label=label, errors=errors
     )
     derived = (
         listing and endpoints.build_list(listing),
@@ -141,6 +143,7 @@ class _EndpointBuilder:
         prepare: Callable[..., Any] | None,
         answer: type[BaseModel] | None,
         names: tuple[str, str] | None,
+        label: str | None,
         errors: tuple[int, ...],
     ) -> None:
         match = _ROUTE.fullmatch(route)
@@ -152,6 +155,7 @@ class _EndpointBuilder:
         self._list_field = self._collection.rpartition("/")[2].replace("-", "_")
         self._name, self._plural = names or (self._field, self._list_field)
         self._prepare, self._answer = prepare, answer or self._model
+        self._label = label or self._name.replace("_", " ")
         self._errors = (409, 422, *errors)
         path = f"{_camel_case(self._field)}Path"
         self._path = _model(path, "Path parameters.", BaseModel, {self._parameter: UUID})
@@ -341,7 +345,13 @@ class _EndpointBuilder:
                 *(inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in keywords),
             ]
         )
-        return operation(route, tag=self._collection.split("/")[1], **options)(handler)
+        title = name.removeprefix("list_").removeprefix("get_").replace(self._name, self._label)
+        return operation(
+            route,
+            tag=self._collection.split("/")[1],
+            tool_title=title.replace("_", " ").capitalize(),
+            **options,
+        )(handler)
 
 
 def _model(name: str, doc: str, base: type[BaseModel], fields: Mapping[str, Any]) -> type[BaseModel]:

@@ -6,7 +6,8 @@ from urllib.parse import urlencode
 import pytest
 from jsonschema import validate
 
-from hosts.mcp.tools import TOOLS
+from hosts.composition.compose import load_installed_registry
+from hosts.mcp.tools import build_tools
 from service_core.kernel.errors import ServiceUnavailable
 from service_core.testing.event_builder import EventBuilder
 from tests.mcp.mcp_client import grant_access_token
@@ -37,7 +38,10 @@ EXTRA = {
 """Arguments beside dates and ids."""
 
 
-ROUTES = {name: route for name, _, route in TOOLS}
+ROUTES = {
+    tool.name: f"{tool.operation.method} {tool.operation.path}"
+    for tool in build_tools(load_installed_registry().operations)
+}
 OF_THE_MOMENT = {"key", "query_ms", "duration_ms", "download", "rate_limit"}
 """Fields that tell of the credential, or of when was asked."""
 

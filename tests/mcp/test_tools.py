@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hosts.composition.compose import load_installed_registry
-from hosts.mcp.tools import TOOLS, build_tools
+from hosts.mcp.tools import build_tools
 from service_core import builtin
 from service_core.extensions.registry import load_plugins
 from service_core.kernel.operations import CredentialRequirement, RateLimitClass, RoutePrefix, Scope
@@ -48,7 +48,7 @@ async def listed(program):
 
 
 def test_the_tools_are_those_of_the_contract_in_its_order():
-    assert [name for name, _, _ in TOOLS] == CONTRACT.split()
+    assert list(TOOLS_BY_NAME) == CONTRACT.split()
 
 
 def test_every_operation_a_key_opens_is_a_tool_and_no_other():
@@ -58,13 +58,13 @@ def test_every_operation_a_key_opens_is_a_tool_and_no_other():
         for op in CORE
         if op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
     }
-    assert {route for _, _, route in TOOLS} == opened
+    assert {f"{tool.operation.method} {tool.operation.path}" for tool in TOOLS_BY_NAME.values()} == opened
 
 
 async def test_the_list_stays_under_64_kib(program, listed):
     _, _, body = await program.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert len(body) < 64 * 1024
-    assert [tool["name"] for tool in listed] == [name for name, _, _ in TOOLS]
+    assert [tool["name"] for tool in listed] == list(TOOLS_BY_NAME)
 
 
 async def test_every_tool_says_what_it_takes_and_gives(listed):

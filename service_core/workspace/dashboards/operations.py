@@ -51,7 +51,13 @@ async def reorder_dashboard(
     return await changes.execute(caller, plan, dry_run=body.dry_run)
 
 
-@operation("POST /dashboards/{dashboardId}/run", tag="dashboards", errors=(422,), body_optional=True)
+@operation(
+    "POST /dashboards/{dashboardId}/run",
+    tag="dashboards",
+    errors=(422,),
+    body_optional=True,
+    tool="run_dashboard",
+)
 async def run_dashboard_cards(
     path: DashboardPath,
     body: RunDashboard,

@@ -210,6 +210,7 @@ LINKS: Final = resource(
         check_restorable=check_domain_exists,
     ),
     "/links/{linkId}",
+    label="trackable link",
     listing=Listing("Every trackable link with its clicks, newest first."),
     create=create_link,
     update=update_link,

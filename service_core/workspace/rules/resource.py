@@ -123,6 +123,7 @@ def _summarize_target(platform: PostbackPlatform, state: State, *, is_deleted: b
 RULES: Final = resource(
     ResourceType(ConversionRule, Scope.WRITE_RULES, effects=postback_effects, triggers=list_active_triggers),
     "/rules/{ruleId}",
+    label="conversion rule",
     listing=Listing("Every conversion rule, newest first."),
     create=create_rule,
     update=update_rule,
