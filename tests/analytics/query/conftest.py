@@ -20,38 +20,14 @@ from service_core.analytics.reads.query.operations import QueryRequest, post_que
 from service_core.api.render import json_default
 from service_core.commerce.ads.ad_credits import AdCredits
 from service_core.kernel.request_parsing import parse_body
-from service_core.testing.event_builder import EventBuilder, campaign
+from service_core.testing.event_builder import EventBuilder
 from service_core.testing.memory.ad_spend import MemoryAdSpend
+from tests.analytics.golden_week import add_week_of_visits
 
 
 @pytest.fixture
 def story(caller):
-    """The first week of July: V1 buys through Google, V2 signs up through Facebook, V3 only looks."""
-    story = EventBuilder(caller.workspace.id)
-    google, facebook = campaign("google", "cpc", "spring"), campaign("facebook", "paid_social", "reels")
-    story.add_event(
-        "page_view", at="2026-07-01T15:00:00", visitor="V1", session="s1", page_path="/", **google
-    )
-    story.add_event("add_to_cart", at="2026-07-01T15:00:05", visitor="V1", session="s1", page_path="/shop")
-    story.add_event(
-        "purchase",
-        at="2026-07-01T15:02:00",
-        visitor="V1",
-        session="s1",
-        revenue=12050,
-        order_id="1",
-        strong_id="u1",
-    )
-    story.add_event(
-        "page_view", at="2026-07-02T15:00:00", visitor="V2", session="s2", page_path="/", **facebook
-    )
-    story.add_event("signup", at="2026-07-02T15:00:02", visitor="V2", session="s2", page_path="/join")
-    story.add_event("page_view", at="2026-07-02T16:00:00", visitor="V3", session="s3", page_path="/")
-    story.add_event("page_view", at="2026-07-05T16:00:00", visitor="V3", session="s4", page_path="/")
-    story.add_event(
-        "refund", at="2026-07-06T16:00:00", visitor="V1", session="s5", revenue=-2050, order_id="1"
-    )
-    return story
+    return add_week_of_visits(EventBuilder(caller.workspace.id))
 
 
 @pytest.fixture(params=["memory", "duckdb"])

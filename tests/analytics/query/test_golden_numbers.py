@@ -10,27 +10,23 @@ from service_core.analytics.reads.metric_catalog import get_metrics_catalog
 from service_core.api.render import json_default
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.timestamps import format_timestamp
+from tests.analytics.deployment import run_deployment
+from tests.analytics.golden_week import (
+    CONNECTED_VALUES,
+    EVENT_VALUES,
+    ITEMS,
+    add_week_of_visits,
+    connect_all_sources,
+)
 
 WEEK = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
 
-GOLDEN = {
-    "visitors": 3, "new_visitors": 3, "returning_visitors": 0, "sessions": 5, "identified_users": 1,
-    "active_users_1d": 0, "active_users_7d": 3, "active_users_30d": 3, "session_starts": 5, "pageviews": 4,
-    "events": 8, "custom_events": 4, "signups": 1, "leads": 0, "bounce_rate": 0.5, "engagement_rate": 0.5,
-    "stickiness": 0.238095, "avg_session_duration": 30.5, "pages_per_session": 1.0, "events_per_session": 1.75,
-    "engaged_sessions": 2, "conversions": 2, "purchases": 1, "add_to_carts": 1, "checkouts_started": 0,
-    "conversion_rate": 0.666667, "cart_abandonment_rate": 0.0, "gross_revenue": 120.5, "discounts": 0.0,
-    "revenue": 120.5, "refunds": 20.5, "net_revenue": 100.0, "shipping": 0.0, "taxes": 0.0, "fees": 0.0,
-    "aov": 120.5, "revenue_per_visitor": 40.17, "orders": 1, "refund_count": 1, "new_customers": 1, "customers": 1,
-    "refund_rate": 0.170124, "repeat_purchase_rate": 0.0, "attributed_conversions": 2, "attributed_orders": 1,
-    "attributed_new_customers": 1, "attributed_revenue": 120.5, "attributed_net_revenue": 100.0,
-    "attributed_aov": 120.5,
-}  # fmt: skip
-
 
 async def test_every_metric_of_events_has_its_golden_value_alone(shop):
-    values = {metric: (await shop.metrics(WEEK | {"metrics": [metric]}))["metrics"] for metric in GOLDEN}
-    assert {metric: value["value"] for metric, (value,) in values.items()} == GOLDEN
+    values = {
+        metric: (await shop.metrics(WEEK | {"metrics": [metric]}))["metrics"] for metric in EVENT_VALUES
+    }
+    assert {metric: value["value"] for metric, (value,) in values.items()} == EVENT_VALUES
     assert [metric for metric, (value,) in values.items() if not value["available"]] == []
 
 
@@ -64,15 +60,33 @@ async def test_every_id_asked_is_answered_in_its_place_a_repeated_one_too(shop):
 
 
 async def test_a_metric_in_bulk_has_the_value_it_has_alone(shop):
-    answer = await shop.metrics(WEEK | {"metrics": list(GOLDEN)})
-    assert {value["id"]: value["value"] for value in answer["metrics"]} == GOLDEN
+    answer = await shop.metrics(WEEK | {"metrics": list(EVENT_VALUES)})
+    assert {value["id"]: value["value"] for value in answer["metrics"]} == EVENT_VALUES
 
 
-def test_every_metric_is_either_golden_or_waits_for_a_source():
-    waiting = {metric.id for metric in CORE_METRICS} - GOLDEN.keys()
-    categories = {"subscription", "ads", "blended", "delivery"}
-    later = {metric.id for metric in CORE_METRICS if metric.category in categories}
-    assert waiting - later == {"attributed_roas", "attributed_cpa", "attributed_cac"}
+def test_every_metric_has_a_golden_value():
+    assert EVENT_VALUES.keys() | CONNECTED_VALUES.keys() == {metric.id for metric in CORE_METRICS}
+
+
+@pytest.mark.parametrize("store_name", ["memory", "duckdb"])
+async def test_every_metric_has_its_golden_value_with_all_sources_connected(tmp_path, store_name):
+    async with run_deployment(store_name, tmp_path) as deployment:
+        shop = await deployment.workspace()
+        add_week_of_visits(shop.story, ITEMS)
+        await shop.knows()
+        await connect_all_sources(shop)
+        expected = EVENT_VALUES | CONNECTED_VALUES
+        for ids in batched(expected, 50):
+            answer = await shop.post("/metrics", {"metrics": ids, "date_range": WEEK["date_range"]})
+            assert answer["unavailable"] == []
+            assert {value["id"]: value["value"] for value in answer["metrics"]} == {
+                id_: expected[id_] for id_ in ids
+            }
+
+
+def batched(ids, size):
+    ids = list(ids)
+    return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
 async def test_what_was_never_connected_is_null_with_its_reason(shop):
@@ -202,7 +216,7 @@ async def test_what_needs_a_missing_source_is_unavailable_in_the_catalog(shop):
     unavailable = {
         e["id"]: e["availability"]["reason"] for e in answer["metrics"] if not e["availability"]["available"]
     }
-    assert unavailable.keys().isdisjoint(GOLDEN)
+    assert unavailable.keys().isdisjoint(EVENT_VALUES)
     assert unavailable["ad_spend"] == "no_ad_platform"
     assert unavailable["churn_rate"] == "no_revenue_provider"
 
