@@ -181,11 +181,11 @@ class MemoryEventStore:
         """Every kind of item that was sold or came back."""
         return items.aggregate_items(query, self._scan_events(query.scope))
 
-    def _scan_events(self, scan: QueryScope) -> WorkspaceEvents:
-        return self._workspace_events(scan.workspace_id, scan.conversions, include_bots=scan.include_bots)
+    def _scan_events(self, scope: QueryScope) -> WorkspaceEvents:
+        return self._workspace_events(scope.workspace_id, scope.conversions, include_bots=scope.include_bots)
 
     def _all_time_events(self, workspace_id: UUID, *, include_bots: bool = False) -> WorkspaceEvents:
-        """Returns the events for reads without a scan, in which nothing converts."""
+        """Returns the events for reads without a scope, in which nothing converts."""
         return self._workspace_events(
             workspace_id, ConversionSet(frozenset(), any_revenue=False), include_bots=include_bots
         )

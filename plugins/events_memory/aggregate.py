@@ -27,45 +27,50 @@ Key = tuple[Any, ...]
 
 def evaluate_aggregate(plan: AggregateQuery, history: WorkspaceEvents) -> AggregateResult:
     """Returns the grid of a plan."""
-    leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.aggregations()))
+    aggregations = tuple(
+        dict.fromkeys(aggregation for measure in plan.measures for aggregation in measure.aggregations())
+    )
     groups: dict[Key, list[list[RelationRow]]] = {}
     if plan.buckets is None and not plan.dimensions:
-        groups[()] = [[] for _ in leaves]
-    for i, leaf in enumerate(leaves):
-        for key, row in _rows_by_group(leaf, plan, history):
-            groups.setdefault(key, [[] for _ in leaves])[i].append(row)
-    found = [
-        (*key, *(_leaf_value(leaf, met) for leaf, met in zip(leaves, group, strict=True)))
+        groups[()] = [[] for _ in aggregations]
+    for i, aggregation in enumerate(aggregations):
+        for key, row in _rows_by_group(aggregation, plan, history):
+            groups.setdefault(key, [[] for _ in aggregations])[i].append(row)
+    result_rows = [
+        (
+            *key,
+            *(_leaf_value(aggregation, rows) for aggregation, rows in zip(aggregations, group, strict=True)),
+        )
         for key, group in groups.items()
     ]
     width = (plan.buckets is not None) + len(plan.dimensions)
-    _sort_groups(found, plan, leaves, width)
+    _sort_groups(result_rows, plan, aggregations, width)
     end = None if plan.limit is None else plan.offset + plan.limit
-    sums = tuple(sum(row[width + i] for row in found) for i in range(len(leaves)))
-    return AggregateResult(found[plan.offset : end], leaves, len(found), sums)
+    sums = tuple(sum(row[width + i] for row in result_rows) for i in range(len(aggregations)))
+    return AggregateResult(result_rows[plan.offset : end], aggregations, len(result_rows), sums)
 
 
 def _rows_by_group(
-    leaf: Aggregation, plan: AggregateQuery, history: WorkspaceEvents
+    aggregation: Aggregation, plan: AggregateQuery, history: WorkspaceEvents
 ) -> Iterator[tuple[Key, RelationRow]]:
-    """Yields each row that a leaf counts with its group; a trailing leaf counts a row in several buckets."""
-    met = list(relation_rows(leaf, plan, history))
-    for bucket, row in _rows_by_bucket(leaf, plan, met):
-        columns = (dimension.get(leaf.relation) for dimension in plan.dimensions)
+    """Yields each row that an aggregation counts with its group; a trailing aggregation counts a row in several buckets."""
+    rows = list(relation_rows(aggregation, plan, history))
+    for bucket, row in _rows_by_bucket(aggregation, plan, rows):
+        columns = (dimension.get(aggregation.relation) for dimension in plan.dimensions)
         values = tuple(None if column is None else row.value(column) for column in columns)
         yield ((*bucket, *values), row)
 
 
 def _rows_by_bucket(
-    leaf: Aggregation, plan: AggregateQuery, met: Iterable[RelationRow]
+    aggregation: Aggregation, plan: AggregateQuery, rows: Iterable[RelationRow]
 ) -> Iterator[tuple[tuple[datetime, ...], RelationRow]]:
     span, buckets = plan.scope.span, plan.buckets
-    if leaf.trailing_days is not None:
+    if aggregation.trailing_days is not None:
         for bucket, part in _bucket_spans(plan):
-            wide = compute_trailing_span(part, leaf.trailing_days, plan.scope.zone)
-            yield from ((bucket, row) for row in met if is_in_span(wide, row.at))
+            wide = compute_trailing_span(part, aggregation.trailing_days, plan.scope.zone)
+            yield from ((bucket, row) for row in rows if is_in_span(wide, row.at))
         return
-    for row in met:
+    for row in rows:
         if is_in_span(span, row.at):
             yield (
                 (() if buckets is None else (buckets.starts[bisect_right(buckets.starts, row.at) - 1],)),
@@ -85,35 +90,44 @@ def _bucket_spans(plan: AggregateQuery) -> Iterator[tuple[tuple[datetime, ...], 
             yield (start,), part
 
 
-def _leaf_value(leaf: Aggregation, met: list[RelationRow]) -> Number:
-    if leaf.column is None:
-        return len(met)
-    values = [value for row in met if (value := row.value(leaf.column)) is not None]
-    return len(set(values)) if leaf.distinct else sum(values)
+def _leaf_value(aggregation: Aggregation, rows: list[RelationRow]) -> Number:
+    if aggregation.column is None:
+        return len(rows)
+    values = [value for row in rows if (value := row.value(aggregation.column)) is not None]
+    return len(set(values)) if aggregation.distinct else sum(values)
 
 
 def _sort_groups(
-    found: list[tuple[Any, ...]], plan: AggregateQuery, leaves: tuple[Aggregation, ...], width: int
+    result_rows: list[tuple[Any, ...]],
+    plan: AggregateQuery,
+    aggregations: tuple[Aggregation, ...],
+    width: int,
 ) -> None:
     """Sorts by the order of the plan, then by bucket and dimensions; None is last in either direction."""
     for column in reversed(range(width)):
-        _sort_by_values(found, [row[column] for row in found], descending=False)
+        _sort_by_values(result_rows, [row[column] for row in result_rows], descending=False)
     for sort in reversed(plan.order):
         _sort_by_values(
-            found,
-            [_sort_value(row, sort, plan, leaves, width) for row in found],
+            result_rows,
+            [_sort_value(row, sort, plan, aggregations, width) for row in result_rows],
             descending=sort.descending,
         )
 
 
-def _sort_by_values(found: list[tuple[Any, ...]], values: list[Any], *, descending: bool) -> None:
-    there = [i for i, value in enumerate(values) if value is not None]
-    there.sort(key=lambda i: values[i], reverse=descending)
-    found[:] = [found[i] for i in [*there, *(i for i, value in enumerate(values) if value is None)]]
+def _sort_by_values(result_rows: list[tuple[Any, ...]], values: list[Any], *, descending: bool) -> None:
+    present = [i for i, value in enumerate(values) if value is not None]
+    present.sort(key=lambda i: values[i], reverse=descending)
+    result_rows[:] = [
+        result_rows[i] for i in [*present, *(i for i, value in enumerate(values) if value is None)]
+    ]
 
 
 def _sort_value(
-    row: tuple[Any, ...], sort: ColumnSort, plan: AggregateQuery, leaves: tuple[Aggregation, ...], width: int
+    row: tuple[Any, ...],
+    sort: ColumnSort,
+    plan: AggregateQuery,
+    aggregations: tuple[Aggregation, ...],
+    width: int,
 ) -> Any:
     if sort.by == "bucket":
         return row[0]
@@ -121,11 +135,11 @@ def _sort_value(
     if kind == "d":
         value = row[(plan.buckets is not None) + index]
         return sort.null_label if value is None else value
-    return measure_value(plan.measures[index], dict(zip(leaves, row[width:], strict=True)))
+    return measure_value(plan.measures[index], dict(zip(aggregations, row[width:], strict=True)))
 
 
 def measure_value(measure: Measure, values: dict[Aggregation, Number]) -> Number | None:
-    """Returns the value of a measure computed from its leaves; None for a division by 0."""
+    """Returns the value of a measure computed from its aggregations; None for a division by 0."""
     if isinstance(measure, Aggregation):
         return values[measure]
     if isinstance(measure, Difference):

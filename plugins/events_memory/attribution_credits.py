@@ -69,17 +69,17 @@ class TouchCredit:
 
 
 def attribution_credits(
-    history: WorkspaceEvents, rule: CreditRule, scan: QueryScope
+    history: WorkspaceEvents, rule: CreditRule, scope: QueryScope
 ) -> Iterator[TouchCredit]:
     """Yields every row of CREDITS, over all time."""
-    for unit in _credited_conversions(history, scan):
+    for unit in _credited_conversions(history, scope):
         if rule.event_names is None or unit.order_event.event_name in rule.event_names:
-            yield from _split_conversion(_with_converted_money(unit, scan), history, rule)
+            yield from _split_conversion(_with_converted_money(unit, scope), history, rule)
 
 
-def _credited_conversions(history: WorkspaceEvents, scan: QueryScope) -> Iterator[CreditedConversion]:
+def _credited_conversions(history: WorkspaceEvents, scope: QueryScope) -> Iterator[CreditedConversion]:
     converting = {e.seq for e in history.conversion_events}
-    charges = {fact.event.seq: fact for fact in history.payments if fact.kind == CHARGE}
+    charges = {payment.event.seq: payment for payment in history.payments if payment.kind == CHARGE}
     for event in history.all_events:
         charge = charges.get(event.seq)
         if event.seq in converting or charge:
@@ -92,25 +92,27 @@ def _credited_conversions(history: WorkspaceEvents, scan: QueryScope) -> Iterato
                 amount=charge.amount if charge else 0,
                 is_order=charge is not None,
             )
-    yield from (_refund_conversion(fact, scan) for fact in history.payments if fact.kind == REFUND)
+    yield from (_refund_conversion(payment, scope) for payment in history.payments if payment.kind == REFUND)
 
 
-def _with_converted_money(unit: CreditedConversion, scan: QueryScope) -> CreditedConversion:
-    """Returns a unit with amounts in the scan's currency, where there is a rate."""
+def _with_converted_money(unit: CreditedConversion, scope: QueryScope) -> CreditedConversion:
+    """Returns a unit with amounts in the scope's currency, where there is a rate."""
     facts = {"currency": unit.event.currency, "amount": unit.amount, "refunded": unit.refunded}
-    worth = convert_amounts(scan, unit.order_event.timestamp, facts)
-    if worth["currency"] is None or worth["missing_fx_rate"]:
+    converted = convert_amounts(scope, unit.order_event.timestamp, facts)
+    if converted["currency"] is None or converted["missing_fx_rate"]:
         return unit
-    return replace(unit, amount=worth["amount"], refunded=worth["refunded"], converted_currency=scan.currency)
+    return replace(
+        unit, amount=converted["amount"], refunded=converted["refunded"], converted_currency=scope.currency
+    )
 
 
-def _refund_conversion(fact: Payment, scan: QueryScope) -> CreditedConversion:
+def _refund_conversion(payment: Payment, scope: QueryScope) -> CreditedConversion:
     return CreditedConversion(
-        fact.event,
-        fact.order_event or fact.event,
-        fact.booked_at(order_refunds=scan.order_refunds),
-        refunded=fact.amount,
-        has_path=fact.order_event is not None,
+        payment.event,
+        payment.order_event or payment.event,
+        payment.booked_at(order_refunds=scope.order_refunds),
+        refunded=payment.amount,
+        has_path=payment.order_event is not None,
     )
 
 
@@ -130,5 +132,7 @@ def _split_conversion(
         yield TouchCredit(unit, unit.booked_at, None, *shared)
         return
     parts = zip(*(allocate_amount(total, [w for _, w in credited]) for total in shared), strict=True)
-    for (visit, _), own in zip(credited, parts, strict=True):
-        yield TouchCredit(unit, visit.event.timestamp if rule.book_at_touch else unit.booked_at, visit, *own)
+    for (visit, _), credit_parts in zip(credited, parts, strict=True):
+        yield TouchCredit(
+            unit, visit.event.timestamp if rule.book_at_touch else unit.booked_at, visit, *credit_parts
+        )

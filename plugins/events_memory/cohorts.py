@@ -25,11 +25,11 @@ def evaluate_cohorts(plan: CohortReaderQuery, history: WorkspaceEvents) -> Cohor
     for event in history.events:
         if plan.event_names is None or event.event_name in plan.event_names:
             table.add_activity(history.person_of(event), event.timestamp)
-    for fact in history.payments:
-        worth = converted_amount(plan.scope, fact)
-        net = worth if worth is None or fact.kind == CHARGE else -worth
-        booked = fact.booked_at(order_refunds=plan.scope.order_refunds)
-        table.add_payment(history.person_of(fact.event), booked, net if fact.amount else 0)
+    for payment in history.payments:
+        amount = converted_amount(plan.scope, payment)
+        net = amount if amount is None or payment.kind == CHARGE else -amount
+        booked = payment.booked_at(order_refunds=plan.scope.order_refunds)
+        table.add_payment(history.person_of(payment.event), booked, net if payment.amount else 0)
     return CohortResult(Counter(member.values()), table.cells())
 
 
@@ -86,15 +86,15 @@ class _CohortCounts:
 
     def cells(self) -> list[CohortActivity]:
         """Returns the cells that are not empty, cohort by cohort."""
-        found = []
+        cells = []
         for cohort in sorted(set(self._cohort_by_person.values())):
             returned: set[str] = set()
-            row = []
+            cohort_cells = []
             for bucket in reversed(range(cohort, len(self._plan.activity.starts))):
                 key = cohort, bucket
                 active = self._active_persons.get(key, set())
                 returned |= active
-                row.append(
+                cohort_cells.append(
                     CohortActivity(
                         cohort,
                         bucket,
@@ -104,8 +104,8 @@ class _CohortCounts:
                         key in self._cells_with_foreign_money,
                     )
                 )
-            found += [c for c in reversed(row) if c.returned or c.revenue or c.foreign_money]
-        return found
+            cells += [c for c in reversed(cohort_cells) if c.returned or c.revenue or c.foreign_money]
+        return cells
 
     def _cell_of(self, person: str, at: datetime) -> tuple[int, int] | None:
         activity = self._plan.activity

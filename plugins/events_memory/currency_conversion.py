@@ -1,4 +1,4 @@
-"""Converts amounts of other currencies into the scan's currency."""
+"""Converts amounts of other currencies into the scope's currency."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -11,36 +11,38 @@ from service_core.plugin import QueryScope, local_date
 _MONEY_COLUMNS: Final = ("amount", "refunded", "gross", "discount", "tax", "shipping", "fee")
 
 
-def convert_amounts(scan: QueryScope, rate_instant: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the columns of a payment with amounts in the scan's currency where there is a rate, and ``missing_fx_rate``.
+def convert_amounts(scope: QueryScope, rate_instant: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the columns of a payment with amounts in the scope's currency where there is a rate, and ``missing_fx_rate``.
 
     Args:
-        scan: the currency and the exchange rates.
+        scope: the currency and the exchange rates.
         rate_instant: when the money moved; for a refund, when its order did.
         facts: the columns of a row, with its original ``currency``.
     """
     currency = facts["currency"]
-    if currency in {None, scan.currency}:
+    if currency in {None, scope.currency}:
         return {**facts, "missing_fx_rate": False}
-    if scan.rates is None:
+    if scope.rates is None:
         return {**facts, "missing_fx_rate": True}
-    day = local_date(rate_instant, ZoneInfo(scan.zone))
-    known = {name: facts[name] for name in _MONEY_COLUMNS if facts.get(name) is not None}
-    worth = {name: scan.rates.convert_amount(day, currency, amount) for name, amount in known.items()}
-    if None in worth.values():
+    day = local_date(rate_instant, ZoneInfo(scope.zone))
+    amounts = {name: facts[name] for name in _MONEY_COLUMNS if facts.get(name) is not None}
+    converted = {name: scope.rates.convert_amount(day, currency, amount) for name, amount in amounts.items()}
+    if None in converted.values():
         return {**facts, "missing_fx_rate": True}
-    return {**facts, **worth, "missing_fx_rate": False}
+    return {**facts, **converted, "missing_fx_rate": False}
 
 
-def converted_amount(scan: QueryScope, moved: Payment) -> int | None:
-    """Returns the amount of a payment in the scan's currency; None without a rate."""
-    facts = {"currency": moved.event.currency, "amount": moved.amount}
-    worth = convert_amounts(scan, moved.booked_at(order_refunds=True), facts)
-    return None if worth["missing_fx_rate"] else int(worth["amount"])
+def converted_amount(scope: QueryScope, payment: Payment) -> int | None:
+    """Returns the amount of a payment in the scope's currency; None without a rate."""
+    facts = {"currency": payment.event.currency, "amount": payment.amount}
+    converted = convert_amounts(scope, payment.booked_at(order_refunds=True), facts)
+    return None if converted["missing_fx_rate"] else int(converted["amount"])
 
 
-def sum_converted(scan: QueryScope, moved: Iterable[Payment]) -> tuple[int, bool]:
-    """Returns the sum of payments in the scan's currency, and whether some has no rate."""
-    listed = list(moved)
-    worth = [(each.amount, converted_amount(scan, each)) for each in listed]
-    return sum(known or 0 for _, known in worth), any(own and known is None for own, known in worth)
+def sum_converted(scope: QueryScope, payments: Iterable[Payment]) -> tuple[int, bool]:
+    """Returns the sum of payments in the scope's currency, and whether some has no rate."""
+    payments_list = list(payments)
+    amounts = [(payment.amount, converted_amount(scope, payment)) for payment in payments_list]
+    return sum(converted or 0 for _, converted in amounts), any(
+        amount and converted is None for amount, converted in amounts
+    )

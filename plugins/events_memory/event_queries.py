@@ -33,70 +33,72 @@ def list_events(plan: EventPageQuery, history: WorkspaceEvents) -> EventPageResu
     return EventPageResult(older[plan.offset : end], total, has_more=len(older) > end)
 
 
-def list_event_names(scan: QueryScope, history: WorkspaceEvents) -> list[EventNameSummary]:
+def list_event_names(scope: QueryScope, history: WorkspaceEvents) -> list[EventNameSummary]:
     """Returns event names with counts, most frequent first."""
     seen: dict[str, list[datetime]] = {}
     for event in history.events:
-        if matches_scan(scan, event):
+        if matches_scan(scope, event):
             seen.setdefault(event.event_name, []).append(event.timestamp)
-    found = [EventNameSummary(name, len(times), times[0], times[-1]) for name, times in seen.items()]
-    return sorted(found, key=lambda name: (-name.count, name.name))
+    summaries = [EventNameSummary(name, len(times), times[0], times[-1]) for name, times in seen.items()]
+    return sorted(summaries, key=lambda name: (-name.count, name.name))
 
 
-def list_property_keys(scan: QueryScope, limit: int, history: WorkspaceEvents) -> list[CustomPropertySummary]:
+def list_property_keys(
+    scope: QueryScope, limit: int, history: WorkspaceEvents
+) -> list[CustomPropertySummary]:
     """Returns the most frequent custom property keys of each event name."""
     values: dict[tuple[str, str], list[Any]] = {}
     for event in history.events:
-        for key in filter(is_custom_property, event.event_data if matches_scan(scan, event) else ()):
+        for key in filter(is_custom_property, event.event_data if matches_scan(scope, event) else ()):
             values.setdefault((event.event_name, key), []).append(event.event_data[key])
-    found = [_to_property_key(name, key, met) for (name, key), met in values.items()]
-    found.sort(key=lambda each: (each.event_name, -each.count, each.key))
-    shown: Counter[str] = Counter()
-    kept = []
-    for each in found:
-        shown[each.event_name] += 1
-        if shown[each.event_name] <= limit:
-            kept.append(each)
-    return kept
+    summaries = [_to_property_key(name, key, values_of_key) for (name, key), values_of_key in values.items()]
+    summaries.sort(key=lambda summary: (summary.event_name, -summary.count, summary.key))
+    selected_per_name: Counter[str] = Counter()
+    selected = []
+    for summary in summaries:
+        selected_per_name[summary.event_name] += 1
+        if selected_per_name[summary.event_name] <= limit:
+            selected.append(summary)
+    return selected
 
 
-def _to_property_key(name: str, key: str, met: list[Any]) -> CustomPropertySummary:
-    known = [value for value in met if value is not None]
-    types = {json_type_name(value) for value in known} or {"null"}
+def _to_property_key(name: str, key: str, values: list[Any]) -> CustomPropertySummary:
+    present = [value for value in values if value is not None]
+    types = {json_type_name(value) for value in present} or {"null"}
     return CustomPropertySummary(
         event_name=name,
         key=key,
-        count=len(met),
-        distinct_count=len({json.dumps(value, sort_keys=True) for value in known}),
-        sample=known[-1] if known else None,
+        count=len(values),
+        distinct_count=len({json.dumps(value, sort_keys=True) for value in present}),
+        sample=present[-1] if present else None,
         type=types.pop() if len(types) == 1 else "mixed",
     )
 
 
 def current_visitors(
-    scan: QueryScope, received_since: datetime, limit: int, history: WorkspaceEvents
+    scope: QueryScope, received_since: datetime, limit: int, history: WorkspaceEvents
 ) -> list[ActiveVisitor]:
     """Returns visitors with an event received since an instant, latest first."""
     charges = {fact.event.seq: fact for fact in history.payments if fact.kind == CHARGE}
-    met: dict[str, list[Event]] = {}
+    events_by_visitor: dict[str, list[Event]] = {}
     for event in history.events:
-        if event.received_at >= received_since and matches_scan(scan, event):
-            met.setdefault(event.visitor_id, []).append(event)
-    found = [
+        if event.received_at >= received_since and matches_scan(scope, event):
+            events_by_visitor.setdefault(event.visitor_id, []).append(event)
+    active = [
         ActiveVisitor(
             latest_event=events[-1],
             pageviews=sum(e.event_name in PAGE_VIEWS for e in events),
             events=len(events),
-            revenue=_total_revenue(scan, [charges[event.seq] for event in events if event.seq in charges]),
+            revenue=_total_revenue(scope, [charges[event.seq] for event in events if event.seq in charges]),
             first_seen=events[0].timestamp,
             last_seen=events[-1].timestamp,
         )
-        for _, events in sorted(met.items())
+        for _, events in sorted(events_by_visitor.items())
     ]
-    return sorted(found, key=lambda visitor: visitor.last_seen, reverse=True)[:limit]
+    return sorted(active, key=lambda visitor: visitor.last_seen, reverse=True)[:limit]
 
 
-def _total_revenue(scan: QueryScope, charges: list[Payment]) -> int | None:
+def _total_revenue(scope: QueryScope, charges: list[Payment]) -> int | None:
     """Returns the sum of charges; None when one has no exchange rate."""
-    revenue, is_foreign = sum_converted(scan, charges)
+    revenue, is_foreign = sum_converted(scope, charges)
     return None if is_foreign else revenue

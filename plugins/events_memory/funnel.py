@@ -69,11 +69,11 @@ def _has_excluded_event(plan: FunnelReaderQuery, events: Iterable[Event], attemp
 
 
 def _step_result(reached: list[Attempt], k: int) -> FunnelStep:
-    there = [attempt for attempt in reached if len(attempt) > k]
-    if k == 0 or not there:
-        return FunnelStep(len(there), None, None)
-    seconds = [list(_seconds_between_steps(attempt))[k - 1] for attempt in there]
-    return FunnelStep(len(there), float(median(seconds)), fmean(seconds))
+    with_step = [attempt for attempt in reached if len(attempt) > k]
+    if k == 0 or not with_step:
+        return FunnelStep(len(with_step), None, None)
+    seconds = [list(_seconds_between_steps(attempt))[k - 1] for attempt in with_step]
+    return FunnelStep(len(with_step), float(median(seconds)), fmean(seconds))
 
 
 def _seconds_between_steps(attempt: Attempt) -> Iterator[float]:

@@ -45,22 +45,22 @@ def _sold_lines(history: WorkspaceEvents) -> Iterator[_ItemLine]:
         lines = line_item_lists.get_raw_line_items(
             find_event_with_line_items(charge, history.charge_reports).event_data
         )
-        for sent in lines or (charge.event_data,):
-            item = line_item_lists.parse_line_item(sent)
-            worth = item.amount if lines else charge.revenue
-            yield _ItemLine(charge.timestamp, charge.timestamp, charge, item, bool(lines), 1, worth)
+        for line in lines or (charge.event_data,):
+            item = line_item_lists.parse_line_item(line)
+            amount = item.amount if lines else charge.revenue
+            yield _ItemLine(charge.timestamp, charge.timestamp, charge, item, bool(lines), 1, amount)
 
 
 def _returned_lines(plan: LineItemQuery, history: WorkspaceEvents) -> Iterator[_ItemLine]:
     for refund in select_return_events(history.all_events):
         order = history.order_of_refund(refund) or refund
         booked = order.timestamp if plan.scope.order_refunds else refund.timestamp
-        for sent in line_item_lists.get_raw_line_items(refund.event_data):
+        for line in line_item_lists.get_raw_line_items(refund.event_data):
             yield _ItemLine(
                 order.timestamp,
                 booked,
                 order,
-                line_item_lists.parse_line_item(sent),
+                line_item_lists.parse_line_item(line),
                 is_listed=True,
                 sign=-1,
                 worth=0,
@@ -82,8 +82,8 @@ def _group_key(line: _ItemLine, plan: LineItemQuery) -> tuple[Any, ...]:
 
 
 def _to_item_sum(group: tuple[Any, ...], lines: list[_ItemLine]) -> LineItemSum:
-    *named, sign = group
+    *key, sign = group
     quantity = sum(sign * line.item.quantity for line in lines)
-    worth = sum(line.worth or 0 for line in lines)
+    amount = sum(line.worth or 0 for line in lines)
     unpriced = sum(line.worth is None for line in lines)
-    return LineItemSum(*(*named, quantity, worth, unpriced))
+    return LineItemSum(*(*key, quantity, amount, unpriced))

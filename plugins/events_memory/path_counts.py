@@ -50,6 +50,6 @@ def _path_keys(
     plan: TouchPathQuery, visits: Iterable[TouchEvent], first: datetime, last: datetime
 ) -> PathKeys:
     """Returns the keys of the touches between two instants, both included; consecutive equal keys count once."""
-    met = (visit for visit in visits if first <= visit.event.timestamp <= last)
-    keys = (tuple(touch_value(column, visit) for column in plan.key_columns) for visit in met)
+    in_window = (visit for visit in visits if first <= visit.event.timestamp <= last)
+    keys = (tuple(touch_value(column, visit) for column in plan.key_columns) for visit in in_window)
     return tuple(key for key, _ in groupby(keys))

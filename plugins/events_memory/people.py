@@ -43,17 +43,17 @@ _SORTS: Final[dict[str, Callable[[Person], Any]]] = {
 
 def list_people(plan: PeoplePageQuery, history: WorkspaceEvents) -> tuple[list[Person], int]:
     """Returns a page of persons with an event in the span, and the number of all."""
-    found = [person for person in _persons_in_span(plan.scope, history) if _matches_plan(person, plan)]
-    found.sort(key=lambda person: person.person)
-    found.sort(key=_SORTS[plan.sort], reverse=True)
-    return [_to_list_row(person) for person in found[plan.offset : plan.offset + plan.limit]], len(found)
+    persons = [person for person in _persons_in_span(plan.scope, history) if _matches_plan(person, plan)]
+    persons.sort(key=lambda person: person.person)
+    persons.sort(key=_SORTS[plan.sort], reverse=True)
+    return [_to_list_row(person) for person in persons[plan.offset : plan.offset + plan.limit]], len(persons)
 
 
-def person_in_span(person: str, scan: QueryScope, history: WorkspaceEvents) -> Person | None:
+def person_in_span(person: str, scope: QueryScope, history: WorkspaceEvents) -> Person | None:
     """Returns a person over a span; None without an event there."""
-    events = [event for event in history.events_by_person.get(person, []) if matches_scan(scan, event)]
+    events = [event for event in history.events_by_person.get(person, []) if matches_scan(scope, event)]
     return (
-        _to_list_row(_to_person(person, history.events_by_person[person], events, scan, history))
+        _to_list_row(_to_person(person, history.events_by_person[person], events, scope, history))
         if events
         else None
     )
@@ -64,29 +64,29 @@ def _to_list_row(person: Person) -> Person:
     return replace(person, visitor_ids=person.visitor_ids[:MAX_ITEMS_PER_PERSON])
 
 
-def _persons_in_span(scan: QueryScope, history: WorkspaceEvents) -> Iterator[Person]:
-    for key, ever in history.events_by_person.items():
-        events = [event for event in ever if matches_scan(scan, event)]
+def _persons_in_span(scope: QueryScope, history: WorkspaceEvents) -> Iterator[Person]:
+    for key, all_events in history.events_by_person.items():
+        events = [event for event in all_events if matches_scan(scope, event)]
         if events:
-            yield _to_person(key, ever, events, scan, history)
+            yield _to_person(key, all_events, events, scope, history)
 
 
 def _to_person(
-    key: str, ever: list[Event], events: list[Event], scan: QueryScope, history: WorkspaceEvents
+    key: str, all_events: list[Event], events: list[Event], scope: QueryScope, history: WorkspaceEvents
 ) -> Person:
-    known = _person_traits(ever)
+    person_traits = _person_traits(all_events)
     visits = history.touches_by_person.get(key, [])
     seen = {event.seq for event in events}
     charges = [f for f in history.payments if f.kind == CHARGE and f.event.seq in seen]
-    revenue, is_foreign = sum_converted(scan, charges)
+    revenue, is_foreign = sum_converted(scope, charges)
     return Person(
         person=key,
         user_id=user_id_of_person(key),
         visitor_id=events[-1].visitor_id,
         visitor_ids=tuple(sorted({event.visitor_id for event in events})),
-        email=text_trait(known, "email"),
-        name=text_trait(known, "name"),
-        first_seen=ever[0].timestamp,
+        email=text_trait(person_traits, "email"),
+        name=text_trait(person_traits, "name"),
+        first_seen=all_events[0].timestamp,
         last_seen=events[-1].timestamp,
         sessions=len({session_id_of(event) for event in events}),
         pageviews=sum(event.event_name in PAGE_VIEWS for event in events),
@@ -109,9 +109,9 @@ def _matches_plan(person: Person, plan: PeoplePageQuery) -> bool:
         (plan.utm_campaign, (touch and touch.campaign) or NOT_SET),
         (plan.country, person.latest_location_and_device.country or NOT_SET),
     )
-    return all(asked is None or asked == value for asked, value in wanted) and _matches_search(
-        person, plan.search
-    )
+    return all(
+        wanted_value is None or wanted_value == value for wanted_value, value in wanted
+    ) and _matches_search(person, plan.search)
 
 
 def _matches_search(person: Person, search: str | None) -> bool:
@@ -128,8 +128,8 @@ def resolve_person(any_id: str, history: WorkspaceEvents) -> str | None:
     """
     if _is_user_id(any_id, history):
         return history.owners.person_of_user_id(any_id)
-    for of in ("visitor_id", "anonymous_id"):
-        events = [event for event in history.events if getattr(event, of) == any_id]
+    for id_field in ("visitor_id", "anonymous_id"):
+        events = [event for event in history.events if getattr(event, id_field) == any_id]
         if events:
             return history.person_of(max(events, key=event_time_key))
     links = history.owners.links.get(any_id)
@@ -146,15 +146,15 @@ def _is_user_id(any_id: str, history: WorkspaceEvents) -> bool:
 def first_touch_by_id(ids: Collection[str], history: WorkspaceEvents) -> dict[str, PersonFirstTouch]:
     """Returns the person of each user id or visitor id with the first touch of the person."""
     seen = {event.visitor_id for event in history.events}
-    found: dict[str, PersonFirstTouch] = {}
+    result: dict[str, PersonFirstTouch] = {}
     for any_id in ids:
         person = resolve_person(any_id, history)
         if person is not None and (any_id in seen or _is_user_id(any_id, history)):
             visits = history.touches_by_person.get(person, [])
-            found[any_id] = PersonFirstTouch(
+            result[any_id] = PersonFirstTouch(
                 user_id_of_person(person), visits[0].to_touch() if visits else None
             )
-    return found
+    return result
 
 
 def read_profile(person: str, history: WorkspaceEvents) -> Profile:
@@ -171,15 +171,15 @@ def read_profile(person: str, history: WorkspaceEvents) -> Profile:
 
 def list_id_conflicts(limit: int, history: WorkspaceEvents) -> tuple[list[ExternalIdConflict], int]:
     """Returns external ids that merge nobody because several persons carry them, and the number of all."""
-    said: defaultdict[tuple[str, str], dict[str, list[Event]]] = defaultdict(dict)
+    claims: defaultdict[tuple[str, str], dict[str, list[Event]]] = defaultdict(dict)
     for event in history.linking_events:
         for external in (event.external_ids or {}).items():
             if external in history.owners.conflicting_external_ids:
-                said[external].setdefault(history.person_of(event), []).append(event)
-    shared = [(external, by) for external, by in said.items() if len(by) > 1]
-    shared.sort(key=lambda one: one[0])
+                claims[external].setdefault(history.person_of(event), []).append(event)
+    shared = [(external, by) for external, by in claims.items() if len(by) > 1]
+    shared.sort(key=lambda item: item[0])
     shared.sort(
-        key=lambda one: (_count_users(one[1]), max(event_time_key(e[-1]) for e in one[1].values())),
+        key=lambda item: (_count_users(item[1]), max(event_time_key(e[-1]) for e in item[1].values())),
         reverse=True,
     )
     return [_to_id_conflict(*external, by) for external, by in shared[:limit]], len(shared)
@@ -197,16 +197,16 @@ def _to_id_conflict(namespace: str, external_id: str, by: Mapping[str, list[Even
     return ExternalIdConflict(namespace, external_id, _count_users(by), len(by), tuple(claims))
 
 
-def person_events(person: str, scan: QueryScope, history: WorkspaceEvents) -> list[Event]:
+def person_events(person: str, scope: QueryScope, history: WorkspaceEvents) -> list[Event]:
     """Returns all events of a person in the span, oldest first."""
-    return [event for event in history.events_by_person.get(person, []) if matches_scan(scan, event)]
+    return [event for event in history.events_by_person.get(person, []) if matches_scan(scope, event)]
 
 
-def person_touches(person: str, scan: QueryScope, history: WorkspaceEvents) -> list[Touch]:
+def person_touches(person: str, scope: QueryScope, history: WorkspaceEvents) -> list[Touch]:
     """Returns the person's touches in the span, oldest first."""
     visits = history.touches_by_person.get(person, [])
-    return [visit.to_touch() for visit in visits if is_in_span(scan.span, visit.event.timestamp)]
+    return [visit.to_touch() for visit in visits if is_in_span(scope.span, visit.event.timestamp)]
 
 
-def _person_traits(ever: list[Event]) -> dict[str, Any]:
-    return merge_traits(event.event_data for event in ever if event.event_name == IDENTIFY_EVENT)
+def _person_traits(all_events: list[Event]) -> dict[str, Any]:
+    return merge_traits(event.event_data for event in all_events if event.event_name == IDENTIFY_EVENT)

@@ -47,7 +47,8 @@ def read_journey(
         profile=people.read_profile(plan.person, lasting),
         last_touch=next(iter(people.person_touches(plan.person, ever, history)[::-1]), None),
         sessions=tuple(
-            _to_person_session(own, plan, history) for own in [*sessions.values()][::-1][: plan.max_items]
+            _to_person_session(session_events, plan, history)
+            for session_events in [*sessions.values()][::-1][: plan.max_items]
         ),
         conversions=tuple(
             _to_converted(event, plan, history) for event in conversions[::-1][: plan.max_items]
@@ -58,8 +59,8 @@ def read_journey(
 def _to_person_session(
     events: list[Event], plan: PersonActivityQuery, history: WorkspaceEvents
 ) -> PersonSession:
-    own = {event.seq for event in events}
-    charges = [f for f in history.payments if f.kind == CHARGE and f.event.seq in own]
+    seqs = {event.seq for event in events}
+    charges = [f for f in history.payments if f.kind == CHARGE and f.event.seq in seqs]
     views = [event for event in events if event.event_name in PAGE_VIEWS]
     revenue, is_foreign = sum_converted(plan.scope, charges)
     return PersonSession(

@@ -73,7 +73,7 @@ class RelationRow:
 
 def first_set_value(column: Column, value: Callable[[Column], Any]) -> Any:
     """Returns the value of a column, or of its first fallback that is set."""
-    return next((found for found in map(value, column.candidates) if found is not None), None)
+    return next((set_value for set_value in map(value, column.candidates) if set_value is not None), None)
 
 
 def touch_value(column: Column, touch: TouchEvent) -> Any:
@@ -91,10 +91,10 @@ def event_value(event: Event, column: Column) -> Any:
     return value
 
 
-def matches_scan(scan: QueryScope, event: Event) -> bool:
-    """Returns whether an event meets the filters of a scan and lies in its span."""
-    return is_in_span(scan.span, event.timestamp) and RelationRow(event.timestamp, event=event).matches(
-        scan.filters
+def matches_scan(scope: QueryScope, event: Event) -> bool:
+    """Returns whether an event meets the filters of a scope and lies in its span."""
+    return is_in_span(scope.span, event.timestamp) and RelationRow(event.timestamp, event=event).matches(
+        scope.filters
     )
 
 
@@ -103,28 +103,31 @@ def is_in_span(span: TimeRange, at: datetime) -> bool:
     return span.start <= at < span.end
 
 
-def relation_rows(leaf: Aggregation, plan: AggregateQuery, history: WorkspaceEvents) -> Iterator[RelationRow]:
-    """Yields the rows that a leaf counts, over all time."""
-    scan = plan.scope
-    match leaf.relation:
+def relation_rows(
+    aggregation: Aggregation, plan: AggregateQuery, history: WorkspaceEvents
+) -> Iterator[RelationRow]:
+    """Yields the rows that an aggregation counts, over all time."""
+    scope = plan.scope
+    match aggregation.relation:
         case Relation.EVENTS:
-            found = _event_rows(history.events, history, scan)
+            candidates = _event_rows(history.events, history, scope)
         case Relation.CONVERSIONS:
-            found = _event_rows(history.conversion_events, history, scan)
+            candidates = _event_rows(history.conversion_events, history, scope)
         case Relation.SESSIONS:
-            found = _session_rows(history, scan)
+            candidates = _session_rows(history, scope)
         case Relation.PAYMENTS:
-            found = _converted_payment_rows(history, scan)
+            candidates = _converted_payment_rows(history, scope)
         case Relation.CREDITS if plan.credit:
-            found = (
-                _credit_row(share, history, scan) for share in attribution_credits(history, plan.credit, scan)
+            candidates = (
+                _credit_row(share, history, scope)
+                for share in attribution_credits(history, plan.credit, scope)
             )
         case _:
-            raise ValueError(f"an event store has no {leaf.relation} for this plan")
-    return (row for row in found if row.matches((*scan.filters, *leaf.where)))
+            raise ValueError(f"an event store has no {aggregation.relation} for this plan")
+    return (row for row in candidates if row.matches((*scope.filters, *aggregation.where)))
 
 
-def _event_rows(events: list[Event], history: WorkspaceEvents, scan: QueryScope) -> Iterator[RelationRow]:
+def _event_rows(events: list[Event], history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
     for event in events:
         person = history.person_of(event)
         yield RelationRow(
@@ -133,21 +136,21 @@ def _event_rows(events: list[Event], history: WorkspaceEvents, scan: QueryScope)
                 "session": (event.visitor_id, event.session_id),
                 "person": person,
                 "identified": user_id_of_person(person) is not None,
-                "visitor_is_new": _is_first_in_span(history.events_by_visitor[event.visitor_id], scan),
+                "visitor_is_new": _is_first_in_span(history.events_by_visitor[event.visitor_id], scope),
             },
             event,
             history.entry_event(event),
         )
 
 
-def _session_rows(history: WorkspaceEvents, scan: QueryScope) -> Iterator[RelationRow]:
+def _session_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
     for (visitor, _), events in history.events_by_session.items():
         first, last = events[0], events[-1]
         yield RelationRow(
             first.timestamp,
             {
                 "visitor_id": visitor,
-                "visitor_is_new": _is_first_in_span(history.events_by_visitor[visitor], scan),
+                "visitor_is_new": _is_first_in_span(history.events_by_visitor[visitor], scope),
                 **_engagement_facts(events, (last.timestamp - first.timestamp).total_seconds()),
                 "engaged": _is_engaged(events, history),
             },
@@ -176,54 +179,56 @@ def _is_engaged(events: list[Event], history: WorkspaceEvents) -> bool:
     return views >= 1 and (seconds >= 10 or views >= 2 or any(map(history.is_conversion, events)))  # noqa: PLR2004 - 6.5
 
 
-def _payment_rows(history: WorkspaceEvents, scan: QueryScope) -> Iterator[RelationRow]:
-    for fact in history.payments:
-        event, person = fact.event, history.person_of(fact.event)
+def _payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
+    for payment in history.payments:
+        event, person = payment.event, history.person_of(payment.event)
         yield RelationRow(
-            fact.booked_at(order_refunds=scan.order_refunds),
+            payment.booked_at(order_refunds=scope.order_refunds),
             {
-                "kind": fact.kind,
-                "amount": fact.amount,
-                **(list_charge_components(event) if fact.kind == CHARGE else dict.fromkeys(CHARGE_COLUMNS)),
+                "kind": payment.kind,
+                "amount": payment.amount,
+                **(
+                    list_charge_components(event) if payment.kind == CHARGE else dict.fromkeys(CHARGE_COLUMNS)
+                ),
                 "currency": event.currency,
                 "provider": provider_of_payment(event),
                 "order_id": event.order_id,
                 "person": person,
-                "first_order": fact.kind == CHARGE and event.seq in history.first_order_seqs,
-                "person_is_new": _is_first_in_span(history.events_by_person[person], scan),
+                "first_order": payment.kind == CHARGE and event.seq in history.first_order_seqs,
+                "person_is_new": _is_first_in_span(history.events_by_person[person], scope),
             },
         )
 
 
-def _converted_payment_rows(history: WorkspaceEvents, scan: QueryScope) -> Iterator[RelationRow]:
-    """Yields the rows of MONEY in the scan's currency, where there are rates."""
-    for fact, row in zip(history.payments, _payment_rows(history, scan), strict=True):
-        yield replace(row, facts=convert_amounts(scan, fact.booked_at(order_refunds=True), row.facts))
+def _converted_payment_rows(history: WorkspaceEvents, scope: QueryScope) -> Iterator[RelationRow]:
+    """Yields the rows of MONEY in the scope's currency, where there are rates."""
+    for payment, row in zip(history.payments, _payment_rows(history, scope), strict=True):
+        yield replace(row, facts=convert_amounts(scope, payment.booked_at(order_refunds=True), row.facts))
 
 
-def _credit_row(share: TouchCredit, history: WorkspaceEvents, scan: QueryScope) -> RelationRow:
-    unit = share.conversion
+def _credit_row(touch_credit: TouchCredit, history: WorkspaceEvents, scope: QueryScope) -> RelationRow:
+    unit = touch_credit.conversion
     return RelationRow(
-        share.at,
+        touch_credit.at,
         {
-            "attributed": share.visit is not None,
-            "credit": share.credit,
-            "order_credit": share.order_credit,
-            "amount": share.amount,
-            "refunded": share.refunded,
+            "attributed": touch_credit.visit is not None,
+            "credit": touch_credit.credit,
+            "order_credit": touch_credit.order_credit,
+            "amount": touch_credit.amount,
+            "refunded": touch_credit.refunded,
             "is_order": unit.is_order,
             "first_order": unit.is_order and unit.event.seq in history.first_order_seqs,
             "event_name": unit.order_event.event_name,
             "currency": unit.currency,
-            "missing_fx_rate": unit.currency not in {None, scan.currency},
+            "missing_fx_rate": unit.currency not in {None, scope.currency},
             "person_is_new": _is_first_in_span(
-                history.events_by_person[history.person_of(unit.order_event)], scan
+                history.events_by_person[history.person_of(unit.order_event)], scope
             ),
         },
-        visit=share.visit,
+        visit=touch_credit.visit,
     )
 
 
-def _is_first_in_span(events: list[Event], scan: QueryScope) -> bool:
+def _is_first_in_span(events: list[Event], scope: QueryScope) -> bool:
     """Returns whether the first event of a visitor or person lies in the span."""
-    return is_in_span(scan.span, events[0].timestamp)
+    return is_in_span(scope.span, events[0].timestamp)

@@ -108,22 +108,22 @@ class WorkspaceEvents:
     @cached_property
     def touches_by_person(self) -> dict[str, list[TouchEvent]]:
         """Touches by person, oldest first."""
-        found: defaultdict[str, list[TouchEvent]] = defaultdict(list)
+        touches: defaultdict[str, list[TouchEvent]] = defaultdict(list)
         for person, visit in detect_touches(self.all_events, self.person_of):
-            found[person].append(visit)
-        return found
+            touches[person].append(visit)
+        return touches
 
     def touch_path(self, event: Event) -> list[TouchEvent]:
         """Returns the touches of an event's person, or those reported before the event where it has none by then."""
-        own = self.touches_by_person.get(self.person_of(event), [])
-        if any(visit.event.timestamp <= event.timestamp for visit in own):
-            return own
-        telling = [
+        touches = self.touches_by_person.get(self.person_of(event), [])
+        if any(visit.event.timestamp <= event.timestamp for visit in touches):
+            return touches
+        reporting = [
             e
             for e in self._events_with_reported_touches.get(self.person_of(event), [])
             if event_time_key(e) <= event_time_key(event)
         ]
-        return list_reported_touches(telling[-1]) if telling else []
+        return list_reported_touches(reporting[-1]) if reporting else []
 
     @cached_property
     def _events_with_reported_touches(self) -> dict[str, list[Event]]:
@@ -156,9 +156,9 @@ class WorkspaceEvents:
     @cached_property
     def payments(self) -> list[Payment]:
         """All charges and refunds that count."""
-        told = (e for e in self.all_events if classify_payment(e) == REFUND)
+        refund_reports = (e for e in self.all_events if classify_payment(e) == REFUND)
         refunds = deduplicate_orders(
-            told, order_or_payment_ids, match_key=order_match_ids, allow_several_per_source=True
+            refund_reports, order_or_payment_ids, match_key=order_match_ids, allow_several_per_source=True
         )
         return [Payment(e, CHARGE) for e in self.charges] + [
             Payment(e, REFUND, self.order_of_refund(e)) for e in refunds
@@ -202,7 +202,7 @@ def _conversion_lookup_key(event: Event) -> Hashable:
 
 
 def _group_by(events: Iterable[Event], key: Callable[[Event], _K]) -> dict[_K, list[Event]]:
-    found: dict[_K, list[Event]] = {}
+    groups: dict[_K, list[Event]] = {}
     for event in events:
-        found.setdefault(key(event), []).append(event)
-    return found
+        groups.setdefault(key(event), []).append(event)
+    return groups

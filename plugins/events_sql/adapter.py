@@ -126,7 +126,7 @@ class SqlEventStore:
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """What is stored of these sessions."""
         return (
-            await self._engine.read(lambda reader: session_states.read_session_states(keys, reader))
+            await self._engine.read(lambda runner: session_states.read_session_states(keys, runner))
             if keys
             else {}
         )
@@ -141,54 +141,54 @@ class SqlEventStore:
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluate measures by dimensions and buckets."""
-        return await self._engine.read(lambda reader: evaluate_aggregate(query, reader))
+        return await self._engine.read(lambda runner: evaluate_aggregate(query, runner))
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Raw event rows."""
-        return await self._engine.read(lambda reader: event_queries.list_events(query, reader))
+        return await self._engine.read(lambda runner: event_queries.list_events(query, runner))
 
     def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
         """Event rows for a file, newest first."""
-        return self._engine.stream(lambda reader: export_batches.stream_events(scope, limit, reader))
+        return self._engine.stream(lambda runner: export_batches.stream_events(scope, limit, runner))
 
     def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Persons for a file."""
-        return self._engine.stream(lambda reader: export_batches.stream_persons(query, reader))
+        return self._engine.stream(lambda runner: export_batches.stream_persons(query, runner))
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Event names in the span."""
-        return await self._engine.read(lambda reader: event_queries.list_event_names(scope, reader))
+        return await self._engine.read(lambda runner: event_queries.list_event_names(scope, runner))
 
     async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
         """Custom keys by event name."""
-        return await self._engine.read(lambda reader: event_queries.list_property_keys(scope, limit, reader))
+        return await self._engine.read(lambda runner: event_queries.list_property_keys(scope, limit, runner))
 
     async def list_active_visitors(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
         """Visitors of the last minutes."""
         return await self._engine.read(
-            lambda reader: event_queries.current_visitors(scope, received_since, limit, reader)
+            lambda runner: event_queries.current_visitors(scope, received_since, limit, runner)
         )
 
     async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Timestamps of the first and last event."""
-        return await self._engine.read(lambda reader: event_queries.event_time_bounds(workspace_id, reader))
+        return await self._engine.read(lambda runner: event_queries.event_time_bounds(workspace_id, runner))
 
     async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """A page of persons and the number of all."""
-        return await self._engine.read(lambda reader: list_people(query, reader))
+        return await self._engine.read(lambda runner: list_people(query, runner))
 
     async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person an id belongs to."""
         return await self._engine.read(
-            lambda reader: person_profile.resolve_person(workspace_id, any_id, reader)
+            lambda runner: person_profile.resolve_person(workspace_id, any_id, runner)
         )
 
     async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
         """Where the persons of some ids came from."""
         return (
-            await self._engine.read(lambda reader: first_touch_by_id(workspace_id, ids, reader))
+            await self._engine.read(lambda runner: first_touch_by_id(workspace_id, ids, runner))
             if ids
             else {}
         )
@@ -197,14 +197,14 @@ class SqlEventStore:
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
         """External ids that link nobody because several persons carry them, and the number of all."""
-        return await self._engine.read(lambda reader: list_id_conflicts(workspace_id, limit, reader))
+        return await self._engine.read(lambda runner: list_id_conflicts(workspace_id, limit, runner))
 
     async def list_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
         """The latest events of a person in the span."""
         return await self._engine.read(
-            lambda reader: person_profile.person_events(scope, person, limit, reader)
+            lambda runner: person_profile.person_events(scope, person, limit, runner)
         )
 
     async def list_person_touches(
@@ -212,12 +212,12 @@ class SqlEventStore:
     ) -> list[Touch]:
         """The person's latest touches in the span."""
         return await self._engine.read(
-            lambda reader: person_profile.person_touches(scope, person, limit, reader)
+            lambda runner: person_profile.person_touches(scope, person, limit, runner)
         )
 
     async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
         """Who a person is, and what they did."""
-        return await self._engine.read(lambda reader: read_journey(query, reader))
+        return await self._engine.read(lambda runner: read_journey(query, runner))
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""
@@ -227,16 +227,16 @@ class SqlEventStore:
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Cohort sizes and activity."""
-        return await self._engine.read(lambda reader: evaluate_cohorts(query, reader))
+        return await self._engine.read(lambda runner: evaluate_cohorts(query, runner))
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Walk the units through the steps."""
-        return await self._engine.read(lambda reader: evaluate_funnel(query, reader))
+        return await self._engine.read(lambda runner: evaluate_funnel(query, runner))
 
     async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
         """Every different touch path."""
-        return await self._engine.read(lambda reader: count_touch_paths(query, reader))
+        return await self._engine.read(lambda runner: count_touch_paths(query, runner))
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Every kind of item that was sold or came back."""
-        return await self._engine.read(lambda reader: aggregate_items(query, reader))
+        return await self._engine.read(lambda runner: aggregate_items(query, runner))

@@ -83,14 +83,14 @@ class _CompileOnlyRunner:
     def __init__(self, statements: StatementCache) -> None:
         self._statements = statements
 
-    def fetch_rows(self, asked: Statement | DeferredStatement) -> list[Any]:
+    def fetch_rows(self, statement: Statement | DeferredStatement) -> list[Any]:
         """Compiles the statement; returns no rows."""
-        self._statements.render(asked)
+        self._statements.render(statement)
         return []
 
-    def create_temp_table(self, _: str, asked: Statement | DeferredStatement) -> None:
+    def create_temp_table(self, _: str, statement: Statement | DeferredStatement) -> None:
         """Compiles the statement."""
-        self._statements.render(asked)
+        self._statements.render(statement)
 
 
 @cache

@@ -29,10 +29,10 @@ _HALF_LIFE: Final = declare_parameter("half_life", sa.Double())
 class CreditRows(RelationRows):
     """The rows of CREDITS."""
 
-    def __init__(self, scan: QueryScope, span: TimeRange, rule: CreditRule, *, whole: bool) -> None:
-        self.table = attribution_credits(scan, span, rule, all_time=whole)
+    def __init__(self, scope: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool) -> None:
+        self.table = attribution_credits(scope, span, rule, all_time=all_time)
         self.at = self.table.c.at
-        super().__init__(scan)
+        super().__init__(scope)
         self.where += span_conditions(self.at, span)
 
     def single_column(self, column: Column) -> Expression:
@@ -46,18 +46,18 @@ class CreditRows(RelationRows):
         if name == "person_is_new":
             first = self.join_once(
                 "person_first",
-                lambda: persons_first_seen(self.scan),
+                lambda: persons_first_seen(self.scope),
                 lambda p: p.c.person_no == self.table.c.person_no,
             )
-            return is_in_span(first.c.first_at, self.scan.span)
+            return is_in_span(first.c.first_at, self.scope.span)
         if name == "missing_fx_rate":
-            return is_foreign(self.table.c.currency, self.scan)
-        known = {*_SPLIT_COLUMNS, "attributed", "is_order", "first_order", "event_name", "currency"}
-        return self.table.c[name] if name in known else super().named_column(name)
+            return is_foreign(self.table.c.currency, self.scope)
+        fact_names = {*_SPLIT_COLUMNS, "attributed", "is_order", "first_order", "event_name", "currency"}
+        return self.table.c[name] if name in fact_names else super().named_column(name)
 
 
 def attribution_credits(
-    scan: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool
+    scope: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool
 ) -> NamedSubquery:
     """Returns one row per unit and touch with credit, or one row without a touch.
 
@@ -65,17 +65,17 @@ def attribution_credits(
     skip columns that are not used.
 
     Args:
-        scan: the workspace, and which events convert.
+        scope: the workspace, and which events convert.
         span: the instants to read.
         rule: how a unit is split.
         all_time: also compute first orders, which reads all events.
     """
-    looked = TimeRange(span.start, span.end + rule.window) if rule.book_at_touch else span
-    unit = credited_conversions(scan, looked, rule, all_time=all_time)
-    touch = all_touches(scan, units=unit)
+    read_span = TimeRange(span.start, span.end + rule.window) if rule.book_at_touch else span
+    unit = credited_conversions(scope, read_span, rule, all_time=all_time)
+    touch = all_touches(scope, units=unit)
     split = _CreditSplit(rule.weighting, rule.ignore_direct, rule.book_at_touch, rule.endpoint_share)
     values = {
-        "workspace": scan.workspace_id,
+        "workspace": scope.workspace_id,
         "within": microseconds(rule.window),
         "half_life": float(microseconds(rule.half_life)),
     }
@@ -114,17 +114,17 @@ def _touches_with_rank(rule: _CreditSplit) -> NamedSubquery:
         TOUCH_VALUE_COLUMNS,
         ("has_path", *_SPLIT_COLUMNS),
     ).as_subquery("reached")
-    every = sa.func.bool_and(touched.c.is_direct).over(partition_by=touched.c.unit)
-    counts = sa.or_(sa.not_(touched.c.is_direct), every).label("counts")
-    met = touched.with_columns("met", counts, where=[touched.c.has_path])
-    together: Any = {"partition_by": met.c.unit}
-    in_time = (met.c.touch_at, met.c.touch_seq)
-    return met.with_columns(
+    all_direct = sa.func.bool_and(touched.c.is_direct).over(partition_by=touched.c.unit)
+    counts = sa.or_(sa.not_(touched.c.is_direct), all_direct).label("counts")
+    counted = touched.with_columns("met", counts, where=[touched.c.has_path])
+    together: Any = {"partition_by": counted.c.unit}
+    in_time = (counted.c.touch_at, counted.c.touch_seq)
+    return counted.with_columns(
         "path",
         sa.func.row_number().over(**together, order_by=in_time).label("place"),
         sa.func.count().over(**together).label("n"),
-        sa.func.min(met.c.waited).over(**together).label("least"),
-        where=[met.c.counts] if rule.drop_direct else [],
+        sa.func.min(counted.c.waited).over(**together).label("least"),
+        where=[counted.c.counts] if rule.drop_direct else [],
     )
 
 
@@ -135,8 +135,8 @@ def _credit_per_touch(path: NamedSubquery, rule: _CreditSplit) -> NamedSubquery:
         parts = [path.c[name].label(f"part_{name}") for name in _SPLIT_COLUMNS]
         return path.with_columns("shared", *parts, where=[path.c.place == chosen])
     weighted = path.with_columns("weighted", _touch_weight(path.c, rule).label("weight"))
-    whole = sa.func.sum(weighted.c.weight).over(partition_by=weighted.c.unit).label("whole")
-    summed = weighted.with_columns("summed", whole, where=[weighted.c.weight > 0])
+    weight_sum = sa.func.sum(weighted.c.weight).over(partition_by=weighted.c.unit).label("whole")
+    summed = weighted.with_columns("summed", weight_sum, where=[weighted.c.weight > 0])
     floors = summed.with_columns(
         "floors",
         *(

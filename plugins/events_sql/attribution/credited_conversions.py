@@ -61,68 +61,70 @@ _PATH_COLUMNS: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_
 """The columns that determine a unit's touch path; a refund has those of its order."""
 
 
-def credited_conversions(scan: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool) -> sa.CTE:
+def credited_conversions(scope: QueryScope, span: TimeRange, rule: CreditRule, *, all_time: bool) -> sa.CTE:
     """Returns the units of a span with their persons; the order of a refund may be at any time before it.
 
     A unit belongs to the span it is booked in; by touch also to the span its path ends in.
 
     Args:
-        scan: the workspace, and which events convert.
+        scope: the workspace, and which events convert.
         span: the instants to read.
         rule: which units count.
         all_time: also compute first orders, which reads all events.
     """
     shape = (
-        scan.conversions.any_revenue,
-        scan.order_refunds,
+        scope.conversions.any_revenue,
+        scope.order_refunds,
         all_time,
         rule.event_names is not None,
         rule.book_at_touch,
     )
-    values = bind_parameters(scan, span) | {
+    values = bind_parameters(scope, span) | {
         "since": to_naive_utc(span.start - ORDER_DEDUP_WINDOW),
         "counted": sorted(rule.event_names or ()),
     }
-    found = compiled_source(_units_with_person, *shape)
-    if scan.rates is None:
-        return found.as_cte(CREDITED_CONVERSIONS.name, **values)
-    return _with_converted_money(found.as_subquery("in_own", **values), scan, scan.rates)
+    unit_source = compiled_source(_units_with_person, *shape)
+    if scope.rates is None:
+        return unit_source.as_cte(CREDITED_CONVERSIONS.name, **values)
+    return _with_converted_money(unit_source.as_subquery("in_own", **values), scope, scope.rates)
 
 
-def _with_converted_money(own: NamedSubquery, scan: QueryScope, rates: ExchangeRates) -> sa.CTE:
-    """Returns units with amounts in the scan's currency where there are rates; a refund uses the rate of its order's day."""
-    worth = converted_currency(own, scan, rates, "timestamp", _AMOUNT_COLUMNS)
+def _with_converted_money(units: NamedSubquery, scope: QueryScope, rates: ExchangeRates) -> sa.CTE:
+    """Returns units with amounts in the scope's currency where there are rates; a refund uses the rate of its order's day."""
+    converted = converted_currency(units, scope, rates, "timestamp", _AMOUNT_COLUMNS)
     currency = sa.case(
-        (is_foreign(worth.c.currency, scan), sa.literal(scan.currency)), else_=worth.c.currency
+        (is_foreign(converted.c.currency, scope), sa.literal(scope.currency)), else_=converted.c.currency
     )
-    replaced = {name: worth.c[f"{CONVERTED_PREFIX}{name}"] for name in _AMOUNT_COLUMNS} | {
-        "currency": sa.case((worth.c.missing_fx_rate, worth.c.currency), else_=currency)
+    replaced = {name: converted.c[f"{CONVERTED_PREFIX}{name}"] for name in _AMOUNT_COLUMNS} | {
+        "currency": sa.case((converted.c.missing_fx_rate, converted.c.currency), else_=currency)
     }
     columns = (
-        replaced.get(column.name, worth.c[column.name]).label(column.name)
+        replaced.get(column.name, converted.c[column.name]).label(column.name)
         for column in CREDITED_CONVERSIONS.c
     )
-    return sa.select(*columns).select_from(worth).cte(CREDITED_CONVERSIONS.name)
+    return sa.select(*columns).select_from(converted).cte(CREDITED_CONVERSIONS.name)
 
 
 def _units_with_person(
-    any_revenue: bool, order_refunds: bool, whole: bool, narrowed: bool, by_touch: bool
+    any_revenue: bool, order_refunds: bool, all_time: bool, by_event_name: bool, by_touch: bool
 ) -> sa.Select[Any]:
     """Selects units with their persons, and whether they are first orders when all time is read."""
-    found = _all_units(any_revenue=any_revenue, order_refunds=order_refunds, whole=whole, by_touch=by_touch)
-    joined, person_no = with_person(found)
-    by_person: Any = {"partition_by": (found.c.is_order, person_no)}
-    place = sa.func.row_number().over(**by_person, order_by=(found.c.timestamp, found.c.seq))
-    first = sa.and_(found.c.is_order, place == 1) if whole else sa.false()
-    columns = (*found.c, person_no.label("person_no"), first.label("first_order"))
+    units = _all_units(
+        any_revenue=any_revenue, order_refunds=order_refunds, all_time=all_time, by_touch=by_touch
+    )
+    joined, person_no = with_person(units)
+    by_person: Any = {"partition_by": (units.c.is_order, person_no)}
+    place = sa.func.row_number().over(**by_person, order_by=(units.c.timestamp, units.c.seq))
+    first = sa.and_(units.c.is_order, place == 1) if all_time else sa.false()
+    columns = (*units.c, person_no.label("person_no"), first.label("first_order"))
     stitched = sa.select(*columns).select_from(joined).subquery("stitched")
     instants = (stitched.c.booked, stitched.c.timestamp) if by_touch else (stitched.c.booked,)
     counted = sa.select(stitched).where(sa.or_(*(sa.and_(at >= START, at < END) for at in instants)))
-    return counted.where(fn.InArray(stitched.c.event_name, _EVENT_NAMES)) if narrowed else counted
+    return counted.where(fn.InArray(stitched.c.event_name, _EVENT_NAMES)) if by_event_name else counted
 
 
-def _all_units(*, any_revenue: bool, order_refunds: bool, whole: bool, by_touch: bool) -> sa.Subquery:
-    ever = whole or order_refunds
+def _all_units(*, any_revenue: bool, order_refunds: bool, all_time: bool, by_touch: bool) -> sa.Subquery:
+    read_all_time = all_time or order_refunds
     all_marked = materialized_cte(
         sa.select(
             *compiled_source(_conversion_and_money_events, any_revenue, True).as_subquery("marked_ever").c
@@ -131,44 +133,47 @@ def _all_units(*, any_revenue: bool, order_refunds: bool, whole: bool, by_touch:
     )
     marked = (
         all_marked
-        if ever
+        if read_all_time
         else compiled_source(_conversion_and_money_events, any_revenue, False).as_subquery("marked")
     )
-    own = _counting_units(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
+    counting = _counting_units(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
     refunds = _refund_units(
-        all_marked, order_refunds=order_refunds, since=not ever, until=not (ever or by_touch)
+        all_marked,
+        order_refunds=order_refunds,
+        since=not read_all_time,
+        until=not (read_all_time or by_touch),
     )
-    return sa.union_all(own, refunds).subquery("units")
+    return sa.union_all(counting, refunds).subquery("units")
 
 
-def _conversion_and_money_events(any_revenue: bool, ever: bool) -> sa.Select[Any]:
+def _conversion_and_money_events(any_revenue: bool, read_all_time: bool) -> sa.Select[Any]:
     """Selects events that convert or move money and whether they count; of all time, or since a week before the span."""
     c = EVENTS.c
     convert, kind = is_conversion(c, any_revenue=any_revenue), money_kind(c)
     columns = [c[name] for name in (*_PATH_COLUMNS, "revenue", "currency", "order_id", "payment_id")]
-    looked = [] if ever else [c.timestamp >= _START_WITH_REPEATS, c.timestamp < END]
-    found = (
+    time_range = [] if read_all_time else [c.timestamp >= _START_WITH_REPEATS, c.timestamp < END]
+    events = (
         sa.select(*columns, convert.label("converts"), kind.label("kind"))
-        .where(c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.is_test), *looked)
+        .where(c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.is_test), *time_range)
         .where(sa.or_(convert, c.revenue.is_not(None)))
         .subquery()
     )
-    since = None if ever else _START_WITH_REPEATS.key
-    converted_once = found.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
-    moved_once = found.c.seq.not_in(superseded_money_events(since))
-    converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), converted_once)
-    charged = sa.func.coalesce(sa.and_(found.c.kind == CHARGE, moved_once), sa.false())
-    refunded = sa.func.coalesce(sa.and_(found.c.kind == REFUND, moved_once), sa.false())
+    since = None if read_all_time else _START_WITH_REPEATS.key
+    converted_once = events.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
+    moved_once = events.c.seq.not_in(superseded_money_events(since))
+    converted = sa.and_(sa.func.coalesce(events.c.converts, sa.false()), converted_once)
+    charged = sa.func.coalesce(sa.and_(events.c.kind == CHARGE, moved_once), sa.false())
+    refunded = sa.func.coalesce(sa.and_(events.c.kind == REFUND, moved_once), sa.false())
     return sa.select(
-        found,
+        events,
         converted.label("is_conversion"),
         charged.label("is_charge"),
         refunded.label("is_refund"),
     )
 
 
-def _counting_units(marked: Any) -> sa.Select[Any]:
-    c = marked.c
+def _counting_units(events: Any) -> sa.Select[Any]:
+    c = events.c
     return sa.select(
         (c.seq * 2).label("unit"),
         *(c[name] for name in _PATH_COLUMNS),
@@ -196,7 +201,7 @@ def _refund_units(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bo
     has_order = order.c.seq.is_not(None)
     anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in _PATH_COLUMNS]
     booked = sa.func.coalesce(order.c.timestamp, refund.c.timestamp) if order_refunds else refund.c.timestamp
-    found = sa.select(
+    query = sa.select(
         (refund.c.seq * 2 + 1).label("unit"),
         *anchor,
         booked.label("booked"),
@@ -207,5 +212,5 @@ def _refund_units(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bo
         has_order.label("has_path"),
     ).select_from(joined)
     if since:
-        found = found.where(refund.c.timestamp >= START)
-    return found.where(refund.c.timestamp < END) if until else found
+        query = query.where(refund.c.timestamp >= START)
+    return query.where(refund.c.timestamp < END) if until else query

@@ -17,28 +17,30 @@ from plugins.events_sql.sql.event_kinds import name_in
 from service_core.plugin import TouchPath, TouchPathQuery
 
 
-def count_touch_paths(plan: TouchPathQuery, reader: StatementRunner) -> list[TouchPath]:
+def count_touch_paths(plan: TouchPathQuery, runner: StatementRunner) -> list[TouchPath]:
     """Returns every distinct path with how often it converted and how often it did not."""
     converting = _converting_events(plan)
-    converted = _count_distinct_paths(reader, _touches_per_conversion(plan, converting))
-    unconverted = _count_distinct_paths(reader, _touches_per_unconverted_person(plan, converting))
+    converted = _count_distinct_paths(runner, _touches_per_conversion(plan, converting))
+    unconverted = _count_distinct_paths(runner, _touches_per_unconverted_person(plan, converting))
     return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in {**converted, **unconverted}]
 
 
-def _count_distinct_paths(reader: StatementRunner, of_unit: sa.Subquery) -> Counter[Any]:
+def _count_distinct_paths(runner: StatementRunner, touches_of_units: sa.Subquery) -> Counter[Any]:
     """Returns how many units have each path; consecutive equal keys count once."""
-    before = sa.func.lag(of_unit.c.key).over(
-        partition_by=of_unit.c.unit, order_by=(of_unit.c.at, of_unit.c.seq)
+    before = sa.func.lag(touches_of_units.c.key).over(
+        partition_by=touches_of_units.c.unit, order_by=(touches_of_units.c.at, touches_of_units.c.seq)
     )
-    changes = sa.select(of_unit, of_unit.c.key.is_distinct_from(before).label("changes")).subquery()
-    listed = (
+    changes = sa.select(
+        touches_of_units, touches_of_units.c.key.is_distinct_from(before).label("changes")
+    ).subquery()
+    paths = (
         sa.select(fn.OrderedArrayAgg(changes.c.key, changes.c.at, changes.c.seq).label("keys"))
         .where(changes.c.changes)
         .group_by(changes.c.unit)
         .subquery()
     )
-    found = reader.fetch_rows(sa.select(listed.c["keys"], sa.func.count()).group_by(listed.c["keys"]))
-    return Counter({tuple(map(tuple, keys)): n for keys, n in found})
+    path_rows = runner.fetch_rows(sa.select(paths.c["keys"], sa.func.count()).group_by(paths.c["keys"]))
+    return Counter({tuple(map(tuple, keys)): n for keys, n in path_rows})
 
 
 def _converting_events(plan: TouchPathQuery) -> sa.CTE:
@@ -60,10 +62,12 @@ def _path_key(plan: TouchPathQuery, touch: Any, prefix: str = "") -> Expression:
 
 def _touches_per_conversion(plan: TouchPathQuery, converting: sa.CTE) -> sa.Subquery:
     touch = all_touches(plan.scope, units=converting)
-    asked = tuple(dict.fromkeys(part.name for column in plan.key_columns for part in column.candidates))
-    met = touch_paths(converting, touch, plan.scope, plan.window, asked)
-    columns = (met.c.unit, met.c.touch_at.label("at"), met.c.touch_seq.label("seq"))
-    return sa.select(*columns, _path_key(plan, met, "touch_")).subquery("of_unit")
+    touch_columns = tuple(
+        dict.fromkeys(part.name for column in plan.key_columns for part in column.candidates)
+    )
+    in_window = touch_paths(converting, touch, plan.scope, plan.window, touch_columns)
+    columns = (in_window.c.unit, in_window.c.touch_at.label("at"), in_window.c.touch_seq.label("seq"))
+    return sa.select(*columns, _path_key(plan, in_window, "touch_")).subquery("of_unit")
 
 
 def _touches_per_unconverted_person(plan: TouchPathQuery, converting: sa.CTE) -> sa.Subquery:

@@ -21,10 +21,10 @@ from service_core.plugin import QueryScope
 
 
 def touch_paths(
-    unit: sa.CTE, touch: sa.CTE, scan: QueryScope, window: timedelta, *shape: Any
+    unit: sa.CTE, touch: sa.CTE, scope: QueryScope, window: timedelta, *shape: Any
 ) -> NamedSubquery:
     """Returns the units with the touches in their window; see `touches_in_window`."""
-    values = {"workspace": scan.workspace_id, "within": microseconds(window)}
+    values = {"workspace": scope.workspace_id, "within": microseconds(window)}
     return compiled_source(touches_in_window, unit.name, touch.name, *shape).as_subquery(
         "reached", *referenced_ctes(unit, touch), **values
     )
@@ -49,37 +49,39 @@ def touches_in_window(
         touch_columns: columns of the touch, named ``touch_*`` in the result.
         unit_columns: columns of the unit to include.
     """
-    units, own = _units_table(unit, unit_columns), touches_table(touch)
-    columns = [own.c[name].label(f"touch_{name}") for name in ("at", "seq", *touch_columns)]
+    units, touches = _units_table(unit, unit_columns), touches_table(touch)
+    columns = [touches.c[name].label(f"touch_{name}") for name in ("at", "seq", *touch_columns)]
     facts = (
         *(units.c[name] for name in ("unit", *unit_columns)),
         *columns,
-        _time_to_convert(units, own).label("waited"),
+        _time_to_convert(units, touches).label("waited"),
     )
-    met = sa.and_(own.c.person_no == units.c.person_no, *_is_in_window(units, own))
-    found = sa.select(*facts, own.c.is_direct).select_from(units.join(own, met))
-    return sa.union_all(found, reported_touches_in_window(unit, touch_columns, unit_columns))
+    on_person = sa.and_(touches.c.person_no == units.c.person_no, *_is_in_window(units, touches))
+    query = sa.select(*facts, touches.c.is_direct).select_from(units.join(touches, on_person))
+    return sa.union_all(query, reported_touches_in_window(unit, touch_columns, unit_columns))
 
 
 def reported_touches_in_window(
     unit: str, touch_columns: tuple[str, ...], unit_columns: tuple[str, ...] = ()
 ) -> sa.Select[Any]:
     """Selects the part of `touches_in_window` that clients reported, for persons without a touch of their own before."""
-    units, told = _units_table(unit, unit_columns), _reported_touches_before(touch_columns)
-    said = [told.c[name].label(f"touch_{name}") for name in ("at", "place_seq", *touch_columns)]
+    units, reported = _units_table(unit, unit_columns), _reported_touches_before(touch_columns)
+    touch_values = [reported.c[name].label(f"touch_{name}") for name in ("at", "place_seq", *touch_columns)]
     facts = (
         *(units.c[name] for name in ("unit", *unit_columns)),
-        *said,
-        _time_to_convert(units, told).label("waited"),
+        *touch_values,
+        _time_to_convert(units, reported).label("waited"),
     )
-    met = sa.and_(told.c.unit == units.c.unit, told.c.newest == 1, *_is_in_window(units, told))
-    direct = (told.c.channel == DIRECT).label("is_direct")
-    return sa.select(*facts, direct).select_from(units.join(told, met))
+    on_unit = sa.and_(
+        reported.c.unit == units.c.unit, reported.c.newest == 1, *_is_in_window(units, reported)
+    )
+    direct = (reported.c.channel == DIRECT).label("is_direct")
+    return sa.select(*facts, direct).select_from(units.join(reported, on_unit))
 
 
 def _units_table(name: str, carried: tuple[str, ...] = ()) -> sa.TableClause:
     columns = ("unit", "timestamp", "seq", "person_no", *carried)
-    return sa.table(name, *(sa.column(one, CREDITED_CONVERSIONS.c[one].type) for one in columns))
+    return sa.table(name, *(sa.column(column, CREDITED_CONVERSIONS.c[column].type) for column in columns))
 
 
 def _time_to_convert(unit: Any, touch: Any) -> Expression:
@@ -90,46 +92,47 @@ def _is_in_window(unit: Any, touch: Any) -> list[Expression]:
     return [touch.c["at"] <= unit.c.timestamp, _time_to_convert(unit, touch) <= WINDOW]
 
 
-def _reported_touches_before(asked: tuple[str, ...]) -> sa.Subquery:
+def _reported_touches_before(touch_columns: tuple[str, ...]) -> sa.Subquery:
     """Returns units whose person has no earlier touch, with all touches reported before; ``newest`` is 1 for the last report."""
     untouched = _units_table("untouched")
-    said = _reported_touches_of_persons(asked, untouched)
+    reported = _reported_touches_of_persons(touch_columns, untouched)
     up_to = sa.or_(
-        said.c.timestamp < untouched.c.timestamp,
-        sa.and_(said.c.timestamp == untouched.c.timestamp, said.c.seq <= untouched.c.seq),
+        reported.c.timestamp < untouched.c.timestamp,
+        sa.and_(reported.c.timestamp == untouched.c.timestamp, reported.c.seq <= untouched.c.seq),
     )
-    heard = untouched.join(said, sa.and_(said.c.person_no == untouched.c.person_no, up_to))
-    latest = (said.c.timestamp.desc(), said.c.seq.desc())
+    joined = untouched.join(reported, sa.and_(reported.c.person_no == untouched.c.person_no, up_to))
+    latest = (reported.c.timestamp.desc(), reported.c.seq.desc())
     newest = sa.func.rank().over(partition_by=untouched.c.unit, order_by=latest).label("newest")
-    columns = [said.c[name] for name in dict.fromkeys(("at", "place_seq", "channel", *asked))]
-    return sa.select(untouched.c.unit, *columns, newest).select_from(heard).subquery("told_up_to")
+    columns = [reported.c[name] for name in dict.fromkeys(("at", "place_seq", "channel", *touch_columns))]
+    return sa.select(untouched.c.unit, *columns, newest).select_from(joined).subquery("told_up_to")
 
 
 def _units_without_touch(unit: str, touch: str) -> sa.Select[Any]:
     """Selects units whose person has no touch of its own up to the unit."""
-    units, own = _units_table(unit), touches_table(touch)
-    first = sa.select(own.c.person_no, sa.func.min(own.c["at"]).label("at"))
-    first_touch = first.group_by(own.c.person_no).subquery("first_touch")
+    units, touches = _units_table(unit), touches_table(touch)
+    first = sa.select(touches.c.person_no, sa.func.min(touches.c["at"]).label("at"))
+    first_touch = first.group_by(touches.c.person_no).subquery("first_touch")
     joined = units.outerjoin(first_touch, first_touch.c.person_no == units.c.person_no)
     columns = [units.c[name] for name in ("unit", "person_no", "timestamp", "seq")]
     later = sa.or_(first_touch.c["at"].is_(None), first_touch.c["at"] > units.c.timestamp)
     return sa.select(*columns).select_from(joined).where(later)
 
 
-def _reported_touches_of_persons(asked: tuple[str, ...], untouched: sa.TableClause) -> sa.Subquery:
+def _reported_touches_of_persons(touch_columns: tuple[str, ...], untouched: sa.TableClause) -> sa.Subquery:
     """Returns the touches reported for the persons of some units."""
     joined, person_no = with_person(REPORTED_TOUCHES)
-    kept = {name: f"own_{side}" for name, side in CLASSIFICATION_COLUMNS.items()}
+    own_columns = {name: f"own_{side}" for name, side in CLASSIFICATION_COLUMNS.items()}
     columns = [
-        REPORTED_TOUCHES.c[kept.get(name, name)].label(name) for name in dict.fromkeys(("channel", *asked))
+        REPORTED_TOUCHES.c[own_columns.get(name, name)].label(name)
+        for name in dict.fromkeys(("channel", *touch_columns))
     ]
     place = (REPORTED_TOUCHES.c.seq * 2 + REPORTED_TOUCHES.c.side).label("place_seq")
-    own = (
+    keys = (
         REPORTED_TOUCHES.c.timestamp,
         REPORTED_TOUCHES.c.seq,
         REPORTED_TOUCHES.c.touched_at.label("at"),
         place,
     )
-    found = sa.select(person_no.label("person_no"), *own, *columns).select_from(joined)
-    theirs = person_no.in_(sa.select(untouched.c.person_no))
-    return found.where(REPORTED_TOUCHES.c.workspace_id == WORKSPACE, theirs).subquery("said")
+    query = sa.select(person_no.label("person_no"), *keys, *columns).select_from(joined)
+    of_units = person_no.in_(sa.select(untouched.c.person_no))
+    return query.where(REPORTED_TOUCHES.c.workspace_id == WORKSPACE, of_units).subquery("said")

@@ -30,22 +30,22 @@ TOUCH_VALUE_COLUMNS: Final = (*CLASSIFICATION_COLUMNS, *CAMPAIGN_COLUMNS, *_EVEN
 
 
 def all_touches(
-    scan: QueryScope, visitors: sa.TableClause | None = None, units: sa.CTE | None = None
+    scope: QueryScope, visitors: sa.TableClause | None = None, units: sa.CTE | None = None
 ) -> sa.CTE:
     """Returns every touch of a workspace with its person.
 
     Args:
-        scan: the workspace.
+        scope: the workspace.
         visitors: table of the visitors to read (`related_visitors.RELATED_VISITORS`); None for all.
         units: CTE of units whose persons are needed; the result may include others.
     """
-    workspace = {"workspace": scan.workspace_id}
+    workspace = {"workspace": scope.workspace_id}
     shape = visitors.name if visitors is not None else None, units.name if units is not None else None
     places = (
         [] if units is None else [units, compiled_source(_session_candidates).as_cte("places", **workspace)]
     )
-    told = compiled_source(_candidates_with_person, *shape).as_cte("told", *places, **workspace)
-    visit = compiled_source(_classified_visits).as_cte("visit", told)
+    candidates = compiled_source(_candidates_with_person, *shape).as_cte("told", *places, **workspace)
+    visit = compiled_source(_classified_visits).as_cte("visit", candidates)
     return compiled_source(_touches_query).as_cte("touches", visit)
 
 
@@ -80,48 +80,51 @@ def _classified_visits() -> sa.Select[Any]:
     )
 
 
-def _classified_candidates(told: sa.TableClause) -> sa.Subquery:
+def _classified_candidates(candidates: sa.TableClause) -> sa.Subquery:
     """Returns candidates with how they are classified: ``own``, ``referral``, ``nothing``, or NULL for no touch.
 
     Only a candidate with campaign values can repeat those of another one; a candidate without them is stored
     because it is the first of its session.
     """
-    campaign = fn.TupleKey(*(told.c[column] for column in CAMPAIGN_COLUMNS))
-    in_time = (told.c.at, told.c.seq)
-    latest = sa.func.lag(campaign).over(partition_by=told.c.person_no, order_by=in_time)
+    campaign = fn.TupleKey(*(candidates.c[column] for column in CAMPAIGN_COLUMNS))
+    in_time = (candidates.c.at, candidates.c.seq)
+    latest = sa.func.lag(campaign).over(partition_by=candidates.c.person_no, order_by=in_time)
     same = (latest == campaign).label("same")
-    seen = sa.select(told, same).where(told.c.marked).subquery()
-    carried = sa.and_(seen.c.same, sa.not_(seen.c.campaign_in_url))
-    by_referral = sa.case((seen.c.referral_channel.is_not(None), sa.literal("referral")))
-    by_own = sa.case((seen.c.own_channel.is_not(None), sa.literal("own")))
+    marked_candidates = sa.select(candidates, same).where(candidates.c.marked).subquery()
+    carried = sa.and_(marked_candidates.c.same, sa.not_(marked_candidates.c.campaign_in_url))
+    by_referral = sa.case((marked_candidates.c.referral_channel.is_not(None), sa.literal("referral")))
+    by_own = sa.case((marked_candidates.c.own_channel.is_not(None), sa.literal("own")))
     marked = sa.select(
-        *(seen.c[column.name] for column in told.c), sa.case((carried, by_referral), else_=by_own).label("by")
+        *(marked_candidates.c[column.name] for column in candidates.c),
+        sa.case((carried, by_referral), else_=by_own).label("by"),
     )
-    by_nothing = sa.case((told.c.own_channel.is_not(None), sa.literal("own")), else_=sa.literal("nothing"))
-    plain = sa.select(*told.c, by_nothing.label("by")).where(sa.not_(told.c.marked))
+    by_nothing = sa.case(
+        (candidates.c.own_channel.is_not(None), sa.literal("own")), else_=sa.literal("nothing")
+    )
+    plain = sa.select(*candidates.c, by_nothing.label("by")).where(sa.not_(candidates.c.marked))
     return sa.union_all(marked, plain).subquery("classified")
 
 
-def _candidates_with_person(near: str | None, units: str | None) -> sa.Select[Any]:
+def _candidates_with_person(visitors: str | None, units: str | None) -> sa.Select[Any]:
     """Selects candidates with their persons, and whether they have campaign values."""
     c = TOUCH_CANDIDATES.c
-    joined, person_no = with_person(TOUCH_CANDIDATES, near)
+    joined, person_no = with_person(TOUCH_CANDIDATES, visitors)
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
-    own = [c.workspace_id == WORKSPACE]
-    if near is not None:
-        own = [fn.RedundantCondition(*own), is_session_of_visitors(near, c.session_no)]
+    conditions = [c.workspace_id == WORKSPACE]
+    if visitors is not None:
+        conditions = [fn.RedundantCondition(*conditions), is_session_of_visitors(visitors, c.session_no)]
     if units is not None:
-        own.append(person_no.in_(_persons_in_sessions(sa.table(units, sa.column("person_no")))))
+        conditions.append(person_no.in_(_persons_in_sessions(sa.table(units, sa.column("person_no")))))
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
     columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
-    return sa.select(*columns).select_from(joined).where(*own)
+    return sa.select(*columns).select_from(joined).where(*conditions)
 
 
 def _persons_in_sessions(units: sa.TableClause) -> sa.Select[Any]:
     """Selects all persons with a candidate in a session of the given units: they decide together what is a touch there."""
     places = compiled_source(_session_candidates).as_table("places")
-    theirs = sa.select(places.c.session_no).where(places.c.person_no.in_(sa.select(units.c.person_no)))
-    return sa.select(places.c.person_no).where(places.c.session_no.in_(theirs))
+    sessions = sa.select(places.c.session_no).where(places.c.person_no.in_(sa.select(units.c.person_no)))
+    return sa.select(places.c.person_no).where(places.c.session_no.in_(sessions))
 
 
 def _session_candidates() -> sa.Select[Any]:
@@ -133,14 +136,14 @@ def _session_candidates() -> sa.Select[Any]:
 
 def _touch_values(columns: Any) -> list[Expression]:
     """Returns the columns of a touch, by how it is classified."""
-    own, referral = columns.by == "own", columns.by == "referral"
+    is_own, referral = columns.by == "own", columns.by == "referral"
     classified = [
         sa.case(
-            (own, columns[f"own_{side}"]),
+            (is_own, columns[f"own_{side}"]),
             (referral, columns[f"referral_{side}"]),
             else_=sa.literal(_DIRECT_VALUES[column]),
         ).label(column)
         for column, side in CLASSIFICATION_COLUMNS.items()
     ]
-    sent = [sa.case((own, columns[column])).label(column) for column in CAMPAIGN_COLUMNS]
+    sent = [sa.case((is_own, columns[column])).label(column) for column in CAMPAIGN_COLUMNS]
     return [*classified, *sent, *(columns[column] for column in _EVENT_COLUMNS)]

@@ -232,14 +232,14 @@ class QueryExecutor:
             QueryTimeout: the read took longer than its time budget, waiting included, and was cancelled.
             StoreUnavailable: the engine failed or does not respond.
         """
-        reader = StatementRunner(self._backend, self._statements, self._timeout)
-        future = self._read_threads.submit(self._run_work, reader, work)
+        runner = StatementRunner(self._backend, self._statements, self._timeout)
+        future = self._read_threads.submit(self._run_work, runner, work)
         try:
-            return await self._await_result(reader, future, self._timeout)
+            return await self._await_result(runner, future, self._timeout)
         except StoreUnavailable:
             raise
         except BaseException:
-            await _cancel_until_done(reader, future)
+            await _cancel_until_done(runner, future)
             raise
 
     async def stream(self, work: Callable[[StatementRunner], Iterator[T]]) -> AsyncGenerator[T, None]:
@@ -250,24 +250,24 @@ class QueryExecutor:
         Raises:
             StoreUnavailable: the engine failed.
         """
-        reader = StatementRunner(self._backend, self._statements)
-        steps = work(reader)
+        runner = StatementRunner(self._backend, self._statements)
+        steps = work(runner)
         try:
             while True:
                 future = self._stream_threads.submit(self._next_piece, steps)
                 try:
                     (step,) = await asyncio.wrap_future(future) or (None,)
                 finally:
-                    await _cancel_until_done(reader, future)
+                    await _cancel_until_done(runner, future)
                 if step is None:
                     return
                 yield step
         except BaseException:
             # An engine that answers nobody must not be asked to roll back.
-            await asyncio.to_thread(reader.cancel)
+            await asyncio.to_thread(runner.cancel)
             raise
         finally:
-            await asyncio.to_thread(reader.close)
+            await asyncio.to_thread(runner.close)
 
     async def write(self, work: Callable[[StatementRunner], T]) -> T:
         """Runs a write in the writer thread; it is finished even when the caller goes away.
@@ -275,9 +275,9 @@ class QueryExecutor:
         Raises:
             StoreUnavailable: the engine failed or does not respond. Nothing was written, or writing again adds nothing.
         """
-        reader = StatementRunner(self._backend, self._statements)
-        future = self._write_thread.submit(self._run_work, reader, work)
-        writing = asyncio.ensure_future(self._await_result(reader, future, None))
+        runner = StatementRunner(self._backend, self._statements)
+        future = self._write_thread.submit(self._run_work, runner, work)
+        writing = asyncio.ensure_future(self._await_result(runner, future, None))
         writing.add_done_callback(_ignore_result)
         return await asyncio.shield(writing)
 
@@ -288,24 +288,24 @@ class QueryExecutor:
         self._stream_threads.shutdown(wait=True, cancel_futures=True)
         self._backend.close()
 
-    async def _await_result(self, reader: StatementRunner, future: Future[T], seconds: float | None) -> T:
+    async def _await_result(self, runner: StatementRunner, future: Future[T], seconds: float | None) -> T:
         """Returns the result of a thread, or fails when the engine stops responding."""
         try:
             async with self._watchdog.fail_if_unresponsive(seconds):
                 return await asyncio.wrap_future(future)
         except StoreUnavailable:
-            await asyncio.to_thread(reader.drop_connection)  # the thread is free when it notices
+            await asyncio.to_thread(runner.drop_connection)  # the thread is free when it notices
             raise
 
-    def _run_work(self, reader: StatementRunner, work: Callable[[StatementRunner], T]) -> T:
+    def _run_work(self, runner: StatementRunner, work: Callable[[StatementRunner], T]) -> T:
         try:
-            return work(reader)
+            return work(runner)
         except self._backend.cancel_errors:
             raise QueryTimeout from None
         except self._backend.driver_errors as fault:
             raise StoreUnavailable from fault
         finally:
-            reader.close()
+            runner.close()
 
     def _next_piece(self, steps: Iterator[T]) -> tuple[T] | None:
         """Returns the next piece of a stream in a tuple, or None after the last."""
@@ -323,8 +323,8 @@ def _ignore_result(writing: asyncio.Future[Any]) -> None:
         writing.exception()
 
 
-async def _cancel_until_done(reader: StatementRunner, future: Future[Any]) -> None:
+async def _cancel_until_done(runner: StatementRunner, future: Future[Any]) -> None:
     """Cancels repeatedly until the thread is free: a cancel between two statements has no effect."""
     while not future.done():
-        await asyncio.to_thread(reader.cancel)
+        await asyncio.to_thread(runner.cancel)
         await asyncio.sleep(_CANCEL_RETRY_SECONDS)

@@ -58,17 +58,17 @@ class StatementCache:
             if is_uncacheable(asked):
                 return self._compile_template(build(*asked.arguments)).fill(asked)
             # The text of the values tells 1 from 1.0 and from true, which are equal to Python.
-            key = build, repr(asked.arguments)
+            cache_key = build, repr(asked.arguments)
             return self._templates.get_or_create(
-                key, lambda: self._compile_template(build(*asked.arguments))
+                cache_key, lambda: self._compile_template(build(*asked.arguments))
             ).fill(asked)
         with self._lock:
-            known = self._constant_texts.get(statement)
-        if known is None:
-            known = self._compile_cached(statement)
+            rendered = self._constant_texts.get(statement)
+        if rendered is None:
+            rendered = self._compile_cached(statement)
             with self._lock:
-                self._constant_texts[statement] = known
-        return known
+                self._constant_texts[statement] = rendered
+        return rendered
 
     def _compile_template(self, statement: Statement) -> Template:
         compiled = self._dialect.statement_compiler(self._dialect, statement)

@@ -69,7 +69,7 @@ def template_key(arguments: tuple[object, ...]) -> TemplateKey:
     """Returns the template key of a statement's arguments, without placeholders where the plan has no template.
 
     Args:
-        given: a plan, and plain values without instants.
+        arguments: a plan, and plain values without instants.
     """
     plan = arguments[0] if arguments else None
     if not isinstance(
@@ -79,19 +79,19 @@ def template_key(arguments: tuple[object, ...]) -> TemplateKey:
     instants = tuple(_plan_instants(plan))
     if _plan_scan(plan).rates is not None or min(instants) < _MIN_INSTANT or max(instants) > _MAX_INSTANT:
         return TemplateKey(arguments)
-    others = _Placeholders()
+    placeholders = _Placeholders()
     return TemplateKey(
-        (_replace_with_placeholders(plan, others), *arguments[1:]),
+        (_replace_with_placeholders(plan, placeholders), *arguments[1:]),
         tuple(map(to_naive_utc, instants)),
-        others.values,
+        placeholders.values,
     )
 
 
-def is_uncacheable(asked: TemplateKey) -> bool:
+def is_uncacheable(key: TemplateKey) -> bool:
     """Returns whether the text of a statement is not worth caching: it contains the exchange rates of its days."""
-    plan = asked.arguments[0] if asked.arguments else None
-    scan = getattr(plan, "scope", plan)
-    return isinstance(scan, QueryScope) and scan.rates is not None
+    plan = key.arguments[0] if key.arguments else None
+    scope = getattr(plan, "scope", plan)
+    return isinstance(scope, QueryScope) and scope.rates is not None
 
 
 class Template:
@@ -112,13 +112,13 @@ class Template:
             (place, *found) for place, value in placed for found in _contained_placeholder(value)
         ]
 
-    def fill(self, question: TemplateKey) -> TextAndValues:
+    def fill(self, key: TemplateKey) -> TextAndValues:
         """Returns the text with the values of a request."""
         values: Any = dict(self._values) if isinstance(self._values, Mapping) else list(self._values)
         for place, age, apart in self._instant_positions:
-            values[place] = question.instants[age] + apart
+            values[place] = key.instants[age] + apart
         for place, stand_in in self._placeholder_positions:
-            values[place] = question.placeholder_values[stand_in]
+            values[place] = key.placeholder_values[stand_in]
         return self._text, values
 
 
@@ -134,15 +134,19 @@ def _nearest_placeholder_date(value: object) -> Iterator[tuple[int, timedelta]]:
 
 def _contained_placeholder(value: object) -> Iterator[tuple[object]]:
     """Yields the placeholder that a value is, or is a one-element list of."""
-    one = value[0] if isinstance(value, list) and len(value) == 1 else value
-    if isinstance(one, UUID | str) and one in _PLACEHOLDERS:
-        yield (one,)
+    item = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(item, UUID | str) and item in _PLACEHOLDERS:
+        yield (item,)
 
 
 def _has_trailing_measures(plan: Plan) -> bool:
     """Returns whether a plan has trailing measures, whose windows depend on the time zone."""
     measures = plan.measures if isinstance(plan, AggregateQuery) else ()
-    return any(leaf.trailing_days is not None for measure in measures for leaf in measure.aggregations())
+    return any(
+        aggregation.trailing_days is not None
+        for measure in measures
+        for aggregation in measure.aggregations()
+    )
 
 
 def _plan_instants(plan: Plan) -> Iterator[datetime]:
@@ -167,23 +171,28 @@ def _bucket_series(plan: Plan) -> tuple[Buckets, ...]:
             return ()
 
 
-def _replace_with_placeholders(plan: Plan, others: "_Placeholders") -> Plan:
+def _replace_with_placeholders(plan: Plan, placeholders: "_Placeholders") -> Plan:
     """Returns the plan with placeholders instead of its values."""
     match plan:
         case QueryScope():
-            return others.replace_in_scan(plan)
+            return placeholders.replace_in_scan(plan)
         case AggregateQuery():
             buckets = plan.buckets and _MovedBuckets.move(plan.buckets, *_PLACEHOLDER_DATES[2:4])
-            return replace(plan, scope=others.replace_in_scan(plan.scope), buckets=buckets)
+            return replace(plan, scope=placeholders.replace_in_scan(plan.scope), buckets=buckets)
         case CohortReaderQuery():
             acquisition = _MovedBuckets.move(plan.acquisition, *_PLACEHOLDER_DATES[2:4])
             activity = _MovedBuckets.move(plan.activity, *_PLACEHOLDER_DATES[4:6])
             return replace(
-                plan, scope=others.replace_in_scan(plan.scope), acquisition=acquisition, activity=activity
+                plan,
+                scope=placeholders.replace_in_scan(plan.scope),
+                acquisition=acquisition,
+                activity=activity,
             )
         case PeoplePageQuery():
             return replace(
-                plan, scope=others.replace_in_scan(plan.scope), person=others.replace_text(plan.person)
+                plan,
+                scope=placeholders.replace_in_scan(plan.scope),
+                person=placeholders.replace_text(plan.person),
             )
 
 
@@ -194,30 +203,30 @@ class _Placeholders:
         self.values: dict[object, object] = {}
         self.free_texts = iter(_PLACEHOLDER_TEXTS)
 
-    def replace_in_scan(self, scan: QueryScope) -> QueryScope:
-        """Returns the scan with placeholders."""
-        own = scan.conversions
+    def replace_in_scan(self, scope: QueryScope) -> QueryScope:
+        """Returns the scope with placeholders."""
+        own = scope.conversions
         self.values |= {
-            _PLACEHOLDER_WORKSPACE: scan.workspace_id,
-            _PLACEHOLDER_CURRENCY: scan.currency,
+            _PLACEHOLDER_WORKSPACE: scope.workspace_id,
+            _PLACEHOLDER_CURRENCY: scope.currency,
             _PLACEHOLDER_NAME: sorted(own.names),
         }
         return replace(
-            scan,
+            scope,
             workspace_id=_PLACEHOLDER_WORKSPACE,
             span=TimeRange(*_PLACEHOLDER_DATES[:2]),
             currency=_PLACEHOLDER_CURRENCY,
             zone="",
             conversions=replace(own, names=frozenset({_PLACEHOLDER_NAME})),
-            filters=tuple(map(self._replace_in_filter, scan.filters)),
+            filters=tuple(map(self._replace_in_filter, scope.filters)),
         )
 
-    def _replace_in_filter(self, given: Predicate) -> Predicate:
-        if given.op not in _EQUALITY_OPERATORS:
-            return given
-        if isinstance(given.value, tuple):
-            return replace(given, value=tuple(map(self.replace_text, given.value)))
-        return replace(given, value=self.replace_text(given.value))
+    def _replace_in_filter(self, predicate: Predicate) -> Predicate:
+        if predicate.op not in _EQUALITY_OPERATORS:
+            return predicate
+        if isinstance(predicate.value, tuple):
+            return replace(predicate, value=tuple(map(self.replace_text, predicate.value)))
+        return replace(predicate, value=self.replace_text(predicate.value))
 
     def replace_text(self, value: T) -> T | str:
         """Returns the placeholder of a text; other values, and texts beyond the number of placeholders, are returned unchanged."""

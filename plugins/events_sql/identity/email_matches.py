@@ -28,34 +28,34 @@ class PersonMerges:
 
     def person_of(self, number: int) -> int:
         """Returns the person that an id belongs to after all merges."""
-        own = self.name_ids.get(number, number)
-        return self.merged_into.get(own, own)
+        name = self.name_ids.get(number, number)
+        return self.merged_into.get(name, name)
 
 
-def merge_by_email(reader: StatementRunner, workspace: UUID, merges: PersonMerges) -> dict[int, int]:
+def merge_by_email(runner: StatementRunner, workspace: UUID, merges: PersonMerges) -> dict[int, int]:
     """Returns visitors of revenue providers and the person each is merged into."""
-    having: defaultdict[str, set[int]] = defaultdict(set)
-    seekers: defaultdict[int, set[str]] = defaultdict(set)
+    owners_by_digest: defaultdict[str, set[int]] = defaultdict(set)
+    digests_by_seeker: defaultdict[int, set[str]] = defaultdict(set)
     texts = dict(merges.id_texts)
-    for digest, number, source, text, owner in reader.fetch_rows(_shared_digests(workspace)):
+    for digest, number, source, text, owner in runner.fetch_rows(_shared_digests(workspace)):
         if not source:
-            having[digest].add(merges.person_of(number if owner is None else owner))
+            owners_by_digest[digest].add(merges.person_of(number if owner is None else owner))
         elif owner is None:
-            seekers[merges.person_of(number)].add(digest)
+            digests_by_seeker[merges.person_of(number)].add(digest)
             texts[number] = text
-    if not seekers:
+    if not digests_by_seeker:
         return {}
-    providers = tuple(f"v:{source}:" for (source,) in reader.fetch_rows(_seeking_sources(workspace)))
+    providers = tuple(f"v:{source}:" for (source,) in runner.fetch_rows(_seeking_sources(workspace)))
     members: defaultdict[int, set[int]] = defaultdict(set)
     for part, person in merges.merged_into.items():
         members[person].add(part)
-    found: dict[int, int] = {}
-    for seeker, digests in seekers.items():
+    merged: dict[int, int] = {}
+    for seeker, digests in digests_by_seeker.items():
         group = members[seeker] | {seeker}
-        persons = set().union(*(having[digest] for digest in digests)) - {seeker}
-        if len(persons) == 1 and all(texts[one].startswith(providers) for one in group):
-            found |= dict.fromkeys(group, persons.pop())
-    return found
+        persons = set().union(*(owners_by_digest[digest] for digest in digests)) - {seeker}
+        if len(persons) == 1 and all(texts[member].startswith(providers) for member in group):
+            merged |= dict.fromkeys(group, persons.pop())
+    return merged
 
 
 def _shared_digests(workspace: UUID) -> sa.Select[Any]:
@@ -67,18 +67,20 @@ def _shared_digests(workspace: UUID) -> sa.Select[Any]:
     both = sa.select(c.digest).where(c.workspace_id == workspace).group_by(c.digest)
     both = both.having(sa.func.min(c.source) == "", sa.func.max(c.source) != "")
     revoked = sa.select(REVOKED_LINKS.c.event_id).where(REVOKED_LINKS.c.workspace_id == workspace)
-    left = sa.select(EVENTS.c.visitor_no).where(
+    revoked_visitors = sa.select(EVENTS.c.visitor_no).where(
         EVENTS.c.workspace_id == workspace, EVENTS.c.event_id.in_(revoked)
     )
-    mails = sa.select(c.digest, c.number, c.source).where(
-        c.workspace_id == workspace, c.digest.in_(both), sa.or_(c.source == "", c.number.not_in(left))
+    digests = sa.select(c.digest, c.number, c.source).where(
+        c.workspace_id == workspace,
+        c.digest.in_(both),
+        sa.or_(c.source == "", c.number.not_in(revoked_visitors)),
     )
-    told = mails.subquery("told")
-    named = sa.and_(ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.number == told.c.number)
-    source = told.join(ID_NUMBERS, named).outerjoin(
-        VISITOR_OWNERS, VISITOR_OWNERS.c.visitor_no == told.c.number
+    shared = digests.subquery("told")
+    has_id = sa.and_(ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.number == shared.c.number)
+    source = shared.join(ID_NUMBERS, has_id).outerjoin(
+        VISITOR_OWNERS, VISITOR_OWNERS.c.visitor_no == shared.c.number
     )
-    return sa.select(*told.c, ID_NUMBERS.c.id, VISITOR_OWNERS.c.strong_no).select_from(source)
+    return sa.select(*shared.c, ID_NUMBERS.c.id, VISITOR_OWNERS.c.strong_no).select_from(source)
 
 
 def _seeking_sources(workspace: UUID) -> sa.Select[Any]:

@@ -46,18 +46,21 @@ _SHORT_SPAN: Final = timedelta(days=45)
 _OWNER_COLUMNS: Final = [c for c in VISITOR_OWNERS.columns if c.name != "workspace_id"]
 
 
-def _visitor_owners(which: str, spanned: bool = False) -> sa.Select[Any]:
+def _visitor_owners(duration: str, spanned: bool = False) -> sa.Select[Any]:
     """Selects owners of visitors, ``for_good`` or ``for_a_time``: of all visitors, or of those in a span."""
-    lasting = _IS_PERMANENT if which == "permanent_owners" else sa.not_(_IS_PERMANENT)
-    found = sa.select(*_OWNER_COLUMNS).where(VISITOR_OWNERS.c.workspace_id == WORKSPACE, lasting)
-    return found.where(fn.PruningHint(_has_events(VISITOR_OWNERS.c.visitor_no))) if spanned else found
+    lasting = _IS_PERMANENT if duration == "permanent_owners" else sa.not_(_IS_PERMANENT)
+    query = sa.select(*_OWNER_COLUMNS).where(VISITOR_OWNERS.c.workspace_id == WORKSPACE, lasting)
+    return query.where(fn.PruningHint(_has_events(VISITOR_OWNERS.c.visitor_no))) if spanned else query
 
 
-def _owners_of_visitors(few: str) -> sa.Select[Any]:
+def _owners_of_visitors(visitors_table: str) -> sa.Select[Any]:
     """Selects all owners of the visitors in a temporary table."""
     visitor_no = VISITOR_OWNERS.c.visitor_no
-    own = (fn.RedundantCondition(VISITOR_OWNERS.c.workspace_id == WORKSPACE), is_in_table(few, visitor_no))
-    return sa.select(*_OWNER_COLUMNS).where(*own)
+    conditions = (
+        fn.RedundantCondition(VISITOR_OWNERS.c.workspace_id == WORKSPACE),
+        is_in_table(visitors_table, visitor_no),
+    )
+    return sa.select(*_OWNER_COLUMNS).where(*conditions)
 
 
 def _has_events(visitor_no: Expression) -> Expression:
@@ -76,20 +79,23 @@ def id_number(workspace_id: UUID, id_: str) -> sa.Select[Any]:
     return sa.select(c.number).where(fn.UnindexedCondition(c.workspace_id == workspace_id, c.id), c.id == id_)
 
 
-def is_in_table(few: str, number: Expression) -> Expression:
+def is_in_table(table_name: str, number: Expression) -> Expression:
     """Returns whether a number is in a temporary table, given by its name."""
-    return number.in_(sa.select(sa.table(few, sa.column("number", sa.BigInteger)).c.number))
+    return number.in_(sa.select(sa.table(table_name, sa.column("number", sa.BigInteger)).c.number))
 
 
-def is_session_of_visitors(few: str, session_no: Expression) -> Expression:
+def is_session_of_visitors(visitors_table: str, session_no: Expression) -> Expression:
     """Returns whether a session belongs to a visitor in a temporary table.
 
     Engines find the events of a visitor faster by session: session numbers rise with time, so most blocks of
     events are skipped.
     """
     c = SESSIONS.c
-    own = (fn.RedundantCondition(c.workspace_id == WORKSPACE), is_in_table(few, c.visitor_no))
-    return session_no.in_(sa.select(c.session_no).where(*own))
+    conditions = (
+        fn.RedundantCondition(c.workspace_id == WORKSPACE),
+        is_in_table(visitors_table, c.visitor_no),
+    )
+    return session_no.in_(sa.select(c.session_no).where(*conditions))
 
 
 def _merged_persons() -> sa.Select[Any]:
@@ -114,7 +120,7 @@ def owner_at(table: Any, owner: Any) -> Expression:
 
 def join_person_number(rows: Any, table: Any) -> Expression:
     """Joins relation rows to their persons once, and returns the number of the person."""
-    values, spanned = bind_parameters(rows.scan, rows.span), rows.span is not None
+    values, spanned = bind_parameters(rows.scope, rows.span), rows.span is not None
     on, number = _person_joins(table.name)
 
     def join(name: str, build: Any, *shape: Any) -> None:
@@ -133,17 +139,19 @@ def _person_joins(name: str) -> tuple[Mapping[str, Expression], Expression]:
     """Returns the join conditions of a table's events and the tables that determine their persons, and the person's number."""
     table = sa.table(name, *(sa.column(c.name, c.type) for c in EVENTS.columns))
     holder, owner = (
-        sa.table(one, *(sa.column(c.name, c.type) for c in _OWNER_COLUMNS)) for one in ("holder", "owner")
+        sa.table(alias, *(sa.column(c.name, c.type) for c in _OWNER_COLUMNS)) for alias in ("holder", "owner")
     )
     part = compiled_source(_merged_persons).as_table("part")
-    own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
+    visitor_person = sa.func.coalesce(
+        table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no
+    )
     on = {
         "holder": owner_at(table, holder),
         "owner": owner.c.visitor_no == table.c.visitor_no,
-        "part": part.c.number == own,
+        "part": part.c.number == visitor_person,
     }
-    return {one: ConstantText(met) for one, met in on.items()}, ConstantText(
-        sa.func.coalesce(part.c.person_no, own)
+    return {alias: ConstantText(condition) for alias, condition in on.items()}, ConstantText(
+        sa.func.coalesce(part.c.person_no, visitor_person)
     )
 
 
@@ -157,20 +165,22 @@ def with_person(
         visitors_table: name of a table with all visitors of ``table``, when they are few.
         given: the workspace, unless this is part of a compiled source.
     """
-    found = (
+    owner_source = (
         compiled_source(_visitor_owners, "for_a_time")
         if visitors_table is None
         else compiled_source(_owners_of_visitors, visitors_table)
     )
-    holder = found.as_subquery("holder", **given)
+    holder = owner_source.as_subquery("holder", **given)
     joined, owners = table.outerjoin(holder, owner_at(table, holder)), [holder.c.strong_no]
     if visitors_table is None:
         owner = compiled_source(_visitor_owners, "permanent_owners").as_subquery("owner", **given)
         joined = joined.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
         owners.append(owner.c.strong_no)
-    own = sa.func.coalesce(table.c.strong_no, *owners, table.c.visitor_no)
+    visitor_person = sa.func.coalesce(table.c.strong_no, *owners, table.c.visitor_no)
     part = compiled_source(_merged_persons).as_subquery("part", **given)
-    return joined.outerjoin(part, part.c.number == own), sa.func.coalesce(part.c.person_no, own)
+    return joined.outerjoin(part, part.c.number == visitor_person), sa.func.coalesce(
+        part.c.person_no, visitor_person
+    )
 
 
 def permanent_owners() -> NamedSubquery:
@@ -181,33 +191,35 @@ def permanent_owners() -> NamedSubquery:
 def with_visitor_person(table: Any) -> tuple[sa.FromClause, Expression]:
     """Returns a table of visitors that have one person each, joined as in `with_person`, as part of a compiled source."""
     owner, part = permanent_owners(), compiled_source(_merged_persons).as_subquery("part")
-    own = sa.func.coalesce(owner.c.strong_no, table.c.visitor_no)
+    visitor_person = sa.func.coalesce(owner.c.strong_no, table.c.visitor_no)
     joined = table.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
-    return joined.outerjoin(part, part.c.number == own), sa.func.coalesce(part.c.person_no, own)
+    return joined.outerjoin(part, part.c.number == visitor_person), sa.func.coalesce(
+        part.c.person_no, visitor_person
+    )
 
 
-def persons_first_seen(scan: QueryScope) -> NamedSubquery:
+def persons_first_seen(scope: QueryScope) -> NamedSubquery:
     """Returns the timestamp of each person's first event."""
-    return compiled_source(_first_event_per_person, scan.include_bots).as_subquery(
-        "person_first", workspace=scan.workspace_id
+    return compiled_source(_first_event_per_person, scope.include_bots).as_subquery(
+        "person_first", workspace=scope.workspace_id
     )
 
 
 def _first_event_per_person(include_bots: bool) -> sa.Select[Any]:
     joined, number = with_person(EVENTS)
     first = sa.func.min(EVENTS.c.timestamp).label("first_at")
-    found = sa.select(number.label("person_no"), first).select_from(joined).group_by(number)
-    found = found.where(EVENTS.c.workspace_id == WORKSPACE)
-    return found if include_bots else found.where(sa.not_(EVENTS.c.is_bot))
+    query = sa.select(number.label("person_no"), first).select_from(joined).group_by(number)
+    query = query.where(EVENTS.c.workspace_id == WORKSPACE)
+    return query if include_bots else query.where(sa.not_(EVENTS.c.is_bot))
 
 
 def join_person_names(rows: Any, number: Expression) -> Expression:
     """Joins the text of the person and returns it: ``u:<strong id>``, or ``v:<visitor id>`` for anonymous persons."""
-    workspace = rows.scan.workspace_id
+    workspace = rows.scope.workspace_id
     names = rows.join_once(
         "names",
         lambda: compiled_source(_id_texts).as_subquery("names", workspace=workspace),
         lambda i: i.c.number == number,
     )
-    found: Expression = names.c.id
-    return found
+    id_text: Expression = names.c.id
+    return id_text

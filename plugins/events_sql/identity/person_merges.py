@@ -33,12 +33,12 @@ def merge_by_alias(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
     The new id of the latest pair names the whole person; a repeated or circular pair does no harm.
     """
     together: dict[int, set[int]] = {}
-    named: dict[int, int] = {}
+    name_ids: dict[int, int] = {}
     for old, new in pairs:
         group = together.get(old, {old}) | together.get(new, {new})
         together |= dict.fromkeys(group, group)
-        named |= dict.fromkeys(group, new)
-    return named
+        name_ids |= dict.fromkeys(group, new)
+    return name_ids
 
 
 def merge_by_external_id(carriers: Mapping[Any, set[int]], texts: Mapping[int, str]) -> dict[int, int]:
@@ -61,9 +61,9 @@ def merge_by_external_id(carriers: Mapping[Any, set[int]], texts: Mapping[int, s
         groups |= dict.fromkeys(group, group)
     parts: dict[int, int] = {}
     for group in {id(group): group for group in groups.values()}.values():
-        known = known_of(group)
-        if len(known) <= 1:
-            parts |= dict.fromkeys(group, known[0] if known else min(group, key=texts.__getitem__))
+        identified = known_of(group)
+        if len(identified) <= 1:
+            parts |= dict.fromkeys(group, identified[0] if identified else min(group, key=texts.__getitem__))
     return parts
 
 
@@ -71,18 +71,18 @@ def refresh_person_merges(writer: StatementRunner, workspaces: Iterable[UUID]) -
     """Recomputes and stores the person merges of some workspaces."""
     for workspace in workspaces:
         writer.fetch_rows(sa.delete(PERSON_MERGES).where(PERSON_MERGES.c.workspace_id == workspace))
-        if found := compute_person_merges(writer, workspace):
-            writer.fetch_rows(_insert_merges(workspace, found))
+        if merges := compute_person_merges(writer, workspace):
+            writer.fetch_rows(_insert_merges(workspace, merges))
 
 
-def compute_person_merges(reader: StatementRunner, workspace: UUID) -> dict[int, int]:
+def compute_person_merges(runner: StatementRunner, workspace: UUID) -> dict[int, int]:
     """Returns the ids of a workspace that are merged into another person."""
-    named = merge_by_alias((old, new) for old, new, *_ in reader.fetch_rows(_alias_pairs(workspace)))
-    carriers, texts = persons_by_external_id(reader, workspace, named)
+    name_ids = merge_by_alias((old, new) for old, new, *_ in runner.fetch_rows(_alias_pairs(workspace)))
+    carriers, texts = persons_by_external_id(runner, workspace, name_ids)
     parts = merge_by_external_id(carriers, texts)
-    parts |= merge_by_email(reader, workspace, PersonMerges(named, parts, texts))
-    found = {one: parts.get(name, name) for one, name in named.items()}
-    return {one: person for one, person in (parts | found).items() if one != person}
+    parts |= merge_by_email(runner, workspace, PersonMerges(name_ids, parts, texts))
+    merges = {id_: parts.get(name, name) for id_, name in name_ids.items()}
+    return {id_: person for id_, person in (parts | merges).items() if id_ != person}
 
 
 def _insert_merges(workspace: UUID, parts: Mapping[int, int]) -> sa.Insert:
@@ -91,7 +91,7 @@ def _insert_merges(workspace: UUID, parts: Mapping[int, int]) -> sa.Insert:
         fn.Unnest(sa.literal(list(range(1, len(parts) + 1)), numbers)).label("place")
     ).subquery()
     columns = (
-        fn.ElementAt(sa.literal(list(each), numbers), places.c.place) for each in (parts, parts.values())
+        fn.ElementAt(sa.literal(list(values), numbers), places.c.place) for values in (parts, parts.values())
     )
     return sa.insert(PERSON_MERGES).from_select(
         [c.name for c in PERSON_MERGES.columns], sa.select(sa.literal(workspace, sa.Uuid), *columns)
@@ -127,9 +127,9 @@ def _alias_pairs(workspace: UUID) -> sa.Select[Any]:
     )
     where = [*linking_conditions(workspace), c.event_name == ALIAS, c.strong_no.is_not(None)]
     alias = prefiltered_events("alias", *columns, where=where)
-    named = sa.and_(ID_NUMBERS.c.workspace_id == alias.c.workspace_id, ID_NUMBERS.c.id == alias.c.old)
+    has_id = sa.and_(ID_NUMBERS.c.workspace_id == alias.c.workspace_id, ID_NUMBERS.c.id == alias.c.old)
     pairs = sa.select(ID_NUMBERS.c.number, alias.c.strong_no, alias.c.timestamp, alias.c.seq)
-    other = pairs.select_from(alias.join(ID_NUMBERS, named)).where(ID_NUMBERS.c.number != alias.c.strong_no)
+    other = pairs.select_from(alias.join(ID_NUMBERS, has_id)).where(ID_NUMBERS.c.number != alias.c.strong_no)
     return other.order_by(alias.c.timestamp, alias.c.seq)
 
 
@@ -140,8 +140,8 @@ OWNER_KEY_COLUMNS: Final = tuple(
 
 def with_owner_at_event(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
     """Returns events joined to their owner at the time, and the number of the person before merges."""
-    theirs = VISITOR_OWNERS.c.visitor_no.in_(sa.select(events.c.visitor_no))
-    holder = sa.select(VISITOR_OWNERS).where(theirs).subquery("holder")
+    of_events = VISITOR_OWNERS.c.visitor_no.in_(sa.select(events.c.visitor_no))
+    holder = sa.select(VISITOR_OWNERS).where(of_events).subquery("holder")
     number = sa.func.coalesce(events.c.strong_no, holder.c.strong_no, events.c.visitor_no)
     return events.outerjoin(holder, owner_at(events, holder)), number
 
@@ -153,16 +153,16 @@ def _shared_external_ids(workspace: UUID) -> sa.Select[Any]:
         "carrying", *OWNER_KEY_COLUMNS, ids, where=[*linking_conditions(workspace), ids.is_not(None)]
     )
     source, number = with_owner_at_event(events)
-    told = sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
-    c = external_id_rows(told).c
+    carried = sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
+    c = external_id_rows(carried).c
     shared = sa.func.min(c.person_no) != sa.func.max(c.person_no)
-    found = sa.select(c.key, c.value, fn.ArrayAgg(c.person_no))
-    return found.group_by(c.key, c.value).having(shared)
+    query = sa.select(c.key, c.value, fn.ArrayAgg(c.person_no))
+    return query.group_by(c.key, c.value).having(shared)
 
 
-def external_id_rows(told: sa.Select[Any]) -> sa.Subquery:
+def external_id_rows(carrying: sa.Select[Any]) -> sa.Subquery:
     """Returns a row per external id of rows: the other columns, and ``key`` and ``value`` as JSON."""
-    rows = told.subquery("told").c
+    rows = carrying.subquery("told").c
     keys = sa.select(*rows, fn.JsonKeys(rows.external_ids).label("key")).subquery("keys").c
     others = (column for column in keys if column.name != "external_ids")
     return sa.select(*others, fn.JsonMember(keys.external_ids, keys.key).label("value")).subquery("each")
@@ -180,28 +180,28 @@ def _email_match_events(workspace: UUID) -> sa.Select[Any]:
     )
     source, number = with_owner_at_event(events)
     ever = VISITOR_OWNERS.alias("ever")
-    named = sa.and_(ID_NUMBERS.c.workspace_id == events.c.workspace_id, ID_NUMBERS.c.id == events.c.web)
-    source = source.outerjoin(ID_NUMBERS, named).outerjoin(ever, ever.c.visitor_no == ID_NUMBERS.c.number)
-    found = sa.select(events.c.event_id, number.label("person_no"), ID_NUMBERS.c.number, ever.c.strong_no)
-    return found.select_from(source).distinct()
+    has_id = sa.and_(ID_NUMBERS.c.workspace_id == events.c.workspace_id, ID_NUMBERS.c.id == events.c.web)
+    source = source.outerjoin(ID_NUMBERS, has_id).outerjoin(ever, ever.c.visitor_no == ID_NUMBERS.c.number)
+    query = sa.select(events.c.event_id, number.label("person_no"), ID_NUMBERS.c.number, ever.c.strong_no)
+    return query.select_from(source).distinct()
 
 
 def persons_by_external_id(
-    reader: StatementRunner, workspace: UUID, named: Mapping[int, int]
+    runner: StatementRunner, workspace: UUID, name_ids: Mapping[int, int]
 ) -> tuple[dict[Any, set[int]], dict[int, str]]:
     """Returns the persons that share each external id or match, and the texts of these persons."""
     carriers: defaultdict[Any, set[int]] = defaultdict(set)
-    for key, value, together in reader.fetch_rows(_shared_external_ids(workspace)):
-        carriers[key, value] |= {named.get(own, own) for own in together}
-    everyone: defaultdict[Any, set[int]] = defaultdict(set)
-    for event_id, own, web, owned in reader.fetch_rows(_email_match_events(workspace)):
-        everyone[event_id] |= {named.get(own, own)}
-        everyone[event_id] |= {named.get(owned, owned)} if owned is not None else {web} - {None}
-    for event_id, together in everyone.items():
+    for key, value, together in runner.fetch_rows(_shared_external_ids(workspace)):
+        carriers[key, value] |= {name_ids.get(id_, id_) for id_ in together}
+    persons_by_match: defaultdict[Any, set[int]] = defaultdict(set)
+    for event_id, id_, web, owned in runner.fetch_rows(_email_match_events(workspace)):
+        persons_by_match[event_id] |= {name_ids.get(id_, id_)}
+        persons_by_match[event_id] |= {name_ids.get(owned, owned)} if owned is not None else {web} - {None}
+    for event_id, together in persons_by_match.items():
         carriers[event_id] |= together
     persons = sorted(set().union(*carriers.values())) if carriers else []
     listed = fn.InArray(ID_NUMBERS.c.number, sa.literal(persons, sa.ARRAY(IdNumber)))
     texts = sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id).where(
         ID_NUMBERS.c.workspace_id == workspace, listed
     )
-    return carriers, dict(map(tuple, reader.fetch_rows(texts))) if persons else {}
+    return carriers, dict(map(tuple, runner.fetch_rows(texts))) if persons else {}

@@ -37,38 +37,40 @@ ORDER_EVENTS: Final = sa.table("order_events", *(sa.column(*one) for one in _EVE
 _SHARING_PERSONS: Final = sa.table("sharing_persons", sa.column("number", IdNumber))
 
 
-def create_selected_visitors(workspace_id: UUID, persons: sa.Select[Any], reader: StatementRunner) -> None:
+def create_selected_visitors(workspace_id: UUID, persons: sa.Select[Any], runner: StatementRunner) -> None:
     """Creates the tables of the selected persons, given by number, and of their visitors."""
-    reader.create_temp_table(SELECTED_PERSONS.name, persons)
-    _create_visitors_table(SELECTED_VISITORS, SELECTED_PERSONS, workspace_id, reader)
+    runner.create_temp_table(SELECTED_PERSONS.name, persons)
+    _create_visitors_table(SELECTED_VISITORS, SELECTED_PERSONS, workspace_id, runner)
 
 
-def create_selected_events(workspace_id: UUID, names: tuple[str, ...], reader: StatementRunner) -> None:
+def create_selected_events(workspace_id: UUID, names: tuple[str, ...], runner: StatementRunner) -> None:
     """Creates the table of the selected persons' events; their visitors must be selected before.
 
     Args:
         workspace_id: the workspace of the persons.
         names: event columns to include.
-        reader: runs the statements of the read.
+        runner: runs the statements of the read.
     """
-    found = compiled_source(_selected_events_query, *names).as_subquery("found", workspace=workspace_id)
-    reader.create_temp_table(SELECTED_EVENTS.name, sa.select(*found.c))
+    events = compiled_source(_selected_events_query, *names).as_subquery("found", workspace=workspace_id)
+    runner.create_temp_table(SELECTED_EVENTS.name, sa.select(*events.c))
 
 
-def create_related_visitors(workspace_id: UUID, reader: StatementRunner) -> None:
+def create_related_visitors(workspace_id: UUID, runner: StatementRunner) -> None:
     """Creates `RELATED_VISITORS`; usually nobody shares a visitor, which is found without reading all events."""
-    reader.create_temp_table(_SHARING_PERSONS.name, deferred(_persons_sharing_visitors))
-    if reader.fetch_rows(deferred(_any_other_person)):
-        _create_visitors_table(RELATED_VISITORS, _SHARING_PERSONS, workspace_id, reader)
+    runner.create_temp_table(_SHARING_PERSONS.name, deferred(_persons_sharing_visitors))
+    if runner.fetch_rows(deferred(_any_other_person)):
+        _create_visitors_table(RELATED_VISITORS, _SHARING_PERSONS, workspace_id, runner)
     else:
-        reader.create_temp_table(RELATED_VISITORS.name, deferred(_selected_visitor_numbers))
+        runner.create_temp_table(RELATED_VISITORS.name, deferred(_selected_visitor_numbers))
 
 
 def _create_visitors_table(
-    table: sa.TableClause, persons: sa.TableClause, workspace_id: UUID, reader: StatementRunner
+    table: sa.TableClause, persons: sa.TableClause, workspace_id: UUID, runner: StatementRunner
 ) -> None:
-    found = compiled_source(_visitors_of_persons, persons.name).as_subquery("found", workspace=workspace_id)
-    reader.create_temp_table(table.name, sa.select(*found.c))
+    visitors = compiled_source(_visitors_of_persons, persons.name).as_subquery(
+        "found", workspace=workspace_id
+    )
+    runner.create_temp_table(table.name, sa.select(*visitors.c))
 
 
 def _selected_visitor_numbers() -> sa.Select[Any]:
@@ -78,30 +80,30 @@ def _selected_visitor_numbers() -> sa.Select[Any]:
 def _selected_events_query(*names: str) -> sa.Select[Any]:
     joined, person = with_person(EVENTS, SELECTED_VISITORS.name)
     c = EVENTS.c
-    theirs = (
+    conditions = (
         is_session_of_visitors(SELECTED_VISITORS.name, c.session_no),
         is_in_table(SELECTED_PERSONS.name, person),
     )
-    found = sa.select(*(c[name] for name in names), person.label("person_no")).select_from(joined)
-    return found.where(fn.RedundantCondition(c.workspace_id == WORKSPACE), *theirs)
+    query = sa.select(*(c[name] for name in names), person.label("person_no")).select_from(joined)
+    return query.where(fn.RedundantCondition(c.workspace_id == WORKSPACE), *conditions)
 
 
 def _visitors_of_persons(persons: str) -> sa.CompoundSelect[Any]:
-    asked = sa.select(sa.table(persons, sa.column("number", IdNumber)).c.number)
-    parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(asked))
-    own = sa.select(sa.union(asked, parts).subquery("ids_of").c.number)
+    selected = sa.select(sa.table(persons, sa.column("number", IdNumber)).c.number)
+    parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(selected))
+    ids = sa.select(sa.union(selected, parts).subquery("ids_of").c.number)
     return sa.union(
-        own, sa.select(VISITOR_ID_PAIRS.c.visitor_no).where(VISITOR_ID_PAIRS.c.strong_no.in_(own))
+        ids, sa.select(VISITOR_ID_PAIRS.c.visitor_no).where(VISITOR_ID_PAIRS.c.strong_no.in_(ids))
     )
 
 
 def _persons_sharing_visitors() -> sa.CompoundSelect[Any]:
     """Selects every person that ever had an event of a selected visitor."""
-    theirs = sa.select(SELECTED_VISITORS.c.number)
-    named = sa.select(VISITOR_ID_PAIRS.c.strong_no).where(
+    selected = sa.select(SELECTED_VISITORS.c.number)
+    strong_ids = sa.select(VISITOR_ID_PAIRS.c.strong_no).where(
         is_in_table(SELECTED_VISITORS.name, VISITOR_ID_PAIRS.c.visitor_no)
     )
-    ids = sa.union(theirs, named).cte("ids_near")
+    ids = sa.union(selected, strong_ids).cte("ids_near")
     parts = sa.select(PERSON_MERGES.c.person_no).where(PERSON_MERGES.c.number.in_(sa.select(ids.c.number)))
     return sa.union(sa.select(ids.c.number), parts)
 
@@ -110,7 +112,9 @@ def _any_other_person() -> sa.Select[Any]:
     """Selects a person among those, or a person merged into one, who is not among the selected."""
     sharing = sa.select(_SHARING_PERSONS.c.number)
     parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(sharing))
-    found = sa.union_all(sharing, parts).subquery("found")
+    persons = sa.union_all(sharing, parts).subquery("found")
     return (
-        sa.select(found.c.number).where(sa.not_(is_in_table(SELECTED_VISITORS.name, found.c.number))).limit(1)
+        sa.select(persons.c.number)
+        .where(sa.not_(is_in_table(SELECTED_VISITORS.name, persons.c.number)))
+        .limit(1)
     )

@@ -41,41 +41,41 @@ _MULTI_BUCKET_SESSIONS: Final = sa.table(
 """Sessions that span a whole bucket; their events decide in which buckets they were active."""
 
 
-def create_session_intervals(plan: CohortReaderQuery, reader: StatementRunner, *, all_time: bool) -> None:
+def create_session_intervals(plan: CohortReaderQuery, runner: StatementRunner, *, all_time: bool) -> None:
     """Creates the tables of session intervals and of sessions that span whole buckets.
 
     Args:
         plan: the workspace and the buckets of activity.
-        reader: runs the statements of the read.
+        runner: runs the statements of the read.
         all_time: include all sessions, or only those that overlap the buckets.
     """
-    reader.create_temp_table(_SHARED_VISITORS.name, deferred(_shared_visitors, plan))
-    reader.create_temp_table(SESSION_INTERVALS.name, deferred(_session_intervals, plan, all_time))
-    reader.create_temp_table(_MULTI_BUCKET_SESSIONS.name, deferred(_multi_bucket_sessions, plan))
+    runner.create_temp_table(_SHARED_VISITORS.name, deferred(_shared_visitors, plan))
+    runner.create_temp_table(SESSION_INTERVALS.name, deferred(_session_intervals, plan, all_time))
+    runner.create_temp_table(_MULTI_BUCKET_SESSIONS.name, deferred(_multi_bucket_sessions, plan))
 
 
 def active_buckets(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
     """Selects persons with the buckets they were active in, from the tables of `create_session_intervals`."""
     c, e, series = SESSION_INTERVALS.c, EVENTS.c, plan.activity.runs()
     first, last = bucket_index(c.first_at, series), bucket_index(c.last_at, series)
-    whole = TimeRange(plan.activity.starts[0], plan.activity.end)
+    activity_span = TimeRange(plan.activity.starts[0], plan.activity.end)
     bots = [] if plan.scope.include_bots else [sa.not_(e.is_bot)]
-    began = sa.select(c.person_no, first.label("bucket")).where(*span_conditions(c.first_at, whole))
-    before = c.first_at < sa.literal(to_naive_utc(whole.start))
+    began = sa.select(c.person_no, first.label("bucket")).where(*span_conditions(c.first_at, activity_span))
+    before = c.first_at < sa.literal(to_naive_utc(activity_span.start))
     ended = sa.select(c.person_no, last.label("bucket")).where(
-        *span_conditions(c.last_at, whole), sa.or_(before, first != last)
+        *span_conditions(c.last_at, activity_span), sa.or_(before, first != last)
     )
     meanwhile = (
         sa.select(_MULTI_BUCKET_SESSIONS.c.person_no, bucket_index(e.timestamp, series).label("bucket"))
         .join_from(_MULTI_BUCKET_SESSIONS, EVENTS, e.session_no == _MULTI_BUCKET_SESSIONS.c.session_no)
-        .where(e.workspace_id == plan.scope.workspace_id, *span_conditions(e.timestamp, whole), *bots)
+        .where(e.workspace_id == plan.scope.workspace_id, *span_conditions(e.timestamp, activity_span), *bots)
     )
     return sa.union(began, ended, meanwhile)
 
 
 def _shared_visitors(plan: CohortReaderQuery) -> sa.Select[Any]:
-    found = compiled_source(_without_permanent_owner).as_subquery("found", workspace=plan.scope.workspace_id)
-    return sa.select(found.c.number)
+    shared = compiled_source(_without_permanent_owner).as_subquery("found", workspace=plan.scope.workspace_id)
+    return sa.select(shared.c.number)
 
 
 def _without_permanent_owner() -> sa.Select[Any]:
@@ -83,18 +83,18 @@ def _without_permanent_owner() -> sa.Select[Any]:
     same = sa.and_(
         owner.c.visitor_no == VISITOR_ID_PAIRS.c.visitor_no, owner.c.strong_no == VISITOR_ID_PAIRS.c.strong_no
     )
-    found = sa.select(VISITOR_ID_PAIRS.c.visitor_no.label("number")).select_from(
+    query = sa.select(VISITOR_ID_PAIRS.c.visitor_no.label("number")).select_from(
         VISITOR_ID_PAIRS.outerjoin(owner, same)
     )
-    return found.where(VISITOR_ID_PAIRS.c.workspace_id == WORKSPACE, owner.c.visitor_no.is_(None))
+    return query.where(VISITOR_ID_PAIRS.c.workspace_id == WORKSPACE, owner.c.visitor_no.is_(None))
 
 
-def _session_intervals(plan: CohortReaderQuery, ever: bool) -> sa.Select[Any]:
-    span = all_time_span() if ever else TimeRange(plan.activity.starts[0], plan.activity.end)
-    found = compiled_source(_session_and_event_intervals, plan.scope.include_bots).as_subquery(
+def _session_intervals(plan: CohortReaderQuery, all_time: bool) -> sa.Select[Any]:
+    span = all_time_span() if all_time else TimeRange(plan.activity.starts[0], plan.activity.end)
+    intervals = compiled_source(_session_and_event_intervals, plan.scope.include_bots).as_subquery(
         "found", **bind_parameters(plan.scope, span)
     )
-    return sa.select(*(found.c[column.name] for column in SESSION_INTERVALS.c))
+    return sa.select(*(intervals.c[column.name] for column in SESSION_INTERVALS.c))
 
 
 def _session_and_event_intervals(include_bots: bool) -> sa.CompoundSelect[Any]:
@@ -111,15 +111,15 @@ def _session_and_event_intervals(include_bots: bool) -> sa.CompoundSelect[Any]:
         )
     )
     joined, person = with_person(EVENTS, _SHARED_VISITORS.name)
-    each = (
+    single_events = (
         sa.select(person, e.session_no, e.timestamp, e.timestamp)
         .select_from(joined)
         .where(e.workspace_id == WORKSPACE, e.timestamp >= START, e.timestamp < END)
         .where(is_session_of_visitors(_SHARED_VISITORS.name, e.session_no))
     )
     if include_bots:
-        return sa.union_all(settled, each)
-    return sa.union_all(settled.where(sa.not_(s.is_bot)), each.where(sa.not_(e.is_bot)))
+        return sa.union_all(settled, single_events)
+    return sa.union_all(settled.where(sa.not_(s.is_bot)), single_events.where(sa.not_(e.is_bot)))
 
 
 def _multi_bucket_sessions(plan: CohortReaderQuery) -> sa.Select[Any]:
@@ -131,5 +131,5 @@ def _multi_bucket_sessions(plan: CohortReaderQuery) -> sa.Select[Any]:
     beyond = bucket_index(sa.literal(to_naive_utc(plan.activity.end - timedelta.resolution)), series) + 1
     first: Expression = sa.case((c.first_at < start, -1), else_=bucket_index(c.first_at, series))
     last = sa.case((c.last_at >= end, beyond), else_=bucket_index(c.last_at, series))
-    reaching = (c.first_at < end, c.last_at >= start, last - first > 1)
-    return sa.select(c.person_no, c.session_no).where(*reaching)
+    conditions = (c.first_at < end, c.last_at >= start, last - first > 1)
+    return sa.select(c.person_no, c.session_no).where(*conditions)

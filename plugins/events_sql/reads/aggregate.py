@@ -31,16 +31,18 @@ _UNION: Final = "parts"
 _GROUP_COUNT: Final = sa.func.count().over().label("groups")
 
 
-def evaluate_aggregate(plan: AggregateQuery, reader: StatementRunner) -> AggregateResult:
+def evaluate_aggregate(plan: AggregateQuery, runner: StatementRunner) -> AggregateResult:
     """Returns the grid of a plan."""
-    leaves = _distinct_leaves(plan)
-    found = reader.fetch_rows(aggregate_statement(plan))
+    aggregations = _distinct_leaves(plan)
+    result_rows = runner.fetch_rows(aggregate_statement(plan))
     if not group_columns(plan):
-        return _to_grid(plan, leaves, found, shown=len(found[plan.offset :][: plan.limit]))
-    if not found and plan.offset:
-        first = reader.fetch_rows(aggregate_statement(replace(plan, limit=1, offset=0)))
-        return _to_grid(plan, leaves, first, shown=0)
-    return _to_grid(plan, leaves, found, shown=len(found))
+        return _to_grid(
+            plan, aggregations, result_rows, row_count=len(result_rows[plan.offset :][: plan.limit])
+        )
+    if not result_rows and plan.offset:
+        first = runner.fetch_rows(aggregate_statement(replace(plan, limit=1, offset=0)))
+        return _to_grid(plan, aggregations, first, row_count=0)
+    return _to_grid(plan, aggregations, result_rows, row_count=len(result_rows))
 
 
 def aggregate_statement(plan: AggregateQuery) -> DeferredStatement:
@@ -49,29 +51,40 @@ def aggregate_statement(plan: AggregateQuery) -> DeferredStatement:
 
 
 def _distinct_leaves(plan: AggregateQuery) -> tuple[Aggregation, ...]:
-    return tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.aggregations()))
+    return tuple(
+        dict.fromkeys(aggregation for measure in plan.measures for aggregation in measure.aggregations())
+    )
 
 
-def _grouped_query(plan: AggregateQuery, leaves: Sequence[Aggregation]) -> NamedSubquery:
-    """Returns all groups with the values of all leaves, before order and limit."""
+def _grouped_query(plan: AggregateQuery, aggregations: Sequence[Aggregation]) -> NamedSubquery:
+    """Returns all groups with the values of all aggregations, before order and limit."""
 
     def scan_of(index: int) -> tuple[str, int, bool]:
-        leaf = leaves[index]
-        return leaf.relation, leaf.trailing_days or 0, is_countable_from_sessions(plan, leaf)
+        aggregation = aggregations[index]
+        return (
+            aggregation.relation,
+            aggregation.trailing_days or 0,
+            is_countable_from_sessions(plan, aggregation),
+        )
 
-    order = sorted(range(len(leaves)), key=scan_of)
-    parts = [RelationScan(plan, leaves, list(own)).statement() for _, own in groupby(order, key=scan_of)]
+    order = sorted(range(len(aggregations)), key=scan_of)
+    parts = [
+        RelationScan(plan, aggregations, list(indexes)).statement()
+        for _, indexes in groupby(order, key=scan_of)
+    ]
     if len(parts) == 1:
         return NamedSubquery(parts[0], _GRID, parts[0].column_types)
     together, names = NamedSubquery(UnionAll(parts), _UNION, parts[0].column_types), group_columns(plan)
-    sums = {f"m{i}": _sum_over_scans(i, is_duration(leaf)) for i, leaf in enumerate(leaves)}
+    sums = {
+        f"m{i}": _sum_over_scans(i, is_duration(aggregation)) for i, aggregation in enumerate(aggregations)
+    }
     summed = GroupedSelect({**{key: together.c[key] for key in names}, **sums}, together, (), len(names))
     return NamedSubquery(summed, _GRID, summed.column_types)
 
 
 @cache
 def _sum_over_scans(i: int, seconds: bool) -> ConstantText:
-    """Returns the sum of a leaf over all scans."""
+    """Returns the sum of an aggregation over all scans."""
     if seconds:
         summed = sa.func.sum(sa.literal_column(f"{_UNION}.m{i}", sa.Double))
         return ConstantText(sa.func.coalesce(summed, sa.literal_column("0.0", sa.Double)))
@@ -80,7 +93,7 @@ def _sum_over_scans(i: int, seconds: bool) -> ConstantText:
 
 @cache
 def _sum_over_groups(i: int, seconds: bool) -> sa.Label[Any]:
-    """Returns the sum of a leaf over all groups, repeated in each row."""
+    """Returns the sum of an aggregation over all groups, repeated in each row."""
     kind = sa.Double if seconds else sa.BigInteger
     summed = sa.func.sum(sa.literal_column(f"{_GRID}.m{i}", kind)).over()
     return ConstantText(summed if seconds else fn.BigIntOrZero(summed)).label(f"s{i}")
@@ -88,21 +101,25 @@ def _sum_over_groups(i: int, seconds: bool) -> sa.Label[Any]:
 
 def _page_query(plan: AggregateQuery) -> sa.Select[Any]:
     """Returns the ordered and limited groups; each row of a page repeats the number of groups and their sums."""
-    leaves, names, limit, offset = _distinct_leaves(plan), group_columns(plan), plan.limit, plan.offset
-    rows = _grouped_query(plan, leaves)
-    shown = ", ".join(f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(leaves)))))
-    columns: list[Expression] = [sa.literal_column(shown)]
+    aggregations, names, limit, offset = _distinct_leaves(plan), group_columns(plan), plan.limit, plan.offset
+    rows = _grouped_query(plan, aggregations)
+    column_list = ", ".join(
+        f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(aggregations))))
+    )
+    columns: list[Expression] = [sa.literal_column(column_list)]
     if names and (offset or limit is not None):
         columns.append(_GROUP_COUNT)
-        columns += [_sum_over_groups(i, is_duration(leaf)) for i, leaf in enumerate(leaves)]
-    given = [_order_expression(plan, leaves, rows, sort) for sort in plan.order]
+        columns += [
+            _sum_over_groups(i, is_duration(aggregation)) for i, aggregation in enumerate(aggregations)
+        ]
+    given = [_order_expression(plan, aggregations, rows, sort) for sort in plan.order]
     rest = [rows.c[name].asc().nulls_last() for name in names]
     statement = sa.select(*columns).select_from(rows).order_by(*given, *rest)
     return statement if not names else statement.limit(limit).offset(offset or None)
 
 
 def _order_expression(
-    plan: AggregateQuery, leaves: Sequence[Aggregation], rows: NamedSubquery, sort: ColumnSort
+    plan: AggregateQuery, aggregations: Sequence[Aggregation], rows: NamedSubquery, sort: ColumnSort
 ) -> sa.UnaryExpression[Any]:
     if sort.by == "bucket":
         value: Expression = rows.c[BUCKET_COLUMN]
@@ -110,21 +127,27 @@ def _order_expression(
         column = rows.c[sort.by]
         value = column if sort.null_label is None else sa.func.coalesce(column, sa.literal(sort.null_label))
     else:
-        value = _measure_expression(plan.measures[int(sort.by[1:])], leaves, rows)
+        value = _measure_expression(plan.measures[int(sort.by[1:])], aggregations, rows)
     return (value.desc() if sort.descending else value.asc()).nulls_last()
 
 
-def _measure_expression(measure: Measure, leaves: Sequence[Aggregation], rows: NamedSubquery) -> Expression:
-    """Returns the value of a measure computed from its leaves; NULL for a division by 0."""
+def _measure_expression(
+    measure: Measure, aggregations: Sequence[Aggregation], rows: NamedSubquery
+) -> Expression:
+    """Returns the value of a measure computed from its aggregations; NULL for a division by 0."""
     match measure:
         case Aggregation():
-            leaf: Expression = rows.c[f"m{leaves.index(measure)}"]
-            return leaf
+            aggregation: Expression = rows.c[f"m{aggregations.index(measure)}"]
+            return aggregation
         case Difference(minuend, subtrahend):
-            return _measure_expression(minuend, leaves, rows) - _measure_expression(subtrahend, leaves, rows)
+            return _measure_expression(minuend, aggregations, rows) - _measure_expression(
+                subtrahend, aggregations, rows
+            )
         case Ratio(numerator, denominator, scale, complement):
-            above = sa.cast(_measure_expression(numerator, leaves, rows), sa.Double)
-            below = sa.cast(sa.func.nullif(_measure_expression(denominator, leaves, rows), 0), sa.Double)
+            above = sa.cast(_measure_expression(numerator, aggregations, rows), sa.Double)
+            below = sa.cast(
+                sa.func.nullif(_measure_expression(denominator, aggregations, rows), 0), sa.Double
+            )
             value = above / below * sa.literal(scale)
             return sa.literal(1) - value if complement else value
         case _:
@@ -132,13 +155,16 @@ def _measure_expression(measure: Measure, leaves: Sequence[Aggregation], rows: N
 
 
 def _to_grid(
-    plan: AggregateQuery, leaves: tuple[Aggregation, ...], found: list[tuple[Any, ...]], shown: int
+    plan: AggregateQuery,
+    aggregations: tuple[Aggregation, ...],
+    result_rows: list[tuple[Any, ...]],
+    row_count: int,
 ) -> AggregateResult:
     width = len(group_columns(plan))
-    end = width + len(leaves)
+    end = width + len(aggregations)
     starts = plan.buckets.starts if plan.buckets else ()
-    rows = [(starts[row[0]], *row[1:end]) if plan.buckets else row[:end] for row in found[:shown]]
-    if found and len(found[0]) > end:
-        return AggregateResult(rows, leaves, found[0][end], tuple(found[0][end + 1 :]))
-    sums = tuple(sum(row[i] for row in found) for i in range(width, end))
-    return AggregateResult(rows, leaves, len(found), sums)
+    rows = [(starts[row[0]], *row[1:end]) if plan.buckets else row[:end] for row in result_rows[:row_count]]
+    if result_rows and len(result_rows[0]) > end:
+        return AggregateResult(rows, aggregations, result_rows[0][end], tuple(result_rows[0][end + 1 :]))
+    sums = tuple(sum(row[i] for row in result_rows) for i in range(width, end))
+    return AggregateResult(rows, aggregations, len(result_rows), sums)

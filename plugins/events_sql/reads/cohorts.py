@@ -33,15 +33,15 @@ _COHORT_MEMBERS: Final = sa.table(
 """Temporary table of persons acquired in the span with the index of their cohort."""
 
 
-def evaluate_cohorts(plan: CohortReaderQuery, reader: StatementRunner) -> CohortResult:
+def evaluate_cohorts(plan: CohortReaderQuery, runner: StatementRunner) -> CohortResult:
     """Returns cohort sizes, and activity and revenue by cohort and bucket."""
     if not plan.by_conversion or plan.event_names is None:
-        create_session_intervals(plan, reader, all_time=not plan.by_conversion)
-    reader.create_temp_table(_COHORT_MEMBERS.name, deferred(_cohort_members_query, plan))
-    sizes = reader.fetch_rows(deferred(_cohort_sizes))
+        create_session_intervals(plan, runner, all_time=not plan.by_conversion)
+    runner.create_temp_table(_COHORT_MEMBERS.name, deferred(_cohort_members_query, plan))
+    sizes = runner.fetch_rows(deferred(_cohort_sizes))
     active, paid = (
-        reader.fetch_rows(deferred(_active_persons, plan)),
-        reader.fetch_rows(deferred(_net_revenue, plan)),
+        runner.fetch_rows(deferred(_active_persons, plan)),
+        runner.fetch_rows(deferred(_net_revenue, plan)),
     )
     return CohortResult(dict(sizes), _to_cells(plan, active, paid))
 
@@ -54,11 +54,14 @@ def _cohort_members_query(plan: CohortReaderQuery) -> sa.Select[Any]:
     )
     if not plan.first_touch_filters:
         return statement
-    came = _first_touch_per_person(plan)
-    met = [
-        predicate_condition(column_value(_touch_column(came, p.column)), p) for p in plan.first_touch_filters
+    first_touch = _first_touch_per_person(plan)
+    conditions = [
+        predicate_condition(column_value(_touch_column(first_touch, p.column)), p)
+        for p in plan.first_touch_filters
     ]
-    return statement.select_from(first.outerjoin(came, came.c.person_no == first.c.person_no)).where(*met)
+    return statement.select_from(
+        first.outerjoin(first_touch, first_touch.c.person_no == first.c.person_no)
+    ).where(*conditions)
 
 
 def _persons_first_seen() -> sa.Subquery:
@@ -95,18 +98,18 @@ def _first_touch_per_person(plan: CohortReaderQuery) -> sa.Subquery:
 
 def _active_persons(plan: CohortReaderQuery) -> sa.Select[Any]:
     """Selects persons by cohort and bucket, and how many of them never returned later."""
-    found = (
+    active = (
         active_buckets(plan) if plan.event_names is None else _active_by_event_name(plan, plan.event_names)
     )
-    seen, m = found.subquery("seen"), _COHORT_MEMBERS.c
+    seen, m = active.subquery("seen"), _COHORT_MEMBERS.c
     last = sa.func.max(seen.c.bucket).over(partition_by=seen.c.person_no).label("last")
-    met = (
+    counted = (
         sa.select(m.cohort, seen.c.bucket, last)
         .join_from(seen, _COHORT_MEMBERS, m.person_no == seen.c.person_no)
         .where(seen.c.bucket >= m.cohort)
         .subquery("met")
     )
-    group, ended = (met.c.cohort, met.c.bucket), met.c.bucket == met.c.last
+    group, ended = (counted.c.cohort, counted.c.bucket), counted.c.bucket == counted.c.last
     return sa.select(*group, sa.func.count(), sa.func.count().filter(ended)).group_by(*group)
 
 
@@ -120,18 +123,18 @@ def _active_by_event_name(plan: CohortReaderQuery, names: frozenset[str]) -> sa.
 
 
 def _net_revenue(plan: CohortReaderQuery) -> sa.Select[Any]:
-    """Selects net revenue by cohort and bucket in the scan's currency, and whether some is foreign."""
+    """Selects net revenue by cohort and bucket in the scope's currency, and whether some is foreign."""
     rows = PaymentRows(plan.scope, TimeRange(plan.activity.starts[0], plan.activity.end))
     number = rows.distinct_key(PERSON)
     bucket = bucket_index(rows.at, plan.activity.runs())
     net = sa.case((rows.table.c.kind == CHARGE, rows.amount), else_=-rows.amount)
-    met = rows.source.join(
+    joined = rows.source.join(
         _COHORT_MEMBERS, sa.and_(_COHORT_MEMBERS.c.person_no == number, bucket >= _COHORT_MEMBERS.c.cohort)
     )
     columns = (_COHORT_MEMBERS.c.cohort, bucket.label("bucket"))
     revenue = sa.func.coalesce(sa.func.sum(net).filter(sa.not_(rows.has_no_rate)), 0)
     foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
-    return sa.select(*columns, revenue, foreign).select_from(met).where(*rows.where).group_by(*columns)
+    return sa.select(*columns, revenue, foreign).select_from(joined).where(*rows.where).group_by(*columns)
 
 
 def _to_cells(plan: CohortReaderQuery, active: list[Any], paid: list[Any]) -> list[CohortActivity]:
@@ -139,15 +142,15 @@ def _to_cells(plan: CohortReaderQuery, active: list[Any], paid: list[Any]) -> li
     seen = {(cohort, bucket): n for cohort, bucket, n, _ in active}
     last = Counter({(cohort, bucket): n for cohort, bucket, _, n in active})
     money = {(cohort, bucket): (int(revenue), bool(foreign)) for cohort, bucket, revenue, foreign in paid}
-    found = []
+    cells = []
     for cohort in sorted({key[0] for key in (*seen, *money)}):
-        row = []
+        cohort_cells = []
         returned = 0
         for bucket in reversed(range(cohort, len(plan.activity.starts))):
             returned += last[cohort, bucket]
             revenue, foreign = money.get((cohort, bucket), (0, False))
-            row.append(
+            cohort_cells.append(
                 CohortActivity(cohort, bucket, seen.get((cohort, bucket), 0), returned, revenue, foreign)
             )
-        found += [c for c in reversed(row) if c.returned or c.revenue or c.foreign_money]
-    return found
+        cells += [c for c in reversed(cohort_cells) if c.returned or c.revenue or c.foreign_money]
+    return cells

@@ -33,11 +33,11 @@ EVENT_COLUMNS = [EVENTS.c[f.name] for f in COLUMNS]
 NEWEST_FIRST = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
 
 
-def scan_source(scan: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
-    """Returns the FROM clause and the conditions of the events of a scan."""
-    rows = EventRows(scan, scan.span)
-    met = [rows.condition(predicate) for predicate in scan.filters]
-    return rows.source, [*rows.where, *met]
+def scan_source(scope: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
+    """Returns the FROM clause and the conditions of the events of a scope."""
+    rows = EventRows(scope, scope.span)
+    conditions = [rows.condition(predicate) for predicate in scope.filters]
+    return rows.source, [*rows.where, *conditions]
 
 
 def events_at_positions(
@@ -59,31 +59,33 @@ def events_at_positions(
     return joined, [fn.RedundantCondition(c.workspace_id == workspace_id), same]
 
 
-def list_events(plan: EventPageQuery, reader: StatementRunner) -> EventPageResult:
+def list_events(plan: EventPageQuery, runner: StatementRunner) -> EventPageResult:
     """Returns a page of events, newest first: first the positions from an index, then the full rows."""
-    total = reader.fetch_rows(deferred(_count_events, plan.scope))[0][0] if plan.count_total else None
+    total = runner.fetch_rows(deferred(_count_events, plan.scope))[0][0] if plan.count_total else None
     source, where = scan_source(plan.scope)
     older = [*where, _is_before(plan.after)] if plan.after else where
-    place = (
+    position_query = (
         sa.select(EVENTS.c.timestamp, EVENTS.c.seq).select_from(source).where(*older).order_by(*NEWEST_FIRST)
     )
-    found = reader.fetch_rows(place.limit(plan.limit + 1).offset(plan.offset))
-    shown = found[: plan.limit]
-    if not shown:
+    positions_found = runner.fetch_rows(position_query.limit(plan.limit + 1).offset(plan.offset))
+    page_positions = positions_found[: plan.limit]
+    if not page_positions:
         return EventPageResult([], total, has_more=False)
     rows = (
         sa.select(*EVENT_COLUMNS)
         .select_from(source)
-        .where(*older, *_is_between_events(shown[-1], shown[0]))
+        .where(*older, *_is_between_events(page_positions[-1], page_positions[0]))
         .order_by(*NEWEST_FIRST)
     )
     return EventPageResult(
-        [row_to_event(row) for row in reader.fetch_rows(rows)], total, has_more=len(found) > plan.limit
+        [row_to_event(row) for row in runner.fetch_rows(rows)],
+        total,
+        has_more=len(positions_found) > plan.limit,
     )
 
 
-def _count_events(scan: QueryScope) -> sa.Select[Any]:
-    source, where = scan_source(scan)
+def _count_events(scope: QueryScope) -> sa.Select[Any]:
+    source, where = scan_source(scope)
     return sa.select(sa.func.count()).select_from(source).where(*where)
 
 
@@ -104,39 +106,39 @@ def _is_between_events(oldest: tuple[Any, ...], newest: tuple[Any, ...]) -> list
     ]
 
 
-def list_event_names(scan: QueryScope, reader: StatementRunner) -> list[EventNameSummary]:
+def list_event_names(scope: QueryScope, runner: StatementRunner) -> list[EventNameSummary]:
     """Returns event names with counts, most frequent first."""
-    found = reader.fetch_rows(deferred(_event_names_query, scan))
-    return [EventNameSummary(name, n, to_utc(first), to_utc(last)) for name, n, first, last in found]
+    rows = runner.fetch_rows(deferred(_event_names_query, scope))
+    return [EventNameSummary(name, n, to_utc(first), to_utc(last)) for name, n, first, last in rows]
 
 
-def _event_names_query(scan: QueryScope) -> sa.Select[Any]:
-    source, where = scan_source(scan)
+def _event_names_query(scope: QueryScope) -> sa.Select[Any]:
+    source, where = scan_source(scope)
     at = EVENTS.c.timestamp
     count = sa.func.count().label("n")
-    told = sa.select(EVENTS.c.event_name, count, sa.func.min(at), sa.func.max(at)).select_from(source)
-    return told.where(*where).group_by(EVENTS.c.event_name).order_by(count.desc(), EVENTS.c.event_name)
+    query = sa.select(EVENTS.c.event_name, count, sa.func.min(at), sa.func.max(at)).select_from(source)
+    return query.where(*where).group_by(EVENTS.c.event_name).order_by(count.desc(), EVENTS.c.event_name)
 
 
-def list_property_keys(scan: QueryScope, limit: int, reader: StatementRunner) -> list[CustomPropertySummary]:
+def list_property_keys(scope: QueryScope, limit: int, runner: StatementRunner) -> list[CustomPropertySummary]:
     """Returns the most frequent custom property keys of each event name."""
-    return [to_property_key(row) for row in reader.fetch_rows(deferred(_property_keys_query, scan, limit))]
+    return [to_property_key(row) for row in runner.fetch_rows(deferred(_property_keys_query, scope, limit))]
 
 
-def _property_keys_query(scan: QueryScope, limit: int) -> sa.Select[Any]:
-    return frequent_property_keys(*scan_source(scan), limit)
+def _property_keys_query(scope: QueryScope, limit: int) -> sa.Select[Any]:
+    return frequent_property_keys(*scan_source(scope), limit)
 
 
 def current_visitors(
-    scan: QueryScope, received_since: datetime, limit: int, reader: StatementRunner
+    scope: QueryScope, received_since: datetime, limit: int, runner: StatementRunner
 ) -> list[ActiveVisitor]:
     """Returns visitors with an event received since an instant, latest first."""
-    source, where = scan_source(scan)
+    source, where = scan_source(scope)
     where = [*where, EVENTS.c.received_at >= sa.literal(to_naive_utc(received_since))]
     by_visitor: Any = {"partition_by": EVENTS.c.visitor_no}
     at = EVENTS.c.timestamp
     viewed = sa.case((name_in(EVENTS.c.event_name, PAGE_VIEWS), 1), else_=0)
-    paid = _charges(scan)
+    paid = _charges(scope)
     foreign = sa.and_(paid.c.missing_fx_rate, paid.c.amount > 0)
     joined = source.outerjoin(paid, sa.and_(paid.c.seq == EVENTS.c.seq, paid.c.timestamp == at))
     facts = sa.select(
@@ -148,18 +150,18 @@ def current_visitors(
         sa.func.min(at).over(**by_visitor).label("first_at"),
         sa.func.row_number().over(**by_visitor, order_by=NEWEST_FIRST).label("place"),
     )
-    found = facts.select_from(joined).where(*where).subquery()
-    latest = sa.select(found).where(found.c.place == 1)
-    ordered = latest.order_by(found.c.timestamp.desc(), found.c.visitor_id).limit(limit)
-    return [_to_live_visitor(row) for row in reader.fetch_rows(ordered)]
+    facts_of_events = facts.select_from(joined).where(*where).subquery()
+    latest = sa.select(facts_of_events).where(facts_of_events.c.place == 1)
+    ordered = latest.order_by(facts_of_events.c.timestamp.desc(), facts_of_events.c.visitor_id).limit(limit)
+    return [_to_live_visitor(row) for row in runner.fetch_rows(ordered)]
 
 
-def _charges(scan: QueryScope) -> sa.FromClause:
+def _charges(scope: QueryScope) -> sa.FromClause:
     """Selects charges; repeated reports of an order count once."""
-    money = PaymentRows(scan, scan.span)
+    money = PaymentRows(scope, scope.span)
     table = money.table
-    worth = money.amount.label("amount"), money.has_no_rate.label("missing_fx_rate")
-    columns = (table.c.seq, table.c.timestamp, *worth)
+    amounts = money.amount.label("amount"), money.has_no_rate.label("missing_fx_rate")
+    columns = (table.c.seq, table.c.timestamp, *amounts)
     return sa.select(*columns).where(*money.where, table.c.kind == CHARGE).subquery("paid")
 
 
@@ -170,9 +172,9 @@ def _to_live_visitor(row: tuple[Any, ...]) -> ActiveVisitor:
     return ActiveVisitor(latest, int(views), int(n), revenue, to_utc(first), latest.timestamp)
 
 
-def event_time_bounds(workspace_id: UUID, reader: StatementRunner) -> tuple[datetime, datetime] | None:
+def event_time_bounds(workspace_id: UUID, runner: StatementRunner) -> tuple[datetime, datetime] | None:
     """Returns the timestamps of the first and last event, bots included; None without events."""
     at = EVENTS.c.timestamp
-    own = sa.select(sa.func.min(at), sa.func.max(at)).where(EVENTS.c.workspace_id == workspace_id)
-    first, last = reader.fetch_rows(own)[0]
+    query = sa.select(sa.func.min(at), sa.func.max(at)).where(EVENTS.c.workspace_id == workspace_id)
+    first, last = runner.fetch_rows(query)[0]
     return None if first is None else (to_utc(first), to_utc(last))

@@ -31,59 +31,59 @@ _SLICE_UNITS: Final = (timedelta(hours=1), timedelta(seconds=1))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def stream_events(scan: QueryScope, limit: int, reader: StatementRunner) -> Iterator[RowBatch]:
-    """Yields the newest events of a scan in frames, newest first."""
-    reader.session.begin_snapshot()
+def stream_events(scope: QueryScope, limit: int, runner: StatementRunner) -> Iterator[RowBatch]:
+    """Yields the newest events of a scope in frames, newest first."""
+    runner.session.begin_snapshot()
     left = limit
-    for piece in _time_slices(scan, reader, EVENTS_PER_BATCH):
-        source, where = scan_source(replace(scan, span=piece))
+    for slice_span in _time_slices(scope, runner, EVENTS_PER_BATCH):
+        source, where = scan_source(replace(scope, span=slice_span))
         rows = sa.select(*_WIRE_COLUMNS).select_from(source).where(*where).order_by(*NEWEST_FIRST).limit(left)
-        found = reader.fetch_frame(rows)
-        left -= len(found)
-        yield found
+        frame = runner.fetch_frame(rows)
+        left -= len(frame)
+        yield frame
         if not left:
             return
 
 
-def stream_persons(plan: PeoplePageQuery, reader: StatementRunner) -> Iterator[Sequence[Person]]:
+def stream_persons(plan: PeoplePageQuery, runner: StatementRunner) -> Iterator[Sequence[Person]]:
     """Yields the persons of a page of any length in lists."""
-    reader.session.begin_snapshot()
-    create_matching_persons(plan, reader)
+    runner.session.begin_snapshot()
+    create_matching_persons(plan, runner)
     for done in range(0, plan.limit, PERSONS_PER_BATCH):
         size = min(PERSONS_PER_BATCH, plan.limit - done)
-        found = read_page(replace(plan, offset=plan.offset + done, limit=size), reader)
-        yield found
-        if len(found) < size:
+        batch = read_page(replace(plan, offset=plan.offset + done, limit=size), runner)
+        yield batch
+        if len(batch) < size:
             return
 
 
 def _time_slices(
-    scan: QueryScope, reader: StatementRunner, size: int, grains: Sequence[timedelta] = _SLICE_UNITS
+    scope: QueryScope, runner: StatementRunner, size: int, grains: Sequence[timedelta] = _SLICE_UNITS
 ) -> Iterator[TimeRange]:
-    """Yields spans that cover the scan's span, newest first, with about ``size`` events each."""
+    """Yields spans that cover the scope's span, newest first, with about ``size`` events each."""
     grain, *finer = grains
-    end, held = scan.span.end, 0
-    for start, count in _event_counts(scan, reader, grain):
-        if held + count > size and held:
+    end, event_count = scope.span.end, 0
+    for start, count in _event_counts(scope, runner, grain):
+        if event_count + count > size and event_count:
             yield TimeRange(start + grain, end)
-            end, held = start + grain, 0
+            end, event_count = start + grain, 0
         if count > 2 * size and finer:
-            inside = TimeRange(max(start, scan.span.start), min(end, scan.span.end))
-            yield from _time_slices(replace(scan, span=inside), reader, size, finer)
-            end, held = start, 0
+            slice_span = TimeRange(max(start, scope.span.start), min(end, scope.span.end))
+            yield from _time_slices(replace(scope, span=slice_span), runner, size, finer)
+            end, event_count = start, 0
         else:
-            held += count
-    if held:
-        yield TimeRange(scan.span.start, end)
+            event_count += count
+    if event_count:
+        yield TimeRange(scope.span.start, end)
 
 
-def _event_counts(scan: QueryScope, reader: StatementRunner, grain: timedelta) -> list[tuple[datetime, int]]:
+def _event_counts(scope: QueryScope, runner: StatementRunner, grain: timedelta) -> list[tuple[datetime, int]]:
     """Returns the time units that have events, newest first, with their number of events."""
-    source, where = scan_source(scan)
+    source, where = scan_source(scope)
     width = sa.literal(int(grain / timedelta(microseconds=1)))
-    place: Any = fn.IntegerDivide(fn.EpochMicroseconds(EVENTS.c.timestamp), width).label("place")
-    counted = sa.select(place, sa.func.count()).select_from(source).where(*where).group_by(place)
+    unit_index: Any = fn.IntegerDivide(fn.EpochMicroseconds(EVENTS.c.timestamp), width).label("place")
+    counted = sa.select(unit_index, sa.func.count()).select_from(source).where(*where).group_by(unit_index)
     return [
         (_EPOCH + number * grain, count)
-        for number, count in reader.fetch_rows(counted.order_by(place.desc()))
+        for number, count in runner.fetch_rows(counted.order_by(unit_index.desc()))
     ]

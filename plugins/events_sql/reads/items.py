@@ -41,16 +41,16 @@ _SALE_COLUMNS: Final = ("provider", "currency", "is_listed")
 _ITEM_ID_COLUMNS: Final = ("sku", "variant_id")
 
 
-def aggregate_items(plan: LineItemQuery, reader: StatementRunner) -> list[LineItemSum]:
+def aggregate_items(plan: LineItemQuery, runner: StatementRunner) -> list[LineItemSum]:
     """Returns the sums of each item sold or returned in the span; returns are read only when there are refunds."""
     starts = plan.buckets.starts if plan.buckets else (None,)
     sold = [
         LineItemSum(starts[bucket], *row)
-        for bucket, *row in reader.fetch_rows(_sum_by_item(_sold_items(plan), plan))
+        for bucket, *row in runner.fetch_rows(_sum_by_item(_sold_items(plan), plan))
     ]
-    if not reader.fetch_rows(_refunds_with_listings(plan).limit(1)):
+    if not runner.fetch_rows(_refunds_with_listings(plan).limit(1)):
         return sold
-    returned = reader.fetch_rows(_sum_by_item(_returned_items(plan), plan))
+    returned = runner.fetch_rows(_sum_by_item(_returned_items(plan), plan))
     return sold + [
         LineItemSum(starts[bucket], *(*kind, -quantity, 0, 0)) for bucket, *kind, quantity, _, _ in returned
     ]
@@ -58,47 +58,49 @@ def aggregate_items(plan: LineItemQuery, reader: StatementRunner) -> list[LineIt
 
 def _sold_items(plan: LineItemQuery) -> sa.Subquery:
     """Returns the items of each charge: its own list, the list of another report of its order, or its properties."""
-    told = _charges_with_listings(plan.scope)
-    best = _listings_of_other_reports(told, plan.scope)
-    lines = sa.func.coalesce(told.c.lines, best.c.lines)
-    every = sa.func.coalesce(lines, fn.JsonSingletonList(told.c.event_data), type_=EVENTS.c.event_data.type)
+    charges = _charges_with_listings(plan.scope)
+    other_listings = _listings_of_other_reports(charges, plan.scope)
+    lines = sa.func.coalesce(charges.c.lines, other_listings.c.lines)
+    all_lines = sa.func.coalesce(
+        lines, fn.JsonSingletonList(charges.c.event_data), type_=EVENTS.c.event_data.type
+    )
     return (
         sa.select(
-            told.c.timestamp.label("sold"),
-            told.c.timestamp.label("booked"),
-            told.c.provider,
-            told.c.currency,
-            told.c.amount,
+            charges.c.timestamp.label("sold"),
+            charges.c.timestamp.label("booked"),
+            charges.c.provider,
+            charges.c.currency,
+            charges.c.amount,
             lines.is_not(None).label("is_listed"),
-            every.label("lines"),
+            all_lines.label("lines"),
         )
-        .select_from(told.outerjoin(best, best.c.seq == told.c.seq))
+        .select_from(charges.outerjoin(other_listings, other_listings.c.seq == charges.c.seq))
         .subquery("sales")
     )
 
 
-def _charges_with_listings(scan: QueryScope) -> sa.CTE:
-    ledger = PaymentRows(replace(scan, order_refunds=False), scan.span)
-    one, told = ledger.table.c, EVENTS.alias("told")
-    same = sa.and_(told.c.seq == one.seq, told.c.timestamp == one.timestamp)
+def _charges_with_listings(scope: QueryScope) -> sa.CTE:
+    ledger = PaymentRows(replace(scope, order_refunds=False), scope.span)
+    payment, event = ledger.table.c, EVENTS.alias("told")
+    same = sa.and_(event.c.seq == payment.seq, event.c.timestamp == payment.timestamp)
     return (
         sa.select(
-            *(one[name] for name in ("seq", "timestamp", "provider", "currency", "amount")),
-            *(told.c[name] for name in (*ORDER_ID_COLUMNS, "event_data")),
-            _listed_lines(told).label("lines"),
+            *(payment[name] for name in ("seq", "timestamp", "provider", "currency", "amount")),
+            *(event.c[name] for name in (*ORDER_ID_COLUMNS, "event_data")),
+            _listed_lines(event).label("lines"),
         )
-        .select_from(ledger.source.join(told, same))
-        .where(*ledger.where, one.kind == CHARGE)
-        .where(told.c.workspace_id == scan.workspace_id, *span_conditions(told.c.timestamp, scan.span))
+        .select_from(ledger.source.join(event, same))
+        .where(*ledger.where, payment.kind == CHARGE)
+        .where(event.c.workspace_id == scope.workspace_id, *span_conditions(event.c.timestamp, scope.span))
         .cte("charges")
     )
 
 
-def _listings_of_other_reports(told: sa.CTE, scan: QueryScope) -> sa.Subquery:
+def _listings_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquery:
     """Returns the item list of the report with the highest precedence, for orders whose charge has none."""
     report = EVENTS.alias("report")
     c = report.c
-    lists = (
+    with_list = (
         sa.select(
             c.seq,
             c.timestamp,
@@ -107,25 +109,26 @@ def _listings_of_other_reports(told: sa.CTE, scan: QueryScope) -> sa.Subquery:
             _order_id_rows(c),
         )
         .where(
-            c.workspace_id == scan.workspace_id, *span_conditions(c.timestamp, _span_with_repeats(scan.span))
+            c.workspace_id == scope.workspace_id,
+            *span_conditions(c.timestamp, _span_with_repeats(scope.span)),
         )
         .where(c.revenue.is_not(None), money_kind(c) == CHARGE, _listed_lines(report).is_not(None))
         .subquery("lists")
     )
-    lacks = (
-        sa.select(told.c.seq, told.c.timestamp, _order_id_rows(told.c))
-        .where(told.c.lines.is_(None))
+    without_list = (
+        sa.select(charges.c.seq, charges.c.timestamp, _order_id_rows(charges.c))
+        .where(charges.c.lines.is_(None))
         .subquery("lacks")
     )
-    best = (lists.c.standing.desc(), lists.c.timestamp, lists.c.seq)
-    place = sa.func.row_number().over(partition_by=lacks.c.seq, order_by=best)
-    found = (
-        sa.select(lacks.c.seq, lists.c.lines, place.label("place"))
-        .join_from(lacks, lists, lists.c.key == lacks.c.key)
-        .where(_is_within_repeat_window(lists.c, lacks.c))
+    best = (with_list.c.standing.desc(), with_list.c.timestamp, with_list.c.seq)
+    place = sa.func.row_number().over(partition_by=without_list.c.seq, order_by=best)
+    listings = (
+        sa.select(without_list.c.seq, with_list.c.lines, place.label("place"))
+        .join_from(without_list, with_list, with_list.c.key == without_list.c.key)
+        .where(_is_within_repeat_window(with_list.c, without_list.c))
         .subquery("listings")
     )
-    return sa.select(found.c.seq, found.c.lines).where(found.c.place == 1).subquery("best")
+    return sa.select(listings.c.seq, listings.c.lines).where(listings.c.place == 1).subquery("best")
 
 
 def _order_id_rows(c: Any) -> sa.Label[Any]:
@@ -135,49 +138,49 @@ def _order_id_rows(c: Any) -> sa.Label[Any]:
     )
 
 
-def _is_within_repeat_window(one: Any, other: Any) -> Expression:
+def _is_within_repeat_window(first: Any, second: Any) -> Expression:
     return (
-        sa.func.abs(fn.EpochMicroseconds(one.timestamp) - fn.EpochMicroseconds(other.timestamp))
+        sa.func.abs(fn.EpochMicroseconds(first.timestamp) - fn.EpochMicroseconds(second.timestamp))
         < _REPEAT_MICROSECONDS
     )
 
 
 def _returned_items(plan: LineItemQuery) -> sa.Subquery:
     """Returns the items of each refund, with the charge of its order."""
-    told = _refunds_with_listings(plan).subquery("told")
-    order = _orders_of_refunds(told, plan.scope)
-    sold = sa.func.coalesce(order.c.timestamp, told.c.timestamp)
-    known = order.c.seq.is_not(None)
-    found = (
+    refunds = _refunds_with_listings(plan).subquery("told")
+    order = _orders_of_refunds(refunds, plan.scope)
+    sold = sa.func.coalesce(order.c.timestamp, refunds.c.timestamp)
+    has_order = order.c.seq.is_not(None)
+    returns = (
         sa.select(
             sold.label("sold"),
-            (sold if plan.scope.order_refunds else told.c.timestamp).label("booked"),
-            sa.case((known, order.c.provider), else_=told.c.provider).label("provider"),
-            sa.case((known, order.c.currency), else_=told.c.currency).label("currency"),
+            (sold if plan.scope.order_refunds else refunds.c.timestamp).label("booked"),
+            sa.case((has_order, order.c.provider), else_=refunds.c.provider).label("provider"),
+            sa.case((has_order, order.c.currency), else_=refunds.c.currency).label("currency"),
             sa.literal(0, sa.BigInteger).label("amount"),
             sa.true().label("is_listed"),
-            told.c.lines,
+            refunds.c.lines,
         )
-        .select_from(told.outerjoin(order, order.c.refund == told.c.seq))
+        .select_from(refunds.outerjoin(order, order.c.refund == refunds.c.seq))
         .subquery("returns")
     )
-    return sa.select(found).where(*span_conditions(found.c.booked, plan.scope.span)).subquery("returned")
+    return sa.select(returns).where(*span_conditions(returns.c.booked, plan.scope.span)).subquery("returned")
 
 
 def _refunds_with_listings(plan: LineItemQuery) -> sa.Select[Any]:
     """Selects refunds with an item list, without those that a report of higher precedence supersedes."""
-    scan, refund = plan.scope, EVENTS.alias("refund")
-    c, lists = refund.c, _is_refund_with_listing(refund, scan.workspace_id)
-    told = sa.select(c.seq, c.timestamp, report_precedence(c).label("standing"), _order_id_rows(c)).where(
-        lists
+    scope, refund = plan.scope, EVENTS.alias("refund")
+    c, has_listing = refund.c, _is_refund_with_listing(refund, scope.workspace_id)
+    reports = sa.select(c.seq, c.timestamp, report_precedence(c).label("standing"), _order_id_rows(c)).where(
+        has_listing
     )
-    one, better = told.subquery("one"), told.subquery("better")
+    report, better = reports.subquery("one"), reports.subquery("better")
     superseded = (
-        sa.select(one.c.seq)
-        .join_from(one, better, one.c.key == better.c.key)
-        .where(_is_within_repeat_window(one.c, better.c), better.c.standing > one.c.standing)
+        sa.select(report.c.seq)
+        .join_from(report, better, report.c.key == better.c.key)
+        .where(_is_within_repeat_window(report.c, better.c), better.c.standing > report.c.standing)
     )
-    lasting = [] if scan.order_refunds else [c.timestamp < sa.literal(to_naive_utc(scan.span.end))]
+    before_end = [] if scope.order_refunds else [c.timestamp < sa.literal(to_naive_utc(scope.span.end))]
     return sa.select(
         c.seq,
         c.timestamp,
@@ -187,9 +190,9 @@ def _refunds_with_listings(plan: LineItemQuery) -> sa.Select[Any]:
         sa.case((is_tracked(c), TRACKED), else_=c.source).label("provider"),
         _listed_lines(refund).label("lines"),
     ).where(
-        lists,
-        c.timestamp >= sa.literal(to_naive_utc(scan.span.start)),
-        *lasting,
+        has_listing,
+        c.timestamp >= sa.literal(to_naive_utc(scope.span.start)),
+        *before_end,
         c.seq.not_in(superseded),
     )
 
@@ -201,13 +204,13 @@ def _is_refund_with_listing(table: Any, workspace_id: Any) -> Expression:
     return sa.and_(c.workspace_id == workspace_id, refunds, real, _listed_lines(table).is_not(None))
 
 
-def _orders_of_refunds(told: sa.Subquery, scan: QueryScope) -> sa.Subquery:
+def _orders_of_refunds(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
     """Returns the latest charge of each refund's order that is not after it."""
-    one = PaymentRows(replace(scan, order_refunds=True), scan.span).table.c  # looks at all time
+    payment = PaymentRows(replace(scope, order_refunds=True), scope.span).table.c  # looks at all time
     names = ("provider", "currency")
-    told_of = (one[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
-    charges = sa.select(*told_of).where(one.kind == CHARGE).subquery("paid")
-    return latest_charge_of_order(told, charges, *names)
+    columns = (payment[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
+    charges = sa.select(*columns).where(payment.kind == CHARGE).subquery("paid")
+    return latest_charge_of_order(refunds, charges, *names)
 
 
 def _sum_by_item(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:
@@ -221,37 +224,39 @@ def _sum_by_item(orders: sa.Subquery, plan: LineItemQuery) -> sa.Select[Any]:
 
 def _item_lines(orders: sa.Subquery) -> sa.Subquery:
     """Returns a row per item line with its values as text."""
-    named = [orders.c[name] for name in ("sold", "booked", "provider", "currency", "amount", "is_listed")]
-    each = sa.select(*named, fn.JsonElements(orders.c.lines).label("line")).subquery("each")
-    said = {
+    order_columns = [
+        orders.c[name] for name in ("sold", "booked", "provider", "currency", "amount", "is_listed")
+    ]
+    lines = sa.select(*order_columns, fn.JsonElements(orders.c.lines).label("line")).subquery("each")
+    keys = {
         "sku": line_item_lists.SKU_KEYS,
         "variant_id": line_item_lists.VARIANT_KEYS,
         "count": line_item_lists.QUANTITY_KEYS,
         "price": line_item_lists.PRICE_KEYS,
     }
-    texts = (_first_text(each.c.line, names).label(name) for name, names in said.items())
-    return sa.select(*(each.c[one.name] for one in named), *texts).subquery("said")
+    texts = (_first_text(lines.c.line, names).label(name) for name, names in keys.items())
+    return sa.select(*(lines.c[column.name] for column in order_columns), *texts).subquery("said")
 
 
-def _priced_lines(said: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
+def _priced_lines(lines: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:
     """Returns a row per item line: item ids, quantity and amount."""
-    c, period = said.c, _cost_periods(plan)
+    c, period = lines.c, _cost_periods(plan)
     count, price = _absolute_number(c["count"]), _absolute_number(c.price)
-    known = sa.or_(c["count"].is_(None), count.is_not(None))
+    is_valid = sa.or_(c["count"].is_(None), count.is_not(None))
     quantity = sa.func.coalesce(count, sa.literal(1.0, sa.Double))
-    worth = sa.case((c.is_listed, _to_millionths(price * quantity)), else_=c.amount)
+    amount = sa.case((c.is_listed, _to_millionths(price * quantity)), else_=c.amount)
     bucket = bucket_index(c.booked, plan.buckets.runs()) if plan.buckets else sa.literal(0, sa.BigInteger)
     sold = fn.EpochMicroseconds(c.sold)
     return (
         sa.select(
             bucket.label("bucket"),
             period.c.period,
-            *(sa.case((known, c[name])).label(name) for name in _ITEM_ID_COLUMNS),
+            *(sa.case((is_valid, c[name])).label(name) for name in _ITEM_ID_COLUMNS),
             *(c[name] for name in _SALE_COLUMNS),
             _to_millionths(quantity).label("quantity"),
-            worth.label("worth"),
+            amount.label("worth"),
         )
-        .select_from(said.join(period, sa.and_(sold >= period.c.start, sold < period.c.end)))
+        .select_from(lines.join(period, sa.and_(sold >= period.c.start, sold < period.c.end)))
         .subquery("numbers")
     )
 
@@ -262,7 +267,7 @@ def _cost_periods(plan: LineItemQuery) -> sa.Subquery:
     ends = {"start": [-_FOREVER, *edges], "end": [*edges, _FOREVER]}
     places = sa.literal(list(range(1, len(edges) + 2)), integers)
     place = sa.select(fn.Unnest(places).label("place")).subquery("places").c.place
-    listed = (fn.ElementAt(sa.literal(each, integers), place).label(name) for name, each in ends.items())
+    listed = (fn.ElementAt(sa.literal(values, integers), place).label(name) for name, values in ends.items())
     return sa.select((place - 1).label("period"), *listed).subquery("periods")
 
 

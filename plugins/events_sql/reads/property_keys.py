@@ -48,16 +48,18 @@ def _property_facts(source: sa.FromClause, where: list[Expression]) -> sa.Select
     reserved += [fn.TextStartsWith(keys.c.key, sa.literal(start)) for start in RESERVED_PREFIXES]
     member = fn.JsonMember(keys.c.event_data, keys.c.key)
     values = (
-        sa.select(keys, member.label("value")).where(*(sa.not_(one) for one in reserved)).subquery("members")
+        sa.select(keys, member.label("value"))
+        .where(*(sa.not_(condition) for condition in reserved))
+        .subquery("members")
     )
-    known = fn.JsonType(values.c.value) != "NULL"
+    is_set = fn.JsonType(values.c.value) != "NULL"
     return sa.select(
         values.c.event_name,
         values.c.key,
         sa.func.count().label("n"),
-        sa.func.count(values.c.value.distinct()).filter(known).label("different"),
-        fn.LatestBy(values.c.value, values.c.timestamp, values.c.seq, known).label("sample"),
-        fn.DistinctArrayAgg(fn.JsonType(values.c.value)).filter(known).label("kinds"),
+        sa.func.count(values.c.value.distinct()).filter(is_set).label("different"),
+        fn.LatestBy(values.c.value, values.c.timestamp, values.c.seq, is_set).label("sample"),
+        fn.DistinctArrayAgg(fn.JsonType(values.c.value)).filter(is_set).label("kinds"),
     ).group_by(values.c.event_name, values.c.key)
 
 

@@ -1,4 +1,4 @@
-"""One scan of a relation that evaluates all leaves of an aggregate that count it."""
+"""One scan of a relation that evaluates all aggregations of an aggregate that count it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,23 +46,23 @@ def group_columns(plan: AggregateQuery) -> list[str]:
 
 @dataclass(frozen=True)
 class RelationScan:
-    """The leaves of a plan that share a relation, a number of trailing days and a kind of rows.
+    """The aggregations of a plan that share a relation, a number of trailing days and a kind of rows.
 
     Attributes:
-        leaves: all leaves of the plan; the scan returns 0 for those that are not ``counted``.
-        counted: indexes of the leaves it evaluates.
+        aggregations: all aggregations of the plan; the scan returns 0 for those that are not ``counted``.
+        counted: indexes of the aggregations it evaluates.
     """
 
     plan: AggregateQuery
-    leaves: Sequence[Aggregation]
+    aggregations: Sequence[Aggregation]
     counted: Sequence[int]
 
     def statement(self) -> GroupedSelect:
-        """Returns the SELECT of all groups that any leaf has rows in, with the values of all leaves."""
+        """Returns the SELECT of all groups that any aggregation has rows in, with the values of all aggregations."""
         if self._trailing_windows and self.plan.buckets:
             return self._trailing_statement()
         bucket = [bucket_index(self._relation_rows.at, self.plan.buckets.runs())] if self.plan.buckets else []
-        values = [self._leaf_value(i) if i in self.counted else _ZERO for i in range(len(self.leaves))]
+        values = [self._leaf_value(i) if i in self.counted else _ZERO for i in range(len(self.aggregations))]
         group = dict(zip(group_columns(self.plan), [*bucket, *self._dimension_columns], strict=True))
         where = self._where_conditions()
         return GroupedSelect(
@@ -71,12 +71,12 @@ class RelationScan:
 
     @property
     def _relation(self) -> Relation:
-        return self.leaves[self.counted[0]].relation
+        return self.aggregations[self.counted[0]].relation
 
     @cached_property
     def _trailing_windows(self) -> list[tuple[int, TimeRange]]:
         """The days that each bucket of a trailing measure covers; empty for other measures."""
-        days = self.leaves[self.counted[0]].trailing_days
+        days = self.aggregations[self.counted[0]].trailing_days
         return [] if days is None else trailing_windows(self.plan.scope, self.plan.buckets, days)
 
     @property
@@ -89,85 +89,97 @@ class RelationScan:
 
     @cached_property
     def _relation_rows(self) -> RelationRows:
-        scan, span, whole = self.plan.scope, self._row_span, self._uses_column("first_order")
+        scope, span, all_time = self.plan.scope, self._row_span, self._uses_column("first_order")
         if self._relation is Relation.CREDITS and self.plan.credit:
-            return CreditRows(scan, span, self.plan.credit, whole=whole)
-        if is_countable_from_sessions(self.plan, self.leaves[self.counted[0]]):
-            return SessionCountRows(scan, span)
-        return _relation_rows(self._relation, scan, span, all_time=whole)
+            return CreditRows(scope, span, self.plan.credit, all_time=all_time)
+        if is_countable_from_sessions(self.plan, self.aggregations[self.counted[0]]):
+            return SessionCountRows(scope, span)
+        return _relation_rows(self._relation, scope, span, all_time=all_time)
 
     def _uses_column(self, name: str) -> bool:
-        """Returns whether a filter, leaf or dimension uses a column."""
-        predicates = [*self.plan.scope.filters, *(p for i in self.counted for p in self.leaves[i].where)]
-        counted = (self.leaves[i].column for i in self.counted)
+        """Returns whether a filter, aggregation or dimension uses a column."""
+        predicates = [
+            *self.plan.scope.filters,
+            *(p for i in self.counted for p in self.aggregations[i].where),
+        ]
+        counted = (self.aggregations[i].column for i in self.counted)
         grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
         columns = (*(p.column for p in predicates), *counted, *grouped)
         return any(part.name == name for column in columns if column for part in column.candidates)
 
     @cached_property
     def _dimension_columns(self) -> list[Expression]:
-        asked = (dimension.get(self._relation) for dimension in self.plan.dimensions)
+        names = (dimension.get(self._relation) for dimension in self.plan.dimensions)
         absent = sa.cast(sa.null(), sa.Text)
-        return [absent if column is None else self._relation_rows.column(column) for column in asked]
+        return [absent if column is None else self._relation_rows.column(column) for column in names]
 
     @cached_property
     def _common_predicates(self) -> tuple[Predicate, ...]:
-        """The predicates that all leaves share, which become conditions of the scan."""
-        first, *others = (self.leaves[i].where for i in self.counted)
+        """The predicates that all aggregations share, which become conditions of the scan."""
+        first, *others = (self.aggregations[i].where for i in self.counted)
         return tuple(p for p in first if all(p in where for where in others))
 
     @cached_property
     def _leaf_conditions(self) -> dict[int, list[Expression]]:
-        """The conditions that only some leaves have, by leaf."""
-        further = {
-            i: [p for p in self.leaves[i].where if p not in self._common_predicates] for i in self.counted
+        """The conditions that only some aggregations have, by aggregation."""
+        own_predicates = {
+            i: [p for p in self.aggregations[i].where if p not in self._common_predicates]
+            for i in self.counted
         }
-        return {i: [*map(self._relation_rows.condition, found)] for i, found in further.items() if found}
+        return {
+            i: [*map(self._relation_rows.condition, predicates)]
+            for i, predicates in own_predicates.items()
+            if predicates
+        }
 
     @cached_property
     def _leaf_condition(self) -> dict[int, Expression]:
         return {i: sa.and_(*conditions) for i, conditions in self._leaf_conditions.items()}
 
     def _where_conditions(self) -> list[Expression]:
-        """Returns the conditions of rows that any leaf counts."""
+        """Returns the conditions of rows that any aggregation counts."""
         where = [*map(self._relation_rows.condition, (*self.plan.scope.filters, *self._common_predicates))]
         if len(self._leaf_conditions) == len(self.counted):
             where.append(sa.or_(*self._required_conditions()))
         return [*self._relation_rows.where, *where]
 
     def _required_conditions(self) -> list[Expression]:
-        """Returns the conditions of the leaves, without those implied by the conditions of another leaf."""
+        """Returns the conditions of the aggregations, without those implied by the conditions of another aggregation."""
         sets = {
             frozenset(conditions): self._leaf_condition[i] for i, conditions in self._leaf_conditions.items()
         }
-        return [met for one, met in sets.items() if not any(other < one for other in sets)]
+        return [condition for one, condition in sets.items() if not any(other < one for other in sets)]
 
     def _leaf_value(self, i: int) -> Expression:
-        """Returns the aggregate of a leaf over the rows that meet its conditions."""
-        leaf, met = self.leaves[i], self._leaf_condition.get(i)
-        if leaf.column is None:
-            return convert_total(FilteredAggregate("count(", _ALL_ROWS, met), leaf)
-        if leaf.distinct:
+        """Returns the aggregate of an aggregation over the rows that meet its conditions."""
+        aggregation, condition = self.aggregations[i], self._leaf_condition.get(i)
+        if aggregation.column is None:
+            return convert_total(FilteredAggregate("count(", _ALL_ROWS, condition), aggregation)
+        if aggregation.distinct:
             return convert_total(
-                FilteredAggregate("count(DISTINCT ", self._relation_rows.distinct_key(leaf.column), met), leaf
+                FilteredAggregate(
+                    "count(DISTINCT ", self._relation_rows.distinct_key(aggregation.column), condition
+                ),
+                aggregation,
             )
         return convert_total(
-            FilteredAggregate("sum(", _as_number(self._relation_rows.column(leaf.column)), met), leaf
+            FilteredAggregate("sum(", _as_number(self._relation_rows.column(aggregation.column)), condition),
+            aggregation,
         )
 
     def _trailing_statement(self) -> GroupedSelect:
         """Returns the SELECT of a trailing measure: each row counts in all buckets whose window contains it."""
-        found, look = self._rows_by_day(), self._trailing_ranges()
+        rows, ranges = self._rows_by_day(), self._trailing_ranges()
         values = [
-            _trailing_value(leaf, found.c[f"v{i}"]) if i in self.counted else _ZERO
-            for i, leaf in enumerate(self.leaves)
+            _trailing_value(aggregation, rows.c[f"v{i}"]) if i in self.counted else _ZERO
+            for i, aggregation in enumerate(self.aggregations)
         ]
-        group = {BUCKET_COLUMN: look.c.b, **{key: found.c[key] for key in group_columns(self.plan)[1:]}}
-        joined = found.join(look, sa.and_(found.c.day >= look.c.first, found.c.day <= look.c.last))
+        group = {BUCKET_COLUMN: ranges.c.b, **{key: rows.c[key] for key in group_columns(self.plan)[1:]}}
+        joined = rows.join(ranges, sa.and_(rows.c.day >= ranges.c.first, rows.c.day <= ranges.c.last))
         return GroupedSelect({**group, **_value_columns(values)}, joined, (), len(group))
 
     def _rows_by_day(self) -> sa.Subquery:
-        """Returns the values of rows for the leaves by local day, without duplicates when all leaves count distinct keys."""
+        """Returns the values of rows for the aggregations by local day, without duplicates when all aggregations count distinct keys."""
         values = [self._row_value(i).label(f"v{i}") for i in self.counted]
         days = local_day_buckets(self.plan.scope, self._row_span).runs()
         group = zip(group_columns(self.plan)[1:], self._dimension_columns, strict=True)
@@ -176,28 +188,28 @@ class RelationScan:
             *(c.label(key) for key, c in group),
         ]
         where = self._where_conditions()
-        seen = sa.select(*columns, *values).select_from(self._relation_rows.source).where(*where)
-        every = all(self.leaves[i].distinct for i in self.counted)
-        return (seen.distinct() if every else seen).subquery("seen")
+        query = sa.select(*columns, *values).select_from(self._relation_rows.source).where(*where)
+        all_distinct = all(self.aggregations[i].distinct for i in self.counted)
+        return (query.distinct() if all_distinct else query).subquery("seen")
 
     def _row_value(self, i: int) -> Expression:
-        """Returns the value of a row for a leaf: its distinct key, its number or 1."""
-        leaf, met = self.leaves[i], self._leaf_condition.get(i)
-        if leaf.column is None:
-            given: Expression = sa.literal_column("1", sa.BigInteger)
+        """Returns the value of a row for an aggregation: its distinct key, its number or 1."""
+        aggregation, condition = self.aggregations[i], self._leaf_condition.get(i)
+        if aggregation.column is None:
+            value: Expression = sa.literal_column("1", sa.BigInteger)
         else:
-            given = (
-                self._relation_rows.distinct_key(leaf.column)
-                if leaf.distinct
-                else _as_number(self._relation_rows.column(leaf.column))
+            value = (
+                self._relation_rows.distinct_key(aggregation.column)
+                if aggregation.distinct
+                else _as_number(self._relation_rows.column(aggregation.column))
             )
-        return given if met is None else sa.case((met, given))
+        return value if condition is None else sa.case((condition, value))
 
     def _trailing_ranges(self) -> sa.Subquery:
         """Returns the first and last local day of each bucket's window."""
         days = local_day_buckets(self.plan.scope, self._row_span)
         ends = (*days.starts[1:], days.end)
-        listed = {
+        columns_by_name = {
             "b": [index for index, _ in self._trailing_windows],
             "first": [days.starts.index(window.start) for _, window in self._trailing_windows],
             "last": [ends.index(window.end) for _, window in self._trailing_windows],
@@ -206,7 +218,8 @@ class RelationScan:
         places = sa.literal(list(range(1, len(self._trailing_windows) + 1)), integers)
         place = sa.select(fn.Unnest(places).label("place")).subquery("places").c.place
         columns = (
-            fn.ElementAt(sa.literal(each, integers), place).label(name) for name, each in listed.items()
+            fn.ElementAt(sa.literal(values, integers), place).label(name)
+            for name, values in columns_by_name.items()
         )
         return sa.select(*columns).subquery("windows")
 
@@ -219,42 +232,44 @@ def _as_number(column: Expression) -> Expression:
     return sa.cast(column, sa.Integer) if isinstance(column.type, sa.Boolean) else column
 
 
-def _trailing_value(leaf: Aggregation, value: Expression) -> Expression:
-    return convert_total(sa.func.count(value.distinct()) if leaf.distinct else sa.func.sum(value), leaf)
+def _trailing_value(aggregation: Aggregation, day_value: Expression) -> Expression:
+    return convert_total(
+        sa.func.count(day_value.distinct()) if aggregation.distinct else sa.func.sum(day_value), aggregation
+    )
 
 
 _DURATION: Final = Column("duration")
 
 
-def is_duration(leaf: Aggregation) -> bool:
-    """Returns whether a leaf sums durations."""
-    return leaf.column == _DURATION and not leaf.distinct
+def is_duration(aggregation: Aggregation) -> bool:
+    """Returns whether an aggregation sums durations."""
+    return aggregation.column == _DURATION and not aggregation.distinct
 
 
-def convert_total(summed: Expression, leaf: Aggregation) -> Expression:
+def convert_total(summed: Expression, aggregation: Aggregation) -> Expression:
     """Returns a count or sum as an integer, and a sum of durations in seconds instead of microseconds."""
-    if is_duration(leaf):
+    if is_duration(aggregation):
         return sa.cast(fn.BigIntOrZero(summed), sa.Double) / sa.literal_column("1e6", sa.Double)
     return fn.BigIntOrZero(summed)
 
 
-def _relation_rows(relation: Relation, scan: QueryScope, span: TimeRange, *, all_time: bool) -> RelationRows:
+def _relation_rows(relation: Relation, scope: QueryScope, span: TimeRange, *, all_time: bool) -> RelationRows:
     """Returns the rows of a relation that count in a span.
 
     Args:
         relation: a relation of this store.
-        scan: workspace, bots and conversions; its span defines which visitors are new.
+        scope: workspace, bots and conversions; its span defines which visitors are new.
         span: instants the rows lie in.
         all_time: also compute first orders, which reads all events.
     """
     match relation:
         case Relation.EVENTS:
-            return EventRows(scan, span)
+            return EventRows(scope, span)
         case Relation.CONVERSIONS:
-            return EventRows(scan, span, conversion_events(scan, span))
+            return EventRows(scope, span, conversion_events(scope, span))
         case Relation.SESSIONS:
-            return SessionRows(scan, span)
+            return SessionRows(scope, span)
         case Relation.PAYMENTS:
-            return PaymentRows(scan, span, all_time=all_time)
+            return PaymentRows(scope, span, all_time=all_time)
         case _:
             raise ValueError(f"an event store has no {relation} for this plan")

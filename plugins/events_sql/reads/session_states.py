@@ -14,15 +14,15 @@ from service_core.plugin import SessionKey, SessionState
 
 
 def read_session_states(
-    keys: Sequence[SessionKey], reader: StatementRunner
+    keys: Sequence[SessionKey], runner: StatementRunner
 ) -> dict[SessionKey, SessionState]:
     """Returns the entry page, the values of the latest event and the latest campaign of each session."""
-    asked, found = set(keys), {}
-    for workspace_id, visitor, session_id, *facts in reader.fetch_rows(_stored_sessions(keys)):
+    wanted, states = set(keys), {}
+    for workspace_id, visitor, session_id, *facts in runner.fetch_rows(_stored_sessions(keys)):
         key = workspace_id, visitor.removeprefix("v:"), session_id
-        if key in asked:
-            found[key] = _to_session_state(*facts)
-    return found
+        if key in wanted:
+            states[key] = _to_session_state(*facts)
+    return states
 
 
 def _stored_sessions(keys: Sequence[SessionKey]) -> sa.Select[Any]:

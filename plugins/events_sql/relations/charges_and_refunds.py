@@ -60,15 +60,17 @@ class PaymentRows(RelationRows):
     """The rows of MONEY."""
 
     def __init__(
-        self, scan: QueryScope, span: TimeRange, *, all_time: bool = False, selected_only: bool = False
+        self, scope: QueryScope, span: TimeRange, *, all_time: bool = False, selected_only: bool = False
     ) -> None:
-        ledger = _payments_source(scan, span, all_time=all_time, selected_only=selected_only)
-        known = [name for name in _MONEY_COLUMNS if name in ledger.c]
+        ledger = _payments_source(scope, span, all_time=all_time, selected_only=selected_only)
+        amount_columns = [name for name in _MONEY_COLUMNS if name in ledger.c]
         self.table = (
-            converted_currency(ledger, scan, scan.rates, RATE_INSTANT, known) if scan.rates else ledger
+            converted_currency(ledger, scope, scope.rates, RATE_INSTANT, amount_columns)
+            if scope.rates
+            else ledger
         )
         self.at = self.table.c.booked
-        super().__init__(scan)
+        super().__init__(scope)
         self.where += span_conditions(self.at, span)
 
     def distinct_key(self, column: Column) -> Expression:
@@ -83,7 +85,7 @@ class PaymentRows(RelationRows):
             return self._is_new_person()
         if name == "missing_fx_rate":
             return self.has_no_rate
-        if self.scan.rates and name in _MONEY_COLUMNS:
+        if self.scope.rates and name in _MONEY_COLUMNS:
             return require_column(self.table, f"{CONVERTED_PREFIX}{name}")
         if name not in {
             "kind",
@@ -99,40 +101,45 @@ class PaymentRows(RelationRows):
 
     @property
     def amount(self) -> Expression:
-        """The amount, in the scan's currency where there is a rate."""
+        """The amount, in the scope's currency where there is a rate."""
         return self.named_column("amount")
 
     @property
     def has_no_rate(self) -> Expression:
-        """Whether the money is of another currency and cannot be converted into the scan's."""
-        if self.scan.rates:
+        """Whether the money is of another currency and cannot be converted into the scope's."""
+        if self.scope.rates:
             return require_column(self.table, "missing_fx_rate")
-        return is_foreign(self.table.c.currency, self.scan)
+        return is_foreign(self.table.c.currency, self.scope)
 
     def _is_new_person(self) -> Expression:
         number = self.person_no
         first = self.join_once(
-            "person_first", lambda: persons_first_seen(self.scan), lambda p: p.c.person_no == number
+            "person_first", lambda: persons_first_seen(self.scope), lambda p: p.c.person_no == number
         )
-        return is_in_span(first.c.first_at, self.scan.span)
+        return is_in_span(first.c.first_at, self.scope.span)
 
 
 def _payments_source(
-    scan: QueryScope, span: TimeRange, *, all_time: bool, selected_only: bool
+    scope: QueryScope, span: TimeRange, *, all_time: bool, selected_only: bool
 ) -> NamedSubquery:
     """Returns charges, one per order, and refunds, each with the instant it is booked at.
 
     Reads one week before the span to find repeated reports, and all events to find first orders and the orders of
     refunds.
     """
-    looked = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
-    shape = scan.order_refunds, all_time, selected_only, scan.rates is not None
-    return compiled_source(_booked_payments, *shape).as_subquery("ledger", **bind_parameters(scan, looked))
+    read_span = TimeRange(span.start - ORDER_DEDUP_WINDOW, span.end)
+    source_shape = scope.order_refunds, all_time, selected_only, scope.rates is not None
+    return compiled_source(_booked_payments, *source_shape).as_subquery(
+        "ledger", **bind_parameters(scope, read_span)
+    )
 
 
-def _booked_payments(order_refunds: bool, whole: bool, few: bool, rated: bool) -> sa.Select[Any]:
-    table, names = source_events(few), (*required_columns(frozenset()), *extra_columns(few))
-    c, since = table.c, None if whole or order_refunds or rated else START
+def _booked_payments(order_refunds: bool, all_time: bool, selected_only: bool, rated: bool) -> sa.Select[Any]:
+    table, names = (
+        source_events(selected_only),
+        (*required_columns(frozenset()), *extra_columns(selected_only)),
+    )
+    c, since = table.c, None if all_time or order_refunds or rated else START
     kind = money_kind(c)
     reported = report_columns(c, kind)
     others = (c[name] for name in names if name not in {"seq", "timestamp", *ORDER_ID_COLUMNS})
@@ -140,15 +147,15 @@ def _booked_payments(order_refunds: bool, whole: bool, few: bool, rated: bool) -
     moving = sa.select(*reported, *others).where(c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within)
     moved = materialized_cte(moving, "moved")
     counts = moved.c.seq.not_in(superseded_reports(moved, repeatable_kind=CHARGE))
-    own = (moved.c[name] for name in names)
+    columns = (moved.c[name] for name in names)
     counted = (
-        sa.select(*own, moved.c.what.label("kind"), counts.label("counts"))
+        sa.select(*columns, moved.c.what.label("kind"), counts.label("counts"))
         .where(moved.c.what.is_not(None))
         .subquery()
     )
     is_charge = counted.c.kind == CHARGE
-    kept = sa.and_(is_charge, counted.c.counts)
-    order_at = sa.case((sa.not_(is_charge), _latest_charge_before(counted.c, kept)))
+    counting_charge = sa.and_(is_charge, counted.c.counts)
+    order_at = sa.case((sa.not_(is_charge), _latest_charge_before(counted.c, counting_charge)))
     of_order_else_own = sa.func.coalesce(order_at, counted.c.timestamp)
     booked = of_order_else_own if order_refunds else counted.c.timestamp
     rated_at = [of_order_else_own.label(RATE_INSTANT)] if rated else []
@@ -162,14 +169,14 @@ def _booked_payments(order_refunds: bool, whole: bool, few: bool, rated: bool) -
         *_charge_components(listed.c),
         sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
     ).where(listed.c.counts)
-    return _with_first_order_flag(facts.subquery("ledger")) if whole else facts
+    return _with_first_order_flag(facts.subquery("ledger")) if all_time else facts
 
 
-def _latest_charge_before(c: Any, kept: Expression) -> Expression:
+def _latest_charge_before(c: Any, counting_charge: Expression) -> Expression:
     """Returns the timestamp of the latest charge of each row's order, found by order id or payment id."""
 
     def of(id_: Expression) -> Expression:
-        latest = sa.func.max(sa.case((kept, c.timestamp))).over(
+        latest = sa.func.max(sa.case((counting_charge, c.timestamp))).over(
             partition_by=id_, order_by=(c.timestamp, c.seq), rows=(None, 0)
         )
         return sa.case((id_.is_not(None), latest))
@@ -182,18 +189,20 @@ def _latest_charge_before(c: Any, kept: Expression) -> Expression:
 def _charge_components(c: Any) -> list[Expression]:
     """Returns the components of a charge's amount (gross, discount, tax, shipping, fee), as `parts_of` does in the core."""
     tracked, charge, nothing = is_tracked(c), c.kind == CHARGE, sa.literal_column("0", sa.BigInteger)
-    told = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_COMPONENTS}}
-    own = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing)}
+    reported_amounts = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_COMPONENTS}}
+    tracked_amounts = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing)}
     return [
-        sa.case((sa.and_(charge, tracked), own[name]), (charge, told[name])).label(name)
+        sa.case((sa.and_(charge, tracked), tracked_amounts[name]), (charge, reported_amounts[name])).label(
+            name
+        )
         for name in CHARGE_COLUMNS
     ]
 
 
-def _with_first_order_flag(ledger: sa.Subquery) -> sa.Select[Any]:
-    joined, number = with_person(ledger)
+def _with_first_order_flag(payments: sa.Subquery) -> sa.Select[Any]:
+    joined, number = with_person(payments)
     place = sa.func.row_number().over(
-        partition_by=(ledger.c.kind, number), order_by=(ledger.c.timestamp, ledger.c.seq)
+        partition_by=(payments.c.kind, number), order_by=(payments.c.timestamp, payments.c.seq)
     )
-    first = sa.and_(ledger.c.kind == CHARGE, place == 1)
-    return sa.select(ledger, first.label("first_order")).select_from(joined)
+    first = sa.and_(payments.c.kind == CHARGE, place == 1)
+    return sa.select(payments, first.label("first_order")).select_from(joined)

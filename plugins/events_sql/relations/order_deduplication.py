@@ -39,10 +39,10 @@ def is_tracked(columns: Any) -> Expression:
 
 def report_precedence(c: Any) -> Expression:
     """Returns the precedence of a report as text: the greater one supersedes the smaller."""
-    known = reduce(add, (sa.case((c[name].is_not(None), 1), else_=0) for name in CHARGE_COMPONENTS))
-    told = sa.cast(known, sa.Text) + c.source
+    component_count = reduce(add, (sa.case((c[name].is_not(None), 1), else_=0) for name in CHARGE_COMPONENTS))
+    rank = sa.cast(component_count, sa.Text) + c.source
     shop = name_in(c.source, STOREFRONTS)
-    return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + told), else_=sa.literal("1") + told)
+    return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + rank), else_=sa.literal("1") + rank)
 
 
 def superseded_money_events(since: str | None) -> sa.Select[Any]:
@@ -51,8 +51,8 @@ def superseded_money_events(since: str | None) -> sa.Select[Any]:
     Args:
         since: name of the parameter with the earliest instant to read; None for all time.
     """
-    found = compiled_source(_superseded_money_query, since).as_subquery("told_of_money")
-    return sa.select(found.c.seq)
+    superseded = compiled_source(_superseded_money_query, since).as_subquery("told_of_money")
+    return sa.select(superseded.c.seq)
 
 
 def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) -> sa.Select[Any]:
@@ -63,51 +63,53 @@ def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) 
         since: as in `superseded_money_events`.
         any_revenue: whether any event with revenue converts.
     """
-    found = compiled_source(_superseded_conversions_query, table, since, any_revenue).as_subquery(
+    superseded = compiled_source(_superseded_conversions_query, table, since, any_revenue).as_subquery(
         "told_of_conversions"
     )
-    return sa.select(found.c.seq)
+    return sa.select(superseded.c.seq)
 
 
 def _superseded_money_query(since: str | None) -> sa.CompoundSelect[Any]:
     c = EVENTS.c
-    told = _report_rows(c, money_kind(c), since).where(c.revenue.is_not(None))
-    return superseded_reports(materialized_cte(told, "told"), repeatable_kind=CHARGE)
+    reports = _report_rows(c, money_kind(c), since).where(c.revenue.is_not(None))
+    return superseded_reports(materialized_cte(reports, "told"), repeatable_kind=CHARGE)
 
 
 def _superseded_conversions_query(table: Any, since: str | None, any_revenue: bool) -> sa.CompoundSelect[Any]:
     """Reads events by each order id separately: few events have one, and engines skip rows without it."""
     c = table.c
-    told = _report_rows(c, canonical_name(c.event_name), since).where(
+    reports = _report_rows(c, canonical_name(c.event_name), since).where(
         is_conversion(c, any_revenue=any_revenue)
     )
     if table is not EVENTS:
         return superseded_reports(
-            materialized_cte(told.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))), "told")
+            materialized_cte(
+                reports.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))), "told"
+            )
         )
-    each = (
-        told.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_ID_COLUMNS[:place]))
+    queries = (
+        reports.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_ID_COLUMNS[:place]))
         for place, name in enumerate(ORDER_ID_COLUMNS)
     )
-    return superseded_reports(materialized_cte(sa.union_all(*each), "told"))
+    return superseded_reports(materialized_cte(sa.union_all(*queries), "told"))
 
 
-def _report_rows(c: Any, what: Expression, since: str | None) -> sa.Select[Any]:
-    found = sa.select(*report_columns(c, what)).where(c.workspace_id == WORKSPACE)
+def _report_rows(c: Any, kind: Expression, since: str | None) -> sa.Select[Any]:
+    query = sa.select(*report_columns(c, kind)).where(c.workspace_id == WORKSPACE)
     if since is None:
-        return found
-    return found.where(c.timestamp >= declare_parameter(since, sa.DateTime()), c.timestamp < END_WITH_REPEATS)
+        return query
+    return query.where(c.timestamp >= declare_parameter(since, sa.DateTime()), c.timestamp < END_WITH_REPEATS)
 
 
 def report_columns(c: Any, kind: Expression) -> list[Expression]:
     """Returns the columns that `superseded_reports` reads; reports of different ``kind`` never supersede each other."""
-    own = (c[name] for name in ("seq", "timestamp", *ORDER_ID_COLUMNS))
-    return [*own, kind.label("what"), report_precedence(c).label("standing")]
+    columns = (c[name] for name in ("seq", "timestamp", *ORDER_ID_COLUMNS))
+    return [*columns, kind.label("what"), report_precedence(c).label("standing")]
 
 
-def materialized_cte(found: sa.Select[Any] | sa.CompoundSelect[Any], name: str) -> sa.CTE:
+def materialized_cte(query: sa.Select[Any] | sa.CompoundSelect[Any], name: str) -> sa.CTE:
     """Returns a CTE that DuckDB computes once instead of inlining it."""
-    return found.cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
+    return query.cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
 
 
 def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -> sa.CompoundSelect[Any]:
@@ -117,23 +119,26 @@ def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -
         reports: with the columns of `report_columns`.
         repeatable_kind: the kind of which a source's second report is a repeat; None for all kinds.
     """
-    one, other = reports.alias("report").c, _provider_reports(reports).alias("better").c
+    report, better = reports.alias("report").c, _provider_reports(reports).alias("better").c
     earlier = sa.or_(
-        other.timestamp < one.timestamp, sa.and_(other.timestamp == one.timestamp, other.seq < one.seq)
+        better.timestamp < report.timestamp,
+        sa.and_(better.timestamp == report.timestamp, better.seq < report.seq),
     )
-    same_again = sa.and_(other.standing == one.standing, earlier)
+    same_again = sa.and_(better.standing == report.standing, earlier)
     if repeatable_kind is not None:
-        same_again = sa.and_(same_again, one.what == repeatable_kind)
-    apart = sa.func.abs(fn.EpochMicroseconds(one.timestamp) - fn.EpochMicroseconds(other.timestamp))
-    superseded = sa.and_(apart < _REPEAT_MICROSECONDS, sa.or_(other.standing > one.standing, same_again))
-    found = (
-        sa.select(one.seq).join_from(
-            one.seq.table, other.seq.table, sa.and_(one[name] == other.key, one.what == other.what)
+        same_again = sa.and_(same_again, report.what == repeatable_kind)
+    apart = sa.func.abs(fn.EpochMicroseconds(report.timestamp) - fn.EpochMicroseconds(better.timestamp))
+    superseded = sa.and_(apart < _REPEAT_MICROSECONDS, sa.or_(better.standing > report.standing, same_again))
+    queries = (
+        sa.select(report.seq).join_from(
+            report.seq.table,
+            better.seq.table,
+            sa.and_(report[name] == better.key, report.what == better.what),
         )
         for name in ORDER_NAME_COLUMNS
     )
     return sa.union_all(
-        *(each.where(superseded) for each in found), _repeated_tracked_events(reports, repeatable_kind)
+        *(query.where(superseded) for query in queries), _repeated_tracked_events(reports, repeatable_kind)
     )
 
 
@@ -145,20 +150,21 @@ def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subque
         charges: likewise.
         names: columns of the charge to include, next to ``refund``, the sequence number of the refund.
     """
-    one, other = charges.c, refunds.c
-    before = sa.or_(
-        one.timestamp < other.timestamp, sa.and_(one.timestamp == other.timestamp, one.seq <= other.seq)
+    charge, refund = charges.c, refunds.c
+    not_after = sa.or_(
+        charge.timestamp < refund.timestamp,
+        sa.and_(charge.timestamp == refund.timestamp, charge.seq <= refund.seq),
     )
-    told = (other.seq.label("refund"), *(one[name] for name in ("timestamp", "seq", *names)))
-    found = sa.union_all(
+    columns = (refund.seq.label("refund"), *(charge[name] for name in ("timestamp", "seq", *names)))
+    pairs = sa.union_all(
         *(
-            sa.select(*told).join_from(refunds, charges, sa.and_(one[id_] == other[id_], before))
+            sa.select(*columns).join_from(refunds, charges, sa.and_(charge[id_] == refund[id_], not_after))
             for id_ in ORDER_NAME_COLUMNS
         )
     ).subquery("paid_before")
-    latest = (found.c.timestamp.desc(), found.c.seq.desc())
-    place = sa.func.row_number().over(partition_by=found.c.refund, order_by=latest).label("place")
-    placed = sa.select(found, place).subquery("placed")
+    latest = (pairs.c.timestamp.desc(), pairs.c.seq.desc())
+    place = sa.func.row_number().over(partition_by=pairs.c.refund, order_by=latest).label("place")
+    placed = sa.select(pairs, place).subquery("placed")
     return sa.select(placed).where(placed.c.place == 1).subquery("sale")
 
 
@@ -168,18 +174,18 @@ def _provider_reports(reports: sa.CTE) -> sa.CTE:
     key = sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))), sa.Text).label(
         "key"
     )
-    found = sa.select(c.seq, c.timestamp, c.what, c.standing, key).where(c.standing != "")
-    return materialized_cte(found, "of_providers")
+    query = sa.select(c.seq, c.timestamp, c.what, c.standing, key).where(c.standing != "")
+    return materialized_cte(query, "of_providers")
 
 
-def _repeated_tracked_events(reports: sa.CTE, again: str | None) -> sa.Select[Any]:
+def _repeated_tracked_events(reports: sa.CTE, repeatable_kind: str | None) -> sa.Select[Any]:
     """Selects tracked events that repeat an event of the same order id, else payment id, within 7 days."""
     c = reports.alias("tracked").c
-    own = sa.func.coalesce(c.order_id, c.payment_id)
+    order_id = sa.func.coalesce(c.order_id, c.payment_id)
     at = fn.EpochMicroseconds(c.timestamp)
-    before = sa.func.lag(at).over(partition_by=(c.what, own), order_by=(c.timestamp, c.seq))
-    tracked = sa.select(c.seq, (at - before).label("after")).where(c.standing == "", own.is_not(None))
-    if again is not None:
-        tracked = tracked.where(c.what == again)
-    found = tracked.subquery("sorted_sums")
+    before = sa.func.lag(at).over(partition_by=(c.what, order_id), order_by=(c.timestamp, c.seq))
+    query = sa.select(c.seq, (at - before).label("after")).where(c.standing == "", order_id.is_not(None))
+    if repeatable_kind is not None:
+        query = query.where(c.what == repeatable_kind)
+    found = query.subquery("sorted_sums")
     return sa.select(found.c.seq).where(found.c.after < _REPEAT_MICROSECONDS)

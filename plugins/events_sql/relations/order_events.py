@@ -28,30 +28,30 @@ _SELECTED_ORDERS: Final = sa.table("selected_orders", sa.column("id", sa.Text))
 """The ids of the selected persons' orders."""
 
 
-def create_order_events(scan: QueryScope, used: frozenset[str], reader: StatementRunner) -> None:
+def create_order_events(scope: QueryScope, used: frozenset[str], runner: StatementRunner) -> None:
     """Creates `related_visitors.ORDER_EVENTS` with events of the selected persons and others of the same orders.
 
     Each kind of order id is searched by itself: one search for all three would scan the table instead of using
     the indexes. Usually no other person has such an id, and the table stays small.
 
     Args:
-        scan: workspace, instants and which events convert.
+        scope: workspace, instants and which events convert.
         used: columns of conversions that are read; `related_visitors.SELECTED_EVENTS` has them.
-        reader: runs the statements of the read.
+        runner: runs the statements of the read.
     """
     names = sorted({*required_columns(used), "is_test"})
-    values = bind_parameters(scan, span_with_repeats(scan.span))
-    reader.create_temp_table(_SELECTED_ORDERS.name, deferred(_selected_order_ids))
+    values = bind_parameters(scope, span_with_repeats(scope.span))
+    runner.create_temp_table(_SELECTED_ORDERS.name, deferred(_selected_order_ids))
     other = compiled_source(_events_of_same_orders, "seq").as_subquery("other", **values)
-    has_others = bool(reader.fetch_rows(sa.select(other.c.seq).limit(1)))
+    has_others = bool(runner.fetch_rows(sa.select(other.c.seq).limit(1)))
     deeds = compiled_source(_order_events_query, has_others, *names).as_subquery("deed", **values)
-    reader.create_temp_table(ORDER_EVENTS.name, sa.select(*deeds.c))
+    runner.create_temp_table(ORDER_EVENTS.name, sa.select(*deeds.c))
 
 
 def _selected_order_ids() -> sa.CompoundSelect[Any]:
-    own = SELECTED_EVENTS.c
+    events = SELECTED_EVENTS.c
     return sa.union(
-        *(sa.select(own[id_].label("id")).where(own[id_].is_not(None)) for id_ in ORDER_ID_COLUMNS)
+        *(sa.select(events[id_].label("id")).where(events[id_].is_not(None)) for id_ in ORDER_ID_COLUMNS)
     )
 
 
@@ -61,27 +61,27 @@ def _events_of_same_orders(*names: str) -> sa.CompoundSelect[Any]:
 
 
 def _other_events_with_id(id_: str, *names: str) -> sa.Select[Any]:
-    own, c = SELECTED_EVENTS.c, EVENTS.c
-    known = sa.tuple_(c.timestamp, c.seq).in_(sa.select(own.timestamp, own.seq))
-    beside = fn.UnindexedCondition(
+    selected, c = SELECTED_EVENTS.c, EVENTS.c
+    is_selected = sa.tuple_(c.timestamp, c.seq).in_(sa.select(selected.timestamp, selected.seq))
+    conditions = fn.UnindexedCondition(
         sa.and_(c.workspace_id == WORKSPACE, *_is_conversion_or_money_event(c)), c[id_]
     )
     return sa.select(*(c[name] for name in names)).where(
-        beside, c[id_].in_(sa.select(_SELECTED_ORDERS.c.id)), sa.not_(known)
+        conditions, c[id_].in_(sa.select(_SELECTED_ORDERS.c.id)), sa.not_(is_selected)
     )
 
 
 def _order_events_query(has_others: bool, *names: str) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     """Selects events that may convert or move money: of the selected persons, and of others with the same orders."""
-    own = SELECTED_EVENTS.c
-    theirs = sa.select(*(own[name] for name in names), own.person_no).where(
-        *_is_conversion_or_money_event(own)
+    selected = SELECTED_EVENTS.c
+    selected_query = sa.select(*(selected[name] for name in names), selected.person_no).where(
+        *_is_conversion_or_money_event(selected)
     )
     if not has_others:
-        return theirs
+        return selected_query
     others = _events_of_same_orders(*names).subquery("others")
-    nobody = sa.cast(sa.null(), own.person_no.type)
-    return sa.union_all(theirs, sa.select(*others.c, nobody).distinct())
+    nobody = sa.cast(sa.null(), selected.person_no.type)
+    return sa.union_all(selected_query, sa.select(*others.c, nobody).distinct())
 
 
 def _is_conversion_or_money_event(c: Any) -> list[sa.ColumnElement[bool]]:

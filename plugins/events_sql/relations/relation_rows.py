@@ -64,8 +64,8 @@ class RelationRows:
     table: sa.FromClause
     span: TimeRange | None = None
 
-    def __init__(self, scan: QueryScope) -> None:
-        self.scan = scan
+    def __init__(self, scope: QueryScope) -> None:
+        self.scope = scope
         self.where: list[Expression] = []
         self._from_clause: sa.FromClause = self.table
         self._joined_tables: dict[str, sa.FromClause] = {}
@@ -81,8 +81,8 @@ class RelationRows:
         if column.owner is ColumnOwner.PROPERTY:
             text = self.predicate_value(column).text
             return sa.null() if text is None else text
-        found = [self.single_column(part) for part in column.candidates]
-        return found[0] if len(found) == 1 else sa.func.coalesce(*found)
+        columns = [self.single_column(part) for part in column.candidates]
+        return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
 
     def distinct_key(self, column: Column) -> Expression:
         """Returns an expression that is distinct where the column is, and cheaper to count."""
@@ -123,18 +123,18 @@ class RelationRows:
 
     def entry_column(self, name: str, session_no: Expression) -> Expression:
         """Returns a column of the session's first event."""
-        kept = self.join_once(
-            "entry", lambda: session_entries(self.scan), lambda s: s.c.session_no == session_no
+        entry = self.join_once(
+            "entry", lambda: session_entries(self.scope), lambda s: s.c.session_no == session_no
         )
         if name in ENTRY_COLUMNS:
-            return require_column(kept, ENTRY_PREFIX + name)
+            return require_column(entry, ENTRY_PREFIX + name)
         first = self.join_once(
             "entry_event",
             lambda: EVENTS.alias("entry_event"),
             lambda e: sa.and_(
-                e.c.session_no == kept.c.session_no,
-                e.c.seq == kept.c.first_seq,
-                e.c.timestamp == kept.c.first_at,
+                e.c.session_no == entry.c.session_no,
+                e.c.seq == entry.c.first_seq,
+                e.c.timestamp == entry.c.first_at,
             ),
         )
         return require_column(first, name)
@@ -142,27 +142,29 @@ class RelationRows:
     @cached_property
     def person_no(self) -> Expression:
         """The number of the row's person: a column of the table where it has one, else joined."""
-        own = "person_no"
-        return self.table.c[own] if own in self.table.c else join_person_number(self, self.table)
+        column_name = "person_no"
+        return (
+            self.table.c[column_name] if column_name in self.table.c else join_person_number(self, self.table)
+        )
 
     def is_first_seen_in_span(self, visitor_no: Expression) -> Expression:
-        """Returns whether the visitor's first event of all time lies in the scan's span."""
+        """Returns whether the visitor's first event of all time lies in the scope's span."""
         first = self.join_once(
-            "visitor", lambda: visitors_first_seen(self.scan), lambda v: v.c.visitor_no == visitor_no
+            "visitor", lambda: visitors_first_seen(self.scope), lambda v: v.c.visitor_no == visitor_no
         )
-        return is_in_span(first.c.first_at, self.scan.span)
+        return is_in_span(first.c.first_at, self.scope.span)
 
 
 class EventRows(RelationRows):
     """The rows of EVENTS, and of CONVERSIONS over a narrower table with the same columns."""
 
-    def __init__(self, scan: QueryScope, span: TimeRange, table: sa.FromClause = EVENTS) -> None:
+    def __init__(self, scope: QueryScope, span: TimeRange, table: sa.FromClause = EVENTS) -> None:
         self.table = table
         self.at = table.c.timestamp
         self.span = span
-        super().__init__(scan)
-        self.where += [table.c.workspace_id == scan.workspace_id, *span_conditions(self.at, span)]
-        if not scan.include_bots:
+        super().__init__(scope)
+        self.where += [table.c.workspace_id == scope.workspace_id, *span_conditions(self.at, span)]
+        if not scope.include_bots:
             self.where.append(sa.not_(table.c.is_bot))
 
     def distinct_key(self, column: Column) -> Expression:
@@ -184,18 +186,18 @@ class EventRows(RelationRows):
         if name == "visitor_is_new":
             return self.is_first_seen_in_span(self.table.c.visitor_no)
         if name in {"person", "identified"}:
-            named = join_person_names(self, self.person_no)
-            return named if name == "person" else fn.TextStartsWith(named, sa.literal("u:"))
+            id_text = join_person_names(self, self.person_no)
+            return id_text if name == "person" else fn.TextStartsWith(id_text, sa.literal("u:"))
         return require_column(self.table, name)
 
 
 class SessionRows(RelationRows):
     """The rows of SESSIONS."""
 
-    def __init__(self, scan: QueryScope, span: TimeRange) -> None:
-        self.table = session_facts(scan)
+    def __init__(self, scope: QueryScope, span: TimeRange) -> None:
+        self.table = session_facts(scope)
         self.at = self.table.c.first_at
-        super().__init__(scan)
+        super().__init__(scope)
         self.where += span_conditions(self.at, span)
 
     def distinct_key(self, column: Column) -> Expression:
@@ -237,24 +239,24 @@ _ALWAYS_REQUIRED: Final = (
 
 
 @lru_cache(_MAX_COLUMN_SETS)
-def required_columns(used: frozenset[str]) -> tuple[str, ...]:
+def required_columns(names: frozenset[str]) -> tuple[str, ...]:
     """Returns the event columns a source needs: some always, the others when a plan uses them."""
-    return tuple(c.name for c in EVENTS.columns if c.name in _ALWAYS_REQUIRED or c.name in used)
+    return tuple(c.name for c in EVENTS.columns if c.name in _ALWAYS_REQUIRED or c.name in names)
 
 
-def filter_columns(scan: QueryScope) -> frozenset[str]:
-    """Returns the event columns that the filters of a scan use."""
-    used = (part for p in scan.filters for part in p.column.candidates)
+def filter_columns(scope: QueryScope) -> frozenset[str]:
+    """Returns the event columns that the filters of a scope use."""
+    used = (part for p in scope.filters for part in p.column.candidates)
     return frozenset("event_data" if part.owner is ColumnOwner.PROPERTY else part.name for part in used)
 
 
 def conversion_events(
-    scan: QueryScope, span: TimeRange, *, selected_columns: frozenset[str] | None = None
+    scope: QueryScope, span: TimeRange, *, selected_columns: frozenset[str] | None = None
 ) -> sa.FromClause:
     """Returns the conversions of a span; repeats of an order within 7 days are left out.
 
     Args:
-        scan: the workspace, and which events convert.
+        scope: the workspace, and which events convert.
         span: instants the conversions lie in.
         selected_columns: read only `related_visitors.ORDER_EVENTS`, with these columns; None reads all events, as
             engines skip columns that are not used.
@@ -264,9 +266,9 @@ def conversion_events(
         if selected_columns is None
         else (*required_columns(selected_columns), *extra_columns(selected_only=True))
     )
-    shape = (scan.conversions.any_revenue, selected_columns is not None, *names)
+    shape = (scope.conversions.any_revenue, selected_columns is not None, *names)
     return compiled_source(_conversion_query, *shape).as_subquery(
-        "conversions", **bind_parameters(scan, span_with_repeats(span))
+        "conversions", **bind_parameters(scope, span_with_repeats(span))
     )
 
 
@@ -275,8 +277,8 @@ def span_with_repeats(span: TimeRange) -> TimeRange:
     return TimeRange(max(span.start, _MIN_INSTANT + ORDER_DEDUP_WINDOW) - ORDER_DEDUP_WINDOW, span.end)
 
 
-def _conversion_query(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
-    table = source_events(few)
+def _conversion_query(any_revenue: bool, selected_only: bool, *names: str) -> sa.Select[Any]:
+    table = source_events(selected_only)
     c = table.c
     return (
         sa.select(*(c[name] for name in names))
@@ -323,5 +325,5 @@ def require_column(table: Any, name: str) -> Expression:
     """
     if name not in table.c:
         raise unknown_column(name)
-    found: Expression = table.c[name]
-    return found
+    column: Expression = table.c[name]
+    return column

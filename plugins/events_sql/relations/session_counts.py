@@ -26,13 +26,17 @@ _NUMBER_COLUMNS: Final = {VISITOR_ID: "visitor_no", Column("session"): "session_
 _VISITOR_IS_NEW: Final = Column("visitor_is_new")
 
 
-def is_countable_from_sessions(plan: AggregateQuery, leaf: Aggregation) -> bool:
-    """Returns whether a leaf counts visitors or sessions and uses only columns of the session table."""
-    if leaf.relation is not Relation.EVENTS or not leaf.distinct or leaf.trailing_days is not None:
+def is_countable_from_sessions(plan: AggregateQuery, aggregation: Aggregation) -> bool:
+    """Returns whether an aggregation counts visitors or sessions and uses only columns of the session table."""
+    if (
+        aggregation.relation is not Relation.EVENTS
+        or not aggregation.distinct
+        or aggregation.trailing_days is not None
+    ):
         return False
-    if leaf.column not in _NUMBER_COLUMNS or plan.buckets or plan.scope.include_bots:
+    if aggregation.column not in _NUMBER_COLUMNS or plan.buckets or plan.scope.include_bots:
         return False
-    predicates = (*plan.scope.filters, *leaf.where)
+    predicates = (*plan.scope.filters, *aggregation.where)
     columns = [p.column for p in predicates] + [d.get(Relation.EVENTS) for d in plan.dimensions]
     return all(_is_session_column(part) for column in columns if column for part in column.candidates)
 
@@ -42,12 +46,12 @@ def _is_session_column(column: Column) -> bool:
 
 
 class SessionCountRows(RelationRows):
-    """The rows of EVENTS for leaves that are `is_countable_from_sessions`: one row per session, or a few."""
+    """The rows of EVENTS for aggregations that are `is_countable_from_sessions`: one row per session, or a few."""
 
-    def __init__(self, scan: QueryScope, span: TimeRange) -> None:
-        self.table = compiled_source(_sessions_in_span).as_subquery("present", **bind_parameters(scan, span))
+    def __init__(self, scope: QueryScope, span: TimeRange) -> None:
+        self.table = compiled_source(_sessions_in_span).as_subquery("present", **bind_parameters(scope, span))
         self.at = self.table.c.first_at
-        super().__init__(scan)
+        super().__init__(scope)
 
     def distinct_key(self, column: Column) -> Expression:
         """Returns the number of the visitor or session."""
@@ -62,13 +66,13 @@ class SessionCountRows(RelationRows):
 
 def _sessions_in_span() -> sa.CompoundSelect[Any]:
     c = SESSIONS.c
-    own = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.first_at < END, c.last_at >= START)
+    conditions = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.first_at < END, c.last_at >= START)
     columns = [c.visitor_no, c.session_no, c.first_at, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]
-    settled = sa.select(*columns).where(*own, sa.or_(c.first_at >= START, c.last_at < END))
+    settled = sa.select(*columns).where(*conditions, sa.or_(c.first_at >= START, c.last_at < END))
     reaching_over = (
         sa.select(*columns)
         .join_from(SESSIONS, EVENTS, EVENTS.c.session_no == c.session_no)
-        .where(*own, c.first_at < START, c.last_at >= END)
+        .where(*conditions, c.first_at < START, c.last_at >= END)
         .where(EVENTS.c.workspace_id == WORKSPACE, sa.not_(EVENTS.c.is_bot))
         .where(EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END)
     )

@@ -1,4 +1,4 @@
-"""Sessions of a scan: without bots, or with the events of bots and people merged into one row."""
+"""Sessions of a scope: without bots, or with the events of bots and people merged into one row."""
 
 from typing import Any
 
@@ -20,20 +20,20 @@ _ENGAGED_SECONDS = 10
 
 
 def _workspace_conditions(include_bots: bool) -> list[Expression]:
-    own = [SESSIONS.c.workspace_id == WORKSPACE]
-    return own if include_bots else [*own, sa.not_(SESSIONS.c.is_bot)]
+    conditions = [SESSIONS.c.workspace_id == WORKSPACE]
+    return conditions if include_bots else [*conditions, sa.not_(SESSIONS.c.is_bot)]
 
 
-def session_entries(scan: QueryScope) -> sa.FromClause:
+def session_entries(scope: QueryScope) -> sa.FromClause:
     """Returns the position and the stored columns of every session's first event."""
-    return compiled_source(_session_entries_query, scan.include_bots).as_subquery(
-        "entry", workspace=scan.workspace_id
+    return compiled_source(_session_entries_query, scope.include_bots).as_subquery(
+        "entry", workspace=scope.workspace_id
     )
 
 
 def _session_entries_query(include_bots: bool) -> sa.Select[Any]:
-    kept = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
-    columns = [SESSIONS.c.session_no, SESSIONS.c.first_at, SESSIONS.c.first_seq, *kept]
+    entry_columns = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
+    columns = [SESSIONS.c.session_no, SESSIONS.c.first_at, SESSIONS.c.first_seq, *entry_columns]
     if not include_bots:
         return sa.select(*columns).where(*_workspace_conditions(include_bots))
     numbered = (
@@ -50,10 +50,10 @@ def _rank_in_session() -> Expression:
     )
 
 
-def visitors_first_seen(scan: QueryScope) -> sa.FromClause:
+def visitors_first_seen(scope: QueryScope) -> sa.FromClause:
     """Returns the timestamp of every visitor's first event."""
-    return compiled_source(_visitors_first_seen_query, scan.include_bots).as_subquery(
-        "visitor", workspace=scan.workspace_id
+    return compiled_source(_visitors_first_seen_query, scope.include_bots).as_subquery(
+        "visitor", workspace=scope.workspace_id
     )
 
 
@@ -62,10 +62,10 @@ def _visitors_first_seen_query(include_bots: bool) -> sa.Select[Any]:
     return first.where(*_workspace_conditions(include_bots)).group_by(SESSIONS.c.visitor_no)
 
 
-def session_facts(scan: QueryScope) -> sa.FromClause:
+def session_facts(scope: QueryScope) -> sa.FromClause:
     """Returns sessions with duration, bounce, engagement and event counts."""
-    shape = (scan.include_bots, scan.conversions.any_revenue)
-    return compiled_source(_session_facts_query, *shape).as_subquery("visits", **bind_parameters(scan))
+    shape = (scope.include_bots, scope.conversions.any_revenue)
+    return compiled_source(_session_facts_query, *shape).as_subquery("visits", **bind_parameters(scope))
 
 
 def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any]:
@@ -93,8 +93,8 @@ def _session_facts_query(include_bots: bool, any_revenue: bool) -> sa.Select[Any
 
 def _has_conversion(columns: Any, any_revenue: bool) -> Expression:
     """Returns whether an event of the session converts; the stored names are those of people's events without tests."""
-    named = fn.ArraysOverlap(columns.names, CONVERSION_NAMES)
-    converted = sa.or_(named, columns.has_revenue) if any_revenue else named
+    has_conversion_name = fn.ArraysOverlap(columns.names, CONVERSION_NAMES)
+    converted = sa.or_(has_conversion_name, columns.has_revenue) if any_revenue else has_conversion_name
     return sa.and_(sa.not_(columns.is_bot), converted)
 
 
@@ -102,7 +102,7 @@ def _merged_bot_sessions() -> sa.FromClause:
     """Returns one row per session with the events of people and bots together; only people's events convert."""
     together: Any = {"partition_by": SESSIONS.c.session_no}
     people = sa.not_(SESSIONS.c.is_bot)
-    whole = {
+    merged = {
         "last_at": sa.func.max(SESSIONS.c.last_at).over(**together),
         **{
             name: sa.func.sum(SESSIONS.c[name]).over(**together) for name in ("events", "pageviews", "others")
@@ -112,7 +112,7 @@ def _merged_bot_sessions() -> sa.FromClause:
         "names": sa.func.max(sa.case((people, SESSIONS.c.names))).over(**together),
         "is_bot": sa.func.bool_and(SESSIONS.c.is_bot, type_=sa.Boolean).over(**together),
     }
-    columns = [whole[c.name].label(c.name) if c.name in whole else c for c in SESSIONS.columns]
+    columns = [merged[c.name].label(c.name) if c.name in merged else c for c in SESSIONS.columns]
     numbered = (
         sa.select(*columns, _rank_in_session().label("place"))
         .where(*_workspace_conditions(include_bots=True))

@@ -47,13 +47,13 @@ WINDOW: Final = declare_parameter("within", sa.BigInteger())
 """The attribution window: microseconds before a conversion in which a touch counts."""
 
 
-def bind_parameters(scan: QueryScope, span: TimeRange | None = None) -> dict[str, Any]:
-    """Returns the bind parameters of a scan: workspace, conversion event names and, with a span, its instants."""
-    own = {"workspace": scan.workspace_id, "names": sorted(scan.conversions.names)}
+def bind_parameters(scope: QueryScope, span: TimeRange | None = None) -> dict[str, Any]:
+    """Returns the bind parameters of a scope: workspace, conversion event names and, with a span, its instants."""
+    values = {"workspace": scope.workspace_id, "names": sorted(scope.conversions.names)}
     if span is None:
-        return own
+        return values
     return {
-        **own,
+        **values,
         "start": to_naive_utc(span.start),
         "end": to_naive_utc(span.end),
         "until": to_naive_utc(span.end + ORDER_DEDUP_WINDOW),
@@ -114,9 +114,9 @@ class NamedSubquery(sa.FromClause):
         self, name: str, *columns: sa.Label[Any], where: Sequence[sa.ColumnElement[Any]] = ()
     ) -> "NamedSubquery":
         """Returns a subquery over this one with further columns and conditions, under another alias."""
-        own: sa.ColumnElement[Any] = sa.literal_column(f"{self.name}.*")
-        found = sa.select(own, *columns).select_from(self).where(*where)
-        return NamedSubquery(found, name, {**self._kinds, **{column.name: column.type for column in columns}})
+        all_columns: sa.ColumnElement[Any] = sa.literal_column(f"{self.name}.*")
+        query = sa.select(all_columns, *columns).select_from(self).where(*where)
+        return NamedSubquery(query, name, {**self._kinds, **{column.name: column.type for column in columns}})
 
 
 class _LazyCte(sa.CTE):
@@ -151,11 +151,11 @@ class CompiledSource:
     """
 
     def __init__(self, build: Callable[[], Query]) -> None:
-        found = build()
+        query = build()
         self._build = build
-        self._query: Query | None = found
-        self._kinds = {str(c.key): c.type for c in found.selected_columns}
-        self.parameters = frozenset(_unbound_parameters(found))
+        self._query: Query | None = query
+        self._kinds = {str(c.key): c.type for c in query.selected_columns}
+        self.parameters = frozenset(_unbound_parameters(query))
         self._texts: dict[type[Dialect], _CompiledText] = {}
 
     def as_table(self, name: str) -> sa.TableClause:
@@ -164,8 +164,8 @@ class CompiledSource:
 
     def as_cte(self, name: str, *read: sa.FromClause, **values: Any) -> sa.CTE:
         """Returns the source as a common table expression; see `as_subquery`."""
-        found = _add_referenced_ctes(self._bind(values).columns(), read)
-        common = _LazyCte._construct(found, name=name)  # noqa: SLF001 - what its own `cte` does
+        query = _add_referenced_ctes(self._bind(values).columns(), read)
+        common = _LazyCte._construct(query, name=name)  # noqa: SLF001 - what its own `cte` does
         common.column_types = self._kinds
         return common
 
@@ -194,16 +194,16 @@ class CompiledSource:
 
     def compiled_text(self, dialect: Dialect) -> _CompiledText:
         """Returns the text of the source for a dialect, compiled at the first call."""
-        known = self._texts.get(type(dialect))
-        if known is None:
+        compiled = self._texts.get(type(dialect))
+        if compiled is None:
             # Of all that is kept, statements would be the most, and nearly every process has one dialect.
-            found, self._query = self._query, None
-            found = self._build() if found is None else found
-            compiler = _parameter_marking_compiler(dialect.statement_compiler)(dialect, found)
-            known = self._texts[type(dialect)] = _CompiledText(
+            query, self._query = self._query, None
+            query = self._build() if query is None else query
+            compiler = _parameter_marking_compiler(dialect.statement_compiler)(dialect, query)
+            compiled = self._texts[type(dialect)] = _CompiledText(
                 str(compiler).split(_PARAMETER_MARK), compiler.constants
             )
-        return known
+        return compiled
 
 
 @lru_cache(_MAX_SOURCES, typed=True)
@@ -217,10 +217,10 @@ def compiled_source(build: Callable[..., Query], *shape: Any) -> CompiledSource:
     return CompiledSource(partial(build, *shape))
 
 
-def _add_referenced_ctes(found: TextualSelect, read: Iterable[sa.FromClause]) -> TextualSelect:
+def _add_referenced_ctes(query: TextualSelect, read: Iterable[sa.FromClause]) -> TextualSelect:
     """Returns a source together with the CTEs it refers to."""
     ctes = [table for table in read if isinstance(table, sa.CTE)]
-    return found.add_cte(*ctes) if ctes else found
+    return query.add_cte(*ctes) if ctes else query
 
 
 @runtime_checkable
@@ -254,16 +254,16 @@ def _compile_bound_source(element: _BoundSource, compiler: SQLCompiler, **_: Any
 def _fill_parameters(element: _BoundSource, compiler: SQLCompiler) -> str:
     pieces, constants = element.source.compiled_text(compiler.dialect)
     values = {**constants, **element.values}
-    said = {
+    texts = {
         name: compiler.process(values[name] if name in values else sa.bindparam(name))
         for name in dict.fromkeys(pieces[1::2])
     }
-    return "".join(said[piece] if place % 2 else piece for place, piece in enumerate(pieces))
+    return "".join(texts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 
 
-def _unbound_parameters(found: Query) -> Iterator[str]:
+def _unbound_parameters(query: Query) -> Iterator[str]:
     """Yields the names of parameters that a query, and the sources in it, still need."""
-    for element in visitors.iterate(found):
+    for element in visitors.iterate(query):
         if isinstance(element, sa.BindParameter) and element.required:
             yield element.key
         if isinstance(element, _BoundSource):

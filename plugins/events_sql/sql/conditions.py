@@ -86,14 +86,14 @@ def property_value(document: Expression, path: str) -> ComparableValue:
     keys = path.split(".")
     pointer = "/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in keys)
     place = document, fn.JsonPath(*map(sa.literal, (pointer, *keys)))
-    found = fn.JsonScalar(*place)
+    scalar = fn.JsonScalar(*place)
 
     def number() -> Expression:
         return sa.case(
-            (sa.not_(fn.JsonIsBoolean(*place)), fn.TryCastNumber(found, sa.literal(_NUMBER_PATTERN)))
+            (sa.not_(fn.JsonIsBoolean(*place)), fn.TryCastNumber(scalar, sa.literal(_NUMBER_PATTERN)))
         )
 
-    return ComparableValue(fn.JsonIsSet(*place), lambda: found, number)
+    return ComparableValue(fn.JsonIsSet(*place), lambda: scalar, number)
 
 
 def predicate_condition(value: ComparableValue, predicate: Predicate) -> Expression:
@@ -126,10 +126,12 @@ def _positive_condition(value: ComparableValue, op: FilterOperator, operand: Any
 
 def _is_one_of(value: ComparableValue, operands: tuple[Any, ...]) -> Expression:
     absent = [value.raw.is_(None)] if None in operands else []
-    texts = [operand_text(one) for one in operands if one is not None and not _is_number(one)]
-    found = [fn.InValues(value.text, *map(sa.literal, texts))] if texts and value.text is not None else []
-    numbers = [_compare(value, FilterOperator.EQ, one) for one in operands if _is_number(one)]
-    any_of = (*absent, *found, *numbers)
+    texts = [operand_text(operand) for operand in operands if operand is not None and not _is_number(operand)]
+    text_conditions = (
+        [fn.InValues(value.text, *map(sa.literal, texts))] if texts and value.text is not None else []
+    )
+    numbers = [_compare(value, FilterOperator.EQ, operand) for operand in operands if _is_number(operand)]
+    any_of = (*absent, *text_conditions, *numbers)
     return sa.or_(*any_of) if any_of else sa.false()
 
 

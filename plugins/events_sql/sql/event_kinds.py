@@ -29,14 +29,14 @@ def name_in(name: Expression, names: Iterable[str]) -> Expression:
 def is_conversion(columns: Any, *, any_revenue: bool) -> Expression:
     """Returns whether an event is in the conversion set (`compiled_sources.CONVERSION_NAMES`)."""
     name = columns.event_name
-    named: Expression = fn.InArray(name, CONVERSION_NAMES)
+    is_named: Expression = fn.InArray(name, CONVERSION_NAMES)
     if any_revenue:
         no_system = sa.or_(sa.not_(fn.TextStartsWith(name, sa.literal("$"))), name_in(name, PAGE_VIEWS))
         paid = sa.and_(
             columns.revenue > 0, no_system, sa.not_(name_in(name, PRE_PURCHASE_EVENTS | REFUND_EVENTS))
         )
-        named = sa.or_(named, paid)
-    return sa.and_(sa.not_(columns.is_bot), sa.not_(columns.is_test), named)
+        is_named = sa.or_(is_named, paid)
+    return sa.and_(sa.not_(columns.is_bot), sa.not_(columns.is_test), is_named)
 
 
 def money_kind(columns: Any) -> Expression:
@@ -55,5 +55,5 @@ def money_kind(columns: Any) -> Expression:
 
 def canonical_name(name: Expression) -> Expression:
     """Returns one name for event names that mean the same."""
-    groups = [list_event_synonyms(one) for one in _CANONICAL_NAMES]
+    groups = [list_event_synonyms(name_of_group) for name_of_group in _CANONICAL_NAMES]
     return sa.case(*((name_in(name, group), sa.literal(min(group))) for group in groups), else_=name)

@@ -1,323 +1,223 @@
-"""Portable SQL functions: one element per function, compiled to the syntax of each engine.
-
-Every class sets ``inherit_cache``; without it SQLAlchemy compiles statements that use it anew each time.
-"""
+"""Portable SQL functions: one element per function, compiled to the syntax of each engine."""
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement, GenericFunction
+from sqlalchemy.sql.functions import FunctionElement
 
 SqlTemplate = str | Callable[..., str]
 """How a function is written in a dialect: a format string of its arguments, or a Python function of them."""
 
 
-class EpochMicroseconds(FunctionElement[int]):
-    """Microseconds since 1970 of a timestamp."""
-
+class _PortableFunction(FunctionElement[Any]):
     inherit_cache = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Makes statements with the function cacheable; SQLAlchemy asks each class, not its bases."""
+        cls.inherit_cache = True
+        super().__init_subclass__(**options)
+
+
+class _IntegerFunction(_PortableFunction):
     type = sa.BigInteger()
 
 
-class PruningHint(FunctionElement[bool]):
+class _WideFunction(_PortableFunction):
+    type = sa.Numeric(38, 0)
+
+
+class _FloatFunction(_PortableFunction):
+    type = sa.Double()
+
+
+class _BooleanFunction(_PortableFunction):
+    type = sa.Boolean()
+
+
+class _TextFunction(_PortableFunction):
+    type = sa.Text()
+
+
+class _ArrayFunction(_PortableFunction):
+    type = sa.ARRAY(sa.Text)
+
+
+class EpochMicroseconds(_IntegerFunction):
+    """Microseconds since 1970 of a timestamp."""
+
+
+class PruningHint(_BooleanFunction):
     """A condition that all relevant rows meet, written only for engines that read fewer rows because of it."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class RedundantCondition(FunctionElement[bool]):
+class RedundantCondition(_BooleanFunction):
     """A condition implied by the others, written only for engines that sort their rows by its columns."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class UnindexedCondition(FunctionElement[bool]):
+class UnindexedCondition(_BooleanFunction):
     """A condition next to one on a text column.
 
     The text column is the second argument. DuckDB uses its index only where no other condition has one column.
     """
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class IntegerDivide(FunctionElement[int]):
+class IntegerDivide(_IntegerFunction):
     """Integer division of two positive integers."""
 
-    inherit_cache = True
-    type = sa.BigInteger()
 
-
-class WideIntegerDivide(FunctionElement[Decimal]):
+class WideIntegerDivide(_WideFunction):
     """Integer division of a positive `WideInteger` by a positive integer."""
 
-    inherit_cache = True
-    type = sa.Numeric(38, 0)
 
-
-class BigIntOrZero(FunctionElement[int]):
+class BigIntOrZero(_IntegerFunction):
     """A sum or count as a 64-bit integer; 0 for NULL."""
 
-    inherit_cache = True
-    type = sa.BigInteger()
 
-
-class JsonPath(FunctionElement[str]):
+class JsonPath(_TextFunction):
     """A path inside JSON: a JSON pointer, then the same keys one by one, because engines use one or the other."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonScalar(FunctionElement[str]):
+class JsonScalar(_TextFunction):
     """The string, number or boolean at a path as text; NULL for anything else."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonIsSet(FunctionElement[str]):
+class JsonIsSet(_TextFunction):
     """A value that is NULL when a path does not exist or is JSON null."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonIsBoolean(FunctionElement[bool]):
+class JsonIsBoolean(_BooleanFunction):
     """Whether the value at a path is a boolean; NULL when the path does not exist."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class JsonString(FunctionElement[str]):
+class JsonString(_TextFunction):
     """The string at a top-level key; NULL for anything else."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonKeys(FunctionElement[str]):
+class JsonKeys(_TextFunction):
     """The top-level keys of a JSON object, one row each."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonMember(FunctionElement[str]):
+class JsonMember(_TextFunction):
     """The JSON text at a top-level key that is given as a column."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonList(FunctionElement[str]):
+class JsonList(_TextFunction):
     """The first of several top-level keys whose value is a non-empty list; NULL without one."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonSingletonList(FunctionElement[str]):
+class JsonSingletonList(_TextFunction):
     """A JSON list with one element."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonElements(FunctionElement[str]):
+class JsonElements(_TextFunction):
     """The elements of a JSON list, one row each."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonType(FunctionElement[str]):
+class JsonType(_TextFunction):
     """The engine's name of the type of a JSON text, in capitals."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class WideInteger(FunctionElement[Decimal]):
+class WideInteger(_WideFunction):
     """An integer wide enough for the product of two 64-bit integers."""
 
-    inherit_cache = True
-    type = sa.Numeric(38, 0)
 
-
-class EventPosition(FunctionElement[Decimal]):
+class EventPosition(_WideFunction):
     """The position of an event in the order of all events: timestamp and sequence number as one integer."""
 
-    inherit_cache = True
-    type = sa.Numeric(38, 0)
 
-
-class TupleKey(FunctionElement[Any]):
+class TupleKey(_ArrayFunction):
     """Several texts as one value that can be compared, NULLs included."""
 
-    inherit_cache = True
-    type = sa.ARRAY(sa.Text)
 
-
-class IdentifyEmail(FunctionElement[str]):
+class IdentifyEmail(_TextFunction):
     """The e-mail of an `$identify` event as JSON, from its traits or its top level; NULL without one."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class EmailDigest(FunctionElement[str]):
+class EmailDigest(_TextFunction):
     """The hexadecimal digest of an e-mail, independent of the case of ASCII letters."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class JsonText(FunctionElement[str]):
+class JsonText(_TextFunction):
     """A JSON string without quotes and outer blanks; NULL for anything else."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class SingleElement(FunctionElement[Any]):
+class SingleElement(_TextFunction):
     """The only element of an array."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class LatestBy(FunctionElement[Any]):
+class LatestBy(_TextFunction):
     """A value of the latest row of a group: value, timestamp, sequence number and an optional filter."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class EarliestBy(FunctionElement[Any]):
+class EarliestBy(_TextFunction):
     """A value of the earliest row of a group: value, timestamp, sequence number."""
 
-    inherit_cache = True
-    type = sa.Text()
 
-
-class SortedArrayAgg(FunctionElement[Any]):
+class SortedArrayAgg(_ArrayFunction):
     """The sorted distinct texts of the rows of a group that meet the second argument; an empty array for none."""
 
-    inherit_cache = True
-    type = sa.ARRAY(sa.Text)
 
-
-class SortedArrayUnion(FunctionElement[Any]):
+class SortedArrayUnion(_ArrayFunction):
     """The sorted distinct texts of two arrays."""
 
-    inherit_cache = True
-    type = sa.ARRAY(sa.Text)
 
-
-class Unnest(FunctionElement[Any]):
+class Unnest(_IntegerFunction):
     """The elements of an array, one row each."""
 
-    inherit_cache = True
-    type = sa.BigInteger()
 
-
-class ElementAt(FunctionElement[Any]):
+class ElementAt(_IntegerFunction):
     """The element of an integer array at an index, counted from 1."""
 
-    inherit_cache = True
-    type = sa.BigInteger()
 
-
-class InArray(FunctionElement[bool]):
+class InArray(_BooleanFunction):
     """Whether a value is an element of an array that is one parameter."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class Median(FunctionElement[float]):
+class Median(_FloatFunction):
     """The median of the numbers of a group that meet the second argument."""
 
-    inherit_cache = True
-    type = sa.Double()
 
-
-class Rounded(FunctionElement[float]):
+class Rounded(_FloatFunction):
     """A number rounded to six decimal places."""
 
-    inherit_cache = True
-    type = sa.Double()
 
-
-class OrderedArrayAgg(GenericFunction[Any]):
+class OrderedArrayAgg(_ArrayFunction):
     """The first argument of all rows of a group as an array, ordered by the others."""
 
-    inherit_cache = True
-    type = sa.ARRAY(sa.Text)
 
-
-class ArrayAgg(GenericFunction[Any]):
+class ArrayAgg(_ArrayFunction):
     """The values of a group as an array."""
 
-    inherit_cache = True
-    type = sa.ARRAY(sa.Text)
 
-
-class DistinctArrayAgg(GenericFunction[Any]):
+class DistinctArrayAgg(_ArrayFunction):
     """The distinct values of a group as an array; several times as expensive as `ArrayAgg`."""
 
-    inherit_cache = True
-    type = sa.ARRAY(sa.Text)
 
-
-class TryCastNumber(FunctionElement[float]):
+class TryCastNumber(_FloatFunction):
     """The number that a text represents by a pattern; NULL for other texts."""
 
-    inherit_cache = True
-    type = sa.Double()
 
-
-class TextContains(FunctionElement[bool]):
+class TextContains(_BooleanFunction):
     """Whether a text contains another one, case-sensitive."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class TextStartsWith(FunctionElement[bool]):
+class TextStartsWith(_BooleanFunction):
     """Whether a text starts with another one."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class TextEndsWith(FunctionElement[bool]):
+class TextEndsWith(_BooleanFunction):
     """Whether a text ends with another one."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class InValues(FunctionElement[bool]):
+class InValues(_BooleanFunction):
     """Whether the first expression equals one of the others."""
 
-    inherit_cache = True
-    type = sa.Boolean()
 
-
-class ArraysOverlap(FunctionElement[bool]):
+class ArraysOverlap(_BooleanFunction):
     """Whether two arrays of texts have a common element."""
-
-    inherit_cache = True
-    type = sa.Boolean()
 
 
 def compile_arguments(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> list[str]:

@@ -115,10 +115,10 @@ class UnionAll(sa.ClauseElement):
 
 @compiles(CachedText)
 def _compile_cached_text(element: CachedText, compiler: SQLCompiler, **_: Any) -> str:
-    known: dict[CachedText, str] = vars(compiler).setdefault("once", {})
-    if element not in known:
-        known[element] = compiler.process(element.found)
-    return known[element]
+    texts: dict[CachedText, str] = vars(compiler).setdefault("once", {})
+    if element not in texts:
+        texts[element] = compiler.process(element.found)
+    return texts[element]
 
 
 @compiles(ConstantText)
@@ -126,8 +126,10 @@ def _compile_constant_text(element: ConstantText, compiler: SQLCompiler, **_: An
     kind = type(compiler.dialect)
     if kind not in element.text_by_dialect:
         options = {"literal_binds": True}
-        own = compiler.dialect.statement_compiler(compiler.dialect, element.found, compile_kwargs=options)
-        element.text_by_dialect[kind] = str(own)
+        compiled = compiler.dialect.statement_compiler(
+            compiler.dialect, element.found, compile_kwargs=options
+        )
+        element.text_by_dialect[kind] = str(compiled)
     return element.text_by_dialect[kind]
 
 

@@ -25,15 +25,15 @@ def microseconds(length: timedelta) -> int:
 
 def bucket_index(at: Expression, stretches: tuple[BucketRun, ...]) -> Expression:
     """Returns the index of the bucket that an instant lies in: one division per run of equal buckets."""
-    found: list[tuple[Expression, Expression]] = []
+    cases: list[tuple[Expression, Expression]] = []
     last, before = stretches[-1], 0
     for stretch in stretches[:-1]:
         end = stretch.start + timedelta(seconds=stretch.seconds * stretch.count)
-        found.append((at < sa.literal(to_naive_utc(end)), _index_in_run(at, stretch) + sa.literal(before)))
+        cases.append((at < sa.literal(to_naive_utc(end)), _index_in_run(at, stretch) + sa.literal(before)))
         before += stretch.count
     return (
-        sa.case(*found, else_=_index_in_run(at, last) + sa.literal(before))
-        if found
+        sa.case(*cases, else_=_index_in_run(at, last) + sa.literal(before))
+        if cases
         else _index_in_run(at, last)
     )
 
@@ -56,19 +56,19 @@ def bucket_spans(span: TimeRange, buckets: Buckets | None) -> Iterator[tuple[int
             yield index, part
 
 
-def trailing_windows(scan: QueryScope, buckets: Buckets | None, days: int) -> list[tuple[int, TimeRange]]:
+def trailing_windows(scope: QueryScope, buckets: Buckets | None, days: int) -> list[tuple[int, TimeRange]]:
     """Returns for each bucket the local days that a trailing measure covers."""
     return [
-        (index, compute_trailing_span(part, days, scan.zone))
-        for index, part in bucket_spans(scan.span, buckets)
+        (index, compute_trailing_span(part, days, scope.zone))
+        for index, part in bucket_spans(scope.span, buckets)
     ]
 
 
-def local_day_buckets(scan: QueryScope, span: TimeRange) -> Buckets:
+def local_day_buckets(scope: QueryScope, span: TimeRange) -> Buckets:
     """Returns the local days of a span that starts and ends at midnight."""
     starts = []
     at = span.start
     while at < span.end:
         starts.append(at)
-        at = compute_trailing_span(TimeRange(at, at + timedelta.resolution), 1, scan.zone).end
+        at = compute_trailing_span(TimeRange(at, at + timedelta.resolution), 1, scope.zone).end
     return Buckets(BucketUnit.DAY, tuple(starts), span.end)

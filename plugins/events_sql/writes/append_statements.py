@@ -75,9 +75,9 @@ _NEW_EVENT_COLUMNS: Final = (
 )
 
 
-def insert_rows(table: sa.Table, found: sa.SelectBase) -> sa.Insert:
+def insert_rows(table: sa.Table, query: sa.SelectBase) -> sa.Insert:
     """Returns an INSERT of a query whose columns are in the order of the table's columns."""
-    return sa.insert(table).from_select([c.name for c in table.columns], found)
+    return sa.insert(table).from_select([c.name for c in table.columns], query)
 
 
 def delete_stored_events(since: Any, until: Any) -> sa.Delete:
@@ -105,12 +105,17 @@ def _prefixed_id(prefix: str, column: Any) -> Any:
 
 
 def _batch_ids() -> sa.Select[Any]:
-    named = [("v:", "visitor_id"), ("u:", "strong_id"), ("u:", "previous_id"), ("v:", "web_visitor_id")]
+    prefixed_columns = [
+        ("v:", "visitor_id"),
+        ("u:", "strong_id"),
+        ("u:", "previous_id"),
+        ("v:", "web_visitor_id"),
+    ]
     parts = [
         sa.select(NEW_EVENTS.c.workspace_id, _prefixed_id(prefix, NEW_EVENTS.c[name]).label("id")).where(
             NEW_EVENTS.c[name].is_not(None)
         )
-        for prefix, name in named
+        for prefix, name in prefixed_columns
     ]
     parts += [
         sa.select(NEW_EVENTS.c.workspace_id, _prefixed_id("v:", NEW_EVENTS.c[name]).label("id")).where(
@@ -119,13 +124,13 @@ def _batch_ids() -> sa.Select[Any]:
         for name in derived_tables.SECONDARY_ID_COLUMNS
     ]
     w = sa.union(*parts).subquery("w")
-    known = w.outerjoin(
+    joined = w.outerjoin(
         ID_NUMBERS, sa.and_(ID_NUMBERS.c.workspace_id == w.c.workspace_id, ID_NUMBERS.c.id == w.c.id)
     )
     number = sa.func.coalesce(ID_NUMBERS.c.number, _next_value("id_no")).label("number")
     return sa.select(
         w.c.workspace_id, w.c.id, number, ID_NUMBERS.c.number.is_(None).label("is_new")
-    ).select_from(known)
+    ).select_from(joined)
 
 
 def _has_id(ids: Any, prefix: str, column: Any) -> sa.ColumnElement[bool]:
@@ -133,7 +138,7 @@ def _has_id(ids: Any, prefix: str, column: Any) -> sa.ColumnElement[bool]:
 
 
 def _batch_sessions() -> sa.Select[Any]:
-    came = (
+    batch_pairs = (
         sa.select(_BATCH_IDS.c.number.label("visitor_no"), NEW_EVENTS.c.session_id)
         .join_from(NEW_EVENTS, _BATCH_IDS, _has_id(_BATCH_IDS, "v:", NEW_EVENTS.c.visitor_id))
         .distinct()
@@ -146,9 +151,13 @@ def _batch_sessions() -> sa.Select[Any]:
         .group_by(c.visitor_no, c.session_id)
         .subquery("stored")
     )
-    same = sa.and_(stored.c.visitor_no == came.c.visitor_no, stored.c.session_id == came.c.session_id)
+    same = sa.and_(
+        stored.c.visitor_no == batch_pairs.c.visitor_no, stored.c.session_id == batch_pairs.c.session_id
+    )
     number = sa.func.coalesce(stored.c.session_no, _next_value("session_no")).label("session_no")
-    return sa.select(came.c.visitor_no, came.c.session_id, number).select_from(came.outerjoin(stored, same))
+    return sa.select(batch_pairs.c.visitor_no, batch_pairs.c.session_id, number).select_from(
+        batch_pairs.outerjoin(stored, same)
+    )
 
 
 def _event_numbers() -> sa.Select[Any]:
@@ -177,16 +186,16 @@ def _event_numbers() -> sa.Select[Any]:
 
 def _visitors_with_new_owner() -> sa.Select[Any]:
     """Selects visitors with a link in the batch other than a repeated link to their only person."""
-    told, o = _batch_links(), VISITOR_OWNERS.c
-    lowest, highest = sa.func.min(told.c.strong_no), sa.func.max(told.c.strong_no)
+    links, o = _batch_links(), VISITOR_OWNERS.c
+    lowest, highest = sa.func.min(links.c.strong_no), sa.func.max(links.c.strong_no)
     linked = (
-        sa.select(told.c.visitor_no, lowest.label("low"), highest.label("high"))
-        .group_by(told.c.visitor_no)
+        sa.select(links.c.visitor_no, lowest.label("low"), highest.label("high"))
+        .group_by(links.c.visitor_no)
         .subquery("linked")
     )
     settled = (
         sa.select(o.visitor_no, sa.func.min(o.strong_no).label("only"))
-        .where(o.visitor_no.in_(sa.select(told.c.visitor_no)))
+        .where(o.visitor_no.in_(sa.select(links.c.visitor_no)))
         .group_by(o.visitor_no)
         .having(sa.func.min(o.strong_no) == sa.func.max(o.strong_no))
         .subquery("settled")
@@ -198,16 +207,16 @@ def _visitors_with_new_owner() -> sa.Select[Any]:
 
 def _new_id_pairs() -> sa.CompoundSelect[Any]:
     """Selects pairs of visitor and strong id in the batch that are not stored yet."""
-    told = derived_tables.visitor_id_pair_rows(_EVENT_NUMBERS, _NEW_WEAK_LINKS)
-    known = VISITOR_ID_PAIRS.c.visitor_no.in_(sa.select(told.subquery("told").c.visitor_no))
-    return sa.except_(told, sa.select(*VISITOR_ID_PAIRS.c).where(known))
+    pairs = derived_tables.visitor_id_pair_rows(_EVENT_NUMBERS, _NEW_WEAK_LINKS)
+    is_stored = VISITOR_ID_PAIRS.c.visitor_no.in_(sa.select(pairs.subquery("told").c.visitor_no))
+    return sa.except_(pairs, sa.select(*VISITOR_ID_PAIRS.c).where(is_stored))
 
 
 def _new_email_digests() -> sa.CompoundSelect[Any]:
     """Selects e-mail digests in the batch that are not stored yet."""
-    told = derived_tables.email_digest_rows(NUMBERED_EVENTS)
-    known = EMAIL_DIGESTS.c.number.in_(sa.select(told.subquery("told").c.number))
-    return sa.except_(told, sa.select(*EMAIL_DIGESTS.c).where(known))
+    digests = derived_tables.email_digest_rows(NUMBERED_EVENTS)
+    is_stored = EMAIL_DIGESTS.c.number.in_(sa.select(digests.subquery("told").c.number))
+    return sa.except_(digests, sa.select(*EMAIL_DIGESTS.c).where(is_stored))
 
 
 def _workspaces_with_new_email_match() -> sa.Select[Any]:
@@ -220,14 +229,18 @@ def _workspaces_with_new_email_match() -> sa.Select[Any]:
 
 def _batch_links() -> sa.CTE:
     """Returns the CTE of all identity links of the batch."""
-    own = sa.select(_EVENT_NUMBERS.c.visitor_no, _EVENT_NUMBERS.c.strong_no).where(_EVENT_NUMBERS.c.is_link)
-    return sa.union_all(own, sa.select(_NEW_WEAK_LINKS.c.visitor_no, _NEW_WEAK_LINKS.c.strong_no)).cte("told")
+    visitor_links = sa.select(_EVENT_NUMBERS.c.visitor_no, _EVENT_NUMBERS.c.strong_no).where(
+        _EVENT_NUMBERS.c.is_link
+    )
+    return sa.union_all(
+        visitor_links, sa.select(_NEW_WEAK_LINKS.c.visitor_no, _NEW_WEAK_LINKS.c.strong_no)
+    ).cte("told")
 
 
 def _workspaces_with_new_identity_ids() -> sa.Select[Any]:
     """Selects workspaces where the batch may change person merges, by an alias or an external id."""
-    told = sa.or_(NEW_EVENTS.c.previous_id.is_not(None), NEW_EVENTS.c.carries)
-    return sa.select(NEW_EVENTS.c.workspace_id).where(told).distinct()
+    has_identity_ids = sa.or_(NEW_EVENTS.c.previous_id.is_not(None), NEW_EVENTS.c.carries)
+    return sa.select(NEW_EVENTS.c.workspace_id).where(has_identity_ids).distinct()
 
 
 def _workspaces_to_merge_again() -> sa.CompoundSelect[Any]:
@@ -239,11 +252,11 @@ def _workspaces_to_merge_again() -> sa.CompoundSelect[Any]:
         )
     )
     matched = sa.or_(EVENTS.c.external_ids.is_not(None), EVENTS.c.event_name == WEB_ATTRIBUTION_MATCHED)
-    found = sa.select(EVENTS.c.workspace_id).where(EVENTS.c.workspace_id.in_(changed), matched)
+    with_identity_events = sa.select(EVENTS.c.workspace_id).where(EVENTS.c.workspace_id.in_(changed), matched)
     seeking = sa.select(EMAIL_DIGESTS.c.workspace_id).where(
         EMAIL_DIGESTS.c.workspace_id.in_(changed), EMAIL_DIGESTS.c.source != ""
     )
-    return sa.union(_workspaces_with_new_identity_ids(), found, seeking)
+    return sa.union(_workspaces_with_new_identity_ids(), with_identity_events, seeking)
 
 
 def _stored_session_rows() -> sa.Select[Any]:
@@ -259,9 +272,9 @@ def _is_same_session(table: Any) -> sa.ColumnElement[bool]:
 
 
 def _numbered_events() -> sa.Select[Any]:
-    own = (BATCH.c[f.name] for f in COLUMNS)
+    columns = (BATCH.c[f.name] for f in COLUMNS)
     numbers = (_EVENT_NUMBERS.c[name] for name in ("visitor_no", "strong_no", "session_no"))
-    return sa.select(*own, *numbers).join_from(
+    return sa.select(*columns, *numbers).join_from(
         BATCH, _EVENT_NUMBERS, _EVENT_NUMBERS.c.row_no == BATCH.c.row_no
     )
 

@@ -50,8 +50,8 @@ def session_rows(source: sa.FromClause) -> sa.Select[Any]:
     at_first = (first.c.timestamp == facts.c.first_at, first.c.seq == facts.c.first_seq)
     joined = facts.join(first, sa.and_(*(first.c[name] == facts.c[name] for name in _SESSION_KEY), *at_first))
     entry = {ENTRY_PREFIX + name: first.c[name].label(ENTRY_PREFIX + name) for name in ENTRY_COLUMNS}
-    of = {**{c.name: c for c in first.c}, **{c.name: c for c in facts.c}, **entry}
-    return sa.select(*(of[c.name] for c in SESSIONS.columns)).select_from(joined)
+    columns = {**{c.name: c for c in first.c}, **{c.name: c for c in facts.c}, **entry}
+    return sa.select(*(columns[c.name] for c in SESSIONS.columns)).select_from(joined)
 
 
 def _session_facts(source: sa.FromClause) -> sa.Subquery:
@@ -62,7 +62,7 @@ def _session_facts(source: sa.FromClause) -> sa.Subquery:
     free = name_in(c.event_name, PRE_PURCHASE_EVENTS | REFUND_EVENTS)
     paid = sa.and_(sa.func.coalesce(c.revenue, 0) > 0, sa.not_(c.is_test), sa.not_(free), no_system)
     campaign = [c[name] for name in CAMPAIGN_COLUMNS]
-    told = sa.func.coalesce(*campaign).is_not(None)
+    has_campaign = sa.func.coalesce(*campaign).is_not(None)
     position = fn.EventPosition(*place)
     return (
         sa.select(
@@ -79,8 +79,8 @@ def _session_facts(source: sa.FromClause) -> sa.Subquery:
             names.label("names"),
             fn.LatestBy(fn.TupleKey(*(c[name] for name in _TOUCH_VALUES)), *place).label("touch"),
             sa.func.max(position).label("touch_at"),
-            fn.LatestBy(fn.TupleKey(*campaign), *place, told).label("campaign"),
-            sa.func.max(position).filter(told).label("campaign_at"),
+            fn.LatestBy(fn.TupleKey(*campaign), *place, has_campaign).label("campaign"),
+            sa.func.max(position).filter(has_campaign).label("campaign_at"),
         )
         .group_by(*(c[name] for name in _SESSION_KEY))
         .subquery("f")
@@ -90,10 +90,10 @@ def _session_facts(source: sa.FromClause) -> sa.Subquery:
 def merge_session_rows(parts: sa.FromClause, before: sa.FromClause) -> sa.Select[Any]:
     """Selects the session rows of a batch merged with the stored rows of the same sessions."""
     p, b = parts.c, before.c
-    known = b.session_no.is_not(None)
+    is_stored = b.session_no.is_not(None)
     place = p.first_at, p.first_seq
     earlier = sa.or_(
-        place[0] < b.first_at, sa.and_(place[0] == b.first_at, place[1] < b.first_seq), sa.not_(known)
+        place[0] < b.first_at, sa.and_(place[0] == b.first_at, place[1] < b.first_seq), sa.not_(is_stored)
     )
     later_touch = sa.func.coalesce(b.touch_at > p.touch_at, sa.false())
     later_campaign = sa.func.coalesce(b.campaign_at > p.campaign_at, p.campaign_at.is_(None))
@@ -105,7 +105,8 @@ def merge_session_rows(parts: sa.FromClause, before: sa.FromClause) -> sa.Select
             for name in ("has_cart", "has_purchase", "has_revenue")
         },
         "names": sa.case(
-            (sa.or_(sa.not_(known), b.names == p.names), p.names), else_=fn.SortedArrayUnion(p.names, b.names)
+            (sa.or_(sa.not_(is_stored), b.names == p.names), p.names),
+            else_=fn.SortedArrayUnion(p.names, b.names),
         ),
         "touch": sa.case((later_touch, b.touch), else_=p.touch),
         "touch_at": sa.func.greatest(p.touch_at, b.touch_at),
@@ -130,8 +131,10 @@ SECONDARY_ID_COLUMNS: Final = ("sent_visitor_id", "distinct_id")
 
 def is_secondary_weak_id(columns: Any, name: str) -> Expression:
     """Returns whether a column of `SECONDARY_ID_COLUMNS` holds a weak id that the event links to its strong id."""
-    own, strong = columns[name], columns.strong_id
-    return sa.and_(sa.not_(columns.is_bot), strong.is_not(None), own != strong, own != columns.visitor_id)
+    weak_id, strong = columns[name], columns.strong_id
+    return sa.and_(
+        sa.not_(columns.is_bot), strong.is_not(None), weak_id != strong, weak_id != columns.visitor_id
+    )
 
 
 def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
@@ -139,7 +142,7 @@ def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundS
     c = source.c
     parts = []
     for name in SECONDARY_ID_COLUMNS:
-        own = sa.and_(
+        has_id = sa.and_(
             ids.c.workspace_id == c.workspace_id, ids.c.id == sa.literal_column("'v:'", sa.Text) + c[name]
         )
         columns = (
@@ -151,36 +154,36 @@ def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundS
             c.seq,
         )
         parts.append(
-            sa.select(*columns).select_from(source.join(ids, own)).where(is_secondary_weak_id(c, name))
+            sa.select(*columns).select_from(source.join(ids, has_id)).where(is_secondary_weak_id(c, name))
         )
     return sa.union(*parts)
 
 
 def visitor_id_pair_rows(events: sa.FromClause, weak: sa.FromClause) -> sa.CompoundSelect[Any]:
     """Selects the pairs of visitor and strong id that occur in events and in links of secondary weak ids."""
-    named = (
+    queries = (
         sa.select(*(table.c[column.name] for column in VISITOR_ID_PAIRS.columns)).where(
             table.c.strong_no.is_not(None)
         )
         for table in (events, weak)
     )
-    return sa.union(*named)
+    return sa.union(*queries)
 
 
 def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
     """Selects who owns which e-mail, and which visitors of revenue providers seek a person by e-mail."""
     c = source.c
-    said = fn.JsonText(fn.IdentifyEmail(c.event_data))
-    sought = fn.JsonString(c.event_data, sa.literal("email"))
+    email = fn.JsonText(fn.IdentifyEmail(c.event_data))
+    sought_email = fn.JsonString(c.event_data, sa.literal("email"))
     nobody = sa.literal("")
-    strong = (c.event_name == IDENTIFY_EVENT, said != "")
+    strong = (c.event_name == IDENTIFY_EVENT, email != "")
     user = (c.strong_id.like("%@%"),)
-    seeks = (c.strong_no.is_(None), sa.not_(name_in(c.source, TRACKED_SOURCES)), sought != "")
-    own = fn.TextStartsWith(c.visitor_id, c.source + sa.literal(":"))
+    seeks = (c.strong_no.is_(None), sa.not_(name_in(c.source, TRACKED_SOURCES)), sought_email != "")
+    is_own_visitor = fn.TextStartsWith(c.visitor_id, c.source + sa.literal(":"))
     parts = (
-        (said, sa.func.coalesce(c.strong_no, c.visitor_no), nobody, strong),
+        (email, sa.func.coalesce(c.strong_no, c.visitor_no), nobody, strong),
         (c.strong_id, c.strong_no, nobody, user),
-        (sought, c.visitor_no, c.source, (*seeks, own)),
+        (sought_email, c.visitor_no, c.source, (*seeks, is_own_visitor)),
     )
     return sa.union(
         *(
@@ -188,9 +191,9 @@ def email_digest_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
                 c.workspace_id,
                 fn.EmailDigest(mail).label("digest"),
                 number.label("number"),
-                of.label("source"),
+                source_column.label("source"),
             ).where(sa.not_(c.is_bot), *where)
-            for mail, number, of, where in parts
+            for mail, number, source_column, where in parts
         )
     )
 
@@ -206,13 +209,16 @@ def identity_link_rows(
         visitors: numbers of the visitors to include; None for all.
     """
     c = events.c
-    own = sa.select(*(c[column.name] for column in WEAK_LINKS.columns)).where(
+    event_links = sa.select(*(c[column.name] for column in WEAK_LINKS.columns)).where(
         c.strong_no.is_not(None), c.strong_id != c.visitor_id, sa.not_(c.is_bot)
     )
-    further = sa.select(*(weak.c[column.name] for column in WEAK_LINKS.columns))
+    weak_links = sa.select(*(weak.c[column.name] for column in WEAK_LINKS.columns))
     if visitors is not None:
-        own, further = own.where(c.visitor_no.in_(visitors)), further.where(weak.c.visitor_no.in_(visitors))
-    return sa.union_all(own, further)
+        event_links, weak_links = (
+            event_links.where(c.visitor_no.in_(visitors)),
+            weak_links.where(weak.c.visitor_no.in_(visitors)),
+        )
+    return sa.union_all(event_links, weak_links)
 
 
 def visitor_owner_rows(source: sa.FromClause) -> sa.Select[Any]:
@@ -260,8 +266,8 @@ def touch_candidate_rows(source: sa.FromClause) -> sa.Select[Any]:
         .where(c.touchable, sa.not_(c.is_bot))
         .subquery("marked")
     )
-    kept = sa.or_(touchable.c.place == 1, sa.not_(_has_no_source(touchable.c)))
-    return sa.select(*(touchable.c[column.name] for column in TOUCH_CANDIDATES.columns)).where(kept)
+    is_candidate = sa.or_(touchable.c.place == 1, sa.not_(_has_no_source(touchable.c)))
+    return sa.select(*(touchable.c[column.name] for column in TOUCH_CANDIDATES.columns)).where(is_candidate)
 
 
 def reported_touch_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
@@ -276,21 +282,21 @@ def _reported_touch_row(c: Any, place: int, side: str) -> sa.Select[Any]:
         return fn.JsonString(c.told, sa.literal(f"{side}_{name}"))
 
     at = value("timestamp")
-    own = (c.workspace_id, c.visitor_no, c.strong_no, c.timestamp, c.seq, sa.literal(place, sa.BigInteger))
-    columns = (*own, sa.cast(at, sa.DateTime), *map(value, REPORTED_TOUCH_COLUMNS), c.country)
+    keys = (c.workspace_id, c.visitor_no, c.strong_no, c.timestamp, c.seq, sa.literal(place, sa.BigInteger))
+    columns = (*keys, sa.cast(at, sa.DateTime), *map(value, REPORTED_TOUCH_COLUMNS), c.country)
     return sa.select(*columns).where(c.told.is_not(None), sa.not_(c.is_bot), at.is_not(None))
 
 
 def delete_outdated_candidates(sessions: sa.Select[Any]) -> sa.Delete:
     """Returns the DELETE of candidates without attribution values that are no longer first in their session."""
     key = [TOUCH_CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
-    own = TOUCH_CANDIDATES.c.session_no.in_(sessions)
+    of_sessions = TOUCH_CANDIDATES.c.session_no.in_(sessions)
     listed = sa.select(
         *key,
         _has_no_source(TOUCH_CANDIDATES.c).label("plain"),
         _rank_in_session(TOUCH_CANDIDATES.c).label("place"),
     )
-    placed = listed.where(own).subquery("placed")
+    placed = listed.where(of_sessions).subquery("placed")
     overtaken = sa.select(*(placed.c[c.name] for c in key)).where(placed.c.plain, placed.c.place > 1)
     return sa.delete(TOUCH_CANDIDATES).where(sa.tuple_(*key).in_(overtaken))
 

@@ -25,8 +25,8 @@ def events_to_frame(events: Sequence[Event]) -> pl.DataFrame:
         _column_series(f.name, without_none(f.type), list(map(attrgetter(f.name), events))) for f in COLUMNS
     ]
     place = pl.Series("row_no", range(len(events)), dtype=pl.Int64)
-    told = pl.DataFrame(list(map(read_identity_links, events)), schema=_IDENTITY_SCHEMA, orient="row")
-    return pl.DataFrame([place, *facts, *told.get_columns()]).select(c.name for c in BATCH.columns)
+    identity = pl.DataFrame(list(map(read_identity_links, events)), schema=_IDENTITY_SCHEMA, orient="row")
+    return pl.DataFrame([place, *facts, *identity.get_columns()]).select(c.name for c in BATCH.columns)
 
 
 def event_tuples(events: Sequence[Event]) -> Iterator[tuple[Any, ...]]:
@@ -40,13 +40,13 @@ _IDENTITY_SCHEMA: Final = {"previous_id": pl.String, "web_visitor_id": pl.String
 def deduplicate_batch(events: Iterable[Event], seconds: float) -> list[Event]:
     """Returns the events without those that repeat an id less than ``seconds`` after it was last received."""
     latest: dict[tuple[UUID, str], datetime] = {}
-    kept = []
+    unique = []
     for event in sorted(events, key=attrgetter("received_at", "seq")):
         key = event.workspace_id, event.event_id
         if key not in latest or (event.received_at - latest[key]).total_seconds() >= seconds:
-            kept.append(event)
+            unique.append(event)
         latest[key] = event.received_at
-    return kept
+    return unique
 
 
 def _column_series(name: str, kind: Any, values: list[Any]) -> pl.Series:

@@ -76,9 +76,9 @@ class ReplacingWrites:
         from plugins.events_sql.writes.event_frames import deduplicate_batch  # noqa: PLC0415 - loads the data frame library
 
         new = _events_not_stored(writer, deduplicate_batch(events, ORDER_DEDUP_WINDOW.total_seconds()))
-        named = [(workspace, name, id_number(workspace, name)) for workspace, name in _all_ids(events)]
-        insert_block(writer, ID_NUMBERS, named)
-        _insert_session(writer).insert_temp_rows(_BATCH_IDS, named)
+        numbered_ids = [(workspace, name, id_number(workspace, name)) for workspace, name in _all_ids(events)]
+        insert_block(writer, ID_NUMBERS, numbered_ids)
+        _insert_session(writer).insert_temp_rows(_BATCH_IDS, numbered_ids)
         if new:
             insert_block(writer, EVENTS, list(map(_event_row, new)), token=_deduplication_token(new))
         for workspace in {event.workspace_id for event in events}:
@@ -99,18 +99,18 @@ class ReplacingWrites:
         """Recomputes all derived tables, workspace by workspace."""
         for (workspace,) in writer.fetch_rows(sa.select(ID_NUMBERS.c.workspace_id).distinct()):
             version = _next_version(writer)
-            own, weak = _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace)
+            events, weak = _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace)
             for table, rows in (
-                (SESSIONS, derived_tables.session_rows(own)),
-                (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(own)),
-                (REPORTED_TOUCHES, derived_tables.reported_touch_rows(own)),
-                (WEAK_LINKS, derived_tables.weak_link_rows(own)),
-                (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(own, weak)),
-                (EMAIL_DIGESTS, derived_tables.email_digest_rows(own)),
+                (SESSIONS, derived_tables.session_rows(events)),
+                (TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(events)),
+                (REPORTED_TOUCHES, derived_tables.reported_touch_rows(events)),
+                (WEAK_LINKS, derived_tables.weak_link_rows(events)),
+                (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(events, weak)),
+                (EMAIL_DIGESTS, derived_tables.email_digest_rows(events)),
                 (
                     VISITOR_OWNERS,
                     derived_tables.visitor_owner_rows(
-                        derived_tables.identity_link_rows(own, weak).subquery("identity_link_rows")
+                        derived_tables.identity_link_rows(events, weak).subquery("identity_link_rows")
                     ),
                 ),
             ):
@@ -128,23 +128,27 @@ def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Seq
         sa.select(EVENTS).where(*_rows_of_changed_sessions(EVENTS, workspace, span)),
     )
     weak = derived_tables.weak_link_rows(_BATCH_SESSION_EVENTS, _BATCH_IDS)
-    for table, found in (
+    for table, query in (
         (SESSIONS, derived_tables.session_rows(_BATCH_SESSION_EVENTS)),
         (REPORTED_TOUCHES, derived_tables.reported_touch_rows(_BATCH_SESSION_EVENTS)),
         (WEAK_LINKS, weak),
         (VISITOR_ID_PAIRS, derived_tables.visitor_id_pair_rows(_BATCH_SESSION_EVENTS, weak.subquery("weak"))),
         (EMAIL_DIGESTS, derived_tables.email_digest_rows(_BATCH_SESSION_EVENTS)),
     ):
-        _replace_rows(writer, version, table, found, [])
-    stood = _rows_of_changed_sessions(TOUCH_CANDIDATES, workspace, span)
+        _replace_rows(writer, version, table, query, [])
+    stored_candidates = _rows_of_changed_sessions(TOUCH_CANDIDATES, workspace, span)
     _replace_rows(
-        writer, version, TOUCH_CANDIDATES, derived_tables.touch_candidate_rows(_BATCH_SESSION_EVENTS), stood
+        writer,
+        version,
+        TOUCH_CANDIDATES,
+        derived_tables.touch_candidate_rows(_BATCH_SESSION_EVENTS),
+        stored_candidates,
     )
-    relinked = _visitors_with_new_owner(writer, workspace, events)
-    _recompute_owners(writer, version, workspace, relinked)
+    changed_visitors = _visitors_with_new_owner(writer, workspace, events)
+    _recompute_owners(writer, version, workspace, changed_visitors)
     if (
         any(any(read_identity_links(event)[::2]) for event in events)
-        or (relinked and _has_merge_candidates(writer, workspace))
+        or (changed_visitors and _has_merge_candidates(writer, workspace))
         or (any(map(has_email, events)) and _has_email_seekers(writer, workspace))
     ):
         _recompute_merges(writer, version, workspace)
@@ -162,13 +166,18 @@ def _session_number(event: Event) -> int:
 
 def _all_ids(events: Iterable[Event]) -> set[tuple[UUID, str]]:
     """Returns all ids in events, with their workspaces."""
-    named = set()
+    ids = set()
     for event in events:
         previous, web_visitor, _ = read_identity_links(event)
-        told = [("v:", event.visitor_id), ("u:", event.strong_id), ("u:", previous), ("v:", web_visitor)]
-        told += [("v:", weak) for weak in _weak_ids(event)]
-        named |= {(event.workspace_id, prefix + name) for prefix, name in told if name is not None}
-    return named
+        prefixed_ids = [
+            ("v:", event.visitor_id),
+            ("u:", event.strong_id),
+            ("u:", previous),
+            ("v:", web_visitor),
+        ]
+        prefixed_ids += [("v:", weak) for weak in _weak_ids(event)]
+        ids |= {(event.workspace_id, prefix + name) for prefix, name in prefixed_ids if name is not None}
+    return ids
 
 
 def _weak_ids(event: Event) -> set[str]:
@@ -189,11 +198,11 @@ def _events_not_stored(writer: StatementRunner, events: Sequence[Event]) -> list
         sa.literal(to_naive_utc(min(received) - ORDER_DEDUP_WINDOW)),
         sa.literal(to_naive_utc(max(received) + ORDER_DEDUP_WINDOW)),
     )
-    known = sa.select(c.workspace_id, c.event_id, c.received_at).where(
+    stored_query = sa.select(c.workspace_id, c.event_id, c.received_at).where(
         c.received_at > since, c.received_at < until, key
     )
     stored: defaultdict[tuple[UUID, str], list[datetime]] = defaultdict(list)
-    for workspace, event_id, at in writer.fetch_rows(known):
+    for workspace, event_id, at in writer.fetch_rows(stored_query):
         stored[workspace, event_id].append(to_utc(at))
     return [
         event
@@ -233,9 +242,9 @@ def _session_time_range(
 ) -> tuple[datetime, datetime]:
     """Returns the first and last timestamp of the changed sessions, stored or in the batch."""
     c = SESSIONS.c
-    own = (c.workspace_id == workspace, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
+    conditions = (c.workspace_id == workspace, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
     ((first, last),) = writer.fetch_rows(
-        sa.select(sa.func.min(c.first_at), sa.func.max(c.last_at)).where(*own)
+        sa.select(sa.func.min(c.first_at), sa.func.max(c.last_at)).where(*conditions)
     )
     instants = [to_naive_utc(event.timestamp) for event in events]
     instants += [to_naive_utc(to_utc(at)) for at in (first, last) if at is not None]
@@ -258,32 +267,38 @@ def _next_version(writer: StatementRunner) -> int:
 
 
 def _replace_rows(
-    writer: StatementRunner, version: int, table: sa.Table, found: sa.SelectBase, where: list[Expression]
+    writer: StatementRunner, version: int, table: sa.Table, query: sa.SelectBase, where: list[Expression]
 ) -> None:
     """Inserts rows of a derived table and deletes the rows that meet some conditions; none are deleted without conditions."""
     names = [c.name for c in table.columns]
-    rows: Any = sa.select(*found.subquery("found").c, sa.literal(version + 1), sa.literal(0))
+    rows: Any = sa.select(*query.subquery("found").c, sa.literal(version + 1), sa.literal(0))
     if where:
-        gone = sa.select(*table.c, sa.literal(version), sa.literal(1)).where(*where)
-        rows = sa.union_all(gone, rows)
+        deleted = sa.select(*table.c, sa.literal(version), sa.literal(1)).where(*where)
+        rows = sa.union_all(deleted, rows)
     target = sa.table(table.name, *(sa.column(name) for name in (*names, "version", "is_deleted")))
     writer.fetch_rows(sa.insert(target).from_select([c.name for c in target.columns], rows))
 
 
 def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: Iterable[Event]) -> set[int]:
     """Returns visitors with a link in the events other than a repeated link to their only person."""
-    linked: defaultdict[int, set[int]] = defaultdict(set)
+    strong_by_visitor: defaultdict[int, set[int]] = defaultdict(set)
     for event in events:
-        for one in _weak_ids(event):
-            linked[id_number(workspace, f"v:{one}")].add(id_number(workspace, f"u:{event.strong_id}"))
-    if not linked:
+        for weak_id in _weak_ids(event):
+            strong_by_visitor[id_number(workspace, f"v:{weak_id}")].add(
+                id_number(workspace, f"u:{event.strong_id}")
+            )
+    if not strong_by_visitor:
         return set()
-    _set_changed_numbers(writer, linked)
-    o, owned = VISITOR_OWNERS.c, defaultdict(set)
-    own = (o.workspace_id == workspace, o.visitor_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
-    for visitor, strong in writer.fetch_rows(sa.select(o.visitor_no, o.strong_no).where(*own)):
-        owned[visitor].add(strong)
-    return {visitor for visitor, strong in linked.items() if len(strong) > 1 or owned[visitor] != strong}
+    _set_changed_numbers(writer, strong_by_visitor)
+    o, owners_by_visitor = VISITOR_OWNERS.c, defaultdict(set)
+    conditions = (o.workspace_id == workspace, o.visitor_no.in_(sa.select(_CHANGED_NUMBERS.c.number)))
+    for visitor, strong in writer.fetch_rows(sa.select(o.visitor_no, o.strong_no).where(*conditions)):
+        owners_by_visitor[visitor].add(strong)
+    return {
+        visitor
+        for visitor, strong in strong_by_visitor.items()
+        if len(strong) > 1 or owners_by_visitor[visitor] != strong
+    }
 
 
 def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, visitors: set[int]) -> None:
@@ -291,17 +306,20 @@ def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, vi
     if not visitors:
         return
     _set_changed_numbers(writer, visitors)
-    touched = sa.select(_CHANGED_NUMBERS.c.number)
+    visitor_numbers = sa.select(_CHANGED_NUMBERS.c.number)
     links = derived_tables.identity_link_rows(
-        _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace), touched
+        _workspace_rows(EVENTS, workspace), _workspace_rows(WEAK_LINKS, workspace), visitor_numbers
     )
-    told = [VISITOR_OWNERS.c.workspace_id == workspace, VISITOR_OWNERS.c.visitor_no.in_(touched)]
+    conditions = [
+        VISITOR_OWNERS.c.workspace_id == workspace,
+        VISITOR_OWNERS.c.visitor_no.in_(visitor_numbers),
+    ]
     _replace_rows(
         writer,
         version,
         VISITOR_OWNERS,
         derived_tables.visitor_owner_rows(links.subquery("identity_link_rows")),
-        told,
+        conditions,
     )
 
 
@@ -312,9 +330,11 @@ def _workspace_rows(table: sa.Table, workspace: UUID) -> sa.Subquery:
 def _has_merge_candidates(writer: StatementRunner, workspace: UUID) -> bool:
     """Returns whether a changed owner may change person merges."""
     c = EVENTS.c
-    told = sa.or_(c.external_ids.is_not(None), c.event_name == WEB_ATTRIBUTION_MATCHED)
-    found = writer.fetch_rows(sa.select(c.event_id).where(c.workspace_id == workspace, told).limit(1))
-    return bool(found) or _has_email_seekers(writer, workspace)
+    has_identity_ids = sa.or_(c.external_ids.is_not(None), c.event_name == WEB_ATTRIBUTION_MATCHED)
+    rows = writer.fetch_rows(
+        sa.select(c.event_id).where(c.workspace_id == workspace, has_identity_ids).limit(1)
+    )
+    return bool(rows) or _has_email_seekers(writer, workspace)
 
 
 def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:

@@ -113,13 +113,13 @@ class ClickHouseSession:
         """Runs a statement and returns its result as a data frame."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
-        found = self._query(text, values)
+        result = self._query(text, values)
         kinds = {"Int64": pl.Int64, "Bool": pl.Boolean, "DateTime64": pl.Datetime("us")}
         types = [
-            next((k for part, k in kinds.items() if part in t.name), pl.String) for t in found.column_types
+            next((k for part, k in kinds.items() if part in t.name), pl.String) for t in result.column_types
         ]
-        schema = dict(zip(found.column_names, types, strict=True))
-        return pl.DataFrame(list(map(tuple, found.result_rows)), schema=schema, orient="row")
+        schema = dict(zip(result.column_names, types, strict=True))
+        return pl.DataFrame(list(map(tuple, result.result_rows)), schema=schema, orient="row")
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
         """Creates or replaces a temporary table of the server session from a query."""
@@ -151,8 +151,8 @@ class ClickHouseSession:
         settings: Mapping[str, Any],
     ) -> None:
         if rows:
-            told = {**self._settings, **settings}
-            self.client.insert(table, rows, names, column_type_names=types, settings=told)
+            all_settings = {**self._settings, **settings}
+            self.client.insert(table, rows, names, column_type_names=types, settings=all_settings)
 
     def begin_snapshot(self) -> None:
         """Does nothing: each statement sees the state at its own start."""
@@ -196,8 +196,8 @@ def _raise_query_timeout() -> Iterator[None]:
 
 def _server_values(values: ParameterValues) -> dict[str, Any]:
     """Returns parameter values as the server parses them: timestamps with microseconds, within its range."""
-    known = values if isinstance(values, Mapping) else {}
-    return {name: _server_value(value) for name, value in known.items()}
+    named_values = values if isinstance(values, Mapping) else {}
+    return {name: _server_value(value) for name, value in named_values.items()}
 
 
 def _server_value(value: Any) -> Any:
@@ -207,7 +207,7 @@ def _server_value(value: Any) -> Any:
         case UUID():
             return str(value)
         case list():
-            return [_server_value(one) for one in value]
+            return [_server_value(item) for item in value]
         case _:
             return value
 
@@ -232,16 +232,16 @@ class ClickHouseBackend:
         self._idle_clients: deque[Any] = deque()
 
     def _connect_over_http(self) -> Any:
-        told = self.settings
+        settings = self.settings
         return clickhouse_connect.get_client(
-            host=told.host,
-            port=told.port_number,
-            username=unquote(told.user) if told.user else "default",
-            password=unquote(told.password) if told.password else "",
-            database=told.database,
-            secure=told.secure,
-            connect_timeout=told.connect_seconds,
-            send_receive_timeout=told.connect_seconds,
+            host=settings.host,
+            port=settings.port_number,
+            username=unquote(settings.user) if settings.user else "default",
+            password=unquote(settings.password) if settings.password else "",
+            database=settings.database,
+            secure=settings.secure,
+            connect_timeout=settings.connect_seconds,
+            send_receive_timeout=settings.connect_seconds,
             autogenerate_session_id=True,
             form_encode_query_params=True,
         )
@@ -259,12 +259,12 @@ class ClickHouseBackend:
 
     def ping(self) -> bool:
         """Returns whether the server responds at all within ``connect_seconds``."""
-        told = self.settings
-        scheme = "https" if told.secure else "http"
+        settings = self.settings
+        scheme = "https" if settings.secure else "http"
         try:
             urllib3.request(
-                "GET", f"{scheme}://{told.host}:{told.port_number}/ping",
-                timeout=float(told.connect_seconds), retries=False,
+                "GET", f"{scheme}://{settings.host}:{settings.port_number}/ping",
+                timeout=float(settings.connect_seconds), retries=False,
             )  # fmt: skip
         except HTTPError as fault:  # one that is away, or refuses, tells it to each question by itself
             return isinstance(fault, NewConnectionError) or not isinstance(fault, Silence)

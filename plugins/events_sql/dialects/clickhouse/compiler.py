@@ -77,12 +77,16 @@ class _Compiler(SQLCompiler):
             return text
         if self.ctes is None:
             self._init_cte_state()
-        kept: Any = self.ctes
-        *steps, last = (one.removeprefix(CREATE_TEMP_TABLE) for one in text.split(STATEMENT_SEPARATOR))
-        names = {step.partition(" ")[0]: f"step_{len(kept) + place}" for place, step in enumerate(steps)}
+        ctes: Any = self.ctes
+        *steps, last = (
+            statement.removeprefix(CREATE_TEMP_TABLE) for statement in text.split(STATEMENT_SEPARATOR)
+        )
+        names = {step.partition(" ")[0]: f"step_{len(ctes) + place}" for place, step in enumerate(steps)}
         named_step = re.compile(rf"\b({'|'.join(names)})\b")
-        *steps, last = (named_step.sub(lambda found: names[found[0]], one) for one in (*steps, last))
-        kept.update(zip(names.values(), steps, strict=True))
+        *steps, last = (
+            named_step.sub(lambda match: names[match[0]], statement) for statement in (*steps, last)
+        )
+        ctes.update(zip(names.values(), steps, strict=True))
         return last
 
     def limit_clause(self, select: Any, **options: Any) -> str:
@@ -159,9 +163,9 @@ _JSON_TYPE: Final = "JSONType({0}, {1})"
 _JSON_RAW: Final = "nullIf(nullIf(JSONExtractRaw({}), ''), 'null')"
 
 
-def _latest_by(value: str, at: str, seq: str, *met: str) -> str:
-    found = f"argMax({value}, tuple({at}, {seq}))"
-    return f"{found} FILTER (WHERE {met[0]})" if met else found
+def _latest_by(value: str, at: str, seq: str, *condition: str) -> str:
+    text = f"argMax({value}, tuple({at}, {seq}))"
+    return f"{text} FILTER (WHERE {condition[0]})" if condition else text
 
 
 def _identify_email(document: str) -> str:

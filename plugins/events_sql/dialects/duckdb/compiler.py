@@ -27,18 +27,18 @@ def _compile_json_path(element: fn.JsonPath, compiler: SQLCompiler, **options: A
     return compiler.process(next(iter(element.clauses)), **options)
 
 
-def _latest_by(value: str, at: str, seq: str, *met: str) -> str:
-    found = f"arg_max({value}, {_POSITION.format(at, seq)})"
-    return f"{found} FILTER (WHERE {met[0]})" if met else found
+def _latest_by(value: str, at: str, seq: str, *condition: str) -> str:
+    text = f"arg_max({value}, {_POSITION.format(at, seq)})"
+    return f"{text} FILTER (WHERE {condition[0]})" if condition else text
 
 
 def _json_list(document: str, *keys: str) -> str:
     places = (f"'$.' || {key}" for key in keys)
-    found = (
+    cases = (
         f"CASE WHEN json_array_length({document}, {place}) > 0 THEN json_extract({document}, {place}) END"
         for place in places
     )
-    return f"coalesce({', '.join(found)})"
+    return f"coalesce({', '.join(cases)})"
 
 
 fn.register_compilations(

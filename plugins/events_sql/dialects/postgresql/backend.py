@@ -91,10 +91,10 @@ class PostgreSqlSession:
         """Runs a statement and returns its result as a data frame."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
-        found = self.fetch_rows(text, values)
+        rows = self.fetch_rows(text, values)
         kinds: dict[int, Any] = {16: pl.Boolean, 20: pl.Int64, 701: pl.Float64, 1114: pl.Datetime("us")}
         schema = {c.name: kinds.get(c.type_code, pl.String) for c in self._cursor.description or ()}
-        return pl.DataFrame(found, schema=schema, orient="row")
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
         """Creates or replaces a temporary table of the transaction from a query."""
@@ -215,8 +215,8 @@ class PostgreSqlBackend:
             with self.open_connection() as connection, connection.transaction():
                 cursor = psycopg.RawCursor(connection)
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('touchpoint layout', 0))")
-                found = cursor.execute(ddl.SELECT_COLLATION, [list(ddl.UNICODE_COLLATIONS)]).fetchone()
-                unicode = found[0] if found else "default"
+                row = cursor.execute(ddl.SELECT_COLLATION, [list(ddl.UNICODE_COLLATIONS)]).fetchone()
+                unicode = row[0] if row else "default"
                 require_current_version(lambda text: cursor.execute(text).fetchall(), "current_schema()")
                 for text in ddl.ddl_statements(schema, unicode, self.dialect):
                     cursor.execute(text)
@@ -225,19 +225,19 @@ class PostgreSqlBackend:
 
     def open_connection(self) -> "psycopg.Connection[Any]":
         """Returns a new connection."""
-        told = self.settings
+        settings = self.settings
         connection = psycopg.connect(
-            host=told.host,
-            port=told.port or 5432,
-            user=unquote(told.user) if told.user else None,
-            password=unquote(told.password) if told.password else None,
-            dbname=told.database,
-            sslmode=told.sslmode,
-            connect_timeout=told.connect_seconds,
-            tcp_user_timeout=told.connect_seconds * 1000,
+            host=settings.host,
+            port=settings.port or 5432,
+            user=unquote(settings.user) if settings.user else None,
+            password=unquote(settings.password) if settings.password else None,
+            dbname=settings.database,
+            sslmode=settings.sslmode,
+            connect_timeout=settings.connect_seconds,
+            tcp_user_timeout=settings.connect_seconds * 1000,
             **_KEEPALIVE_SETTINGS,
             application_name="touchpoint",
-            options=f"{_SESSION_OPTIONS} -c work_mem={told.work_mem} -c search_path={told.schema_name}",
+            options=f"{_SESSION_OPTIONS} -c work_mem={settings.work_mem} -c search_path={settings.schema_name}",
             autocommit=True,
             prepare_threshold=None,
         )

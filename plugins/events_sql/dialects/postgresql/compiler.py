@@ -49,24 +49,24 @@ def column_definition(declared: sa.Column[Any], dialect: PostgreSqlDialect) -> s
     return f"{declared.name} {spelled}{collated}"
 
 
-def _latest_by(value: str, at: str, seq: str, *met: str) -> str:
-    found = f"first_of({value} ORDER BY {at} DESC, {seq} DESC)"
-    return f"{found} FILTER (WHERE {met[0]})" if met else found
+def _latest_by(value: str, at: str, seq: str, *condition: str) -> str:
+    text = f"first_of({value} ORDER BY {at} DESC, {seq} DESC)"
+    return f"{text} FILTER (WHERE {condition[0]})" if condition else text
 
 
 def _identify_email(document: str) -> str:
     places = (f"{document} #> '{{traits,email}}'", f"{document} -> 'email'")
-    told = (f"CASE WHEN jsonb_typeof({place}) <> 'null' THEN {place} END" for place in places)
-    return f"coalesce({', '.join(told)})"
+    cases = (f"CASE WHEN jsonb_typeof({place}) <> 'null' THEN {place} END" for place in places)
+    return f"coalesce({', '.join(cases)})"
 
 
 def _json_list(document: str, *keys: str) -> str:
-    found = (
+    cases = (
         f"CASE WHEN jsonb_typeof({document} -> {key}) = 'array' AND {document} -> {key} <> '[]'"
         f" THEN {document} -> {key} END"
         for key in keys
     )
-    return f"coalesce({', '.join(found)})"
+    return f"coalesce({', '.join(cases)})"
 
 
 fn.register_compilations(

@@ -85,4 +85,4 @@ def ddl_statements(schema: str, unicode: str, dialect: PostgreSqlDialect) -> Ite
 
 def column_definitions(table: sa.Table, dialect: PostgreSqlDialect) -> str:
     """Returns the column definitions of a table."""
-    return ", ".join(column_definition(one, dialect) for one in table.columns)
+    return ", ".join(column_definition(column, dialect) for column in table.columns)

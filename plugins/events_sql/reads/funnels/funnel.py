@@ -21,17 +21,17 @@ from service_core.plugin import FunnelOrder, FunnelReaderQuery, FunnelResult, Fu
 _MICROSECONDS_PER_SECOND: Final = 1e6
 
 
-def evaluate_funnel(plan: FunnelReaderQuery, reader: StatementRunner) -> FunnelResult:
+def evaluate_funnel(plan: FunnelReaderQuery, runner: StatementRunner) -> FunnelResult:
     """Returns how many units reach each step, and how long it takes them."""
     end = min(plan.now, plan.scope.span.end + plan.window + plan.now.resolution)
     if end <= plan.scope.span.start:
         return FunnelResult([FunnelStep(0, None, None) for _ in plan.steps], 0)
-    looked = TimeRange(plan.scope.span.start, end)
-    reader.create_temp_table("funnel_events", _funnel_events_query(plan, looked))
+    read_span = TimeRange(plan.scope.span.start, end)
+    runner.create_temp_table("funnel_events", _funnel_events_query(plan, read_span))
     if plan.order is FunnelOrder.ORDERED and not _excludes_a_step(plan):
-        (row,) = reader.fetch_rows(ordered_funnel(plan))
+        (row,) = runner.fetch_rows(ordered_funnel(plan))
         return _table_from_row(row)
-    return _table_from_result(plan, scan_funnel(plan, reader.fetch_rows(_events_of_started_units(plan))))
+    return _table_from_result(plan, scan_funnel(plan, runner.fetch_rows(_events_of_started_units(plan))))
 
 
 def _events_of_started_units(plan: FunnelReaderQuery) -> sa.Select[Any]:
@@ -46,9 +46,9 @@ def _excludes_a_step(plan: FunnelReaderQuery) -> bool:
     return bool(plan.exclude and plan.exclude & frozenset().union(*plan.steps))
 
 
-def _funnel_events_query(plan: FunnelReaderQuery, looked: TimeRange) -> sa.Select[Any]:
+def _funnel_events_query(plan: FunnelReaderQuery, read_span: TimeRange) -> sa.Select[Any]:
     """Selects the funnel events: unit, instant, sequence number and which steps each matches (`funnel_events_table`)."""
-    rows = EventRows(plan.scope, looked)
+    rows = EventRows(plan.scope, read_span)
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name
     unit = rows.table.c.session_no if plan.by_session else rows.person_no
@@ -66,7 +66,7 @@ def _funnel_events_query(plan: FunnelReaderQuery, looked: TimeRange) -> sa.Selec
     statement = (
         sa.select(*columns)
         .select_from(rows.source)
-        .where(*rows.where, rows.at < sa.literal(to_naive_utc(looked.end)))
+        .where(*rows.where, rows.at < sa.literal(to_naive_utc(read_span.end)))
     )
     return statement if plan.order is FunnelOrder.STRICT else statement.where(name_in(name, names))
 
@@ -83,8 +83,8 @@ def _table_from_row(row: tuple[Any, ...]) -> FunnelResult:
     return FunnelResult(steps, row[-1])
 
 
-def _table_from_result(plan: FunnelReaderQuery, found: FunnelScan) -> FunnelResult:
-    steps = [FunnelStep(len(found.attempts), None, None)]
+def _table_from_result(plan: FunnelReaderQuery, result: FunnelScan) -> FunnelResult:
+    steps = [FunnelStep(len(result.attempts), None, None)]
     return FunnelResult(
-        [*steps, *(found.step_result(k) for k in range(1, len(plan.steps)))], found.open_count
+        [*steps, *(result.step_result(k) for k in range(1, len(plan.steps)))], result.open_count
     )

@@ -32,7 +32,7 @@ def ordered_funnel(plan: FunnelReaderQuery) -> DeferredStatement:
 
 
 def _ordered_funnel_query(window: QueryScope, count: int, excluding: bool) -> sa.Select[Any]:
-    """Selects the result of a funnel; the span of the scan is the conversion window, starting now."""
+    """Selects the result of a funnel; the span of the scope is the conversion window, starting now."""
     now, end = (
         fn.EpochMicroseconds(sa.literal(to_naive_utc(at))) for at in (window.span.start, window.span.end)
     )
@@ -51,8 +51,8 @@ def _ordered_funnel_query(window: QueryScope, count: int, excluding: bool) -> sa
     in_time = u.latest + (end - now) >= now
     converts = sa.func.coalesce(b.depth > last, sa.literal(not last))
     facts.append(sa.func.count().filter(sa.and_(sa.not_(converts), in_time)))
-    every = sa.select(*facts).select_from(units.outerjoin(best, b.unit == u.unit))
-    return every.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
+    query = sa.select(*facts).select_from(units.outerjoin(best, b.unit == u.unit))
+    return query.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
 
 
 def _funnel_units(count: int) -> sa.CTE:
@@ -65,16 +65,16 @@ def _funnel_units(count: int) -> sa.CTE:
 
 def _deepest_attempt(units: sa.CTE, count: int, window: Expression, excluding: bool) -> sa.Subquery:
     """Returns the deepest attempt of each unit with a second step, and the time it reached each step."""
-    walked = _next_step_times(units, count, excluding).c
+    events = _next_step_times(units, count, excluding).c
     last = count - 1
     depth: Expression = sa.literal_column("1", _INT)
     for k in range(1, last + 1):
-        depth += sa.case((walked[f"t{k}"] <= walked.t + window, 1), else_=0)
-    times = (walked[f"t{k}"] for k in range(1, last + 1))
-    found = sa.select(walked.unit, walked.t.label("t0"), walked.seq, *times, depth.label("depth"))
+        depth += sa.case((events[f"t{k}"] <= events.t + window, 1), else_=0)
+    times = (events[f"t{k}"] for k in range(1, last + 1))
+    query = sa.select(events.unit, events.t.label("t0"), events.seq, *times, depth.label("depth"))
     if excluding:
-        found = found.add_columns(walked.place, walked.spoil, *(walked[f"p{k}"] for k in range(1, last + 1)))
-    attempts = found.where(walked.starts).subquery("attempts")
+        query = query.add_columns(events.place, events.spoil, *(events[f"p{k}"] for k in range(1, last + 1)))
+    attempts = query.where(events.starts).subquery("attempts")
     c = attempts.c
     place = sa.func.row_number().over(partition_by=c.unit, order_by=(c.depth.desc(), c.t0, c.seq))
     numbered = sa.select(*c, place.label("nth"))
@@ -96,10 +96,10 @@ def _next_step_times(units: sa.CTE, count: int, excluding: bool) -> sa.Subquery:
     """
     table = funnel_events_table(count)
     goes_on = sa.and_(units.c.unit == table.c.unit, units.c.goes_on, units.c.latest.is_not(None))
-    found = sa.select(*table.c)
+    query = sa.select(*table.c)
     if excluding:
-        found = found.add_columns(sa.func.row_number().over(**_backward_window(table.c)).label("place"))
-    level = found.select_from(table.join(units, goes_on)).subquery("events_of_units")
+        query = query.add_columns(sa.func.row_number().over(**_backward_window(table.c)).label("place"))
+    level = query.select_from(table.join(units, goes_on)).subquery("events_of_units")
     for k in reversed(range(1, count)):
         level = sa.select(*_next_step_columns(level, k, count, excluding)).subquery(f"from{k}")
     return level
@@ -110,14 +110,18 @@ def _next_step_columns(level: sa.Subquery, k: int, steps: int, excluding: bool) 
     c = level.c
     after = {**_backward_window(c), "rows": (None, -1)}
 
-    def first(truth: str, found: str, name: str, of: Any = sa.func.min) -> Any:
-        return of(sa.case((c[truth], c[found]))).over(**after).label(name)
+    def first(truth: str, found: str, name: str, aggregate: Any = sa.func.min) -> Any:
+        return aggregate(sa.case((c[truth], c[found]))).over(**after).label(name)
 
-    known = [
+    kept_columns = [
         column for column in c if column.name not in {f"{kind}{j}" for kind in "tp" for j in range(k, steps)}
     ]
     later = range(k + 1, steps)
-    columns = [*known, first(f"in{k}", "t", f"t{k}"), *(first(f"in{k}", f"t{j}", f"t{j}") for j in later)]
+    columns = [
+        *kept_columns,
+        first(f"in{k}", "t", f"t{k}"),
+        *(first(f"in{k}", f"t{j}", f"t{j}") for j in later),
+    ]
     if excluding:
         columns += [first(f"in{k}", "place", f"p{k}", sa.func.max)]
         columns += [first(f"in{k}", f"p{j}", f"p{j}", sa.func.max) for j in later]

@@ -25,10 +25,10 @@ from service_core.plugin import MAX_CONFLICTING_PERSONS, ConflictingPerson, Exte
 
 
 def list_id_conflicts(
-    workspace_id: UUID, limit: int, reader: StatementRunner
+    workspace_id: UUID, limit: int, runner: StatementRunner
 ) -> tuple[list[ExternalIdConflict], int]:
     """Returns external ids with a conflict, and the number of all of them."""
-    found = reader.fetch_rows(_conflicting_external_ids(workspace_id, limit))
+    found = runner.fetch_rows(_conflicting_external_ids(workspace_id, limit))
     listed = [list(rows) for _, rows in groupby(found, key=lambda row: row[1])]
     return [_to_id_conflict(rows) for rows in listed], found[0][0] if found else 0
 
@@ -47,28 +47,30 @@ _CLAIM_COLUMNS: Final = ("name", "events", "event_id", "at")
 
 def _conflicting_external_ids(workspace: UUID, limit: int) -> sa.Select[Any]:
     """Selects the first ids in order, with a row for each of the first persons that carry one."""
-    named = _claims_with_person_names(workspace).cte("named")
-    c = named.c
+    claims = _claims_with_person_names(workspace).cte("named")
+    c = claims.c
     users = sa.func.sum(sa.case((fn.TextStartsWith(c.name, sa.literal("u:")), 1), else_=0)).label("users")
-    own = (c.key, c.value, c.persons, c.last)
-    ids = sa.select(*own, users).group_by(*own).subquery("ids_of")
+    id_columns = (c.key, c.value, c.persons, c.last)
+    ids = sa.select(*id_columns, users).group_by(*id_columns).subquery("ids_of")
     order = (ids.c.users.desc(), ids.c.last.desc(), ids.c.key)
     place = sa.func.row_number().over(order_by=order).label("place")
     placed = sa.select(ids, place, sa.func.count().over().label("total")).subquery("placed")
     first = sa.select(placed).where(placed.c.place <= limit).subquery("first")
     claim = sa.func.row_number().over(partition_by=first.c.place, order_by=c.name).label("claim")
     columns = (*(first.c[n] for n in _ID_COLUMNS), *(c[n] for n in _CLAIM_COLUMNS))
-    told = (
+    claims_of_first = (
         sa.select(*columns, claim)
-        .join_from(named, first, _is_same_external_id(c, first.c))
+        .join_from(claims, first, _is_same_external_id(c, first.c))
         .subquery("told_ids")
     )
-    shown = sa.select(*(told.c[n] for n in (*_ID_COLUMNS, *_CLAIM_COLUMNS)))
-    return shown.where(told.c.claim <= MAX_CONFLICTING_PERSONS).order_by(told.c.place, told.c.claim)
+    query = sa.select(*(claims_of_first.c[n] for n in (*_ID_COLUMNS, *_CLAIM_COLUMNS)))
+    return query.where(claims_of_first.c.claim <= MAX_CONFLICTING_PERSONS).order_by(
+        claims_of_first.c.place, claims_of_first.c.claim
+    )
 
 
-def _is_same_external_id(one: Any, other: Any) -> Expression:
-    return sa.and_(one.key == other.key, one.value == other.value)
+def _is_same_external_id(first: Any, second: Any) -> Expression:
+    return sa.and_(first.key == second.key, first.value == second.value)
 
 
 def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
@@ -79,10 +81,17 @@ def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
     by_id = sa.select(c.key, c.value, persons, last).group_by(c.key, c.value)
     shared = by_id.having(sa.func.count() > 1).subquery("shared")
     columns = (claims, shared.c.persons, shared.c.last)
-    theirs = sa.select(*columns).join_from(claims, shared, _is_same_external_id(c, shared.c)).cte("theirs")
-    known = (ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.number.in_(sa.select(theirs.c.person_no)))
-    names = sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id.label("name")).where(*known).subquery("names")
-    return sa.select(theirs, names.c.name).join_from(theirs, names, names.c.number == theirs.c.person_no)
+    shared_claims = (
+        sa.select(*columns).join_from(claims, shared, _is_same_external_id(c, shared.c)).cte("theirs")
+    )
+    conditions = (
+        ID_NUMBERS.c.workspace_id == workspace,
+        ID_NUMBERS.c.number.in_(sa.select(shared_claims.c.person_no)),
+    )
+    names = sa.select(ID_NUMBERS.c.number, ID_NUMBERS.c.id.label("name")).where(*conditions).subquery("names")
+    return sa.select(shared_claims, names.c.name).join_from(
+        shared_claims, names, names.c.number == shared_claims.c.person_no
+    )
 
 
 def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
@@ -90,18 +99,23 @@ def _external_id_claims(workspace: UUID) -> sa.Select[Any]:
     ids = EVENTS.c.external_ids
     where = [*linking_conditions(workspace), ids.is_not(None)]
     events = prefiltered_events("carrying", *OWNER_KEY_COLUMNS, ids, EVENTS.c.event_id, where=where)
-    source, own = with_owner_at_event(events)
+    source, visitor_person = with_owner_at_event(events)
     parts = sa.select(PERSON_MERGES.c.number, PERSON_MERGES.c.person_no).where(
         PERSON_MERGES.c.workspace_id == workspace
     )
     part = parts.subquery("part")
-    number = sa.func.coalesce(part.c.person_no, own).label("person_no")
-    told = _latest_per_group(
+    number = sa.func.coalesce(part.c.person_no, visitor_person).label("person_no")
+    carried = _latest_per_group(
         events.c, sa.func.count(), events.c.timestamp, by=(events.c.external_ids, number)
     )
-    each = external_id_rows(told.select_from(source.outerjoin(part, part.c.number == own))).c
+    external_ids = external_id_rows(
+        carried.select_from(source.outerjoin(part, part.c.number == visitor_person))
+    ).c
     return _latest_per_group(
-        each, sa.func.sum(each.events), each.at, by=(each.key, each.value, each.person_no)
+        external_ids,
+        sa.func.sum(external_ids.events),
+        external_ids.at,
+        by=(external_ids.key, external_ids.value, external_ids.person_no),
     )
 
 

@@ -63,30 +63,30 @@ PERSON_PAGE: Final = sa.table(
 """Temporary table of the persons of the page with their names."""
 
 
-def list_people(plan: PeoplePageQuery, reader: StatementRunner) -> tuple[list[Person], int]:
+def list_people(plan: PeoplePageQuery, runner: StatementRunner) -> tuple[list[Person], int]:
     """Returns a page of persons with an event in the span, and the number of all."""
-    create_matching_persons(plan, reader)
-    total = reader.fetch_rows(sa.select(sa.func.count()).select_from(MATCHING_PERSONS))[0][0]
-    return read_page(plan, reader), total
+    create_matching_persons(plan, runner)
+    total = runner.fetch_rows(sa.select(sa.func.count()).select_from(MATCHING_PERSONS))[0][0]
+    return read_page(plan, runner), total
 
 
-def create_matching_persons(plan: PeoplePageQuery, reader: StatementRunner) -> None:
+def create_matching_persons(plan: PeoplePageQuery, runner: StatementRunner) -> None:
     """Creates the temporary table of all matching persons."""
     if plan.person is not None:
-        _create_selected_tables(plan, id_number(plan.scope.workspace_id, plan.person), reader)
-    reader.create_temp_table(
+        _create_selected_tables(plan, id_number(plan.scope.workspace_id, plan.person), runner)
+    runner.create_temp_table(
         MATCHING_PERSONS.name, deferred(_matching_persons, replace(plan, limit=0, offset=0))
     )  # the same for every page
 
 
-def read_page(plan: PeoplePageQuery, reader: StatementRunner) -> list[Person]:
+def read_page(plan: PeoplePageQuery, runner: StatementRunner) -> list[Person]:
     """Returns a page of the matching persons."""
-    reader.create_temp_table(PERSON_PAGE.name, deferred(_page_query, plan.limit, plan.offset))
+    runner.create_temp_table(PERSON_PAGE.name, deferred(_page_query, plan.limit, plan.offset))
     if plan.person is None:
-        _create_selected_tables(plan, sa.select(PERSON_PAGE.c.person_no.label("number")), reader)
-    create_related_visitors(plan.scope.workspace_id, reader)
-    create_order_events(plan.scope, filter_columns(plan.scope), reader)
-    return read_persons(plan.scope, all_time_values(plan.scope, reader), reader)
+        _create_selected_tables(plan, sa.select(PERSON_PAGE.c.person_no.label("number")), runner)
+    create_related_visitors(plan.scope.workspace_id, runner)
+    create_order_events(plan.scope, filter_columns(plan.scope), runner)
+    return read_persons(plan.scope, all_time_values(plan.scope, runner), runner)
 
 
 PersonValueQuery: TypeAlias = Callable[[QueryScope], sa.Select[Any]]
@@ -97,48 +97,48 @@ PersonValues: TypeAlias = dict[str, dict[int, tuple[Any, ...]]]
 
 
 def all_time_values(
-    scan: QueryScope, reader: StatementRunner, touch: PersonValueQuery | None = None
+    scope: QueryScope, runner: StatementRunner, touch: PersonValueQuery | None = None
 ) -> PersonValues:
     """Returns the all-time values of the persons of the page.
 
     Args:
-        scan: the workspace.
-        reader: runs the statements of the read.
+        scope: the workspace.
+        runner: runs the statements of the read.
         touch: the query of their first touches, if not that of their visitors' touches.
     """
     return _read_values(
         {"first": _first_seen, "touch": touch or _first_touches_of_page, "said": identify_payloads},
-        scan,
-        reader,
+        scope,
+        runner,
     )
 
 
-def read_persons(scan: QueryScope, all_time: PersonValues, reader: StatementRunner) -> list[Person]:
+def read_persons(scope: QueryScope, all_time: PersonValues, runner: StatementRunner) -> list[Person]:
     """Returns the persons of the page that have an event in the span.
 
     Args:
-        scan: workspace, span and filters.
+        scope: workspace, span and filters.
         all_time: their all-time values.
-        reader: runs the statements of the read.
+        runner: runs the statements of the read.
     """
     all_time = all_time | _read_values(
-        {"ids": _visitor_ids, "converted": _conversion_counts, "money": _charges_of_page}, scan, reader
+        {"ids": _visitor_ids, "converted": _conversion_counts, "money": _charges_of_page}, scope, runner
     )
-    return [_to_person(facts, all_time) for facts in reader.fetch_rows(deferred(_event_facts, scan))]
+    return [_to_person(facts, all_time) for facts in runner.fetch_rows(deferred(_event_facts, scope))]
 
 
 def _read_values(
-    parts: Mapping[str, PersonValueQuery], scan: QueryScope, reader: StatementRunner
+    parts: Mapping[str, PersonValueQuery], scope: QueryScope, runner: StatementRunner
 ) -> PersonValues:
-    found = {name: reader.fetch_rows(deferred(part, scan)) for name, part in parts.items()}
-    return {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
+    rows_by_query = {name: runner.fetch_rows(deferred(part, scope)) for name, part in parts.items()}
+    return {name: {row[0]: row[1:] for row in rows} for name, rows in rows_by_query.items()}
 
 
-def _create_selected_tables(plan: PeoplePageQuery, persons: sa.Select[Any], reader: StatementRunner) -> None:
+def _create_selected_tables(plan: PeoplePageQuery, persons: sa.Select[Any], runner: StatementRunner) -> None:
     """Creates the tables of selected persons, their visitors and their events."""
-    create_selected_visitors(plan.scope.workspace_id, persons, reader)
+    create_selected_visitors(plan.scope.workspace_id, persons, runner)
     create_selected_events(
-        plan.scope.workspace_id, required_columns(filter_columns(plan.scope) | PERSON_EVENT_COLUMNS), reader
+        plan.scope.workspace_id, required_columns(filter_columns(plan.scope) | PERSON_EVENT_COLUMNS), runner
     )
 
 
@@ -150,25 +150,29 @@ PERSON_EVENT_COLUMNS: Final = frozenset({"event_data", "is_test", *_LATEST_COLUM
 def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
     """Selects all persons that match a plan, with their sort value."""
     rows = EventRows(plan.scope, plan.scope.span, EVENTS if plan.person is None else SELECTED_EVENTS)
-    met = [rows.condition(predicate) for predicate in plan.scope.filters]
+    filters = [rows.condition(predicate) for predicate in plan.scope.filters]
     number = rows.person_no
     sought = lower_per_letter(plan.search or "")
     prefix = sa.literal(sought)
-    told = [
+    columns = [
         number.label("person_no"),
         sa.func.max(rows.at).label("last_seen"),
         sa.func.count().label("events"),
     ]
     if plan.country is not None:
         latest = fn.LatestBy(fn.TupleKey(rows.table.c.country), rows.at, rows.table.c.seq)
-        told.append(fn.SingleElement(latest).label("country"))
+        columns.append(fn.SingleElement(latest).label("country"))
     if plan.search is not None:
-        found = fn.TextStartsWith(sa.func.lower(rows.table.c.visitor_id), prefix)
-        told.append(sa.func.bool_or(found).label("is_found"))
+        is_match = fn.TextStartsWith(sa.func.lower(rows.table.c.visitor_id), prefix)
+        columns.append(sa.func.bool_or(is_match).label("is_found"))
     seen = (
-        sa.select(*told).select_from(rows.source).where(*rows.where, *met).group_by(number).subquery("seen")
+        sa.select(*columns)
+        .select_from(rows.source)
+        .where(*rows.where, *filters)
+        .group_by(number)
+        .subquery("seen")
     )
-    asked = _id_and_country_conditions(plan, seen)
+    conditions = _id_and_country_conditions(plan, seen)
     source, sort = _sort_expression(plan, seen)
     joined, where = _with_touch_filters(plan, seen, source)
     if plan.identified is not None or plan.search is not None:
@@ -176,23 +180,23 @@ def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
     if plan.search is not None:
         mail = _latest_emails(plan.scope)
         joined = joined.outerjoin(mail, mail.c.person_no == seen.c.person_no)
-        known = sa.and_(
+        is_user_id = sa.and_(
             fn.TextStartsWith(ID_NUMBERS.c.id, sa.literal("u:")),
             fn.TextStartsWith(sa.func.lower(ID_NUMBERS.c.id), sa.literal("u:" + sought)),
         )
         hit = fn.TextStartsWith(sa.func.lower(fn.JsonText(mail.c.email)), prefix)
-        where.append(sa.or_(seen.c.is_found, known, sa.func.coalesce(hit, sa.false())))
-    return sa.select(seen.c.person_no, sort.label("sort")).select_from(joined).where(*asked, *where)
+        where.append(sa.or_(seen.c.is_found, is_user_id, sa.func.coalesce(hit, sa.false())))
+    return sa.select(seen.c.person_no, sort.label("sort")).select_from(joined).where(*conditions, *where)
 
 
 def _id_and_country_conditions(plan: PeoplePageQuery, seen: Any) -> list[Expression]:
-    known = fn.TextStartsWith(ID_NUMBERS.c.id, sa.literal("u:"))
-    asked = []
+    is_identified = fn.TextStartsWith(ID_NUMBERS.c.id, sa.literal("u:"))
+    conditions = []
     if plan.identified is not None:
-        asked.append(known if plan.identified else sa.not_(known))
+        conditions.append(is_identified if plan.identified else sa.not_(is_identified))
     if plan.country is not None:
-        asked.append(sa.func.coalesce(seen.c.country, NOT_SET) == plan.country)
-    return asked
+        conditions.append(sa.func.coalesce(seen.c.country, NOT_SET) == plan.country)
+    return conditions
 
 
 def _sort_expression(plan: PeoplePageQuery, seen: Any) -> tuple[Any, Expression]:
@@ -213,20 +217,20 @@ def _with_touch_filters(plan: PeoplePageQuery, seen: Any, source: Any) -> tuple[
     wanted = ((touch.c.utm_source, plan.utm_source), (touch.c.utm_campaign, plan.utm_campaign))
     joined = source.outerjoin(touch, touch.c.person_no == seen.c.person_no)
     return joined, [
-        sa.func.coalesce(column, NOT_SET) == asked for column, asked in wanted if asked is not None
+        sa.func.coalesce(column, NOT_SET) == value for column, value in wanted if value is not None
     ]
 
 
-def _latest_emails(scan: QueryScope) -> sa.Subquery:
+def _latest_emails(scope: QueryScope) -> sa.Subquery:
     """Returns the latest e-mail of each person's `$identify` events."""
-    rows = EventRows(scan, all_time_span())
+    rows = EventRows(scope, all_time_span())
     number = rows.person_no
     mail = fn.IdentifyEmail(EVENTS.c.event_data)
     statement = sa.select(number.label("person_no"), fn.LatestBy(mail, rows.at, EVENTS.c.seq).label("email"))
-    found = statement.select_from(rows.source).where(
+    query = statement.select_from(rows.source).where(
         *rows.where, EVENTS.c.event_name == IDENTIFY_EVENT, mail.is_not(None)
     )
-    return found.group_by(number).subquery("mail")
+    return query.group_by(number).subquery("mail")
 
 
 def _page_query(limit: int, offset: int) -> sa.Select[Any]:
@@ -240,34 +244,34 @@ def _page_query(limit: int, offset: int) -> sa.Select[Any]:
     least = sa.select(sa.func.min(first.c.sort)).scalar_subquery()
     order = (MATCHING_PERSONS.c.sort.desc(), ID_NUMBERS.c.id.asc())
     place = sa.func.row_number().over(order_by=order).label("place")
-    named = sa.select(MATCHING_PERSONS.c.person_no, place, ID_NUMBERS.c.id).join(
+    query = sa.select(MATCHING_PERSONS.c.person_no, place, ID_NUMBERS.c.id).join(
         ID_NUMBERS, ID_NUMBERS.c.number == MATCHING_PERSONS.c.person_no
     )
-    numbered = named.where(MATCHING_PERSONS.c.sort >= least).subquery()
+    numbered = query.where(MATCHING_PERSONS.c.sort >= least).subquery()
     return sa.select(numbered).where(numbered.c.place > offset, numbered.c.place <= offset + limit)
 
 
-def _first_seen(scan: QueryScope) -> sa.Select[Any]:
-    rows = EventRows(scan, all_time_span(), SELECTED_EVENTS)
+def _first_seen(scope: QueryScope) -> sa.Select[Any]:
+    rows = EventRows(scope, all_time_span(), SELECTED_EVENTS)
     return sa.select(rows.person_no, sa.func.min(rows.at)).where(*rows.where).group_by(rows.person_no)
 
 
-def _first_touches_of_page(scan: QueryScope) -> sa.Select[Any]:
-    touch = first_touch_per_person(scan, RELATED_VISITORS).subquery("touch")
+def _first_touches_of_page(scope: QueryScope) -> sa.Select[Any]:
+    touch = first_touch_per_person(scope, RELATED_VISITORS).subquery("touch")
     return sa.select(touch).join(PERSON_PAGE, PERSON_PAGE.c.person_no == touch.c.person_no)
 
 
-def _page_events(scan: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, Any, list[Expression]]:
-    """Returns FROM clause, person and conditions of the events of the page's persons that the scan includes."""
-    rows = EventRows(scan, scan.span, table)
-    met = [rows.condition(predicate) for predicate in scan.filters]
+def _page_events(scope: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, Any, list[Expression]]:
+    """Returns FROM clause, person and conditions of the events of the page's persons that the scope includes."""
+    rows = EventRows(scope, scope.span, table)
+    filters = [rows.condition(predicate) for predicate in scope.filters]
     source = rows.source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == rows.person_no)
-    return source, PERSON_PAGE.c.person_no, [*rows.where, *met]
+    return source, PERSON_PAGE.c.person_no, [*rows.where, *filters]
 
 
-def _event_facts(scan: QueryScope) -> sa.Select[Any]:
+def _event_facts(scope: QueryScope) -> sa.Select[Any]:
     """Selects the persons of the page in order, with their counts in the span and the values of their last event there."""
-    source, number, where = _page_events(scan)
+    source, number, where = _page_events(scope)
     c = SELECTED_EVENTS.c
     facts = (
         sa.func.count(c.session_no.distinct()).label("sessions"),
@@ -276,48 +280,48 @@ def _event_facts(scan: QueryScope) -> sa.Select[Any]:
         sa.func.max(c.timestamp).label("last_seen"),
     )
     last_seq = sa.cast(fn.LatestBy(c.seq, c.timestamp, c.seq), sa.BigInteger).label("last_seq")
-    did = sa.select(number, *facts, last_seq).select_from(source).where(*where)
-    seen = did.group_by(number).subquery("seen")
+    query = sa.select(number, *facts, last_seq).select_from(source).where(*where)
+    seen = query.group_by(number).subquery("seen")
     same = sa.and_(c.timestamp == seen.c.last_seen, c.seq == seen.c.last_seq)
     joined = PERSON_PAGE.join(seen, seen.c.person_no == PERSON_PAGE.c.person_no).join(SELECTED_EVENTS, same)
-    told = (*(seen.c[fact.name] for fact in facts), c.visitor_id, *(c[name] for name in _LATEST_COLUMNS))
+    columns = (*(seen.c[fact.name] for fact in facts), c.visitor_id, *(c[name] for name in _LATEST_COLUMNS))
     return (
-        sa.select(PERSON_PAGE.c.person_no, PERSON_PAGE.c.id, *told)
+        sa.select(PERSON_PAGE.c.person_no, PERSON_PAGE.c.id, *columns)
         .select_from(joined)
         .order_by(PERSON_PAGE.c.place)
     )
 
 
-def _visitor_ids(scan: QueryScope) -> sa.Select[Any]:
+def _visitor_ids(scope: QueryScope) -> sa.Select[Any]:
     """Selects the first visitor ids of every person; a shared person may have millions."""
-    source, number, where = _page_events(scan)
+    source, number, where = _page_events(scope)
     id_ = SELECTED_EVENTS.c.visitor_id
     different = sa.select(number, id_).distinct().select_from(source).where(*where).subquery("different")
-    own = different.c.person_no
-    place = sa.func.row_number().over(partition_by=own, order_by=different.c.visitor_id).label("place")
+    person = different.c.person_no
+    place = sa.func.row_number().over(partition_by=person, order_by=different.c.visitor_id).label("place")
     first = sa.select(different, place).subquery("first")
-    told = sa.select(first.c.person_no, fn.ArrayAgg(first.c.visitor_id))
-    return told.where(first.c.place <= MAX_ITEMS_PER_PERSON).group_by(first.c.person_no)
+    query = sa.select(first.c.person_no, fn.ArrayAgg(first.c.visitor_id))
+    return query.where(first.c.place <= MAX_ITEMS_PER_PERSON).group_by(first.c.person_no)
 
 
-def _conversion_counts(scan: QueryScope) -> sa.Select[Any]:
+def _conversion_counts(scope: QueryScope) -> sa.Select[Any]:
     source, number, where = _page_events(
-        scan, conversion_events(scan, scan.span, selected_columns=filter_columns(scan))
+        scope, conversion_events(scope, scope.span, selected_columns=filter_columns(scope))
     )
     return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
 
 
-def _charges_by_person(scan: QueryScope, *, shown: bool = False) -> sa.Select[Any]:
-    """Selects charges of the events that the scan includes, by person: count, amount and whether some is foreign."""
-    rows = PaymentRows(scan, scan.span, selected_only=shown)
+def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Select[Any]:
+    """Selects charges of the events that the scope includes, by person: count, amount and whether some is foreign."""
+    rows = PaymentRows(scope, scope.span, selected_only=page_only)
     number = rows.person_no
     foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
     source = rows.source
-    if scan.filters:
-        picked = _matching_events(scan, few=shown)
+    if scope.filters:
+        picked = _matching_events(scope, selected_only=page_only)
         same = sa.and_(picked.c.seq == rows.table.c.seq, picked.c.timestamp == rows.table.c.timestamp)
         source = source.join(picked, same)
-    if shown:
+    if page_only:
         source = source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == number)
     revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0).label("revenue")
     columns: tuple[Expression, ...] = (number.label("person_no"), sa.func.count(), revenue, foreign)
@@ -325,45 +329,45 @@ def _charges_by_person(scan: QueryScope, *, shown: bool = False) -> sa.Select[An
     return sa.select(*columns).select_from(source).where(*where).group_by(number)
 
 
-def _matching_events(scan: QueryScope, *, few: bool) -> sa.Subquery:
-    """Returns the positions of the events that the scan includes."""
-    rows = EventRows(scan, scan.span, SELECTED_EVENTS if few else EVENTS)
-    met = [rows.condition(predicate) for predicate in scan.filters]
+def _matching_events(scope: QueryScope, *, selected_only: bool) -> sa.Subquery:
+    """Returns the positions of the events that the scope includes."""
+    rows = EventRows(scope, scope.span, SELECTED_EVENTS if selected_only else EVENTS)
+    filters = [rows.condition(predicate) for predicate in scope.filters]
     columns = (rows.table.c.seq, rows.table.c.timestamp)
-    return sa.select(*columns).select_from(rows.source).where(*rows.where, *met).subquery()
+    return sa.select(*columns).select_from(rows.source).where(*rows.where, *filters).subquery()
 
 
-def first_touch_per_person(scan: QueryScope, visitors: sa.TableClause | None = None) -> sa.Select[Any]:
+def first_touch_per_person(scope: QueryScope, visitors: sa.TableClause | None = None) -> sa.Select[Any]:
     """Selects the first touch of every person, or of persons with the visitors of a temporary table."""
-    touch = all_touches(scan, visitors)
+    touch = all_touches(scope, visitors)
     place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
     numbered = sa.select(touch, place.label("place")).subquery()
     columns = [numbered.c[name] for name in ("person_no", "at", *TOUCH_VALUE_COLUMNS)]
     return sa.select(*columns).where(numbered.c.place == 1)
 
 
-def _charges_of_page(scan: QueryScope) -> sa.Select[Any]:
-    return _charges_by_person(scan, shown=True)
+def _charges_of_page(scope: QueryScope) -> sa.Select[Any]:
+    return _charges_by_person(scope, page_only=True)
 
 
-def _to_person(facts: tuple[Any, ...], told: PersonValues) -> Person:
+def _to_person(facts: tuple[Any, ...], values: PersonValues) -> Person:
     number, name, sessions, pageviews, events, last_seen, visitor_id, *latest = facts
-    orders, revenue, foreign = told["money"].get(number, (0, 0, False))
-    known = merge_traits(map(parse_json, told["said"].get(number, ([],))[0]))
-    touch = told["touch"].get(number)
+    orders, revenue, foreign = values["money"].get(number, (0, 0, False))
+    person_traits = merge_traits(map(parse_json, values["said"].get(number, ([],))[0]))
+    touch = values["touch"].get(number)
     return Person(
         person=name,
         user_id=name.removeprefix("u:") if name.startswith("u:") else None,
         visitor_id=visitor_id,
-        visitor_ids=tuple(sorted(told["ids"][number][0])),
-        email=text_trait(known, "email"),
-        name=text_trait(known, "name"),
-        first_seen=to_utc(told["first"][number][0]),
+        visitor_ids=tuple(sorted(values["ids"][number][0])),
+        email=text_trait(person_traits, "email"),
+        name=text_trait(person_traits, "name"),
+        first_seen=to_utc(values["first"][number][0]),
         last_seen=to_utc(last_seen),
         sessions=sessions,
         pageviews=pageviews,
         events=events,
-        conversions=told["converted"].get(number, (0,))[0],
+        conversions=values["converted"].get(number, (0,))[0],
         orders=orders,
         revenue=int(revenue),
         first_touch=row_to_touch(touch) if touch else None,

@@ -82,26 +82,31 @@ OWN_TOUCHES: Final = sa.table(
 """Temporary table of the person's touches with their rank in time."""
 
 
-def read_journey(plan: PersonActivityQuery, reader: StatementRunner) -> PersonActivity:
+def read_journey(plan: PersonActivityQuery, runner: StatementRunner) -> PersonActivity:
     """Returns a person with profile, and their newest sessions and conversions in a span."""
-    scan, ever = plan.scope, replace(plan.scope, span=TimeRange(all_time_span().start, plan.scope.span.end))
-    source, where = person_event_source(
-        scan, plan.person, PERSON_EVENT_COLUMNS | PROFILE_COLUMNS | {"page_path"}, reader
+    scope, all_time_scope = (
+        plan.scope,
+        replace(plan.scope, span=TimeRange(all_time_span().start, plan.scope.span.end)),
     )
-    reader.create_temp_table(PERSON_PAGE.name, _single_person_page(plan.person))
-    create_related_visitors(scan.workspace_id, reader)
-    reader.create_temp_table(OWN_TOUCHES.name, _ranked_touches(scan))
-    create_order_events(ever, frozenset(), reader)
-    told = all_time_values(scan, reader, _first_own_touch)
-    reader.create_temp_table(SESSION_PAGE.name, _newest_sessions(plan.max_items, source, where))
-    reader.create_temp_table(CONVERSION_PAGE.name, _newest_conversions(plan))
+    source, where = person_event_source(
+        scope, plan.person, PERSON_EVENT_COLUMNS | PROFILE_COLUMNS | {"page_path"}, runner
+    )
+    runner.create_temp_table(PERSON_PAGE.name, _single_person_page(plan.person))
+    create_related_visitors(scope.workspace_id, runner)
+    runner.create_temp_table(OWN_TOUCHES.name, _ranked_touches(scope))
+    create_order_events(all_time_scope, frozenset(), runner)
+    all_time = all_time_values(scope, runner, _first_own_touch)
+    runner.create_temp_table(SESSION_PAGE.name, _newest_sessions(plan.max_items, source, where))
+    runner.create_temp_table(CONVERSION_PAGE.name, _newest_conversions(plan))
     return PersonActivity(
-        in_range=next(iter(read_persons(scan, told, reader)), None),
-        lifetime=next(iter(read_persons(ever, told, reader)), None),
-        profile=read_profile(scan.workspace_id, reader),
-        last_touch=next((row_to_touch(row) for row in reader.fetch_rows(_last_own_touch(ever))), None),
-        sessions=tuple(_read_sessions(scan, reader)),
-        conversions=tuple(_read_conversions(plan, reader)),
+        in_range=next(iter(read_persons(scope, all_time, runner)), None),
+        lifetime=next(iter(read_persons(all_time_scope, all_time, runner)), None),
+        profile=read_profile(scope.workspace_id, runner),
+        last_touch=next(
+            (row_to_touch(row) for row in runner.fetch_rows(_last_own_touch(all_time_scope))), None
+        ),
+        sessions=tuple(_read_sessions(scope, runner)),
+        conversions=tuple(_read_conversions(plan, runner)),
     )
 
 
@@ -115,12 +120,12 @@ def _first_own_touch(_: QueryScope) -> sa.Select[Any]:
     return sa.select(OWN_TOUCHES.c.person_no, *_touch_columns()).where(OWN_TOUCHES.c.place == 1)
 
 
-def _last_own_touch(scan: QueryScope) -> sa.Select[Any]:
+def _last_own_touch(scope: QueryScope) -> sa.Select[Any]:
     """Selects the latest touch in a span."""
     latest = (OWN_TOUCHES.c["at"].desc(), OWN_TOUCHES.c.seq.desc())
     return (
         sa.select(*_touch_columns())
-        .where(*span_conditions(OWN_TOUCHES.c["at"], scan.span))
+        .where(*span_conditions(OWN_TOUCHES.c["at"], scope.span))
         .order_by(*latest)
         .limit(1)
     )
@@ -144,13 +149,13 @@ def _newest_sessions(most: int, source: Any, where: list[Any]) -> sa.Select[Any]
         sa.func.count().label("events"),
         fn.SingleElement(last_view).label("exit_page"),
     )
-    found = facts.select_from(source).where(*where).group_by(c.session_no).subquery("session_rows")
-    newest = (found.c.first_at.desc(), found.c.first_seq.desc())
-    return sa.select(*(found.c[column.name] for column in SESSION_PAGE.c)).order_by(*newest).limit(most)
+    sessions = facts.select_from(source).where(*where).group_by(c.session_no).subquery("session_rows")
+    newest = (sessions.c.first_at.desc(), sessions.c.first_seq.desc())
+    return sa.select(*(sessions.c[column.name] for column in SESSION_PAGE.c)).order_by(*newest).limit(most)
 
 
-def _read_sessions(scan: QueryScope, reader: StatementRunner) -> list[PersonSession]:
-    first, where = events_at_positions(SESSION_PAGE, "first_at", "first_seq", scan.workspace_id)
+def _read_sessions(scope: QueryScope, runner: StatementRunner) -> list[PersonSession]:
+    first, where = events_at_positions(SESSION_PAGE, "first_at", "first_seq", scope.workspace_id)
     facts = (
         SESSION_PAGE.c.session_no,
         SESSION_PAGE.c.last_at,
@@ -159,29 +164,31 @@ def _read_sessions(scan: QueryScope, reader: StatementRunner) -> list[PersonSess
         SESSION_PAGE.c.exit_page,
     )
     newest = (SESSION_PAGE.c.first_at.desc(), SESSION_PAGE.c.first_seq.desc())
-    shown = sa.select(*facts, *EVENT_COLUMNS).select_from(first).where(*where).order_by(*newest)
-    paid = {row[0]: row[1:] for row in reader.fetch_rows(_revenue_by_session(scan))}
+    query = sa.select(*facts, *EVENT_COLUMNS).select_from(first).where(*where).order_by(*newest)
+    paid = {row[0]: row[1:] for row in runner.fetch_rows(_revenue_by_session(scope))}
     return [
         PersonSession(
             row_to_event(row), to_utc(last_at), views, count, page, *_revenue_or_zero(paid.get(session))
         )
-        for session, last_at, views, count, page, *row in reader.fetch_rows(shown)
+        for session, last_at, views, count, page, *row in runner.fetch_rows(query)
     ]
 
 
-def _revenue_or_zero(told: tuple[Any, ...] | None) -> tuple[int, bool]:
-    return (int(told[0]), bool(told[1])) if told else (0, False)
+def _revenue_or_zero(row: tuple[Any, ...] | None) -> tuple[int, bool]:
+    return (int(row[0]), bool(row[1])) if row else (0, False)
 
 
-def _revenue_by_session(scan: QueryScope) -> sa.Select[Any]:
+def _revenue_by_session(scope: QueryScope) -> sa.Select[Any]:
     """Selects the charges of sessions: amount, and whether some is foreign."""
-    rows = PaymentRows(scan, scan.span, selected_only=True)
+    rows = PaymentRows(scope, scope.span, selected_only=True)
     c = rows.table.c
     revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0)
     foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
-    shown = c.session_no.in_(sa.select(SESSION_PAGE.c.session_no))
-    found = sa.select(c.session_no, revenue, foreign).select_from(rows.source)
-    return found.where(*rows.where, c.kind == CHARGE, shown, c.person_no.is_not(None)).group_by(c.session_no)
+    is_shown = c.session_no.in_(sa.select(SESSION_PAGE.c.session_no))
+    query = sa.select(c.session_no, revenue, foreign).select_from(rows.source)
+    return query.where(*rows.where, c.kind == CHARGE, is_shown, c.person_no.is_not(None)).group_by(
+        c.session_no
+    )
 
 
 def _newest_conversions(plan: PersonActivityQuery) -> sa.Select[Any]:
@@ -189,25 +196,25 @@ def _newest_conversions(plan: PersonActivityQuery) -> sa.Select[Any]:
     columns = {
         column.name: c["seq" if column.name == "unit" else column.name] for column in CONVERSION_PAGE.c
     }
-    mine = (c.person_no.is_not(None), *span_conditions(c.timestamp, plan.scope.span))
-    found = sa.select(*(column.label(name) for name, column in columns.items()))
-    return found.where(*mine).order_by(c.timestamp.desc(), c.seq.desc()).limit(plan.max_items)
+    conditions = (c.person_no.is_not(None), *span_conditions(c.timestamp, plan.scope.span))
+    query = sa.select(*(column.label(name) for name, column in columns.items()))
+    return query.where(*conditions).order_by(c.timestamp.desc(), c.seq.desc()).limit(plan.max_items)
 
 
-def _read_conversions(plan: PersonActivityQuery, reader: StatementRunner) -> list[ConversionPath]:
-    if not reader.fetch_rows(sa.select(CONVERSION_PAGE.c.unit).limit(1)):
+def _read_conversions(plan: PersonActivityQuery, runner: StatementRunner) -> list[ConversionPath]:
+    if not runner.fetch_rows(sa.select(CONVERSION_PAGE.c.unit).limit(1)):
         return []
-    found, where = events_at_positions(CONVERSION_PAGE, "timestamp", "seq", plan.scope.workspace_id)
-    shown = sa.select(*EVENT_COLUMNS).select_from(found).where(*where).order_by(*NEWEST_FIRST)
-    events = [row_to_event(row) for row in reader.fetch_rows(shown)]
+    source, where = events_at_positions(CONVERSION_PAGE, "timestamp", "seq", plan.scope.workspace_id)
+    query = sa.select(*EVENT_COLUMNS).select_from(source).where(*where).order_by(*NEWEST_FIRST)
+    events = [row_to_event(row) for row in runner.fetch_rows(query)]
     paths: defaultdict[int, list[Touch]] = defaultdict(list)
     length: dict[int, int] = {}
-    for unit, among_all, *touch in reader.fetch_rows(_touches_per_conversion(plan)):
+    for unit, among_all, *touch in runner.fetch_rows(_touches_per_conversion(plan)):
         paths[unit].append(row_to_touch(tuple(touch)))
         length[unit] = among_all
     return [
-        ConversionPath(one, tuple(paths[one.seq]), is_truncated=length.get(one.seq, 0) > plan.max_items)
-        for one in events
+        ConversionPath(event, tuple(paths[event.seq]), is_truncated=length.get(event.seq, 0) > plan.max_items)
+        for event in events
     ]
 
 
@@ -217,22 +224,24 @@ def _touches_per_conversion(plan: PersonActivityQuery) -> sa.Select[Any]:
     Touches are found by their rank among the person's touches, so that a long window costs no more.
     """
     values = {"workspace": plan.scope.workspace_id, "within": microseconds(plan.window)}
-    told = compiled_source(reported_touches_in_window, CONVERSION_PAGE.name, TOUCH_VALUE_COLUMNS).as_subquery(
-        "told", *referenced_ctes(CONVERSION_PAGE, OWN_TOUCHES), **values
+    reported = compiled_source(
+        reported_touches_in_window, CONVERSION_PAGE.name, TOUCH_VALUE_COLUMNS
+    ).as_subquery("told", *referenced_ctes(CONVERSION_PAGE, OWN_TOUCHES), **values)
+    touches = sa.union_all(_newest_own_touches(plan), sa.select(reported)).subquery("met")
+    by_unit: Any = {"partition_by": touches.c.unit}
+    place = sa.func.row_number().over(
+        **by_unit, order_by=(touches.c.touch_at.desc(), touches.c.touch_seq.desc())
     )
-    met = sa.union_all(_newest_own_touches(plan), sa.select(told)).subquery("met")
-    together: Any = {"partition_by": met.c.unit}
-    place = sa.func.row_number().over(**together, order_by=(met.c.touch_at.desc(), met.c.touch_seq.desc()))
     numbered = sa.select(
-        met, place.label("place"), sa.func.count().over(**together).label("among_all")
+        touches, place.label("place"), sa.func.count().over(**by_unit).label("among_all")
     ).subquery("numbered")
     columns = [numbered.c[f"touch_{name}"] for name in ("at", *TOUCH_VALUE_COLUMNS)]
-    found = sa.select(numbered.c.unit, numbered.c.among_all, *columns)
-    return found.where(numbered.c.place <= plan.max_items).order_by(numbered.c.unit, numbered.c.place.desc())
+    query = sa.select(numbered.c.unit, numbered.c.among_all, *columns)
+    return query.where(numbered.c.place <= plan.max_items).order_by(numbered.c.unit, numbered.c.place.desc())
 
 
-def _ranked_touches(scan: QueryScope) -> sa.Select[Any]:
-    touch = all_touches(scan, RELATED_VISITORS)
+def _ranked_touches(scope: QueryScope) -> sa.Select[Any]:
+    touch = all_touches(scope, RELATED_VISITORS)
     by_time: Any = {"partition_by": touch.c.person_no, "order_by": (touch.c.at, touch.c.seq)}
     columns = {**{c.name: c for c in touch.c}, "place": sa.func.row_number().over(**by_time)}
     listed = [columns[c.name].label(c.name) for c in OWN_TOUCHES.c]
@@ -241,34 +250,36 @@ def _ranked_touches(scan: QueryScope) -> sa.Select[Any]:
 
 def _newest_own_touches(plan: PersonActivityQuery) -> sa.Select[Any]:
     """Selects the newest touches in the window of each conversion, and one more."""
-    own, upto = OWN_TOUCHES, _touch_counts()
+    touches, counts = OWN_TOUCHES, _touch_counts()
     numbers = sa.literal(list(range(plan.max_items + 1)), sa.ARRAY(_INT))
     back = sa.select(fn.Unnest(numbers).label("n")).subquery("back")
     wanted = (
         sa.select(
-            upto.c.unit,
-            upto.c.person_no,
-            upto.c["at"].label("until"),
-            (upto.c.place - back.c.n).label("place"),
+            counts.c.unit,
+            counts.c.person_no,
+            counts.c["at"].label("until"),
+            (counts.c.place - back.c.n).label("place"),
         )
-        .select_from(upto.join(back, sa.true()))
+        .select_from(counts.join(back, sa.true()))
         .subquery("wanted")
     )
-    same = sa.and_(own.c.person_no == wanted.c.person_no, own.c.place == wanted.c.place)
-    waited = fn.EpochMicroseconds(wanted.c.until) - fn.EpochMicroseconds(own.c["at"])
-    columns = [own.c[name].label(f"touch_{name}") for name in ("at", "seq", *TOUCH_VALUE_COLUMNS)]
-    found = sa.select(wanted.c.unit, *columns, waited.label("waited"), own.c.is_direct)
-    return found.select_from(wanted.join(own, same)).where(waited <= sa.literal(microseconds(plan.window)))
+    same = sa.and_(touches.c.person_no == wanted.c.person_no, touches.c.place == wanted.c.place)
+    waited = fn.EpochMicroseconds(wanted.c.until) - fn.EpochMicroseconds(touches.c["at"])
+    columns = [touches.c[name].label(f"touch_{name}") for name in ("at", "seq", *TOUCH_VALUE_COLUMNS)]
+    query = sa.select(wanted.c.unit, *columns, waited.label("waited"), touches.c.is_direct)
+    return query.select_from(wanted.join(touches, same)).where(
+        waited <= sa.literal(microseconds(plan.window))
+    )
 
 
 def _touch_counts() -> sa.Subquery:
     """Returns how many touches the person has up to each conversion, that instant included."""
-    unit, own = CONVERSION_PAGE, OWN_TOUCHES
-    nothing, one = sa.literal_column("0", _INT), sa.literal_column("1", _INT)
+    unit, touches = CONVERSION_PAGE, OWN_TOUCHES
+    nothing, single = sa.literal_column("0", _INT), sa.literal_column("1", _INT)
     nobody = sa.cast(sa.null(), _INT)
     steps = sa.union_all(
         sa.select(unit.c.unit, unit.c.person_no, unit.c.timestamp.label("at"), nothing.label("touched")),
-        sa.select(nobody, own.c.person_no, own.c["at"], one),
+        sa.select(nobody, touches.c.person_no, touches.c["at"], single),
     ).subquery("steps")
     order = (steps.c["at"], steps.c.touched.desc())
     summed = sa.func.sum(steps.c.touched).over(partition_by=steps.c.person_no, order_by=order, rows=(None, 0))

@@ -64,220 +64,227 @@ WEAK_ID_EVENTS: Final = sa.table(
 
 
 def all_time_scan(workspace_id: UUID) -> QueryScope:
-    """Returns a scan of all time, in which no event converts."""
+    """Returns a scope of all time, in which no event converts."""
     return QueryScope(workspace_id, all_time_span(), "", "UTC", ConversionSet(frozenset(), any_revenue=False))
 
 
-def resolve_person(workspace_id: UUID, any_id: str, reader: StatementRunner) -> str | None:
+def resolve_person(workspace_id: UUID, any_id: str, runner: StatementRunner) -> str | None:
     """Returns the person of a strong id, else of the latest event with this visitor id, else with this anonymous id.
 
     A weak id that only occurs in links returns the person it was linked to last.
     """
-    known = _person_of_strong_id(workspace_id, "u:" + any_id, reader)
-    if known is not None:
-        return _person_name(workspace_id, known, reader)
+    number = _person_of_strong_id(workspace_id, "u:" + any_id, runner)
+    if number is not None:
+        return _person_name(workspace_id, number, runner)
     for column in ("visitor_id", "anonymous_id"):
-        reader.create_temp_table(SELECTED_VISITORS.name, _visitors_with_weak_id(workspace_id, column, any_id))
-        create_weak_id_events(workspace_id, column, reader)
-        had = sa.select(WEAK_ID_EVENTS.c.person_no).where(WEAK_ID_EVENTS.c.weak_id == any_id)
-        if found := reader.fetch_rows(
-            had.order_by(WEAK_ID_EVENTS.c.timestamp.desc(), WEAK_ID_EVENTS.c.seq.desc()).limit(1)
+        runner.create_temp_table(SELECTED_VISITORS.name, _visitors_with_weak_id(workspace_id, column, any_id))
+        create_weak_id_events(workspace_id, column, runner)
+        query = sa.select(WEAK_ID_EVENTS.c.person_no).where(WEAK_ID_EVENTS.c.weak_id == any_id)
+        if rows := runner.fetch_rows(
+            query.order_by(WEAK_ID_EVENTS.c.timestamp.desc(), WEAK_ID_EVENTS.c.seq.desc()).limit(1)
         ):
-            return _person_name(workspace_id, found[0][0], reader)
-    linked = reader.fetch_rows(_last_linked_person(workspace_id, "v:" + any_id))
+            return _person_name(workspace_id, rows[0][0], runner)
+    linked = runner.fetch_rows(_last_linked_person(workspace_id, "v:" + any_id))
     return str(linked[0][0]) if linked else None
 
 
-def create_weak_id_events(workspace_id: UUID, column: str, reader: StatementRunner) -> None:
+def create_weak_id_events(workspace_id: UUID, column: str, runner: StatementRunner) -> None:
     """Creates `WEAK_ID_EVENTS` from the selected visitors; a search for weak ids among all events would be slower."""
-    own = compiled_source(_weak_id_events, column).as_subquery("own", workspace=workspace_id)
-    reader.create_temp_table(WEAK_ID_EVENTS.name, sa.select(*own.c))
+    events = compiled_source(_weak_id_events, column).as_subquery("own", workspace=workspace_id)
+    runner.create_temp_table(WEAK_ID_EVENTS.name, sa.select(*events.c))
 
 
 def _last_linked_person(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
     """Selects the person that a weak id was linked to last."""
-    own, name, part = ID_NUMBERS.alias("own"), ID_NUMBERS.alias("name"), PERSON_MERGES.alias("part")
+    weak, name, part = ID_NUMBERS.alias("own"), ID_NUMBERS.alias("name"), PERSON_MERGES.alias("part")
     same = sa.and_(
-        own.c.number == VISITOR_OWNERS.c.visitor_no, own.c.workspace_id == VISITOR_OWNERS.c.workspace_id
+        weak.c.number == VISITOR_OWNERS.c.visitor_no, weak.c.workspace_id == VISITOR_OWNERS.c.workspace_id
     )
     is_part = sa.and_(
         part.c.number == VISITOR_OWNERS.c.strong_no, part.c.workspace_id == VISITOR_OWNERS.c.workspace_id
     )
     number = sa.func.coalesce(part.c.person_no, VISITOR_OWNERS.c.strong_no)
-    joined = VISITOR_OWNERS.join(own, same).outerjoin(part, is_part).join(name, name.c.number == number)
+    joined = VISITOR_OWNERS.join(weak, same).outerjoin(part, is_part).join(name, name.c.number == number)
     last = VISITOR_OWNERS.c.until == sa.literal(MAX_INSTANT)
     return (
         sa.select(name.c.id)
         .select_from(joined)
-        .where(fn.UnindexedCondition(own.c.workspace_id == workspace_id, own.c.id), own.c.id == weak_id, last)
+        .where(
+            fn.UnindexedCondition(weak.c.workspace_id == workspace_id, weak.c.id), weak.c.id == weak_id, last
+        )
     )
 
 
-def _person_of_strong_id(workspace_id: UUID, strong_id: str, reader: StatementRunner) -> int | None:
+def _person_of_strong_id(workspace_id: UUID, strong_id: str, runner: StatementRunner) -> int | None:
     """Returns the number of the person of a strong id; None when the id was only mentioned by other events."""
     part = PERSON_MERGES.alias("part")
     joined = ID_NUMBERS.outerjoin(
         part, sa.and_(part.c.number == ID_NUMBERS.c.number, part.c.workspace_id == ID_NUMBERS.c.workspace_id)
     )
-    named = (
+    conditions = (
         fn.UnindexedCondition(ID_NUMBERS.c.workspace_id == workspace_id, ID_NUMBERS.c.id),
         ID_NUMBERS.c.id == strong_id,
     )
-    for own, person in reader.fetch_rows(
-        sa.select(ID_NUMBERS.c.number, part.c.person_no).select_from(joined).where(*named)
+    for number, person in runner.fetch_rows(
+        sa.select(ID_NUMBERS.c.number, part.c.person_no).select_from(joined).where(*conditions)
     ):
         if person is not None:
             return int(person)
-        if any(reader.fetch_rows(found) for found in _occurrences(workspace_id, own)):
-            return int(own)
+        if any(runner.fetch_rows(query) for query in _occurrences(workspace_id, number)):
+            return int(number)
     return None
 
 
 def _occurrences(workspace_id: UUID, number: int) -> Iterator[sa.Select[Any]]:
     """Yields queries that find rows for a strong id that is a person."""
     for column in (PERSON_MERGES.c.person_no, VISITOR_ID_PAIRS.c.strong_no):
-        own = (column.table.c.workspace_id == workspace_id, column == sa.literal(number, IdNumber()))
-        yield sa.select(column).where(*own).limit(1)
+        conditions = (column.table.c.workspace_id == workspace_id, column == sa.literal(number, IdNumber()))
+        yield sa.select(column).where(*conditions).limit(1)
 
 
 def _visitors_with_weak_id(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:
     """Selects the numbers of visitors whose events have a weak id in a column."""
     if column == "visitor_id":
         return id_number(workspace_id, "v:" + weak_id)
-    had = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
-    return sa.select(EVENTS.c.visitor_no.label("number")).where(*had).distinct()
+    conditions = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
+    return sa.select(EVENTS.c.visitor_no.label("number")).where(*conditions).distinct()
 
 
 def _weak_id_events(column: str) -> sa.Select[Any]:
     """Selects the events of the selected visitors with a column and their person."""
     joined, person = with_person(EVENTS, SELECTED_VISITORS.name)
     c = EVENTS.c
-    own = (
+    conditions = (
         fn.RedundantCondition(c.workspace_id == WORKSPACE),
         is_session_of_visitors(SELECTED_VISITORS.name, c.session_no),
     )
     columns = (c[column].label("weak_id"), c.timestamp, c.seq, person.label("person_no"))
-    return sa.select(*columns).select_from(joined).where(*own)
+    return sa.select(*columns).select_from(joined).where(*conditions)
 
 
-def _person_name(workspace_id: UUID, number: int, reader: StatementRunner) -> str:
-    own = (ID_NUMBERS.c.workspace_id == workspace_id, ID_NUMBERS.c.number == sa.literal(number, IdNumber()))
-    return str(reader.fetch_rows(sa.select(ID_NUMBERS.c.id).where(*own))[0][0])
+def _person_name(workspace_id: UUID, number: int, runner: StatementRunner) -> str:
+    conditions = (
+        ID_NUMBERS.c.workspace_id == workspace_id,
+        ID_NUMBERS.c.number == sa.literal(number, IdNumber()),
+    )
+    return str(runner.fetch_rows(sa.select(ID_NUMBERS.c.id).where(*conditions))[0][0])
 
 
-def _select_person(workspace_id: UUID, person: str, reader: StatementRunner) -> None:
+def _select_person(workspace_id: UUID, person: str, runner: StatementRunner) -> None:
     """Creates the tables of one selected person, given by name, and their visitors."""
-    create_selected_visitors(workspace_id, id_number(workspace_id, person), reader)
+    create_selected_visitors(workspace_id, id_number(workspace_id, person), runner)
 
 
 def person_event_source(
-    scan: QueryScope, person: str, columns: frozenset[str], reader: StatementRunner
+    scope: QueryScope, person: str, columns: frozenset[str], runner: StatementRunner
 ) -> tuple[Any, list[Any]]:
-    """Returns the FROM clause and the conditions of a person's events that a scan includes.
+    """Returns the FROM clause and the conditions of a person's events that a scope includes.
 
     Args:
-        scan: workspace, span and filters.
+        scope: workspace, span and filters.
         person: the name of the person.
         columns: event columns that are read.
-        reader: runs the statements of the read.
+        runner: runs the statements of the read.
     """
-    _select_person(scan.workspace_id, person, reader)
-    create_selected_events(scan.workspace_id, required_columns(filter_columns(scan) | columns), reader)
-    rows = EventRows(scan, scan.span, SELECTED_EVENTS)
-    met = [rows.condition(predicate) for predicate in scan.filters]
-    return rows.source, [*rows.where, *met]
+    _select_person(scope.workspace_id, person, runner)
+    create_selected_events(scope.workspace_id, required_columns(filter_columns(scope) | columns), runner)
+    rows = EventRows(scope, scope.span, SELECTED_EVENTS)
+    filters = [rows.condition(predicate) for predicate in scope.filters]
+    return rows.source, [*rows.where, *filters]
 
 
-def person_events(scan: QueryScope, person: str, limit: int, reader: StatementRunner) -> list[Event]:
+def person_events(scope: QueryScope, person: str, limit: int, runner: StatementRunner) -> list[Event]:
     """Returns the latest events of a person in the span, oldest first."""
-    found, where = person_event_source(scan, person, frozenset(), reader)
+    source, where = person_event_source(scope, person, frozenset(), runner)
     c = SELECTED_EVENTS.c
-    newest = sa.select(c.timestamp, c.seq, c.session_no).select_from(found).where(*where)
+    newest = sa.select(c.timestamp, c.seq, c.session_no).select_from(source).where(*where)
     place = newest.order_by(c.timestamp.desc(), c.seq.desc()).limit(limit).subquery("place")
-    shown, where = events_at_positions(place, "timestamp", "seq", scan.workspace_id)
-    rows = sa.select(*EVENT_COLUMNS).select_from(shown).where(*where).order_by(*NEWEST_FIRST)
-    return [row_to_event(row) for row in reader.fetch_rows(rows)][::-1]
+    events, where = events_at_positions(place, "timestamp", "seq", scope.workspace_id)
+    rows = sa.select(*EVENT_COLUMNS).select_from(events).where(*where).order_by(*NEWEST_FIRST)
+    return [row_to_event(row) for row in runner.fetch_rows(rows)][::-1]
 
 
-def person_touches(scan: QueryScope, person: str, limit: int, reader: StatementRunner) -> list[Touch]:
+def person_touches(scope: QueryScope, person: str, limit: int, runner: StatementRunner) -> list[Touch]:
     """Returns the person's latest touches in the span, oldest first."""
-    _select_person(scan.workspace_id, person, reader)
-    create_related_visitors(scan.workspace_id, reader)
-    touch = all_touches(scan, RELATED_VISITORS)
+    _select_person(scope.workspace_id, person, runner)
+    create_related_visitors(scope.workspace_id, runner)
+    touch = all_touches(scope, RELATED_VISITORS)
     columns = [touch.c[name] for name in ("at", *TOUCH_VALUE_COLUMNS)]
-    own = sa.select(*columns).where(
-        is_in_table(SELECTED_PERSONS.name, touch.c.person_no), *span_conditions(touch.c.at, scan.span)
+    query = sa.select(*columns).where(
+        is_in_table(SELECTED_PERSONS.name, touch.c.person_no), *span_conditions(touch.c.at, scope.span)
     )
-    latest = own.order_by(touch.c.at.desc(), touch.c.seq.desc()).limit(limit)
-    return [row_to_touch(row) for row in reader.fetch_rows(latest)][::-1]
+    latest = query.order_by(touch.c.at.desc(), touch.c.seq.desc()).limit(limit)
+    return [row_to_touch(row) for row in runner.fetch_rows(latest)][::-1]
 
 
 PROFILE_COLUMNS: Final = frozenset({"anonymous_id", "external_ids", "event_data"})
 """Event columns that a profile is computed from."""
 
 
-def read_profile(workspace_id: UUID, reader: StatementRunner) -> Profile:
+def read_profile(workspace_id: UUID, runner: StatementRunner) -> Profile:
     """Returns the all-time ids and traits of the person whose events are selected."""
     rows = EventRows(all_time_scan(workspace_id), all_time_span(), SELECTED_EVENTS)
-    found, where, c = rows.source, rows.where, SELECTED_EVENTS.c
+    source, where, c = rows.source, rows.where, SELECTED_EVENTS.c
 
-    def said(column: Any, *of: Expression) -> list[Any]:
+    def said(column: Any, *conditions: Expression) -> list[Any]:
         """The latest different values of a column, oldest first."""
         last = sa.func.max(fn.EventPosition(c.timestamp, c.seq)).label("last")
-        different = sa.select(column, last).select_from(found).where(*where, column.is_not(None), *of)
+        different = (
+            sa.select(column, last).select_from(source).where(*where, column.is_not(None), *conditions)
+        )
         latest = different.group_by(column).order_by(sa.desc("last")).limit(MAX_ITEMS_PER_PERSON)
-        return [parse_json(row[0]) for row in reader.fetch_rows(latest)][::-1]
+        return [parse_json(row[0]) for row in runner.fetch_rows(latest)][::-1]
 
-    anonymous = sa.select(c.anonymous_id).select_from(found).where(*where, c.anonymous_id != "")
+    anonymous = sa.select(c.anonymous_id).select_from(source).where(*where, c.anonymous_id != "")
     anonymous = anonymous.distinct().order_by(c.anonymous_id).limit(MAX_ITEMS_PER_PERSON)
     external: dict[str, str] = {}
     for ids in said(c.external_ids):
         external |= ids
     return Profile(
-        anonymous_ids=tuple(row[0] for row in reader.fetch_rows(anonymous)),
+        anonymous_ids=tuple(row[0] for row in runner.fetch_rows(anonymous)),
         external_ids=external,
         traits=merge_traits(said(c.event_data, c.event_name == IDENTIFY_EVENT)),
     )
 
 
-def identify_payloads(scan: QueryScope) -> sa.Select[Any]:
+def identify_payloads(scope: QueryScope) -> sa.Select[Any]:
     """Selects the latest distinct `$identify` payloads of the persons of a page, oldest first; one row per person."""
-    shown = sa.table("person_page", sa.column("person_no", sa.BigInteger))
-    rows = EventRows(scan, all_time_span(), SELECTED_EVENTS)
+    page = sa.table("person_page", sa.column("person_no", sa.BigInteger))
+    rows = EventRows(scope, all_time_span(), SELECTED_EVENTS)
     number = rows.person_no
     c = SELECTED_EVENTS.c
     last = sa.func.max(fn.EventPosition(c.timestamp, c.seq)).label("last")
     different = (
-        sa.select(shown.c.person_no, c.event_data, last)
-        .select_from(rows.source.join(shown, shown.c.person_no == number))
+        sa.select(page.c.person_no, c.event_data, last)
+        .select_from(rows.source.join(page, page.c.person_no == number))
         .where(*rows.where, c.event_name == IDENTIFY_EVENT)
-        .group_by(shown.c.person_no, c.event_data)
+        .group_by(page.c.person_no, c.event_data)
         .subquery("different")
     )
     d = different.c
     place = sa.func.row_number().over(partition_by=d.person_no, order_by=d.last.desc()).label("place")
     latest = sa.select(different, place).subquery("latest")
-    told = fn.OrderedArrayAgg(latest.c.event_data, latest.c.last, latest.c.place)
-    kept = sa.select(latest.c.person_no, told).where(latest.c.place <= MAX_ITEMS_PER_PERSON)
-    return kept.group_by(latest.c.person_no)
+    payloads = fn.OrderedArrayAgg(latest.c.event_data, latest.c.last, latest.c.place)
+    query = sa.select(latest.c.person_no, payloads).where(latest.c.place <= MAX_ITEMS_PER_PERSON)
+    return query.group_by(latest.c.person_no)
 
 
 def row_to_touch(row: tuple[Any, ...]) -> Touch:
     """Returns the touch of a row with its timestamp and `TOUCH_VALUE_COLUMNS`."""
-    told = dict(zip(TOUCH_VALUE_COLUMNS, row[1:], strict=True))
+    values = dict(zip(TOUCH_VALUE_COLUMNS, row[1:], strict=True))
     return Touch(
         timestamp=to_utc(row[0]),
-        source=told["attribution_source"],
-        medium=told["attribution_medium"],
-        campaign=told["utm_campaign"],
-        term=told["utm_term"],
-        content=told["utm_content"],
-        channel=told["channel"],
-        click_id=told["click_id"],
-        click_id_type=told["click_id_type"],
-        referrer=told["referrer"],
-        landing_page=told["landing_page"],
-        lyr=told["lyr"],
-        utm_source=told["utm_source"],
-        utm_medium=told["utm_medium"],
+        source=values["attribution_source"],
+        medium=values["attribution_medium"],
+        campaign=values["utm_campaign"],
+        term=values["utm_term"],
+        content=values["utm_content"],
+        channel=values["channel"],
+        click_id=values["click_id"],
+        click_id_type=values["click_id_type"],
+        referrer=values["referrer"],
+        landing_page=values["landing_page"],
+        lyr=values["lyr"],
+        utm_source=values["utm_source"],
+        utm_medium=values["utm_medium"],
     )
