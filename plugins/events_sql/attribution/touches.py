@@ -49,6 +49,15 @@ def all_touches(
     return compiled_source(_touches_query).as_cte("touches", visit)
 
 
+def first_touch_per_person(scope: QueryScope, visitors: sa.TableClause | None = None) -> sa.Select[Any]:
+    """Selects the first touch of every person, or of persons with the visitors of a temporary table."""
+    touch = all_touches(scope, visitors)
+    place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
+    numbered = sa.select(touch, place.label("place")).subquery()
+    columns = [numbered.c[name] for name in ("person_no", "at", *TOUCH_VALUE_COLUMNS)]
+    return sa.select(*columns).where(numbered.c.place == 1)
+
+
 def touches_table(name: str) -> sa.TableClause:
     """Returns a table clause with the columns of `all_touches`, for a table of another name."""
     return compiled_source(_touches_query).as_table(name)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.touches import all_touches
+from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred
 from plugins.events_sql.reads.active_sessions import (
@@ -54,7 +54,7 @@ def _cohort_members_query(plan: CohortReaderQuery) -> sa.Select[Any]:
     )
     if not plan.first_touch_filters:
         return statement
-    first_touch = _first_touch_per_person(plan)
+    first_touch = first_touch_per_person(plan.scope).subquery("came")
     conditions = [
         predicate_condition(column_value(_touch_column(first_touch, p.column)), p)
         for p in plan.first_touch_filters
@@ -87,13 +87,6 @@ def _first_conversions(plan: CohortReaderQuery) -> sa.Subquery:
     number = rows.person_no
     first = sa.select(number.label("person_no"), sa.func.min(rows.at).label("first_at"))
     return first.select_from(rows.source).where(*rows.where).group_by(number).subquery("acquired")
-
-
-def _first_touch_per_person(plan: CohortReaderQuery) -> sa.Subquery:
-    touch = all_touches(plan.scope)
-    place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
-    numbered = sa.select(touch, place.label("place")).subquery()
-    return sa.select(numbered).where(numbered.c.place == 1).subquery("came")
 
 
 def _active_persons(plan: CohortReaderQuery) -> sa.Select[Any]:
@@ -132,9 +125,12 @@ def _net_revenue(plan: CohortReaderQuery) -> sa.Select[Any]:
         _COHORT_MEMBERS, sa.and_(_COHORT_MEMBERS.c.person_no == number, bucket >= _COHORT_MEMBERS.c.cohort)
     )
     columns = (_COHORT_MEMBERS.c.cohort, bucket.label("bucket"))
-    revenue = sa.func.coalesce(sa.func.sum(net).filter(sa.not_(rows.has_no_rate)), 0)
-    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
-    return sa.select(*columns, revenue, foreign).select_from(joined).where(*rows.where).group_by(*columns)
+    return (
+        sa.select(*columns, *rows.revenue_and_foreign(net))
+        .select_from(joined)
+        .where(*rows.where)
+        .group_by(*columns)
+    )
 
 
 def _to_cells(plan: CohortReaderQuery, active: list[Any], paid: list[Any]) -> list[CohortActivity]:

@@ -36,8 +36,8 @@ NEWEST_FIRST = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
 def scan_source(scope: QueryScope) -> tuple[sa.FromClause, list[Expression]]:
     """Returns the FROM clause and the conditions of the events of a scope."""
     rows = EventRows(scope, scope.span)
-    conditions = [rows.condition(predicate) for predicate in scope.filters]
-    return rows.source, [*rows.where, *conditions]
+    conditions = rows.scope_conditions()
+    return rows.source, conditions
 
 
 def events_at_positions(

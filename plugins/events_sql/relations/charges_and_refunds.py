@@ -111,6 +111,16 @@ class PaymentRows(RelationRows):
             return require_column(self.table, "missing_fx_rate")
         return is_foreign(self.table.c.currency, self.scope)
 
+    def revenue_and_foreign(self, amount: Expression | None = None) -> tuple[Expression, Expression]:
+        """Returns the sum of the convertible amounts of a group, and whether an amount has no exchange rate.
+
+        Args:
+            amount: what to sum; by default the amount of each payment.
+        """
+        amounts = self.amount if amount is None else amount
+        revenue = sa.func.coalesce(sa.func.sum(amounts).filter(sa.not_(self.has_no_rate)), 0)
+        return revenue, sa.func.count().filter(sa.and_(self.has_no_rate, self.amount != 0)) > 0
+
     def _is_new_person(self) -> Expression:
         number = self.person_no
         first = self.join_once(

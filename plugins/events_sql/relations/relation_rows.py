@@ -113,6 +113,11 @@ class RelationRows:
         """Returns a column of the row."""
         raise unknown_column(name)
 
+    def scope_conditions(self) -> list[Expression]:
+        """Returns the conditions of all rows and those of the scope's filters; may join tables to `source`."""
+        filters = [self.condition(predicate) for predicate in self.scope.filters]
+        return [*self.where, *filters]
+
     def join_once(self, name: str, table: Callable[[], Any], on: Callable[[Any], Expression]) -> Any:
         """Outer join a table under a name, unless it is joined already, and returns it."""
         if name not in self._joined_tables:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.identity.identity_resolution import is_in_table
 from plugins.events_sql.identity.related_visitors import (
@@ -15,7 +16,6 @@ from plugins.events_sql.identity.related_visitors import (
     create_related_visitors,
     create_selected_visitors,
 )
-from plugins.events_sql.reads.people.people_list import first_touch_per_person
 from plugins.events_sql.reads.people.person_profile import (
     WEAK_ID_EVENTS,
     all_time_scan,

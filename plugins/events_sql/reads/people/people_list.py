@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
-from plugins.events_sql.attribution.touches import TOUCH_VALUE_COLUMNS, all_touches
+from plugins.events_sql.attribution.touches import first_touch_per_person
 from plugins.events_sql.execution.query_executor import StatementRunner
 from plugins.events_sql.execution.statement_cache import deferred
 from plugins.events_sql.identity.identity_resolution import id_number, persons_first_seen
@@ -150,7 +150,7 @@ PERSON_EVENT_COLUMNS: Final = frozenset({"event_data", "is_test", *_LATEST_COLUM
 def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
     """Selects all persons that match a plan, with their sort value."""
     rows = EventRows(plan.scope, plan.scope.span, EVENTS if plan.person is None else SELECTED_EVENTS)
-    filters = [rows.condition(predicate) for predicate in plan.scope.filters]
+    row_conditions = rows.scope_conditions()
     number = rows.person_no
     sought = lower_per_letter(plan.search or "")
     prefix = sa.literal(sought)
@@ -166,11 +166,7 @@ def _matching_persons(plan: PeoplePageQuery) -> sa.Select[Any]:
         is_match = fn.TextStartsWith(sa.func.lower(rows.table.c.visitor_id), prefix)
         columns.append(sa.func.bool_or(is_match).label("is_found"))
     seen = (
-        sa.select(*columns)
-        .select_from(rows.source)
-        .where(*rows.where, *filters)
-        .group_by(number)
-        .subquery("seen")
+        sa.select(*columns).select_from(rows.source).where(*row_conditions).group_by(number).subquery("seen")
     )
     conditions = _id_and_country_conditions(plan, seen)
     source, sort = _sort_expression(plan, seen)
@@ -264,9 +260,9 @@ def _first_touches_of_page(scope: QueryScope) -> sa.Select[Any]:
 def _page_events(scope: QueryScope, table: Any = SELECTED_EVENTS) -> tuple[Any, Any, list[Expression]]:
     """Returns FROM clause, person and conditions of the events of the page's persons that the scope includes."""
     rows = EventRows(scope, scope.span, table)
-    filters = [rows.condition(predicate) for predicate in scope.filters]
+    conditions = rows.scope_conditions()
     source = rows.source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == rows.person_no)
-    return source, PERSON_PAGE.c.person_no, [*rows.where, *filters]
+    return source, PERSON_PAGE.c.person_no, conditions
 
 
 def _event_facts(scope: QueryScope) -> sa.Select[Any]:
@@ -315,7 +311,7 @@ def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Sele
     """Selects charges of the events that the scope includes, by person: count, amount and whether some is foreign."""
     rows = PaymentRows(scope, scope.span, selected_only=page_only)
     number = rows.person_no
-    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
+    revenue, foreign = rows.revenue_and_foreign()
     source = rows.source
     if scope.filters:
         picked = _matching_events(scope, selected_only=page_only)
@@ -323,8 +319,12 @@ def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Sele
         source = source.join(picked, same)
     if page_only:
         source = source.join(PERSON_PAGE, PERSON_PAGE.c.person_no == number)
-    revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0).label("revenue")
-    columns: tuple[Expression, ...] = (number.label("person_no"), sa.func.count(), revenue, foreign)
+    columns: tuple[Expression, ...] = (
+        number.label("person_no"),
+        sa.func.count(),
+        revenue.label("revenue"),
+        foreign,
+    )
     where = (*rows.where, rows.table.c.kind == CHARGE)
     return sa.select(*columns).select_from(source).where(*where).group_by(number)
 
@@ -332,18 +332,9 @@ def _charges_by_person(scope: QueryScope, *, page_only: bool = False) -> sa.Sele
 def _matching_events(scope: QueryScope, *, selected_only: bool) -> sa.Subquery:
     """Returns the positions of the events that the scope includes."""
     rows = EventRows(scope, scope.span, SELECTED_EVENTS if selected_only else EVENTS)
-    filters = [rows.condition(predicate) for predicate in scope.filters]
+    conditions = rows.scope_conditions()
     columns = (rows.table.c.seq, rows.table.c.timestamp)
-    return sa.select(*columns).select_from(rows.source).where(*rows.where, *filters).subquery()
-
-
-def first_touch_per_person(scope: QueryScope, visitors: sa.TableClause | None = None) -> sa.Select[Any]:
-    """Selects the first touch of every person, or of persons with the visitors of a temporary table."""
-    touch = all_touches(scope, visitors)
-    place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
-    numbered = sa.select(touch, place.label("place")).subquery()
-    columns = [numbered.c[name] for name in ("person_no", "at", *TOUCH_VALUE_COLUMNS)]
-    return sa.select(*columns).where(numbered.c.place == 1)
+    return sa.select(*columns).select_from(rows.source).where(*conditions).subquery()
 
 
 def _charges_of_page(scope: QueryScope) -> sa.Select[Any]:

@@ -182,8 +182,7 @@ def _revenue_by_session(scope: QueryScope) -> sa.Select[Any]:
     """Selects the charges of sessions: amount, and whether some is foreign."""
     rows = PaymentRows(scope, scope.span, selected_only=True)
     c = rows.table.c
-    revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0)
-    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
+    revenue, foreign = rows.revenue_and_foreign()
     is_shown = c.session_no.in_(sa.select(SESSION_PAGE.c.session_no))
     query = sa.select(c.session_no, revenue, foreign).select_from(rows.source)
     return query.where(*rows.where, c.kind == CHARGE, is_shown, c.person_no.is_not(None)).group_by(

@@ -189,8 +189,8 @@ def person_event_source(
     _select_person(scope.workspace_id, person, runner)
     create_selected_events(scope.workspace_id, required_columns(filter_columns(scope) | columns), runner)
     rows = EventRows(scope, scope.span, SELECTED_EVENTS)
-    filters = [rows.condition(predicate) for predicate in scope.filters]
-    return rows.source, [*rows.where, *filters]
+    conditions = rows.scope_conditions()
+    return rows.source, conditions
 
 
 def person_events(scope: QueryScope, person: str, limit: int, runner: StatementRunner) -> list[Event]:
