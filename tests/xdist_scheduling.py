@@ -18,7 +18,7 @@ LONG = (
     "tests/plugins/test_jobs_rq.py",
     "tests/conformance/test_postgresql.py",
     "tests/fault_injection/test_slow_clients.py",
-    "tests/plugins/events_sql/test_budgets.py",
+    "tests/plugins/events_sql/test_time_budgets.py",
     "tests/analytics/test_install_attribution.py",
     "tests/fault_injection/",
     "tests/contrib/",

@@ -60,7 +60,7 @@ async def stored(store, story: EventBuilder) -> int:
 
 
 @pytest.mark.clickhouse
-async def test_a_batch_sent_again_adds_nothing(store):
+async def test_append_adds_nothing_when_a_batch_is_sent_again(store):
     story = random_dataset(Random(7), 40).story
     assert await store.append(story.events) == len(story.events)
     before = await contents(store)
@@ -70,7 +70,7 @@ async def test_a_batch_sent_again_adds_nothing(store):
 
 
 @pytest.mark.clickhouse
-async def test_what_was_kept_batch_by_batch_equals_a_rebuild(store):
+async def test_derived_rows_equal_a_rebuild_after_appends_in_batches(store):
     events = list(random_dataset(Random(5), 60).story.events)
     Random(5).shuffle(events)
     for first in range(0, len(events), 20):
@@ -92,7 +92,7 @@ async def test_a_store_of_another_version_is_refused(store):
 
 
 @pytest.mark.clickhouse
-async def test_a_row_that_two_writers_insert_counts_once_before_it_is_merged(store):
+async def test_a_row_inserted_by_two_writers_counts_once_before_parts_are_merged(store):
     story = random_dataset(Random(9), 20).story
     await store.append(story.events)
     rows = [append._event_row(event) for event in story.events]
@@ -101,7 +101,7 @@ async def test_a_row_that_two_writers_insert_counts_once_before_it_is_merged(sto
 
 
 @pytest.mark.clickhouse
-async def test_a_batch_that_was_cut_short_is_whole_once_it_is_sent_again(store):
+async def test_an_interrupted_append_is_completed_when_the_batch_is_sent_again(store):
     story = random_dataset(Random(21), 40).story
     rows = [append._event_row(event) for event in story.events]
     await store._engine.write(lambda writer: append.insert_block(writer, EVENTS, rows, "cut short"))
@@ -111,7 +111,7 @@ async def test_a_batch_that_was_cut_short_is_whole_once_it_is_sent_again(store):
     assert await contents(store) == kept
 
 
-def test_a_cluster_replicates_every_table_and_spreads_it_by_workspace():
+def test_cluster_tables_are_replicated_and_sharded_by_workspace():
     texts = list(ddl.ddl_statements("shop"))
     made = [text for text in texts if text.startswith("CREATE")]
     local, spread = made[::2], made[1::2]
@@ -124,12 +124,12 @@ def test_a_cluster_replicates_every_table_and_spreads_it_by_workspace():
     assert [text for text in texts if text not in made] == [INSERT_VERSION]
 
 
-def test_values_are_bound_by_the_server_and_never_stand_in_the_text():
+def test_values_are_bound_parameters_and_never_part_of_the_text():
     text, values = StatementCache(ClickHouseDialect()).render(SELECT_BATCH_SESSION_ROWS)
     assert all(f"{{{name}:" in text for name in values)
 
 
-def test_what_parts_of_a_question_share_is_kept_by_a_statement_before_it():
+def test_a_cte_becomes_a_temporary_table_before_the_statement():
     shared = sa.select(EVENTS.c.seq).where(EVENTS.c.seq > 7).cte("shared")
     again = sa.select(shared.c.seq).where(shared.c.seq < 9)
     text, _ = StatementCache(ClickHouseDialect()).render(sa.select(shared.c.seq).union_all(again))
@@ -139,7 +139,7 @@ def test_what_parts_of_a_question_share_is_kept_by_a_statement_before_it():
     assert "WITH" not in text
 
 
-def test_an_offset_stands_alone():
+def test_an_offset_without_limit_is_rendered_without_limit():
     text, _ = StatementCache(ClickHouseDialect()).render(sa.select(EVENTS.c.seq).offset(2))
     assert "LIMIT" not in text
     assert "OFFSET" in text
@@ -148,7 +148,7 @@ def test_an_offset_stands_alone():
 @pytest.mark.parametrize(
     "url", ["clickhouse://here", "clickhouse:///events", "clickhouse://here/db?cluster=a-b"]
 )
-def test_a_url_that_names_no_database_stops_the_start(url):
+def test_a_url_without_database_stops_the_start(url):
     with pytest.raises(StartupError):
         load_plugins().open_adapter("events", url, folder=Path())
 
@@ -162,7 +162,7 @@ async def test_a_server_that_is_not_there_stops_the_start():
     await store.aclose()
 
 
-def test_settings_say_how_the_server_is_reached():
+def test_settings_are_parsed_from_the_url():
     told = {"url": "clickhouse://here/db", "host": "here", "path": "db", "secure": "true", "cluster": "shop"}
     settings = ClickHouseSettings.model_validate(told)
     assert (settings.database, settings.secure, settings.cluster) == ("db", True, "shop")

@@ -79,9 +79,7 @@ class TestClusterAgrees(Kit):
     def store(self, cluster):
         return cluster
 
-    async def test_every_kind_of_question_is_answered_as_on_one_server(
-        self, store: Store, oracle: Store
-    ) -> None:
+    async def test_a_cluster_returns_the_results_of_one_server(self, store: Store, oracle: Store) -> None:
         drawn, random = random_dataset(Random(8), 50), Random(8)
         for batch in (drawn.story.events[:20], drawn.story.events[20:]):
             for asked in (store, oracle):
@@ -113,7 +111,7 @@ class TestClusterAgrees(Kit):
         )
 
 
-async def test_the_tables_of_a_shard_hold_what_the_distributed_ones_are_given(cluster):
+async def test_distributed_inserts_reach_the_tables_of_the_shard(cluster):
     story = random_dataset(Random(4), 30).story
     assert await cluster.append(story.events) == len(story.events)
     assert await cluster.append(story.events) == 0
@@ -128,7 +126,7 @@ async def test_the_tables_of_a_shard_hold_what_the_distributed_ones_are_given(cl
     assert {kinds[f"{table.name}_local"] for table in ddl._SORTING_KEYS} == {"ReplacingMergeTree"}
 
 
-async def test_a_block_sent_twice_is_taken_once_by_its_shard(cluster):
+async def test_a_shard_ignores_a_block_sent_twice(cluster):
     story = random_dataset(Random(6), 30).story
     rows = [append._event_row(event) for event in story.events]
     for _ in range(2):

@@ -59,7 +59,7 @@ async def until(met, what: str) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_a_wrong_password_stops_the_start_and_is_told_to_nobody(server):
+async def test_a_wrong_password_stops_the_start_without_appearing_in_the_message(server):
     wrong = f"clickhouse://ada:not-this-one@127.0.0.1:{server.server_port}/{DATABASE}"
     store = load_plugins().open_adapter("events", wrong, folder=Path())
     with pytest.raises(StartupError, match="Authentication failed") as refused:
@@ -69,14 +69,14 @@ async def test_a_wrong_password_stops_the_start_and_is_told_to_nobody(server):
     await store.aclose()
 
 
-async def test_a_database_that_is_not_there_stops_the_start(server):
+async def test_a_missing_database_stops_the_start(server):
     store = load_plugins().open_adapter("events", server.url.replace(DATABASE, "elsewhere"), folder=Path())
     with pytest.raises(StartupError, match="elsewhere"):
         await store.start()
     await store.aclose()
 
 
-async def test_values_go_as_a_form_and_never_in_the_address(store, server):
+async def test_values_are_sent_in_the_body_and_never_in_the_url(store, server):
     story = random_dataset(Random(3), 30).story
     await store.append(story.events)
     server.requests.clear()
@@ -85,7 +85,7 @@ async def test_values_go_as_a_form_and_never_in_the_address(store, server):
     assert not any("param_" in path or str(story.workspace_id) in path for path in server.requests)
 
 
-async def test_a_block_whose_answer_was_lost_is_left_out_when_it_comes_again(store):
+async def test_a_block_is_ignored_when_sent_again_after_a_lost_response(store):
     story = random_dataset(Random(4), 30).story
     rows = [append._event_row(event) for event in story.events]
     for token in ("first", "first", "second"):
@@ -100,7 +100,7 @@ async def test_a_block_whose_answer_was_lost_is_left_out_when_it_comes_again(sto
     assert await stored(store, story) == len(rows)
 
 
-async def test_the_server_itself_ends_a_question_past_its_budget(store):
+async def test_the_server_cancels_a_read_past_its_time_budget(store):
     session = store.backend.open_session(budget=0.3)
     with pytest.raises(QueryTimeout):
         await asyncio.to_thread(session.rows, SLOW, {})
@@ -109,7 +109,7 @@ async def test_the_server_itself_ends_a_question_past_its_budget(store):
     await asyncio.to_thread(session.close)
 
 
-async def test_a_question_that_nobody_waits_for_is_killed_on_the_server(store):
+async def test_a_read_with_a_cancelled_caller_is_killed_on_the_server(store):
     async def running() -> bool:
         text = (
             "SELECT query FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%LIKE%'"
@@ -127,12 +127,12 @@ async def test_a_question_that_nobody_waits_for_is_killed_on_the_server(store):
     await until(ended, "the server runs it no more")
 
 
-async def test_an_error_of_the_engine_is_the_stores(store):
+async def test_engine_errors_become_store_errors(store):
     with pytest.raises(StoreUnavailable):
         await store._engine.read(lambda reader: reader.execute_text("SELECT nothing FROM nowhere", {}))
 
 
-async def test_a_session_leaves_no_table_behind(store):
+async def test_a_session_drops_its_temporary_tables(store):
     workspace = UUID(int=7)
 
     def keep(reader) -> None:
@@ -144,7 +144,7 @@ async def test_a_session_leaves_no_table_behind(store):
         await store._engine.read(lambda reader: reader.execute_text("SELECT workspace_id FROM kept", {}))
 
 
-async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
+async def test_a_stopped_server_is_unavailable_until_it_is_back(server, folder):
     story = random_dataset(Random(5), 20).story
     with serve_clickhouse(folder) as away:
         store = load_plugins().open_adapter("events", away.url, folder=Path())
@@ -161,7 +161,7 @@ async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
         await store.aclose()
 
 
-async def test_a_server_that_hangs_is_away_long_before_a_budget_ends(folder, monkeypatch):
+async def test_a_hanging_server_is_reported_before_the_time_budget_ends(folder, monkeypatch):
     """Whoever waits hears it, also behind others who wait: there is one reader."""
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.1)
     story = random_dataset(Random(6), 20).story
@@ -188,7 +188,7 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_long_question_to_a_server_that_works_is_not_cut(store, monkeypatch):
+async def test_a_long_read_on_a_responsive_server_is_not_cancelled(store, monkeypatch):
     asked = Mock(side_effect=store.backend.answers)
     monkeypatch.setattr(store._engine._watch, "_ping", asked)
     async with asyncio.timeout(DEADLINE):

@@ -50,16 +50,16 @@ def story():
     return told
 
 
-def test_it_is_chosen_by_its_scheme():
+def test_memory_scheme_opens_the_memory_store():
     assert isinstance(load_plugins().open_adapter("events", "memory://", folder=Path()), MemoryEventStore)
 
 
-def test_its_url_takes_no_parameters():
+def test_memory_url_accepts_no_parameters():
     with pytest.raises(StartupError, match="threads"):
         load_plugins().open_adapter("events", "memory://?threads=2", folder=Path())
 
 
-async def test_a_quotient_by_nothing_sorts_last_in_either_direction(store, story):
+async def test_a_ratio_with_zero_denominator_sorts_last_in_either_direction(store, story):
     await store.append(story.events)
     rate = Ratio(CLICKS, VIEWS)
     for descending, countries in ((True, ["DE", "FR", None]), (False, ["FR", "DE", None])):
@@ -69,7 +69,7 @@ async def test_a_quotient_by_nothing_sorts_last_in_either_direction(store, story
         assert [row[1:] for row in grid.rows if row[0] == "DE"] == [(1, 2)]
 
 
-async def test_a_row_stands_where_any_leaf_counted(store, story):
+async def test_a_group_is_returned_when_any_aggregation_has_rows(store, story):
     await store.append(story.events)
     grid = await store.aggregate(AggregateQuery(story.scan(SPAN), (VIEWS,), BY_COUNTRY))
     assert grid.rows == [("DE", 2), ("FR", 1)]
@@ -77,7 +77,7 @@ async def test_a_row_stands_where_any_leaf_counted(store, story):
     assert (grid.rows, grid.total_rows, grid.totals) == ([("DE", 2, 1)], 3, (3, 2))
 
 
-async def test_a_relation_without_a_dimension_has_no_value_there(store, story):
+async def test_a_dimension_is_null_for_a_relation_without_it(store, story):
     await store.append(story.events)
     plan = AggregateQuery(story.scan(SPAN), (VIEWS, count_rows(Relation.SESSIONS)), BY_COUNTRY)
     assert (await store.aggregate(plan)).rows == [("DE", 2, 0), ("FR", 1, 0), (None, 0, 1)]
@@ -103,7 +103,7 @@ async def test_text_is_ordered_by_code_point(store):
         (Relation.CREDITS, "credit"),
     ],
 )
-async def test_a_column_or_relation_it_does_not_have_is_an_error(store, story, relation, column):
+async def test_unknown_columns_and_relations_are_errors(store, story, relation, column):
     story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=1)
     await store.append(story.events)
     with pytest.raises(ValueError, match="no "):
@@ -112,7 +112,7 @@ async def test_a_column_or_relation_it_does_not_have_is_an_error(store, story, r
         )
 
 
-async def test_a_trailing_count_sees_an_event_in_every_bucket_it_reaches(store):
+async def test_a_trailing_count_includes_an_event_in_every_bucket_within_its_days(store):
     story = EventBuilder()
     for day, visitor in ((1, "A1"), (2, "A2"), (4, "A1")):
         story.add_event("x", at=f"2026-03-0{day}", visitor=visitor)
@@ -124,7 +124,7 @@ async def test_a_trailing_count_sees_an_event_in_every_bucket_it_reaches(store):
     assert [row[1] for row in grid.rows] == [1, 2, 1, 1]
 
 
-async def test_the_same_person_walks_a_path_once_per_conversion(store):
+async def test_touch_paths_count_once_per_conversion_of_a_person(store):
     story = EventBuilder()
     for at in ("2026-03-02", "2026-03-09"):
         story.add_event("page_view", at=at, visitor="A1", session=at, **campaign("google", "cpc"))
@@ -136,7 +136,7 @@ async def test_the_same_person_walks_a_path_once_per_conversion(store):
     assert (path.keys, path.converted, path.unconverted) == ((("paid_search",),), 2, 0)
 
 
-async def test_distinct_counts_leave_absent_values_out(store, story):
+async def test_distinct_counts_ignore_null(store, story):
     await store.append(story.events)
     grid = await store.aggregate(
         AggregateQuery(story.scan(SPAN), (count_distinct("country", Relation.EVENTS),))

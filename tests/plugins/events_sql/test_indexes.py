@@ -54,7 +54,7 @@ def many_persons_story(story: EventBuilder) -> EventBuilder:
     return story
 
 
-async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEventStore) -> None:
+async def test_person_activity_is_read_through_indexes(duckdb: SqlEventStore) -> None:
     story = many_persons_story(EventBuilder())
     await duckdb.append(story.events)
     await duckdb.append(many_persons_story(EventBuilder(UUID(int=9))).events)
@@ -77,7 +77,9 @@ async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEventStore) -> N
     assert set().union(*scanned.values()) <= {"person_merges"}, scanned
 
 
-async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(duckdb: SqlEventStore) -> None:
+async def test_a_page_of_persons_scans_events_only_to_find_the_matching_persons(
+    duckdb: SqlEventStore,
+) -> None:
     story = many_persons_story(EventBuilder())
     await duckdb.append(story.events)
     plan = PeoplePageQuery(story.scan(SPAN), 3, 0, "last_seen")
@@ -92,7 +94,7 @@ async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(du
     assert set().union(*scanned.values()) <= {"person_merges"}, scanned
 
 
-async def test_a_file_without_indexes_gets_them_when_it_is_opened(tmp_path: Path) -> None:
+async def test_missing_indexes_are_created_on_open(tmp_path: Path) -> None:
     story = random_dataset(Random(3)).story
     plans = [
         PersonActivityQuery(story.scan(SPAN), person, timedelta(days=9), 9) for person in ("u:U1", "v:A3")

@@ -15,12 +15,12 @@ from service_core.kernel.errors import StartupError
 @pytest.mark.parametrize(
     "query", ["thread=2", "threads=two", "memory_limit=2 gigs", "checkpoint_threshold=-v", "readers=0"]
 )
-def test_a_misspelt_setting_stops_the_start(tmp_path: Path, query: str) -> None:
+def test_an_invalid_setting_stops_the_start(tmp_path: Path, query: str) -> None:
     with pytest.raises(StartupError, match=query.partition("=")[0]):
         load_plugins().open_adapter("events", f"duckdb:///events.db?{query}", folder=tmp_path)
 
 
-async def test_a_file_that_is_none_of_ours_stops_the_start(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_database_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "events.db").write_text("not a database, but long enough to look like a file" * 99)
     store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
     with pytest.raises(StartupError, match="cannot be opened"):
@@ -28,7 +28,7 @@ async def test_a_file_that_is_none_of_ours_stops_the_start(tmp_path: Path) -> No
     await store.aclose()
 
 
-async def test_the_folder_of_a_file_is_made_as_every_store_makes_it(tmp_path: Path) -> None:
+async def test_start_creates_the_folder_of_the_file(tmp_path: Path) -> None:
     store = load_plugins().open_adapter("events", "duckdb:///new/newer/events.db", folder=tmp_path)
     await store.check()
     assert not (tmp_path / "new").exists()
@@ -37,7 +37,7 @@ async def test_the_folder_of_a_file_is_made_as_every_store_makes_it(tmp_path: Pa
     assert (tmp_path / "new" / "newer" / "events.db").exists()
 
 
-async def test_a_file_in_the_way_of_its_folder_stops_the_start(tmp_path: Path) -> None:
+async def test_a_file_in_place_of_the_folder_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "new").touch()
     store = load_plugins().open_adapter("events", "duckdb:///new/events.db", folder=tmp_path)
     with pytest.raises(StartupError, match="cannot be opened"):
@@ -45,7 +45,7 @@ async def test_a_file_in_the_way_of_its_folder_stops_the_start(tmp_path: Path) -
     await store.aclose()
 
 
-async def test_a_place_nobody_may_write_to_is_told_before_the_start(
+async def test_check_names_a_folder_that_is_not_writable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
@@ -68,7 +68,7 @@ async def test_a_server_that_is_not_there_stops_the_start() -> None:
         ("clickhouse://here/events", "clickhouse_connect", "clickhouse"),
     ],
 )
-def test_a_driver_that_is_not_installed_is_named_with_the_command_that_installs_it(
+def test_a_missing_driver_is_named_with_its_install_command(
     monkeypatch: pytest.MonkeyPatch, url: str, driver: str, extra: str
 ) -> None:
     package = f"plugins.events_sql.dialects.{url.partition(':')[0]}.backend"
@@ -78,5 +78,5 @@ def test_a_driver_that_is_not_installed_is_named_with_the_command_that_installs_
         load_plugins().open_adapter("events", url, folder=Path())
 
 
-def test_timings_are_settings() -> None:
+def test_the_default_time_budget_is_twenty_seconds() -> None:
     assert timedelta(seconds=DuckDbSettings(url="duckdb://").timeout_seconds) == timedelta(seconds=20)

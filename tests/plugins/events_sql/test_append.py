@@ -21,7 +21,9 @@ from tests.plugins.events_sql.conftest import SPAN, count_stored_events, derived
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: SqlEventStore, seed: int) -> None:
+async def test_derived_tables_equal_a_rebuild_after_appends_in_batches(
+    store: SqlEventStore, seed: int
+) -> None:
     random = Random(seed)
     events = list(random_dataset(random, 120).story.events)
     random.shuffle(events)
@@ -62,7 +64,7 @@ async def test_a_store_of_another_version_is_refused(
     await refused.aclose()
 
 
-async def test_a_batch_sent_again_adds_nothing(store: SqlEventStore) -> None:
+async def test_append_adds_nothing_when_a_batch_is_sent_again(store: SqlEventStore) -> None:
     story = random_dataset(Random(7)).story
     assert await store.append(story.events) == len(story.events)
     before = await derived_table_contents(store)
@@ -71,13 +73,13 @@ async def test_a_batch_sent_again_adds_nothing(store: SqlEventStore) -> None:
     assert await count_stored_events(store, story) == len(story.events)
 
 
-async def test_a_batch_may_hold_an_event_twice(store: SqlEventStore) -> None:
+async def test_append_stores_an_event_once_that_is_twice_in_a_batch(store: SqlEventStore) -> None:
     story = EventBuilder()
     story.add_event("page_view", at="2026-03-02", visitor="A1")
     assert await store.append([*story.events, *story.events]) == 1
 
 
-async def test_sorting_a_month_changes_no_answer(duckdb: SqlEventStore) -> None:
+async def test_compaction_sorts_rows_and_changes_no_result(duckdb: SqlEventStore) -> None:
     story = random_dataset(Random(11), 200).story
     await duckdb.append(story.events)
     page = EventPageQuery(story.scan(SPAN, include_bots=True), 1000)
@@ -90,7 +92,7 @@ async def test_sorting_a_month_changes_no_answer(duckdb: SqlEventStore) -> None:
     assert all(a <= b for a, b, m, n in zip(rows, rows[1:], months, months[1:], strict=False) if m == n)
 
 
-async def test_upkeep_tells_the_planner_of_postgresql_what_every_table_holds(
+async def test_maintenance_updates_statistics_of_every_table_in_postgresql(
     postgresql: SqlEventStore,
 ) -> None:
     await postgresql.append(random_dataset(Random(17)).story.events)
@@ -100,7 +102,7 @@ async def test_upkeep_tells_the_planner_of_postgresql_what_every_table_holds(
     assert {name for (name,) in found} >= {"events", "id_numbers", "sessions", "touch_candidates"}
 
 
-async def test_a_reopened_file_answers_as_before(tmp_path: Path) -> None:
+async def test_results_are_unchanged_after_reopening_the_file(tmp_path: Path) -> None:
     story = random_dataset(Random(13)).story
     for expected in (len(story.events), 0):
         store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
@@ -110,7 +112,7 @@ async def test_a_reopened_file_answers_as_before(tmp_path: Path) -> None:
         await store.aclose()
 
 
-async def test_two_processes_may_append_to_one_database_at_once(postgres_url: str) -> None:
+async def test_two_stores_append_to_one_database_concurrently(postgres_url: str) -> None:
     stores = [load_plugins().open_adapter("events", postgres_url, folder=Path()) for _ in range(2)]
     await asyncio.gather(*(store.start() for store in stores))
     story = random_dataset(Random(19)).story
@@ -123,7 +125,7 @@ async def test_two_processes_may_append_to_one_database_at_once(postgres_url: st
         await store.aclose()
 
 
-async def test_filter_values_never_reach_the_text_of_a_statement(store: SqlEventStore) -> None:
+async def test_filter_values_are_never_part_of_the_sql_text(store: SqlEventStore) -> None:
     story = EventBuilder()
     story.add_event("page_view", at="2026-03-02", visitor="A1", page_path="/it's")
     await store.append(story.events)
@@ -137,7 +139,7 @@ async def test_filter_values_never_reach_the_text_of_a_statement(store: SqlEvent
         assert (await store.list_events(EventPageQuery(scan, 10))).total == expected
 
 
-async def test_text_that_no_engine_can_hold_is_asked_for_in_vain(store: SqlEventStore) -> None:
+async def test_filters_with_nul_characters_match_nothing(store: SqlEventStore) -> None:
     story = EventBuilder()
     story.add_event("page_view", at="2026-03-02", visitor="A1", page_path="/a")
     await store.append(story.events)

@@ -58,27 +58,27 @@ def rows_touched(plan: list[dict[str, Any]]) -> float:
     return sum(n["Actual Loops"] * (n["Actual Rows"] + sum(n.get(k, 0) for k in left_out)) for n in plan)
 
 
-async def test_a_walk_touches_rows_in_proportion_to_the_events_of_a_unit(postgresql: SqlEventStore) -> None:
+async def test_funnel_reads_rows_in_proportion_to_the_events_of_a_unit(postgresql: SqlEventStore) -> None:
     few, many = await explain_funnel(postgresql, 800, 100), await explain_funnel(postgresql, 8000, 1000)
 
     assert rows_touched(many) < 12 * rows_touched(few)
 
 
-async def test_only_units_that_may_have_done_a_second_step_are_walked(postgresql: SqlEventStore) -> None:
+async def test_funnel_windows_include_only_units_with_a_second_step(postgresql: SqlEventStore) -> None:
     plan = await explain_funnel(postgresql, 100, 5000)
 
     assert max(n["Actual Rows"] for n in plan if n["Node Type"] == "WindowAgg") == 100
 
 
 @pytest.mark.parametrize("dialect", [DuckDialect, PostgreSqlDialect, ClickHouseDialect])
-def test_what_comes_after_an_event_only_grows_as_a_walk_goes_on(dialect: Any) -> None:
+def test_funnel_windows_only_grow(dialect: Any) -> None:
     # A frame whose beginning moves is gone through again for each event, and no plan shows it.
     text, _ = StatementCache(dialect()).render(ordered_funnel(PLAN))
 
     assert text.count("ROWS BETWEEN UNBOUNDED PRECEDING AND ") == text.count("ROWS BETWEEN") > 0
 
 
-async def test_what_a_funnel_reads_of_an_event_stands_in_one_index(postgresql: SqlEventStore) -> None:
+async def test_funnel_reads_events_from_a_covering_index(postgresql: SqlEventStore) -> None:
     # Whole rows are several times as large, and taken apart column by column.
     text, _ = StatementCache(PostgreSqlDialect()).render(_funnel_events_query(PLAN, SPAN))
     asked = "SELECT attname FROM pg_attribute WHERE attrelid = 'events_narrow'::regclass"

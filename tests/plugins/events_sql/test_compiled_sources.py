@@ -31,7 +31,7 @@ def rendered(of: QueryScope, dialect: Any) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_questions_that_differ_in_values_alone_have_one_text(dialect: Any) -> None:
+def test_statements_that_differ_only_in_values_share_one_text(dialect: Any) -> None:
     one, other = scan(), scan(START + timedelta(days=9), "signup", "purchase", "it's")
     (text, values), (other_text, other_values) = rendered(one, dialect), rendered(other, dialect)
 
@@ -40,7 +40,7 @@ def test_questions_that_differ_in_values_alone_have_one_text(dialect: Any) -> No
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_values_never_stand_in_the_text(dialect: Any) -> None:
+def test_values_are_never_part_of_the_text(dialect: Any) -> None:
     of = scan(START, "it's '; DROP TABLE events")
     text, values = rendered(of, dialect)
 
@@ -64,7 +64,7 @@ def test_a_source_is_built_once() -> None:
     assert compiled_source(_own) is compiled_source(_own)
 
 
-def test_a_source_inside_another_hears_what_that_one_is_told() -> None:
+def test_a_nested_source_receives_the_parameters_of_the_outer_one() -> None:
     workspace = UUID(int=7)
     outer = compiled_source(_of_another).as_subquery("outer_one", workspace=workspace)
     text, values = StatementCache(DuckDialect()).render(sa.select(outer.c.seq))
@@ -73,12 +73,12 @@ def test_a_source_inside_another_hears_what_that_one_is_told() -> None:
     assert list(values) == [workspace]
 
 
-def test_a_source_that_is_not_told_all_is_refused() -> None:
+def test_a_source_without_all_parameters_is_an_error() -> None:
     with pytest.raises(sa.exc.InvalidRequestError):
         StatementCache(DuckDialect()).render(sa.select(compiled_source(_own).as_subquery("untold").c.seq))
 
 
-def test_two_uses_of_a_source_in_one_statement_keep_their_values_apart() -> None:
+def test_two_uses_of_a_source_in_one_statement_have_separate_values() -> None:
     one, other = (compiled_source(_own).as_subquery(f"n{n}", workspace=UUID(int=n)) for n in (1, 2))
     _, values = StatementCache(DuckDialect()).render(
         sa.select(one.c.seq).join(other, one.c.seq == other.c.seq)
@@ -87,7 +87,7 @@ def test_two_uses_of_a_source_in_one_statement_keep_their_values_apart() -> None
     assert list(values) == [UUID(int=1), UUID(int=2)]
 
 
-def test_names_that_convert_are_one_value_however_many() -> None:
+def test_conversion_names_are_one_array_parameter() -> None:
     of = scan(START, *(f"name{n}" for n in range(40)))
 
     assert bind_parameters(of)["names"] == sorted(of.conversions.names)

@@ -42,14 +42,14 @@ async def assert_query_times_out(store: SqlEventStore, text: str, monkeypatch: p
             await asyncio.wait_for(store._engine.read(lambda reader: reader.execute_text(text)), 100)
 
 
-async def test_a_question_past_its_budget_is_stopped_in_the_engine(
+async def test_a_read_past_its_time_budget_is_cancelled_in_the_engine(
     narrow: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await assert_query_times_out(narrow, SLOW, monkeypatch)
     assert await narrow._engine.read(lambda reader: reader.execute_text("SELECT 1")) == [(1,)]
 
 
-async def test_a_caller_that_goes_away_frees_its_thread(narrow: SqlEventStore) -> None:
+async def test_a_cancelled_caller_frees_its_thread(narrow: SqlEventStore) -> None:
     begun = threading.Event()
     asked = asyncio.ensure_future(
         narrow._engine.read(lambda reader: begun.set() or reader.execute_text(SLOW))
@@ -61,7 +61,7 @@ async def test_a_caller_that_goes_away_frees_its_thread(narrow: SqlEventStore) -
     assert await narrow._engine.read(lambda reader: reader.execute_text("SELECT 1")) == [(1,)]
 
 
-async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(duckdb: SqlEventStore) -> None:
+async def test_a_heavy_read_delays_neither_appends_nor_other_reads(duckdb: SqlEventStore) -> None:
     story = random_dataset(Random(17)).story
     heavy = [
         asyncio.ensure_future(duckdb._engine.read(lambda reader: reader.execute_text(SLOW))) for _ in range(3)
@@ -86,14 +86,14 @@ async def wait_for_open_connections(postgresql: SqlEventStore, number: int) -> N
                 await asyncio.sleep(0.01)
 
 
-async def test_postgresql_stops_a_question_past_its_budget(
+async def test_postgresql_cancels_a_read_past_its_time_budget(
     postgresql: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await assert_query_times_out(postgresql, HELD, monkeypatch)
     await wait_for_open_connections(postgresql, 0)
 
 
-async def test_a_caller_that_goes_away_frees_its_connection(postgresql: SqlEventStore) -> None:
+async def test_a_cancelled_caller_frees_its_connection(postgresql: SqlEventStore) -> None:
     asked = [asyncio.ensure_future(postgresql._engine.read(lambda r: r.execute_text(HELD))) for _ in range(2)]
     await wait_for_open_connections(postgresql, 2)
     for one in asked:
@@ -103,7 +103,7 @@ async def test_a_caller_that_goes_away_frees_its_connection(postgresql: SqlEvent
     assert await postgresql._engine.read(lambda reader: reader.execute_text("SELECT 1")) == [(1,)]
 
 
-async def test_a_server_that_hangs_is_an_answer_in_time(
+async def test_reads_fail_in_time_when_the_server_hangs(
     postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = load_plugins().open_adapter("events", postgres_server.url, folder=Path())
@@ -117,7 +117,7 @@ async def test_a_server_that_hangs_is_an_answer_in_time(
     await store.aclose()
 
 
-async def test_a_server_that_answers_nobody_is_away_long_before_a_budget_ends(
+async def test_an_unresponsive_server_is_reported_before_the_time_budget_ends(
     postgres_server: PostgresServer,
 ) -> None:
     """Whoever waits hears it, also behind others who wait: there are two readers."""
@@ -142,7 +142,7 @@ async def test_a_server_that_answers_nobody_is_away_long_before_a_budget_ends(
     await asyncio.wait_for(store.aclose(), 60)
 
 
-async def test_a_long_question_to_a_server_that_works_is_not_cut(
+async def test_a_long_read_on_a_responsive_server_is_not_cancelled(
     postgresql: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.02)
@@ -154,7 +154,7 @@ async def test_a_long_question_to_a_server_that_works_is_not_cut(
             assert len(await postgresql._engine.read(lambda reader: reader.execute_text(text))) == 1
 
 
-def test_a_machine_that_is_gone_ends_its_connections(postgresql: SqlEventStore) -> None:
+def test_connections_to_a_lost_machine_have_keepalives(postgresql: SqlEventStore) -> None:
     with (
         closing(postgresql.backend.open_connection()) as connection,
         socket.socket(fileno=connection.fileno()) as used,

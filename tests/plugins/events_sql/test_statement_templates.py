@@ -108,7 +108,7 @@ def person(random, drawn):
         person,
     ],
 )
-def test_a_question_says_the_same_whatever_was_asked_before(draw):
+def test_a_cached_template_renders_the_same_statement_as_a_new_one(draw):
     for seed, dialect in zip(range(24), cycle(DIALECTS), strict=False):
         random = Random(seed)
         plan = draw(random, random_dataset(random, 20))
@@ -130,7 +130,7 @@ def by_day(looked_at):
     )
 
 
-def test_days_and_workspaces_are_no_reason_to_build_a_question_again():
+def test_statements_for_other_days_and_workspaces_share_a_template():
     statements = StatementCache(DuckDialect())
     texts = {
         statements.render(aggregate_statement(by_day(each)))[0]
@@ -144,7 +144,7 @@ def test_days_and_workspaces_are_no_reason_to_build_a_question_again():
 
 
 @pytest.mark.parametrize("path", ["/users", "/retention", "/ltv", "/events/properties"])
-async def test_reads_of_many_statements_find_them_built(path, tmp_path):
+async def test_reads_use_only_statements_compiled_by_the_warm_up(path, tmp_path):
     async with run_deployment("duckdb", tmp_path) as served:
         shop = await served.workspace(
             currency="EUR", rules=AnalyticsSettings(conversions=frozenset({"lead"}))

@@ -14,7 +14,7 @@ from service_core.testing.postgres_server import PostgresServer
 from service_core.testing.random_datasets import random_dataset
 
 
-async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_server: PostgresServer) -> None:
+async def test_closing_a_stream_does_not_wait_for_a_hanging_server(postgres_server: PostgresServer) -> None:
     store = load_plugins().open_adapter("events", f"{postgres_server.url}?connect_seconds=2", folder=Path())
     await store.start()
     story = random_dataset(Random(31)).story
@@ -31,7 +31,7 @@ async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_serve
     await store.aclose()
 
 
-def test_who_gives_a_session_back_is_let_go_too() -> None:
+def test_closing_a_session_ends_when_the_connection_is_dropped() -> None:
     asked, cut = Event(), Event()
     session = Mock(close=lambda: asked.set() or cut.wait(30), cancel=Mock(side_effect=lambda **_: cut.set()))
     reader = StatementRunner(Mock(open_session=lambda _: session), Mock())
