@@ -106,7 +106,6 @@ from service_core.analytics.event_rules.order_deduplication import CHARGE as CHA
 from service_core.analytics.event_rules.order_deduplication import CHARGE_COLUMNS as CHARGE_COLUMNS
 from service_core.analytics.event_rules.order_deduplication import ORDER_DEDUP_WINDOW as ORDER_DEDUP_WINDOW
 from service_core.analytics.event_rules.order_deduplication import REFUND as REFUND
-from service_core.analytics.event_rules.order_deduplication import STOREFRONTS as STOREFRONTS
 from service_core.analytics.event_rules.order_deduplication import TRACKED as TRACKED
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES as TRACKED_SOURCES
 from service_core.analytics.event_rules.order_deduplication import ZERO_VALUE_ORDERS as ZERO_VALUE_ORDERS
@@ -253,6 +252,7 @@ from service_core.commerce.ads import platform_numbers as platform_numbers
 from service_core.commerce.ads.models import AdAccount as AdAccount
 from service_core.commerce.ads.models import AdEntity as AdEntity
 from service_core.commerce.ads.models import AdLevel as AdLevel
+from service_core.commerce.ads.models import AdPlatformInfo as AdPlatformInfo
 from service_core.commerce.ads.models import SpendRow as SpendRow
 from service_core.commerce.ads.ports import AdPlatform as AdPlatform
 from service_core.commerce.ads.ports import AdSpendStore as AdSpendStore
@@ -261,18 +261,21 @@ from service_core.commerce.ads.ports import SpendSum as SpendSum
 from service_core.commerce.ads.ports import SupportsBaseUrl as SupportsBaseUrl
 from service_core.commerce.costs.models import ItemCost as ItemCost
 from service_core.commerce.costs.models import ItemIdType as ItemIdType
+from service_core.commerce.costs.operations import cost_import_operations as cost_import_operations
 from service_core.commerce.credentials.ports import CipherUnavailable as CipherUnavailable
 from service_core.commerce.credentials.ports import ConnectionSecrets as ConnectionSecrets
 from service_core.commerce.credentials.ports import EncryptedSecretStore as EncryptedSecretStore
 from service_core.commerce.credentials.ports import SecretCipher as SecretCipher
 from service_core.commerce.platform_errors import CredentialsRejected as CredentialsRejected
 from service_core.commerce.platform_errors import PlatformUnavailable as PlatformUnavailable
+from service_core.commerce.providers.app_stores.events import app_store_event_names as app_store_event_names
 from service_core.commerce.providers.app_stores.events import map_app_store as map_app_store
 from service_core.commerce.providers.app_stores.models import AppStoreNotification as AppStoreNotification
 from service_core.commerce.providers.app_stores.models import NotificationKind as NotificationKind
 from service_core.commerce.providers.message_fields import MessageFields as MessageFields
 from service_core.commerce.providers.models import MappedMessage as MappedMessage
 from service_core.commerce.providers.models import PolledMessage as PolledMessage
+from service_core.commerce.providers.models import RevenueProviderInfo as RevenueProviderInfo
 from service_core.commerce.providers.models import WebhookDelivery as WebhookDelivery
 from service_core.commerce.providers.ports import PollableProvider as PollableProvider
 from service_core.commerce.providers.ports import PollRequest as PollRequest
@@ -369,6 +372,7 @@ from service_core.ingestion.models import QuarantinedEvent as QuarantinedEvent
 from service_core.ingestion.models import QueuedEvent as QueuedEvent
 from service_core.ingestion.models import ReceivedEvent as ReceivedEvent
 from service_core.ingestion.models import RejectionReason as RejectionReason
+from service_core.ingestion.parse_event import ExternalIdEvent as ExternalIdEvent
 from service_core.ingestion.ports import Device as Device
 from service_core.ingestion.ports import EnqueueFailed as EnqueueFailed
 from service_core.ingestion.ports import EnqueueResult as EnqueueResult

@@ -201,11 +201,10 @@ async def _remove_connection(config: "Path", workspace: str | None, provider: st
 
 def _resolve_kind(provider: str, named: KindName | None) -> "ProviderKind":
     from service_core.analytics.connections.models import ProviderKind
-    from service_core.analytics.connections.providers import PROVIDERS
 
     if named is not None:
         return ProviderKind(named.value)
-    known = {one.id: one.kind for one in PROVIDERS.values()} | _installed_provider_kinds()
+    known = _installed_provider_kinds()
     if provider not in known:
         raise typer.BadParameter(
             f"say what {provider} is for; known providers are {', '.join(known)}",
@@ -217,11 +216,8 @@ def _resolve_kind(provider: str, named: KindName | None) -> "ProviderKind":
 def _installed_provider_kinds() -> "dict[str, ProviderKind]":
     """What the providers of installed plugins are for."""
     from hosts.composition.compose import load_installed_registry
-    from service_core.analytics.connections.models import ProviderKind
 
-    registry = load_installed_registry()
-    ads = dict.fromkeys((*registry.ad_platforms, *registry.conversion_senders), ProviderKind.ADS)
-    return ads | dict.fromkeys(registry.revenue_providers, ProviderKind.REVENUE)
+    return {each.id: each.kind for each in load_installed_registry().providers.by_id.values()}
 
 
 def _is_send_only(provider: str) -> bool:

@@ -7,6 +7,8 @@ from datetime import timedelta
 from hosts.composition.bindings import Bindings, build_resource_types
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_ad_sync, build_provider_sync
+from service_core.analytics.connections.providers import InstalledProviders
+from service_core.commerce.ads.ports import AdPlatforms
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.key_requests.approvals import Approvals
 from service_core.access.members.sign_in import SignIn
@@ -77,6 +79,8 @@ def bind_components(
     bindings, registry = ports.bindings(), ports.registry
     bindings.bind(Settings, settings)
     bindings.bind(Catalog, registry.catalog)
+    bindings.bind(InstalledProviders, registry.providers)
+    bindings.bind(AdPlatforms, AdPlatforms(registry.ad_platforms))
     bindings.bind(AggregateReader, ports.money_reader)
     _bind_access(bindings, settings, processes)
     _bind_queries(bindings, ports, settings)
@@ -130,7 +134,7 @@ def _bind_queries(bindings: Bindings, ports: Ports, settings: Settings) -> None:
     ]
     # mypy takes a protocol for no type that can be requested.
     connections = bindings.get(Connections)  # type: ignore[type-abstract]
-    bindings.add(MetricQueries, sources=add_unconnected_source(sources, connections))
+    bindings.add(MetricQueries, sources=add_unconnected_source(sources, connections, ports.registry.providers))
     bindings.add(InstallMatcher, window=timedelta(minutes=attribution.deferred_minutes))
 
 

@@ -1,7 +1,7 @@
 """A short-lived cache of containers: every page view asks for one, and they seldom change."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,11 +18,18 @@ class ContainerCache:
 
     Args:
         units: where approved scripts are read.
+        pixel_platforms: ids of ad platforms whose pixel the browser script can load.
         clock: seconds, from any point.
     """
 
-    def __init__(self, units: Transactions, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        units: Transactions,
+        pixel_platforms: Collection[str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._units = units
+        self._pixel_platforms = pixel_platforms
         self._clock = clock
         self._kept: LruCache[UUID, tuple[float, Mapping[str, Any]]] = LruCache(_MAX_ENTRIES)
 
@@ -30,6 +37,9 @@ class ContainerCache:
         """Returns the container of a workspace, at most a second old."""
         known = self._kept.get(workspace_id)
         if known is None or self._clock() > known[0]:
-            known = self._clock() + MAX_AGE_SECONDS, await build_container(self._units, workspace_id)
+            known = (
+                self._clock() + MAX_AGE_SECONDS,
+                await build_container(self._units, workspace_id, self._pixel_platforms),
+            )
             self._kept.put(workspace_id, known)
         return known[1]

@@ -55,6 +55,11 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
         orjson.loads,
         links=ports.workspace,
         on_stored=matching.enqueue_postbacks if matching else None,
+        external_id_events={
+            name: event
+            for provider in ports.registry.revenue_providers.values()
+            for name, event in provider.info.external_id_events.items()
+        },
     )
 
 

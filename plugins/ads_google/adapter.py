@@ -15,6 +15,7 @@ from plugins.ads_google.mapping import (
 from service_core.plugin import (
     AdAccount,
     AdLevel,
+    AdPlatformInfo,
     Clock,
     SpendRow,
     platform_numbers,
@@ -40,6 +41,15 @@ class GoogleAds:
     def id(self) -> str:
         """``google``."""
         return "google"
+
+    @property
+    def info(self) -> AdPlatformInfo:
+        """Names by which requests and visits refer to Google."""
+        return AdPlatformInfo(
+            aliases=("google_ads",),
+            level_names={"adgroup": AdLevel.GROUP},
+            traffic_sources=("adwords", "youtube"),
+        )
 
     def with_base_url(self, base_url: str) -> "GoogleAds":
         """The same, of another version or behind a proxy."""

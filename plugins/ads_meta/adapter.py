@@ -19,6 +19,7 @@ from plugins.ads_meta.mapping import (
 from service_core.plugin import (
     AdAccount,
     AdLevel,
+    AdPlatformInfo,
     Clock,
     SpendRow,
     platform_numbers,
@@ -44,6 +45,15 @@ class MetaAds:
     def id(self) -> str:
         """``meta``."""
         return "meta"
+
+    @property
+    def info(self) -> AdPlatformInfo:
+        """Names by which requests and visits refer to Meta."""
+        return AdPlatformInfo(
+            aliases=("facebook",),
+            level_names={"adset": AdLevel.GROUP},
+            traffic_sources=("facebook", "fb", "instagram", "ig"),
+        )
 
     def with_base_url(self, base_url: str) -> "MetaAds":
         """The same, of another version or behind a proxy."""

@@ -34,6 +34,7 @@ META: Final = PostbackPlatform(
         "ViewContent", "Search", "AddPaymentInfo", "PageView", "AddToWishlist", "Contact", "Schedule",
         "CustomizeProduct", "Donate", "FindLocation", "SubmitApplication", CUSTOM_EVENT,
     ),
+    has_browser_pixel=True,
 )  # fmt: skip
 SEND_LIMITS: Final = SendLimits(
     age_limit=timedelta(days=7),

@@ -1,6 +1,7 @@
 """Conversions as the Conversions API takes them (semantics 13.2, 13.3)."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from service_core.plugin import (
@@ -8,6 +9,7 @@ from service_core.plugin import (
     Conversion,
     Customer,
     Destination,
+    epoch_milliseconds,
     hashing,
     platform_http,
     platform_numbers,
@@ -58,10 +60,20 @@ def _user_data(customer: Customer) -> dict[str, Any]:
         external_id=list(filter(None, dict.fromkeys(map(hashing.hash_id, ids)))),
         client_ip_address=customer.ip,
         client_user_agent=customer.user_agent,
-        fbc=customer.fbc or (hashing.build_fbc_cookie(click.clicked_at, click.value) if click else None),
+        fbc=customer.fbc or (_click_cookie(click.clicked_at, click.value) if click else None),
         fbp=customer.fbp,
     )
     return {name: [value] for name, value in hashed.items()} | plain
+
+
+def _click_cookie(clicked_at: datetime, fbclid: str) -> str:
+    """Returns the value that the pixel would have set as cookie ``_fbc`` on a click.
+
+    Args:
+        clicked_at: when the click id was first seen.
+        fbclid: as it came; its case counts.
+    """
+    return f"fb.1.{epoch_milliseconds(clicked_at)}.{fbclid}"
 
 
 def _custom_data(conversion: Conversion) -> dict[str, Any]:

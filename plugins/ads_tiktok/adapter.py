@@ -11,6 +11,7 @@ from plugins.ads_tiktok.mapping import entity_listing, map_account, map_spend_ro
 from service_core.plugin import (
     AdAccount,
     AdLevel,
+    AdPlatformInfo,
     Clock,
     SpendRow,
     platform_http,
@@ -40,6 +41,15 @@ class TikTokAds:
     def id(self) -> str:
         """``tiktok``."""
         return "tiktok"
+
+    @property
+    def info(self) -> AdPlatformInfo:
+        """Names by which requests and visits refer to TikTok."""
+        return AdPlatformInfo(
+            aliases=("tiktok_ads",),
+            level_names={"adgroup": AdLevel.GROUP},
+            traffic_sources=("tt",),
+        )
 
     def with_base_url(self, base_url: str) -> "TikTokAds":
         """The same, of another version or behind a proxy."""

@@ -31,6 +31,7 @@ TIKTOK: Final = PostbackPlatform(
         "CompletePayment", "AddToCart", "InitiateCheckout", "SubmitForm", "CompleteRegistration", "ViewContent", "Search",
         "AddPaymentInfo", "AddToWishlist", "PlaceAnOrder", "Contact", "Download", "Subscribe", CUSTOM_EVENT,
     ),
+    has_browser_pixel=True,
 )  # fmt: skip
 SEND_LIMITS: Final = SendLimits(
     age_limit=timedelta(days=7),

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plugins.revenue_revenuecat.mapping import PROVIDER, map_message
+from plugins.revenue_revenuecat.mapping import EVENT_NAMES, PROVIDER, map_message
 from service_core.plugin import (
     MappedMessage,
+    RevenueProviderInfo,
     WebhookDelivery,
     constant_time_equals,
     verify_timestamped_signature,
@@ -25,6 +26,13 @@ class RevenueCat:
     def id(self) -> str:
         """``revenuecat``."""
         return PROVIDER
+
+    @property
+    def info(self) -> RevenueProviderInfo:
+        """Events of RevenueCat."""
+        return RevenueProviderInfo(
+            event_names=EVENT_NAMES,
+        )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether the header has the password; with a key to sign with, whether body and time are signed, too."""

@@ -10,6 +10,7 @@ from service_core.plugin import (
     MappedMessage,
     MessageFields,
     NotificationKind,
+    app_store_event_names,
     map_app_store,
 )
 
@@ -18,6 +19,8 @@ VISITOR_ATTRIBUTE: Final = "touchpoint_id"
 """Attribute of a customer that carries the visitor's id."""
 
 _KINDS: Final = frozenset(NotificationKind)
+EVENT_NAMES: Final = app_store_event_names(_KINDS)
+
 _ANONYMOUS_PREFIX: Final = "$RCAnonymousID:"
 _TEXT_PROPERTIES: Final = (
     "store",

@@ -3,10 +3,16 @@
 from collections.abc import Iterable
 
 from plugins.revenue_shopify.adapter import Shopify
-from service_core.plugin import RevenueProvider, hook
+from service_core.plugin import Operation, RevenueProvider, cost_import_operations, hook
 
 
 @hook
 def revenue_providers() -> Iterable[RevenueProvider]:
     """Shopify."""
     return (Shopify(),)
+
+
+@hook
+def operations() -> Iterable[Operation]:
+    """Returns the endpoints that import item costs."""
+    return cost_import_operations("shopify")

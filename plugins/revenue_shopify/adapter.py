@@ -11,6 +11,7 @@ from service_core.plugin import (
     MappedMessage,
     PolledMessage,
     PollRequest,
+    RevenueProviderInfo,
     WebhookDelivery,
     constant_time_equals,
     hmac_sha256,
@@ -37,6 +38,14 @@ class Shopify:
     def id(self) -> str:
         """``shopify``."""
         return "shopify"
+
+    @property
+    def info(self) -> RevenueProviderInfo:
+        """Events of Shopify, a storefront."""
+        return RevenueProviderInfo(
+            event_names=("checkout_started", "order_cancelled", "order_fulfilled", "order_paid", "refund"),
+            is_storefront=True,
+        )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether the signature is that of the body; Shopify signs nothing else, and no time."""

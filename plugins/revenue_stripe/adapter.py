@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from service_core.plugin import (
     Clock,
+    ExternalIdEvent,
     MappedMessage,
     PolledMessage,
     PollRequest,
+    RevenueProviderInfo,
     WebhookDelivery,
     system_clock,
     verify_timestamped_signature,
@@ -35,6 +37,26 @@ class Stripe:
     def id(self) -> str:
         """``stripe``."""
         return "stripe"
+
+    @property
+    def info(self) -> RevenueProviderInfo:
+        """Events of Stripe, and the event by which a site names a Checkout session."""
+        return RevenueProviderInfo(
+            event_names=(
+                "billing_failed",
+                "purchase",
+                "refund",
+                "subscription_cancelled",
+                "subscription_changed",
+                "subscription_started",
+                "trial_started",
+            ),
+            external_id_events={
+                "$stripe_checkout_session": ExternalIdEvent(
+                    "stripe_checkout_session", ("session_id", "sessionId", "checkout_session_id")
+                )
+            },
+        )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether one of the signatures is that of ``t.body``, and ``t`` is recent.

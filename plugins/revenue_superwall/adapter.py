@@ -5,8 +5,13 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plugins.revenue_superwall.mapping import PROVIDER, map_message
-from service_core.plugin import MappedMessage, WebhookDelivery, verify_standard_webhook
+from plugins.revenue_superwall.mapping import EVENT_NAMES, PROVIDER, map_message
+from service_core.plugin import (
+    MappedMessage,
+    RevenueProviderInfo,
+    WebhookDelivery,
+    verify_standard_webhook,
+)
 
 WEBHOOK_SECRET: Final = "webhook_secret"  # noqa: S105 - the name of it
 """The signing secret of the webhook, ``whsec_…``."""
@@ -21,6 +26,13 @@ class Superwall:
     def id(self) -> str:
         """``superwall``."""
         return PROVIDER
+
+    @property
+    def info(self) -> RevenueProviderInfo:
+        """Events of Superwall."""
+        return RevenueProviderInfo(
+            event_names=EVENT_NAMES,
+        )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether one of the signatures is of id, time and body, and the time is near.

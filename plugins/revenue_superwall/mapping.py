@@ -10,6 +10,7 @@ from service_core.plugin import (
     MappedMessage,
     MessageFields,
     NotificationKind,
+    app_store_event_names,
     map_app_store,
 )
 
@@ -23,6 +24,7 @@ _KINDS: Final = frozenset(NotificationKind) - {
     NotificationKind.TRANSFER,
     NotificationKind.REFUND_REVERSED,
 }
+EVENT_NAMES: Final = app_store_event_names(_KINDS)
 _TEXT_PROPERTIES: Final = {
     "store": "store",
     "periodType": "period_type",

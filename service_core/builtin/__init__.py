@@ -17,7 +17,6 @@ from service_core.api import operations as gateway
 from service_core.changes import operations as changes
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads import operations as ads
-from service_core.commerce.costs import operations as costs
 from service_core.commerce.profit import operations as economics
 from service_core.commerce.revenue import operations as revenue
 from service_core.commerce.subscriptions import operations as subscriptions
@@ -54,7 +53,6 @@ def operations() -> Iterable[Operation]:
         *ads.OPERATIONS,
         *revenue.OPERATIONS,
         *economics.OPERATIONS,
-        *costs.OPERATIONS,
         *subscriptions.OPERATIONS,
         *lookups.OPERATIONS,
         *exports.OPERATIONS,

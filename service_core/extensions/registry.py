@@ -1,7 +1,7 @@
 """The registry: the values of all plugins, collected once, validated and frozen."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -11,6 +11,8 @@ import pluggy
 
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import AttributionModel
+from service_core.analytics.connections.models import ProviderKind
+from service_core.analytics.connections.providers import InstalledProvider, InstalledProviders
 from service_core.analytics.query.catalog import Catalog, Dimension, Metric
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads.ports import AdPlatform
@@ -20,6 +22,7 @@ from service_core.extensions.adapters import Adapter, LocalDataKind, parse_adapt
 from service_core.extensions.hooks import ENTRY_POINT_GROUP, Hooks
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Operation
+from service_core.kernel.installed_ids import with_installed_ids
 from service_core.kernel.unique_index import index_unique
 
 
@@ -36,6 +39,27 @@ class Registry:
     ad_platforms: Mapping[str, AdPlatform] = field(default_factory=dict)
     revenue_providers: Mapping[str, RevenueProvider] = field(default_factory=dict)
     conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
+
+    @property
+    def providers(self) -> InstalledProviders:
+        """What a workspace can connect."""
+        senders = self.conversion_senders.keys() - self.ad_platforms.keys()
+        return InstalledProviders.of(
+            [
+                *(InstalledProvider(id_, ProviderKind.ADS, reports_spend=True) for id_ in self.ad_platforms),
+                *(InstalledProvider(id_, ProviderKind.ADS) for id_ in sorted(senders)),
+                *(
+                    InstalledProvider(id_, ProviderKind.REVENUE, event_names=provider.info.event_names)
+                    for id_, provider in self.revenue_providers.items()
+                ),
+            ]
+        )
+
+    @property
+    def pixel_platforms(self) -> frozenset[str]:
+        """Ids of ad platforms whose pixel the browser script can load."""
+        senders = self.conversion_senders.values()
+        return frozenset(sender.id for sender in senders if sender.platform.has_browser_pixel)
 
     def open_adapter(self, port: str, url: str, *, folder: Path) -> Any:
         """Returns the adapter selected by a URL.
@@ -104,6 +128,18 @@ def load_plugins(
     _check_hooks(manager)
     resources = tuple(_collect_hook(manager.hook.resources, ResourceDefinition))
     resource_operations = [operation for resource in resources for operation in resource.operations]
+    ad_platforms = index_unique(
+        _collect_hook(manager.hook.ad_platforms, AdPlatform),
+        lambda p: p.id,
+        lambda p: f"the ad platform {p.id!r}",
+    )
+    revenue_providers = index_unique(
+        _collect_hook(manager.hook.revenue_providers, RevenueProvider),
+        lambda p: p.id,
+        lambda p: f"the revenue provider {p.id!r}",
+    )
+    installed_ids = {"ad_platforms": tuple(ad_platforms), "revenue_providers": tuple(revenue_providers)}
+    operations = [*_collect_hook(manager.hook.operations, Operation), *resource_operations]
     return Registry(
         adapters=index_unique(
             _collect_hook(manager.hook.adapters, Adapter),
@@ -112,7 +148,7 @@ def load_plugins(
         ),
         operations=tuple(
             index_unique(
-                [*_collect_hook(manager.hook.operations, Operation), *resource_operations],
+                [_with_installed_ids(each, installed_ids) for each in operations],
                 lambda op: (op.prefix, op.method, op.path),
                 lambda op: f"{op.method} {op.path}",
             ).values()
@@ -125,22 +161,20 @@ def load_plugins(
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
         models=AttributionModels.of(_collect_hook(manager.hook.attribution_models, AttributionModel)),
         resources=resources,
-        ad_platforms=index_unique(
-            _collect_hook(manager.hook.ad_platforms, AdPlatform),
-            lambda p: p.id,
-            lambda p: f"the ad platform {p.id!r}",
-        ),
-        revenue_providers=index_unique(
-            _collect_hook(manager.hook.revenue_providers, RevenueProvider),
-            lambda p: p.id,
-            lambda p: f"the revenue provider {p.id!r}",
-        ),
+        ad_platforms=ad_platforms,
+        revenue_providers=revenue_providers,
         conversion_senders=index_unique(
             _collect_hook(manager.hook.conversion_senders, ConversionSender),
             lambda s: s.id,
             lambda s: f"the sender of conversions {s.id!r}",
         ),
     )
+
+
+def _with_installed_ids(operation: Operation, ids: Mapping[str, Sequence[str]]) -> Operation:
+    """Returns the operation with the installed ids in its query parameters."""
+    query = operation.query and with_installed_ids(operation.query, ids)
+    return operation if query is operation.query else replace(operation, query=query)
 
 
 def _collect_hook(hook: pluggy.HookCaller, kind: Any) -> list[Any]:

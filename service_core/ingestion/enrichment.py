@@ -25,7 +25,7 @@ from service_core.ingestion.event_source import (
     client_ip,
     webhook_provider,
 )
-from service_core.ingestion.models import Event, QueuedEvent, ReceivedEvent
+from service_core.ingestion.models import STOREFRONT_HEADER, Event, QueuedEvent, ReceivedEvent
 from service_core.ingestion.page_context import PageContext, parse_page_context
 from service_core.ingestion.parse_event import ParsedEvent
 from service_core.ingestion.ports import GeoLocator, SessionState, UserAgentParser
@@ -220,7 +220,11 @@ def _payment_columns(
     if provider is None:
         chosen = arrival.event_id if arrival.claimed and amount is not None else None
         return {"payment_id": payment or chosen}
-    known = {"payment_id": payment, "message_id": arrival.event_id.removeprefix(f"{provider}_")}
+    known = {
+        "payment_id": payment,
+        "message_id": arrival.event_id.removeprefix(f"{provider}_"),
+        "is_storefront": STOREFRONT_HEADER in arrival.headers,
+    }
     return (
         known
         if amount is None or amount < 0 or currency is None

@@ -36,6 +36,9 @@ class RejectionReason(StrEnum):
 PROVIDER_HEADER: Final = "provider"
 """Header of an arrival by webhook: id of the provider, which is the event's ``source``."""
 
+STOREFRONT_HEADER: Final = "storefront"
+"""Header of an arrival by webhook whose provider is a storefront."""
+
 UNPARSED_HEADER: Final = "unread"
 """Header of an arrival by webhook whose body is a message as it came: why it is no event."""
 
@@ -121,16 +124,16 @@ class Event:
     utm_id: Annotated[str | None, "As sent."] = None
     click_id: Annotated[str | None, "Click id that counts, when several were sent."] = None
     click_id_type: Annotated[str | None, "Type of `click_id`, such as `gclid`."] = None
-    gclid: Annotated[str | None, "Google click id."] = None
-    gbraid: Annotated[str | None, "Google click id of a click on iOS that leads to an app."] = None
-    wbraid: Annotated[str | None, "Google click id of a click on iOS that leads to the web."] = None
-    fbclid: Annotated[str | None, "Meta click id."] = None
-    ttclid: Annotated[str | None, "TikTok click id."] = None
-    oppref: Annotated[str | None, "OpenAI click id."] = None
-    msclkid: Annotated[str | None, "Microsoft click id."] = None
-    fbp: Annotated[str | None, "Meta browser id."] = None
-    fbc: Annotated[str | None, "Meta click id, as its cookie holds it."] = None
-    ttp: Annotated[str | None, "TikTok browser id."] = None
+    gclid: Annotated[str | None, "Click id `gclid`."] = None
+    gbraid: Annotated[str | None, "Click id `gbraid` of a click on iOS that leads to an app."] = None
+    wbraid: Annotated[str | None, "Click id `wbraid` of a click on iOS that leads to the web."] = None
+    fbclid: Annotated[str | None, "Click id `fbclid`."] = None
+    ttclid: Annotated[str | None, "Click id `ttclid`."] = None
+    oppref: Annotated[str | None, "Click id `oppref`."] = None
+    msclkid: Annotated[str | None, "Click id `msclkid`."] = None
+    fbp: Annotated[str | None, "Browser id of the cookie `_fbp`."] = None
+    fbc: Annotated[str | None, "Click id as the cookie `_fbc` holds it."] = None
+    ttp: Annotated[str | None, "Browser id of the cookie `_ttp`."] = None
     lyr: Annotated[str | None, "Tag of the trackable link."] = None
     page_url: Annotated[
         str | None, "Address of the page; values of its query that are named like secrets read `redacted`."
@@ -204,6 +207,10 @@ class Event:
         str | None,
         "Of what a provider told: its own id of the message, which an event of the same order may have.",
     ] = None
+    is_storefront: Annotated[
+        bool,
+        "Whether a storefront reported it, whose report of an order precedes those of payment providers.",
+    ] = False
     touchable: Annotated[bool, "Whether it may make a touch (semantics 8.1)."] = False
     own_source: Annotated[
         str | None,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,13 +22,21 @@ _URL_PROPERTIES: Final = (
     *(f"{side}_touch_{name}" for side in TOUCH_POSITIONS for name in ("url", "referrer", "landing_page")),
 )
 
-_PROVIDER_ID_EVENTS: Final = {
-    "$stripe_checkout_session": (
-        "stripe_checkout_session",
-        ("session_id", "sessionId", "checkout_session_id"),
-    ),
-}
-"""Events that tell under which id a provider will speak of what their visitor did (semantics 11.3)."""
+
+@dataclass(frozen=True, slots=True)
+class ExternalIdEvent:
+    """An event of a site that carries an id under which a provider later reports the same visitor.
+
+    Attributes:
+        namespace: of the external id.
+        properties: names of the property with the id; the first that is set counts.
+    """
+
+    namespace: str
+    properties: tuple[str, ...]
+
+
+NO_EXTERNAL_ID_EVENTS: Final[Mapping[str, ExternalIdEvent]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +71,19 @@ class ParsedEvent:
         return self.workspace_id, self.ids.visitor_id, self.session_id
 
 
-def parse_event(arrival: ReceivedEvent, body: Mapping[str, Any], workspace: Workspace) -> ParsedEvent:
+def parse_event(
+    arrival: ReceivedEvent,
+    body: Mapping[str, Any],
+    workspace: Workspace,
+    external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
+) -> ParsedEvent:
     """Read the body of an arrival.
 
     Args:
         arrival: how it came; only the browser batch may use flat forms (contract 11.2).
         body: the decoded body, as `accept` accepted it.
         workspace: whose secret keys a generated session id.
+        external_id_events: events that carry an id of a provider, by event name.
 
     Raises:
         ValueError: the body is none that `accept` accepts.
@@ -100,7 +115,7 @@ def parse_event(arrival: ReceivedEvent, body: Mapping[str, Any], workspace: Work
         properties=properties,
         context=context,
         external_ids=_normalize_external_ids(
-            _sanitized_object(body, "external_ids") | _provider_id(name, properties)
+            _sanitized_object(body, "external_ids") | _provider_id(external_id_events.get(name), properties)
         ),
         ip=body.get("ip"),
     )
@@ -112,12 +127,12 @@ def _sanitized_object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
     return sanitize(value) if isinstance(value, dict) else {}
 
 
-def _provider_id(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The id of another system that an event of this name tells, by its namespace."""
-    if name not in _PROVIDER_ID_EVENTS:
+def _provider_id(event: ExternalIdEvent | None, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the id that the event carries for a provider, by its namespace."""
+    if event is None:
         return {}
-    namespace, keys = _PROVIDER_ID_EVENTS[name]
-    return next(({namespace: told} for key in keys if (told := to_text(properties.get(key)))), {})
+    ids = (to_text(properties.get(name)) for name in event.properties)
+    return next(({event.namespace: id_} for id_ in ids if id_), {})
 
 
 def _normalize_external_ids(sent: Mapping[str, Any]) -> dict[str, str] | None:

@@ -22,7 +22,12 @@ from service_core.ingestion.models import (
     QuarantinedEvent,
     QueuedEvent,
 )
-from service_core.ingestion.parse_event import ParsedEvent, parse_event
+from service_core.ingestion.parse_event import (
+    NO_EXTERNAL_ID_EVENTS,
+    ExternalIdEvent,
+    ParsedEvent,
+    parse_event,
+)
 from service_core.ingestion.ports import EventStore, IngestQueue, LinkLookup, SessionKey, SessionState
 from service_core.ingestion.reported_touches import reported_link_tags
 from service_core.ingestion.traffic_source_columns import advance_session_state
@@ -81,6 +86,7 @@ class IngestPipeline:
         batch: most events of one step.
         links: whose UTM values count as sent where only the tag was; None knows no link.
         triggered: told of events that conversion rules wait for; None where nobody sends any.
+        external_id_events: events that carry an id of a provider, by event name.
     """
 
     def __init__(
@@ -94,6 +100,7 @@ class IngestPipeline:
         batch_size: int = BATCH_SIZE,
         links: LinkLookup | None = None,
         on_stored: OnStored | None = None,
+        external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -103,6 +110,7 @@ class IngestPipeline:
         self._batch = batch_size
         self._links = links
         self._triggered = on_stored
+        self._external_id_events = external_id_events
         self._sessions: LruCache[SessionKey, SessionState] = LruCache(
             max(_SESSION_CACHE_SIZE, 2 * batch_size)
         )
@@ -168,7 +176,9 @@ class IngestPipeline:
         body = self._decode(queued.arrival.body)
         if not isinstance(body, dict):
             raise TypeError("the body is not a JSON object")
-        return _ParsedArrival(queued, workspace, parse_event(queued.arrival, body, workspace))
+        return _ParsedArrival(
+            queued, workspace, parse_event(queued.arrival, body, workspace, self._external_id_events)
+        )
 
     async def _load_sessions(self, arrivals: Iterable[_ParsedArrival]) -> None:
         """Ask the store for the sessions of a batch that are not remembered."""

@@ -265,7 +265,7 @@ class ConnectionsSettings(SettingsSection):
     visitor_names: dict[str, str] = Field(
         {},
         description="Additional field names in which a revenue provider returns the visitor id, by provider: "
-        '`{"revenuecat": "analytics_id"}`.',
+        '`{"PROVIDER": "analytics_id"}`.',
     )
 
 
@@ -278,7 +278,7 @@ class AdsSettings(SettingsSection):
     apis: dict[str, PublicUrl] = Field(
         {},
         description="API URLs that replace the plugins' defaults, by platform, for example another version: "
-        '`{"meta": "https://graph.facebook.com/v27.0"}`.',
+        '`{"PLATFORM": "https://api.example.com/v27.0"}`.',
     )
 
 
@@ -288,7 +288,7 @@ class PostbacksSettings(SettingsSection):
     calls: dict[str, Annotated[int, Field(ge=1)]] = Field(
         {},
         description="How many calls per account and time window a platform accepts, by platform, if it differs from "
-        'the plugin\'s default: `{"meta": 1000}`.',
+        'the plugin\'s default: `{"PLATFORM": 1000}`.',
     )
     apis: dict[str, PublicUrl] = Field(
         {}, description="API URLs that replace the plugins' defaults, by platform, as in `ads.apis`."
@@ -311,7 +311,7 @@ class RevenueSettings(SettingsSection):
     left_out: dict[str, tuple[str, ...]] = Field(
         {},
         description="Event types that are not read from a provider, for example those its webhook endpoint does not "
-        'send either: `{"stripe": ["payment_intent.succeeded"]}`.',
+        'send either: `{"PROVIDER": ["invoice.paid"]}`.',
     )
     apis: dict[str, PublicUrl] = Field(
         {}, description="API URLs that replace the plugins' defaults, by provider."

@@ -17,6 +17,9 @@ from service_core.kernel.time_ranges import TimeRange
 
 TOUCH_EVENTS: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
 
+STOREFRONT: Final = "shop"
+"""Source of events that a storefront reports."""
+
 
 def utc_instant(text: str) -> datetime:
     """``2026-03-02`` or ``2026-03-02T15:00`` as an instant in UTC."""
@@ -112,6 +115,7 @@ class EventBuilder:
             "received_at": when,
             "user_id": columns.get("strong_id"),
             "touchable": not columns.get("is_bot") and (name in TOUCH_EVENTS or carries),
+            "is_storefront": columns.get("source") == STOREFRONT,
             **money,
             **self._shown.get((visitor, session), _DIRECT),
             **columns,

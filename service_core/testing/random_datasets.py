@@ -131,7 +131,7 @@ def _add_random_event(random: Random, dataset: RandomDataset) -> None:
         "event_data": random.choice(_DATA),
         "is_bot": random.random() < 0.1,
         "is_test": random.random() < 0.05,
-        "source": random.choice(("browser", "web", "api", "stripe", "shopify", "superwall")),
+        "source": random.choice(("browser", "web", "api", "till", "shop", "wallet")),
         "told": _random_reported_touches(random, at),
         **_random_ids(random),
         **_random_event_columns(random),

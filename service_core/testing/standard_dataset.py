@@ -6,7 +6,7 @@ Shop's local days 2026-03-02 to 2026-03-08. Among the people of Shop:
 
 - Ada sees an ad on Monday, tells her name, comes back on Thursday and buys for 100.00; the server
   reports the same order again, and next Tuesday 25.00 are refunded.
-- Bob comes from Facebook on his telephone and leaves at once, follows the newsletter on Friday and
+- Bob comes from a social network on his telephone and leaves at once, follows the newsletter on Friday and
   signs up, comes to a desktop in the night the clocks change, and orders for 50.00 euros later.
 - Cy is seen once, late on Tuesday evening by his wall clock. Dan's Monday visit arrives a week late.
 - A crawler, and an order that was a test.

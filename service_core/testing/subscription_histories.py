@@ -16,7 +16,7 @@ from service_core.commerce.subscriptions.models import (
     SubscriptionStatus,
 )
 
-_PROVIDERS: Final = ("stripe", "revenuecat")
+_PROVIDERS: Final = ("till", "app_store")
 _PLANS: Final = (None, "basic", "pro")
 _DAY: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)

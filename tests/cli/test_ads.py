@@ -7,7 +7,7 @@ import pytest
 from hosts.cli import deployment as opened
 from hosts.composition import compose
 from service_core import builtin
-from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
+from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, AdPlatformInfo, SpendRow
 from service_core.commerce.platform_errors import CredentialsRejected
 from service_core.extensions.hooks import hook
 from service_core.extensions.registry import load_plugins
@@ -17,6 +17,7 @@ class Platform:
     """An ad platform with one account; the token `bad` is refused."""
 
     id = "adfox"
+    info = AdPlatformInfo()
 
     async def accounts(self, secrets):
         if secrets["access_token"] == "bad":

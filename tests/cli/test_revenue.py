@@ -7,7 +7,7 @@ import pytest
 from hosts.cli import deployment as opened
 from hosts.composition import compose
 from service_core import builtin
-from service_core.commerce.providers.models import MappedMessage, PolledMessage
+from service_core.commerce.providers.models import MappedMessage, PolledMessage, RevenueProviderInfo
 from service_core.extensions.hooks import hook
 from service_core.extensions.registry import load_plugins
 from service_core.ingestion.parse_event import resolve_event_time
@@ -18,6 +18,7 @@ class Shop:
     """A provider that tells of two sales; the key `bad` is refused."""
 
     id = "shopfox"
+    info = RevenueProviderInfo()
 
     def verify_signature(self, delivery, secrets):
         return False

@@ -7,6 +7,7 @@ import pytest
 
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_ad_sync
+from service_core.commerce.ads.models import AdPlatformInfo
 from service_core.extensions.hooks import hook
 from service_core.extensions.registry import load_plugins
 from service_core.kernel.clock import system_clock
@@ -19,6 +20,7 @@ class Fixed:
 
     def __init__(self, id_="fixed"):
         self.id = id_
+        self.info = AdPlatformInfo()
 
     async def accounts(self, secrets):
         return []

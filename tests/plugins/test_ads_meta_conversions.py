@@ -2,14 +2,14 @@
 
 import hashlib
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
 
 from plugins import ads_meta
 from plugins.ads_meta.conversions import CONVERSION_SENDER
-from plugins.ads_meta.payload import batch_body, event_body
+from plugins.ads_meta.payload import _click_cookie, batch_body, event_body
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 from service_core.delivery.postbacks.models import (
     Accepted,
@@ -245,3 +245,9 @@ async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformUnavailable, match=r"touchpoint-analytics\[ads\]"):
         await CONVERSION_SENDER.send(DESTINATION, [conversion()], SECRETS)
+
+
+def test_the_click_cookie_is_made_of_the_time_of_the_click_and_its_id_as_it_came():
+    clicked_at = datetime(2026, 7, 1, 12, 0, 0, 123_999, tzinfo=timezone(timedelta(hours=2)))
+    assert _click_cookie(clicked_at, "IwAR0_Ab-C") == "fb.1.1782900000123.IwAR0_Ab-C"
+    assert _click_cookie(datetime(2026, 7, 1, 10, tzinfo=UTC), "x") == "fb.1.1782900000000.x"

@@ -3,20 +3,26 @@
 from collections.abc import Mapping
 from typing import Any
 
-from revenue_whop.mapping import PROVIDER, map_message
-from service_core.plugin import MappedMessage, WebhookDelivery, verify_standard_webhook
+from revenue_whop.mapping import EVENT_NAMES, PROVIDER, map_message
+from service_core.plugin import MappedMessage, RevenueProviderInfo, WebhookDelivery, verify_standard_webhook
 
 
 class Whop:
     """Whop signs by Standard Webhooks, with the characters of its secret as the key."""
 
     id = PROVIDER
+    info = RevenueProviderInfo(event_names=tuple(sorted(set(EVENT_NAMES.values()))))
 
-    def is_genuine(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
+    def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether one of the signatures is of id, time and body, and the time is near."""
         return verify_standard_webhook("webhook", secrets.get("webhook_secret", ""), delivery)
 
-    def mapped(self, message: Mapping[str, Any], delivery: WebhookDelivery, account_id: str) -> MappedMessage:  # noqa: ARG002 - all is in the body
+    def map_message(
+        self,
+        message: Mapping[str, Any],
+        delivery: WebhookDelivery,  # noqa: ARG002 - all is in the body
+        account_id: str,  # noqa: ARG002 - all is in the body
+    ) -> MappedMessage:
         """What a message says.
 
         Raises:

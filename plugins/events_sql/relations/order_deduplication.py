@@ -21,7 +21,7 @@ from plugins.events_sql.sql.compiled_sources import (
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.event_kinds import canonical_name, is_conversion, money_kind, name_in
 from plugins.events_sql.sql.time_buckets import microseconds
-from service_core.plugin import CHARGE, CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, STOREFRONTS, TRACKED_SOURCES
+from service_core.plugin import CHARGE, CHARGE_COMPONENTS, ORDER_DEDUP_WINDOW, TRACKED_SOURCES
 
 _REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
 
@@ -41,8 +41,9 @@ def report_precedence(c: Any) -> Expression:
     """Returns the precedence of a report as text: the greater one supersedes the smaller."""
     component_count = reduce(add, (sa.case((c[name].is_not(None), 1), else_=0) for name in CHARGE_COMPONENTS))
     rank = sa.cast(component_count, sa.Text) + c.source
-    shop = name_in(c.source, STOREFRONTS)
-    return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + rank), else_=sa.literal("1") + rank)
+    return sa.case(
+        (is_tracked(c), ""), (c.is_storefront, sa.literal("2") + rank), else_=sa.literal("1") + rank
+    )
 
 
 def superseded_money_events(since: str | None) -> sa.Select[Any]:

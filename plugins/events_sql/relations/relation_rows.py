@@ -239,7 +239,7 @@ _MAX_COLUMN_SETS: Final = 512
 _ALWAYS_REQUIRED: Final = (
     *("timestamp", "seq", "event_name", "revenue", "currency", "order_id", "source", "is_bot"),
     *("workspace_id", "visitor_id", "visitor_no", "strong_no", "session_no"),
-    *("payment_id", "message_id", *CHARGE_COMPONENTS),
+    *("payment_id", "message_id", "is_storefront", *CHARGE_COMPONENTS),
 )
 
 

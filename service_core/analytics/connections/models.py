@@ -25,7 +25,7 @@ class ConnectionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """Destination of conversions: a pixel, or a conversion action of Google."""
+    """Destination of conversions: a pixel, or a conversion action."""
 
     id: str
     name: str | None = None

@@ -1,16 +1,21 @@
-"""The providers this version knows by name (contract 3.16, semantics 11.1, 12.2); plugins may bring others."""
+"""The ad platforms and revenue providers of the installed plugins, as connections refer to them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
 
-from service_core.analytics.connections.models import ProviderKind
+from service_core.analytics.connections.models import Connection, ProviderKind
+from service_core.kernel.errors import StartupError
 
 
 @dataclass(frozen=True, slots=True)
-class KnownProvider:
-    """A provider: what it is connected for, whether it reports ad spend, and the events it sends."""
+class InstalledProvider:
+    """A provider that a workspace can connect.
+
+    Attributes:
+        reports_spend: whether ad spend is read from it.
+        event_names: names of the events it sends.
+    """
 
     id: str
     kind: ProviderKind
@@ -18,47 +23,45 @@ class KnownProvider:
     event_names: tuple[str, ...] = ()
 
 
-_APP_STORE_EVENTS: Final = (
-    "billing_failed", "purchase", "subscription_cancelled", "subscription_changed", "subscription_expired",
-    "subscription_paused", "subscription_reactivated", "subscription_renewed", "subscription_started",
-    "trial_converted", "trial_started",
-)  # fmt: skip
-_REVENUECAT_EVENTS: Final = (
-    *_APP_STORE_EVENTS,
-    "refund_reversed",
-    "subscription_extended",
-    "subscription_transferred",
-)
-_STRIPE_EVENTS: Final = (
-    "billing_failed", "purchase", "refund", "subscription_cancelled", "subscription_changed",
-    "subscription_started", "trial_started",
-)  # fmt: skip
-_SHOPIFY_EVENTS: Final = (
-    "checkout_started",
-    "order_cancelled",
-    "order_fulfilled",
-    "order_paid",
-    "refund",
-)
+@dataclass(frozen=True, slots=True)
+class InstalledProviders:
+    """Installed providers by id."""
 
-_KNOWN_PROVIDERS: Final = (
-    KnownProvider("meta", ProviderKind.ADS, reports_spend=True),
-    KnownProvider("google", ProviderKind.ADS, reports_spend=True),
-    KnownProvider("tiktok", ProviderKind.ADS, reports_spend=True),
-    KnownProvider("openai", ProviderKind.ADS),
-    KnownProvider("shopify", ProviderKind.REVENUE, event_names=_SHOPIFY_EVENTS),
-    KnownProvider("stripe", ProviderKind.REVENUE, event_names=_STRIPE_EVENTS),
-    KnownProvider("superwall", ProviderKind.REVENUE, event_names=_APP_STORE_EVENTS),
-    KnownProvider("revenuecat", ProviderKind.REVENUE, event_names=tuple(sorted(_REVENUECAT_EVENTS))),
-)
+    by_id: Mapping[str, InstalledProvider] = field(default_factory=dict)
 
-PROVIDERS: Final[Mapping[str, KnownProvider]] = MappingProxyType(
-    {known.id: known for known in _KNOWN_PROVIDERS}
-)
-"""Every provider by its id."""
+    @classmethod
+    def of(cls, providers: Iterable[InstalledProvider]) -> Self:
+        """Returns the providers by id.
 
+        Raises:
+            StartupError: one id is that of an ad platform and of a revenue provider.
+        """
+        by_id: dict[str, InstalledProvider] = {}
+        for provider in providers:
+            known = by_id.setdefault(provider.id, provider)
+            if known.kind is not provider.kind:
+                raise StartupError(
+                    f"Two plugins bring {provider.id!r}: as an ad platform and as a revenue provider."
+                )
+        return cls(by_id)
 
-def reports_spend(provider: str, kind: ProviderKind) -> bool:
-    """Whether ad spend may be expected of a provider; a plugin's ad platform is taken to report it."""
-    known = PROVIDERS.get(provider)
-    return known.reports_spend if known else kind is ProviderKind.ADS
+    def ids_of_kind(self, kind: ProviderKind) -> tuple[str, ...]:
+        """Returns the ids of the providers of a kind."""
+        return tuple(each.id for each in self.by_id.values() if each.kind is kind)
+
+    def event_names(self, provider_id: str) -> tuple[str, ...]:
+        """Returns the names of the events that a provider sends; none for one that is not installed."""
+        known = self.by_id.get(provider_id)
+        return known.event_names if known else ()
+
+    def expects_spend(self, connection: Connection) -> bool:
+        """Returns whether ad spend is expected of a connection.
+
+        An ad platform that is not installed is expected to report it, so that its spend is unknown and not zero.
+        """
+        known = self.by_id.get(connection.provider)
+        return known.reports_spend if known else connection.kind is ProviderKind.ADS
+
+    def is_spend_measured(self, connection: Connection) -> bool:
+        """Returns whether the spend of a connection is part of every sum: while it is connected or has failed."""
+        return (connection.is_connected or connection.has_failed) and self.expects_spend(connection)

@@ -9,7 +9,7 @@ from typing import Final
 from service_core.access.models import Workspace
 from service_core.analytics.connections.models import Connection, ProviderKind
 from service_core.analytics.connections.ports import Connections
-from service_core.analytics.connections.providers import reports_spend
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
 from service_core.analytics.query.sources import UNCONNECTED_REASONS, Source, SourceState
@@ -22,10 +22,12 @@ class UnconnectedSource:
 
     Attributes:
         connections: the connections of every workspace.
+        providers: what is installed.
         relations: relations that no installed source serves.
     """
 
     connections: Connections
+    providers: InstalledProviders
     relations: frozenset[Relation]
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:  # noqa: ARG002 - there is nothing to ask
@@ -43,18 +45,27 @@ class UnconnectedSource:
         except StoreUnavailable:
             return SourceState(now, dict.fromkeys(self.relations, UnavailableReason.SOURCE_ERROR))
         told = [one for one in known if one.is_connected or one.has_failed]
-        return SourceState(now, {of: _find_unavailable_reason(of, told) for of in self.relations})
+        return SourceState(now, {of: self._find_unavailable_reason(of, told) for of in self.relations})
+
+    def _find_unavailable_reason(
+        self, relation: Relation, connections: Iterable[Connection]
+    ) -> UnavailableReason:
+        is_expected = any(self._is_expected_from(each, relation) for each in connections)
+        return UnavailableReason.SOURCE_ERROR if is_expected else UNCONNECTED_REASONS[relation]
+
+    def _is_expected_from(self, connection: Connection, relation: Relation) -> bool:
+        """Returns whether a connection should provide the rows of a relation."""
+        if _PROVIDER_KIND_OF.get(relation) is not connection.kind:
+            return False
+        return relation is not Relation.SPEND or self.providers.expects_spend(connection)
 
 
-def add_unconnected_source(sources: Sequence[Source], connections: Connections) -> tuple[Source, ...]:
+def add_unconnected_source(
+    sources: Sequence[Source], connections: Connections, providers: InstalledProviders
+) -> tuple[Source, ...]:
     """Returns the sources, and one for the relations that none of them serves."""
     measured = {relation for source in sources for relation in source.relations}
-    return (*sources, UnconnectedSource(connections, frozenset(UNCONNECTED_REASONS) - measured))
-
-
-def _find_unavailable_reason(relation: Relation, value: Iterable[Connection]) -> UnavailableReason:
-    is_expected = any(_is_expected_from(one, relation) for one in value)
-    return UnavailableReason.SOURCE_ERROR if is_expected else UNCONNECTED_REASONS[relation]
+    return (*sources, UnconnectedSource(connections, providers, frozenset(UNCONNECTED_REASONS) - measured))
 
 
 _PROVIDER_KIND_OF: Final[Mapping[Relation, ProviderKind]] = MappingProxyType(
@@ -64,10 +75,3 @@ _PROVIDER_KIND_OF: Final[Mapping[Relation, ProviderKind]] = MappingProxyType(
         Relation.SUBSCRIPTIONS: ProviderKind.REVENUE,
     }
 )
-
-
-def _is_expected_from(connection: Connection, relation: Relation) -> bool:
-    """Whether a connection should provide the rows of a relation."""
-    if _PROVIDER_KIND_OF.get(relation) is not connection.kind:
-        return False
-    return relation is not Relation.SPEND or reports_spend(connection.provider, connection.kind)

@@ -23,9 +23,6 @@ TRACKED: Final = "tracked"
 TRACKED_SOURCES: Final = frozenset({"browser", "mobile_app", "api", "web"})
 """Transports of the tracking API; any other source is the id of the provider that sent the event."""
 
-STOREFRONTS: Final = frozenset({"shopify"})
-"""Providers that sell; all others process payments. The report of a storefront has precedence."""
-
 ZERO_VALUE_ORDERS: Final = PURCHASE_EVENTS | {"subscription_renewed"}
 """Event names that are orders even at zero value."""
 
@@ -80,7 +77,7 @@ def source_precedence(event: Event) -> tuple[int, int, str]:
     if told_by == TRACKED:
         return 0, 0, told_by
     known = sum(getattr(event, name) is not None for name in CHARGE_COMPONENTS)
-    return 2 if told_by in STOREFRONTS else 1, known, told_by
+    return 2 if event.is_storefront else 1, known, told_by
 
 
 def order_or_payment_ids(event: Event) -> frozenset[str]:

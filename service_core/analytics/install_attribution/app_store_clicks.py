@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from service_core.ingestion.channel_rules.sources import APP_STORE_HOSTS
 from service_core.ingestion.models import Event
 
 APP_STORE_CLICK_EVENTS: Final = frozenset({"app_store_click", "app_store_clicked", "app_store_redirect"})
-APP_STORE_HOSTS: Final = frozenset(
-    {"apps.apple.com", "itunes.apple.com", "appsto.re", "play.google.com", "market.android.com"}
-)
 APP_STORE_SCHEMES: Final = frozenset({"itms-apps", "itms-appss", "market"})
 URL_KEYS: Final = ("href", "link_url", "target_url", "outbound_url", "destination_url", "url")
 """Keys of ``event_data`` with the target of a click."""

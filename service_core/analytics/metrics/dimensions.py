@@ -60,7 +60,7 @@ _SUBSCRIPTION_DIMENSIONS: Final = (
     ("plan", "Plan", "Subscription plan, where the revenue provider reports it."),
 )
 _AD_DIMENSIONS: Final = (
-    ("platform", "platform", "Ad platform", "Ad platform, such as `meta`."),
+    ("platform", "platform", "Ad platform", "Ad platform, by its id."),
     ("ad_account_id", "account_id", "Ad account", "Id of the ad account."),
     ("campaign_id", "campaign_id", "Campaign id", "Id of the campaign at the ad platform."),
     ("campaign_name", "campaign_name", "Campaign name", "Name of the campaign at the ad platform."),

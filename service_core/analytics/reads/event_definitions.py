@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import Field
 
 from service_core.access.models import Caller
-from service_core.analytics.connections.models import Connection, ConnectionStatus
+from service_core.analytics.connections.models import ConnectionStatus
 from service_core.analytics.connections.ports import Connections
-from service_core.analytics.connections.providers import PROVIDERS
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import CustomPropertySummary, EventReader
@@ -97,7 +97,12 @@ class PropertiesResponse(ResponseModel):
 
 @operation("GET /event-names", tag="events", tool="list_event_names")
 async def get_event_names(
-    *, caller: Caller, event_reader: EventReader, queue: IngestQueue, connections: Connections
+    *,
+    caller: Caller,
+    event_reader: EventReader,
+    queue: IngestQueue,
+    connections: Connections,
+    providers: InstalledProviders,
 ) -> EventNamesResponse:
     """Lists the distinct event names of the last 30 days, without events of bots."""
     asked = resolve_last_30_days(caller)
@@ -114,7 +119,11 @@ async def get_event_names(
             )
             for name in names
         ],
-        integrations=[each for one in known if (each := _build_provider(one)).event_names],
+        integrations=[
+            EventSendingProvider(platform=one.provider, status=one.status, event_names=list(sent))
+            for one in known
+            if (sent := providers.event_names(one.provider))
+        ],
         complete=await is_range_complete(queue, asked),
     )
 
@@ -147,14 +156,6 @@ def resolve_last_30_days(caller: Caller) -> ResolvedRange:
     zone = caller.workspace.zone
     days = DATE_PRESETS[_DEFAULT_PRESET](local_date(caller.now, zone))
     return ResolvedRange(whole_days_range(*days, zone), zone, caller.now)
-
-
-def _build_provider(connection: Connection) -> EventSendingProvider:
-    known = PROVIDERS.get(connection.provider)
-    sent = known.event_names if known else ()
-    return EventSendingProvider(
-        platform=connection.provider, status=connection.status, event_names=list(sent)
-    )
 
 
 def _event_name(found: CustomPropertySummary) -> str:

@@ -29,7 +29,7 @@ from service_core.analytics.ports import (
 from service_core.analytics.query.evaluate_predicate import value_matches
 from service_core.commerce.ads.match_ads import MATCHED_UTM_COLUMNS, AdMatcher
 from service_core.commerce.ads.models import AdLevel
-from service_core.commerce.ads.ports import AdSpendStore
+from service_core.commerce.ads.ports import AdPlatforms, AdSpendStore
 from service_core.kernel.async_gather import gather_or_cancel
 
 _UTM_COLUMNS: Final = tuple(map(touch_column, MATCHED_UTM_COLUMNS))
@@ -46,6 +46,7 @@ class AdCredits:
 
     events: CreditAndPathReader
     store: AdSpendStore
+    platforms: AdPlatforms
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Evaluate measures; plans without a column of ads are the store's own."""
@@ -78,7 +79,8 @@ class AdCredits:
         told = await gather_or_cancel(
             *(self.store.list_ad_entities(workspace_id, level) for level in AdLevel)
         )
-        return AdMatcher(entity for of_level in told for entity in of_level)
+        entities = (entity for of_level in told for entity in of_level)
+        return AdMatcher(entities, self.platforms.by_traffic_source)
 
 
 def _is_ad_column(column: Column | None) -> bool:
@@ -90,7 +92,7 @@ def _ad_path_key(
 ) -> tuple[Any, ...]:
     """A key with what its tags lead to."""
     own = dict(zip(own_columns, key, strict=False))
-    place = ads.place(*key[len(own_columns) :])
+    place = ads.match(*key[len(own_columns) :])
     return tuple(own[column] if column in own else place.get(column.name) for column in columns)
 
 
@@ -121,7 +123,7 @@ class _UtmQuery:
         for row in by_utm.rows:
             width = len(row) - len(by_utm.aggregations)
             own, tags = row[: width - len(MATCHED_UTM_COLUMNS)], row[width - len(MATCHED_UTM_COLUMNS) : width]
-            place = ads.place(*tags)
+            place = ads.match(*tags)
             values = dict(zip(by_utm.aggregations, row[width:], strict=True))
             for leaf in self._leaves_matching(place):
                 cells[self._group_key(own, place)][leaf] += values[_without_ad_columns(leaf)]

@@ -1,6 +1,7 @@
 """A row of spend as an ad platform reports it (semantics 12.1)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 
@@ -11,6 +12,21 @@ class AdLevel(StrEnum):
     CAMPAIGN = "campaign"
     GROUP = "group"
     AD = "ad"
+
+
+@dataclass(frozen=True, slots=True)
+class AdPlatformInfo:
+    """What the service needs to know about an ad platform besides its reports.
+
+    Attributes:
+        aliases: other names of the platform that requests may use.
+        level_names: its own names of levels that requests may use.
+        traffic_sources: sources of visits that its ads bring; its id is one of them without being named.
+    """
+
+    aliases: tuple[str, ...] = ()
+    level_names: Mapping[str, AdLevel] = field(default_factory=dict)
+    traffic_sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

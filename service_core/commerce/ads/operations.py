@@ -7,6 +7,7 @@ from typing import Any, Final
 from service_core.access.models import Caller
 from service_core.analytics.connections.models import ConnectedAccount, Connection
 from service_core.analytics.connections.ports import Connections
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import FilterOperator
 from service_core.analytics.ports import StoreUnavailable
 from service_core.analytics.query.compute import round_for_unit
@@ -15,10 +16,9 @@ from service_core.analytics.query.models import DimensionFilter, MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.commerce.ads.models import AdEntity, AdLevel
-from service_core.commerce.ads.ports import AdSpendStore, SpendQuery, SpendSum
+from service_core.commerce.ads.ports import AdPlatforms, AdSpendStore, SpendQuery, SpendSum
 from service_core.commerce.ads.query_schemas import AdsQuery
 from service_core.commerce.ads.schemas import AdAccountStatus, AdMetrics, AdRow, AdsResponse
-from service_core.commerce.ads.source import expects_spend
 from service_core.commerce.ads.spend_metrics import spend_metric_value
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
 from service_core.kernel.errors import ServiceUnavailable
@@ -61,15 +61,21 @@ async def get_ads(
     store: AdSpendStore,
     connections: Connections,
     questions: MetricQueries,
+    platforms: AdPlatforms,
+    providers: InstalledProviders,
 ) -> AdsResponse:
     """Spend, delivery and claimed conversions of campaigns, groups or ads, as the platforms report them.
 
     Claims of several platforms are never added: their totals are null then. Null is what was not reported.
     """
-    days, level = query.days(caller), query.parsed_level
+    days, level = query.days(caller), query.parse_level(platforms)
     try:
-        found = [one for one in await connections.list_connections(caller.workspace.id) if expects_spend(one)]
-        platform = query.parse_platform(one.provider for one in found)
+        found = [
+            one
+            for one in await connections.list_connections(caller.workspace.id)
+            if providers.expects_spend(one)
+        ]
+        platform = query.parse_platform(platforms, (one.provider for one in found))
         ours = [one for one in found if platform in (None, one.provider)]
         snapshot = await questions.read_snapshot(caller, tuple(_METRICS.values()))
         read = _AdsReport(caller, days, level, platform, store, questions, snapshot)

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
-from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, SpendRow
+from service_core.commerce.ads.models import AdAccount, AdEntity, AdLevel, AdPlatformInfo, SpendRow
 
 
 @runtime_checkable
@@ -19,7 +19,11 @@ class AdPlatform(Protocol):
 
     @property
     def id(self) -> str:
-        """Id of the provider, such as ``meta``; that of its connection."""
+        """Id of the platform and of its connections."""
+
+    @property
+    def info(self) -> AdPlatformInfo:
+        """What the service needs to know about the platform besides its reports."""
 
     async def accounts(self, secrets: Mapping[str, str]) -> Sequence[AdAccount]:
         """The ad accounts the credentials open.
@@ -38,6 +42,28 @@ class AdPlatform(Protocol):
             PlatformUnavailable: it cannot be read now.
             CredentialsRejected: the credentials are not good.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class AdPlatforms:
+    """Installed ad platforms by id."""
+
+    by_id: Mapping[str, AdPlatform]
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names of platforms, each with the id it stands for."""
+        return {alias: id_ for id_, platform in self.by_id.items() for alias in platform.info.aliases}
+
+    @property
+    def level_names(self) -> Mapping[str, AdLevel]:
+        """Names of levels at the platforms."""
+        return {name: level for each in self.by_id.values() for name, level in each.info.level_names.items()}
+
+    @property
+    def by_traffic_source(self) -> Mapping[str, str]:
+        """Sources of visits, each with the id of the platform whose ads bring them."""
+        return {source: id_ for id_, each in self.by_id.items() for source in each.info.traffic_sources}
 
 
 @runtime_checkable

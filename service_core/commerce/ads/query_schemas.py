@@ -8,10 +8,11 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from service_core.access.models import Caller
-from service_core.analytics.connections.providers import PROVIDERS
 from service_core.commerce.ads.models import AdLevel
+from service_core.commerce.ads.ports import AdPlatforms
 from service_core.kernel.date_range import DATES_REQUIRED_MESSAGE
 from service_core.kernel.errors import BadRequest
+from service_core.kernel.installed_ids import InstalledIds
 from service_core.kernel.schemas import Clamp, QueryModel
 from service_core.kernel.time_ranges import ResolvedRange, TimeRange, whole_days_range
 from service_core.kernel.timestamps import parse_date_or_timestamp
@@ -19,9 +20,6 @@ from service_core.kernel.wall_clock import local_date
 
 MAX_RANGE_DAYS: Final = 366
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_PLATFORM_ALIASES: Final = {"facebook": "meta", "google_ads": "google", "tiktok_ads": "tiktok"}
-_LEVEL_ALIASES: Final = {"adset": AdLevel.GROUP, "adgroup": AdLevel.GROUP}
-_SPENDING: Final = tuple(known.id for known in PROVIDERS.values() if known.reports_spend)
 
 
 class AdsQuery(QueryModel):
@@ -34,13 +32,13 @@ class AdsQuery(QueryModel):
         description="First day, `YYYY-MM-DD`, in place of `start_date`; goes with `date_through`.",
     )
     date_through: str | None = Field(default=None, description="Last day, inclusive.")
-    platform: str | None = Field(
+    platform: Annotated[str | None, InstalledIds("ad_platforms", is_closed=False)] = Field(
         default=None,
-        description=f"{', '.join(f'`{name}`' for name in _SPENDING)}, or one that is connected; default all. "
-        f"{', '.join(f'`{alias}`' for alias in _PLATFORM_ALIASES)} are understood.",
+        description="An ad platform that is installed or connected, by its id or another of its names; default all.",
     )
     level: str = Field(
-        default="campaign", description="`campaign`, `group` or `ad`; `adset` and `adgroup` are groups."
+        default="campaign",
+        description="`campaign`, `group` or `ad`, or what an ad platform calls them, such as `adset`.",
     )
     limit: Annotated[int, Clamp(1, 200)] = Field(50, description="Rows; totals cover all of them.")
 
@@ -77,16 +75,20 @@ class AdsQuery(QueryModel):
             raise BadRequest(complaint, "invalid_date_range", field=name)
         return found
 
-    def parse_platform(self, connected: Iterable[str]) -> str | None:
-        """The platform asked for.
+    def parse_platform(self, platforms: AdPlatforms, connected: Iterable[str]) -> str | None:
+        """Returns the id of the requested platform; None for all.
+
+        Args:
+            platforms: the installed ones.
+            connected: ids of those the workspace has connected.
 
         Raises:
             BadRequest: ``invalid_platform``.
         """
         if self.platform is None:
             return None
-        name = _PLATFORM_ALIASES.get(self.platform, self.platform)
-        known = dict.fromkeys((*_SPENDING, *connected))
+        name = platforms.aliases.get(self.platform, self.platform)
+        known = dict.fromkeys((*platforms.by_id, *connected))
         if name not in known:
             raise BadRequest(
                 f"Unknown platform {self.platform!r}",
@@ -96,15 +98,14 @@ class AdsQuery(QueryModel):
             )
         return name
 
-    @property
-    def parsed_level(self) -> AdLevel:
-        """The level asked for.
+    def parse_level(self, platforms: AdPlatforms) -> AdLevel:
+        """Returns the requested level, which may have the name an installed platform gives it.
 
         Raises:
             BadRequest: ``invalid_level``.
         """
-        if self.level in _LEVEL_ALIASES:
-            return _LEVEL_ALIASES[self.level]
+        if self.level in platforms.level_names:
+            return platforms.level_names[self.level]
         if self.level not in set(AdLevel):
             raise BadRequest(
                 f"Unknown level {self.level!r}",

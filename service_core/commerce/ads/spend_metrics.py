@@ -1,4 +1,4 @@
-"""What one sum of spend amounts to, in its own currency and by the definitions of the catalog."""
+"""Computes metrics of one sum of spend, in its own currency and by the definitions of the catalog."""
 
 from service_core.analytics.query.catalog import Metric
 from service_core.analytics.query.compute import (
@@ -9,20 +9,21 @@ from service_core.analytics.query.compute import (
     list_incompleteness_counts,
     round_for_unit,
 )
+from service_core.analytics.query.row_grid import aggregate_row
 from service_core.commerce.ads.ports import SpendSum
-from service_core.commerce.ads.source import added, as_row, is_met
+from service_core.commerce.ads.source import spend_row
 
 
 def spend_metric_value(metric: Metric, sums: SpendSum) -> float | None:
-    """The JSON number of a metric of spend over one sum, rounded once; None for what is not known.
+    """Returns the value of a metric over one sum, rounded for JSON; None if it is unknown.
 
     Args:
-        metric: of spend alone, such as ``cpc``.
-        sums: its rows are of one currency, and the money of the metric is in that.
+        metric: uses `Relation.SPEND` only, such as ``cpc``.
+        sums: rows of one currency, which is that of the result.
     """
-    row, currency = as_row(sums), sums.currency
-    leaves = [aggregation_of(atom) for atom in list_base_measures(metric.measure)]
-    asked = [*leaves, *(rows for leaf in leaves for rows, _ in list_incompleteness_counts(leaf, currency))]
-    values = [added(None, leaf, row) if is_met(row, leaf.where) else 0 for leaf in asked]
-    slots: dict[BaseMeasure, int] = {leaf: slot for slot, leaf in enumerate(asked)}
-    return round_for_unit(compile_measure(metric.measure, slots, currency)(values), metric, currency)
+    row, currency = spend_row(sums), sums.currency
+    measures = [aggregation_of(each) for each in list_base_measures(metric.measure)]
+    used = [*measures, *(rows for each in measures for rows, _ in list_incompleteness_counts(each, currency))]
+    positions: dict[BaseMeasure, int] = {each: position for position, each in enumerate(used)}
+    values = [aggregate_row(row, each) for each in used]
+    return round_for_unit(compile_measure(metric.measure, positions, currency)(values), metric, currency)

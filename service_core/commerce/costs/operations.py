@@ -1,4 +1,7 @@
-"""`POST /shopify/economics/cost-imports/...`: what goods cost, checked and then kept (contract 12)."""
+"""Endpoints that validate and apply imports of item costs, below the path of a storefront."""
+
+from dataclasses import replace
+from typing import Final
 
 from service_core.access.models import Caller
 from service_core.commerce.costs.import_schemas import ApplyCostImport, CostImport
@@ -6,29 +9,29 @@ from service_core.commerce.costs.ports import ItemCostStore
 from service_core.commerce.costs.schemas import CostImportCheck, CostImportResult, RejectedRow
 from service_core.commerce.costs.validate_import import validate_cost_rows
 from service_core.kernel.errors import ApiError, Conflict, Unprocessable
-from service_core.kernel.operations import ANY_SCOPE, CredentialRequirement, operation
+from service_core.kernel.operations import ANY_SCOPE, CredentialRequirement, Operation, operation
 
-_ROUTE = "POST /shopify/economics/cost-imports"
+_ROUTE: Final = "/economics/cost-imports"
 
 
 def _add_reason(refusal: ApiError) -> ApiError:
-    """Every error says its code as its reason, too."""
+    """Returns the error with its code as the additional field ``reason``."""
     if refusal.code is not None:
         refusal.extra = {"reason": refusal.code, **refusal.extra}
     return refusal
 
 
 @operation(
-    f"{_ROUTE}/validate",
+    f"POST {_ROUTE}/validate",
     scope=ANY_SCOPE,
     tag="marketing",
     credential=CredentialRequirement.INTERNAL,
     map_error=_add_reason,
 )
 async def validate_cost_import(body: CostImport, *, caller: Caller) -> CostImportCheck:
-    """Check an import of what items cost, row by row, and change nothing.
+    """Validates an import of item costs row by row and changes nothing.
 
-    Internal: it takes the token of the deployment beside a key.
+    Internal: requires the token of the deployment and a key.
     """
     found = validate_cost_rows(body, caller.workspace)
     accepted, rejected = len(found.costs), len(found.errors)
@@ -43,7 +46,7 @@ async def validate_cost_import(body: CostImport, *, caller: Caller) -> CostImpor
 
 
 @operation(
-    f"{_ROUTE}/apply",
+    f"POST {_ROUTE}/apply",
     scope=ANY_SCOPE,
     tag="marketing",
     credential=CredentialRequirement.INTERNAL,
@@ -54,10 +57,10 @@ async def validate_cost_import(body: CostImport, *, caller: Caller) -> CostImpor
 async def apply_cost_import(
     body: ApplyCostImport, *, caller: Caller, store: ItemCostStore
 ) -> CostImportResult:
-    """Keep the costs of an import that was checked, all of them at once.
+    """Applies a validated import of item costs in one transaction.
 
-    A cost replaces what the same item cost from the same day on, so an import may be applied again.
-    Internal: it takes the token of the deployment beside a key.
+    A cost replaces that of the same item and day, so an import may be applied again.
+    Internal: requires the token of the deployment and a key.
     """
     found = validate_cost_rows(body, caller.workspace)
     if body.import_hash != found.hash:
@@ -68,4 +71,11 @@ async def apply_cost_import(
     return CostImportResult(applied=True, import_id=found.import_id, rows_applied=len(found.costs))
 
 
-OPERATIONS = (validate_cost_import, apply_cost_import)
+def cost_import_operations(storefront_id: str) -> tuple[Operation, ...]:
+    """Returns the endpoints that import item costs, for the plugin of a storefront to register.
+
+    Args:
+        storefront_id: id of the storefront, which is the first segment of their paths.
+    """
+    declared = (validate_cost_import, apply_cost_import)
+    return tuple(replace(each, path=f"/{storefront_id}{each.path}") for each in declared)

@@ -1,10 +1,8 @@
 """Costs as a source of the query layer: items counted by the event store, times what they cost (semantics 17)."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from service_core.access.models import Workspace
@@ -12,9 +10,9 @@ from service_core.analytics.freshness import QueueStateReader, get_events_comple
 from service_core.analytics.fx.convert import REFUND_LOOK_BACK
 from service_core.analytics.fx.rate_lookup import RateLookup
 from service_core.analytics.line_items.ports import LineItemQuery, LineItemReader, LineItemSum
-from service_core.analytics.measures import Aggregation, Predicate, Relation
+from service_core.analytics.measures import Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, QueryScope, StoreUnavailable
-from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.row_grid import Row, RowGrid
 from service_core.analytics.query.sources import SourceState
 from service_core.commerce.costs.models import MILLION, CostTable
 from service_core.commerce.costs.ports import ItemCostStore
@@ -22,12 +20,6 @@ from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.exchange_rates import ExchangeRates
 from service_core.kernel.money import to_major
 from service_core.kernel.time_ranges import Buckets, ResolvedRange
-
-Row: TypeAlias = Mapping[str, Any]
-"""A row of `Relation.COSTS`."""
-
-Cell: TypeAlias = tuple[Any, ...]
-"""Bucket, if bucketed, and dimension values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +46,10 @@ class CostSource:
         Raises:
             StoreUnavailable: costs or items cannot be read.
         """
-        rows = await self._rows(query.scope, query.buckets)
-        return _grid(query, [(each.bucket, row) for each, row in rows])
+        grid = RowGrid(query, Relation.COSTS)
+        for each, row in await self._rows(query.scope, query.buckets):
+            grid.add(row, each.bucket)
+        return grid.to_result()
 
     async def cost_coverage(self, scan: QueryScope) -> Fraction | None:
         """How much of what was sold has a unit cost, by its price before discounts; None where nobody knows.
@@ -125,32 +119,3 @@ def _cost_row(sold: LineItemSum, table: CostTable, rates: ExchangeRates, first: 
 
 def _convert_cost(cost: Fraction | None, rate: Fraction | None) -> Fraction | None:
     return cost if cost is None or rate is None else cost * rate
-
-
-def _grid(plan: AggregateQuery, rows: Iterable[tuple[datetime | None, Row]]) -> AggregateResult:
-    leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.aggregations()))
-    grouped = tuple(columns[Relation.COSTS] for columns in plan.dimensions)
-    cells: dict[Cell, list[Any]] = {}
-    for bucket, row in rows:
-        met = [_meets(row, (*plan.scope.filters, *leaf.where)) for leaf in leaves]
-        if any(met):
-            lead = (bucket,) if plan.buckets else ()
-            cell = cells.setdefault((*lead, *(row[column.name] for column in grouped)), [0] * len(leaves))
-            for place, leaf in enumerate(leaves):
-                cell[place] += _added(leaf, row) if met[place] else 0
-    if not cells and not plan.buckets and not grouped:
-        cells[()] = [0] * len(leaves)
-    sums = tuple(sum(values[place] for values in cells.values()) for place in range(len(leaves)))
-    return AggregateResult([(*cell, *values) for cell, values in cells.items()], leaves, len(cells), sums)
-
-
-def _meets(row: Row, conditions: Sequence[Predicate]) -> bool:
-    return all(value_matches(_compared(row[each.column.name]), each.op, each.value) for each in conditions)
-
-
-def _compared(value: Any) -> Any:
-    return float(value) if isinstance(value, Fraction) else value
-
-
-def _added(leaf: Aggregation, row: Row) -> Fraction | int:
-    return 1 if leaf.column is None else row[leaf.column.name] or 0

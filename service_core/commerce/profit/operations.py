@@ -10,6 +10,7 @@ from service_core.analytics.attribution.models import AttributionModels, Attribu
 from service_core.analytics.attribution.resolve_model import credit_rule_for
 from service_core.analytics.connections.models import Connection, ProviderKind
 from service_core.analytics.connections.ports import Connections
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import Relation
 from service_core.analytics.ports import QueryScope, StoreUnavailable
 from service_core.analytics.query.compute import round_for_unit
@@ -18,7 +19,7 @@ from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.sources import SourceState, SourceUnavailable
 from service_core.analytics.rounding import round_decimal
 from service_core.analytics.scope import scope_for_caller
-from service_core.commerce.ads.source import is_measured, synced_through
+from service_core.commerce.ads.source import synced_through
 from service_core.commerce.costs.source import CostSource
 from service_core.commerce.profit.query_schemas import CommerceMetricsQuery
 from service_core.commerce.profit.schemas import (
@@ -84,6 +85,7 @@ async def get_commerce_metrics(
     models: AttributionModels,
     connections: Connections,
     costs: CostSource,
+    providers: InstalledProviders,
 ) -> CommerceMetrics:
     """Revenue, ad spend, profit, margin, ROAS and MER over hours of UTC, and how far each part is known.
 
@@ -108,7 +110,7 @@ async def get_commerce_metrics(
     except StoreUnavailable as fault:
         raise PartUnverified(_unreadable_part(fault)) from fault
     told = _SourceResults(
-        asked, dict(zip(_METRICS, table.rows[0].values, strict=True)), snapshot.states, known
+        asked, dict(zip(_METRICS, table.rows[0].values, strict=True)), snapshot.states, known, providers
     )
     told.raise_if_unverified()
     covered = await _cost_coverage(told, costs, scope_for_caller(caller, asked.span))
@@ -162,6 +164,7 @@ class _SourceResults:
     readings: Mapping[str, Measurement]
     states: Mapping[Relation, SourceState]
     connections: Sequence[Connection]
+    providers: InstalledProviders
 
     def raise_if_unverified(self) -> None:
         """Refuse to state a total of what could not be read.
@@ -201,7 +204,9 @@ class _SourceResults:
 
     def _platform_completeness(self) -> list[PlatformCompleteness]:
         read = {
-            one.provider: synced_through(one, self.asked.now) for one in self.connections if is_measured(one)
+            one.provider: synced_through(one, self.asked.now)
+            for one in self.connections
+            if self.providers.is_spend_measured(one)
         }
         ends = {name: self._clip_to_range(instant) for name, instant in read.items() if instant is not None}
         return [

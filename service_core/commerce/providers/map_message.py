@@ -11,7 +11,13 @@ from service_core.commerce.providers.models import MappedMessage, WebhookDeliver
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.commerce.providers.visitor_id import find_visitor_id
 from service_core.ingestion.event_ids import is_placeholder_id
-from service_core.ingestion.models import PROVIDER_HEADER, UNPARSED_HEADER, IngestEndpoint, ReceivedEvent
+from service_core.ingestion.models import (
+    PROVIDER_HEADER,
+    STOREFRONT_HEADER,
+    UNPARSED_HEADER,
+    IngestEndpoint,
+    ReceivedEvent,
+)
 from service_core.ingestion.sanitize_json import sanitize_text
 from service_core.ingestion.track import Decode
 from service_core.ingestion.validation import read_event_id
@@ -78,6 +84,8 @@ def to_arrival(
     The ledger counts it under the workspace's id: a webhook has no write key.
     """
     headers = {PROVIDER_HEADER: provider.id}
+    if provider.info.is_storefront:
+        headers[STOREFRONT_HEADER] = "1"
     if isinstance(message, UnmappedMessage):
         body = delivery.body
         headers[UNPARSED_HEADER] = message.reason

@@ -6,6 +6,23 @@ from datetime import datetime
 from typing import Any
 
 from service_core.commerce.subscriptions.models import SubscriptionPayment, SubscriptionState
+from service_core.ingestion.parse_event import ExternalIdEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RevenueProviderInfo:
+    """What the service needs to know about a revenue provider besides its messages.
+
+    Attributes:
+        event_names: names of the events that its messages become.
+        is_storefront: whether it sells, as opposed to processing payments. Of several reports of one order that of a
+            storefront counts.
+        external_id_events: events of a site that carry an id of this provider, by event name.
+    """
+
+    event_names: tuple[str, ...] = ()
+    is_storefront: bool = False
+    external_id_events: Mapping[str, ExternalIdEvent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,12 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
-from service_core.commerce.providers.models import MappedMessage, PolledMessage, WebhookDelivery
+from service_core.commerce.providers.models import (
+    MappedMessage,
+    PolledMessage,
+    RevenueProviderInfo,
+    WebhookDelivery,
+)
 
 
 @runtime_checkable
@@ -15,7 +20,11 @@ class RevenueProvider(Protocol):
 
     @property
     def id(self) -> str:
-        """Id of the provider, such as ``stripe``: of its connection, its webhook and its events."""
+        """Id of the provider, of its connections, its webhook and its events."""
+
+    @property
+    def info(self) -> RevenueProviderInfo:
+        """What the service needs to know about the provider besides its messages."""
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
         """Whether the provider signed these bytes, compared in constant time; False without its secret.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import AliasChoices, Field
 
@@ -21,6 +21,7 @@ from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
+from service_core.kernel.installed_ids import InstalledIds
 from service_core.kernel.time_ranges import ResolvedRange
 
 _FIELDS: Final = tuple(RevenueMetrics.model_fields)
@@ -34,7 +35,7 @@ _ORDER_BY_PROVIDER: Final = (SortKey("provider", descending=False),)
 class RevenueQuery(RangeQuery):
     """Parameters of `GET /revenue`."""
 
-    provider: Literal["stripe", "shopify", "superwall", "revenuecat"] | None = Field(
+    provider: Annotated[str | None, InstalledIds("revenue_providers")] = Field(
         default=None,
         validation_alias=AliasChoices("provider", "platform"),
         description="One provider; default all of them and what was tracked.",

@@ -21,7 +21,7 @@ _INTERVALS_PER_YEAR: Final = {
 _MONTHS_PER_YEAR: Final = 12
 _MRR_LIMIT: Final = 10**13
 _MAX_INTERVAL_COUNT: Final = 1100
-"""More minor units a month, or more intervals at a time, is nothing that is sold; Stripe sells 1,095 days."""
+"""More minor units a month, or more intervals at a time, is nothing that is sold."""
 
 
 class LifecycleStatus(StrEnum):

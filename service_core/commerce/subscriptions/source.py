@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 from service_core.access.models import Workspace
 from service_core.analytics.connections.models import ProviderKind
 from service_core.analytics.connections.ports import Connections
-from service_core.analytics.measures import Aggregation, Column, Operand, Predicate, Relation
+from service_core.analytics.measures import Operand, Relation
 from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
-from service_core.analytics.query.evaluate_predicate import value_matches
+from service_core.analytics.query.row_grid import Row, RowGrid, bucket_edges
 from service_core.analytics.query.sources import SourceState
 from service_core.commerce.subscriptions.fx_buckets import FxBuckets
 from service_core.commerce.subscriptions.movements import MovementKind
@@ -21,7 +21,7 @@ from service_core.commerce.sync.freshness import PollStates, polled_through
 from service_core.kernel.availability import UnavailableReason
 from service_core.kernel.clock import Clock
 
-_NAMED: Final = ("product", "provider", "plan")
+_GROUP_COLUMNS: Final = ("product", "provider", "plan")
 _MRR_COLUMNS: Final = {
     MovementKind.NEW: "mrr_new",
     MovementKind.EXPANSION: "mrr_expansion",
@@ -39,17 +39,9 @@ _COUNT_COLUMNS: Final = {
 }
 _NO_MONEY: Final = dict.fromkeys(("mrr", "arr", *_MRR_COLUMNS.values(), "charged"), Fraction(0))
 _MONTHS: Final = 12
-_AN_INSTANT: Final = datetime.resolution
-_NONE: Final[frozenset[Any]] = frozenset()
-
-Row: TypeAlias = Mapping[str, Any]
-"""A row of `Relation.SUBSCRIPTIONS`: all subscriptions of one product, plan, provider and currency in a bucket."""
 
 Sum: TypeAlias = tuple[str, Fraction, Fraction | None]
 """A column of money, what is added to it, and what a unit of that is worth; None when no rate is known."""
-
-Cell: TypeAlias = tuple[Any, ...]
-"""Bucket, if bucketed, and dimension values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +64,16 @@ class SubscriptionSource:
         Raises:
             StoreUnavailable: subscriptions cannot be read.
         """
-        leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
-        grouped = tuple(columns[Relation.SUBSCRIPTIONS] for columns in query.dimensions)
-        conditions = [*query.scope.filters, *(each for leaf in leaves for each in leaf.where)]
-        used = (*grouped, *(each.column for each in conditions), *(leaf.column for leaf in leaves))
-        named = {part.name for column in used if column for part in column.candidates}
-        by = tuple(name for name in _NAMED if name in named)
-        edges = _bucket_edges(query, self.clock() + _AN_INSTANT)
-        worth = FxBuckets(query.scope, edges)
-        moved = await self.store.sum_movements(
-            MovementQuery(query.scope.workspace_id, worth.interval_starts, by)
+        grid = RowGrid(query, Relation.SUBSCRIPTIONS)
+        used = grid.used_columns()
+        group_by = tuple(name for name in _GROUP_COLUMNS if name in used)
+        buckets = FxBuckets(query.scope, bucket_edges(query, self.clock() + datetime.resolution))
+        movements = await self.store.sum_movements(
+            MovementQuery(query.scope.workspace_id, buckets.interval_starts, group_by)
         )
-        cells: dict[Cell, list[Any]] = {}
-        for bucket, row in _bucket_rows(moved, by, worth):
-            lead = (query.buckets.starts[bucket],) if query.buckets else ()
-            values = [_told_by(leaf, row, query.scope.filters) for leaf in leaves]
-            if any(values):
-                cell = (*lead, *(_read(row, column) for column in grouped))
-                before = cells.get(cell, [_NONE if leaf.distinct else 0 for leaf in leaves])
-                cells[cell] = list(map(_with, before, values))
-        return _grid(cells, leaves, is_one=not query.buckets and not grouped)
+        for bucket, row in _bucket_rows(movements, group_by, buckets):
+            grid.add(row, query.buckets.starts[bucket] if query.buckets else None, skip_zeros=True)
+        return grid.to_result()
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Measured as soon as a revenue provider is connected, unless one cannot be believed; each for itself.
@@ -119,14 +101,6 @@ class SubscriptionSource:
 
 def _silent(now: datetime, reason: UnavailableReason) -> SourceState:
     return SourceState(now, {Relation.SUBSCRIPTIONS: reason})
-
-
-def _bucket_edges(plan: AggregateQuery, after_now: datetime) -> tuple[datetime, ...]:
-    """Where the buckets of a plan begin, and where the last one ends."""
-    span, buckets = plan.scope.span, plan.buckets
-    last = min(span.end, after_now)
-    bounds = (*buckets.starts, buckets.end) if buckets else (span.start, span.end)
-    return tuple(min(max(bound, span.start), last) for bound in bounds)
 
 
 def _bucket_rows(
@@ -193,44 +167,3 @@ def _split_by_rate(counts: Mapping[str, int], sums: Iterable[Sum]) -> Iterator[R
     yield {**counts, **known, "missing_fx_rate": False}
     if any(unknown.values()):
         yield {**dict.fromkeys(counts, 0), **unknown, "missing_fx_rate": True}
-
-
-def _told_by(leaf: Aggregation, row: Row, filters: Sequence[Predicate]) -> Any:
-    """What a row adds to a leaf: a number, or a value that is counted once."""
-    nothing = _NONE if leaf.distinct else 0
-    if not all(
-        value_matches(_compared(_read(row, each.column)), each.op, each.value)
-        for each in (*filters, *leaf.where)
-    ):
-        return nothing
-    value = 1 if leaf.column is None else _read(row, leaf.column)
-    if leaf.distinct:
-        return nothing if value is None else frozenset({value})
-    return value
-
-
-def _read(row: Row, column: Column) -> Any:
-    """The first of some columns that is set."""
-    return next((row[part.name] for part in column.candidates if row[part.name] is not None), None)
-
-
-def _compared(value: Any) -> Any:
-    return float(value) if isinstance(value, Fraction) else value
-
-
-def _with(before: Any, value: Any) -> Any:
-    return before | value if isinstance(before, frozenset) else before + value
-
-
-def _number(counted: Any) -> Any:
-    return len(counted) if isinstance(counted, frozenset) else counted
-
-
-def _grid(
-    cells: Mapping[Cell, Sequence[Any]], leaves: tuple[Aggregation, ...], *, is_one: bool
-) -> AggregateResult:
-    rows = [(*cell, *map(_number, values)) for cell, values in cells.items()]
-    if not rows and is_one:
-        rows = [(0,) * len(leaves)]
-    sums = tuple(sum(row[place - len(leaves)] for row in rows) for place in range(len(leaves)))
-    return AggregateResult(rows, leaves, len(rows), sums)

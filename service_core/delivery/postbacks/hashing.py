@@ -9,10 +9,8 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date
 from typing import Final
-
-from service_core.kernel.clock import epoch_milliseconds
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _TRUNK: Final = re.compile(r"\(\s*0+\s*\)")
@@ -73,16 +71,6 @@ def hash_gender(text: str | None) -> str | None:
 def hash_birth_date(text: str | None) -> str | None:
     """A day of birth written after ISO 8601, by ``YYYYMMDD``."""
     return _normalize_and_hash(text, _normalize_date)
-
-
-def build_fbc_cookie(clicked_at: datetime, fbclid: str) -> str:
-    """The click cookie of Meta, as its pixel would have set it on a click. It is not hashed.
-
-    Args:
-        clicked_at: when the click id was first seen.
-        fbclid: as it came; its case counts.
-    """
-    return f"fb.1.{epoch_milliseconds(clicked_at)}.{fbclid}"
 
 
 def _normalize_and_hash(text: str | None, normalize: Callable[[str], str]) -> str | None:

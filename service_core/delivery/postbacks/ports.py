@@ -68,7 +68,7 @@ class ConversionSender(Protocol):
 
     @property
     def id(self) -> str:
-        """Id of the provider, such as ``meta``; that of its connection and of `Platform`."""
+        """Id of the platform and of its connections."""
 
     @property
     def platform(self) -> PostbackPlatform:

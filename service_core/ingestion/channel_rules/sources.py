@@ -1,4 +1,6 @@
-"""Where visits come from: source lists, aliases, click-id sources (semantics 7.1, 7.3).
+"""Known sites on the web: traffic sources, click ids, payment pages, app stores and spam.
+
+This is the only module of the core that names companies: they are data about visits, not integrations.
 
 An entry without a dot stands for every host whose registrable name it is, one with a dot for that
 host and its subdomains.
@@ -97,6 +99,10 @@ EXCLUDED_REFERRERS: Final = frozenset(
     }
 )  # fmt: skip
 """Payment and login hosts a visitor passes through: they and their subdomains bring nobody."""
+
+ANDROID_STORE_HOSTS: Final = frozenset({"play.google.com", "market.android.com"})
+APP_STORE_HOSTS: Final = ANDROID_STORE_HOSTS | {"apps.apple.com", "itunes.apple.com", "appsto.re"}
+"""Hosts of app stores."""
 
 SPAM_REFERRERS: Final = frozenset(
     {

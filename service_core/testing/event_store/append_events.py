@@ -20,7 +20,7 @@ class AppendEvents(Kit):
             visitor="A1",
             revenue=1999,
             order_id="O'1",
-            external_ids={"stripe": "cus_1"},
+            external_ids={"till": "cus_1"},
             bot_reasons=("datacenter_ip", "rate"),
             event_data={"price": "1.10", "items": [{"n": 1}], "null": None, "text": "zażółć ☂"},
             ip="203.0.113.9",

@@ -35,7 +35,7 @@ class EmailMatches(Kit):
         self, story: EventBuilder, mail: str, customer: str, *, at: str = "05:00", **columns: Any
     ) -> str:
         """A provider tells of a payment of nobody; returns the id of its event."""
-        ids = {"external_ids": {"stripe": customer}, "source": "stripe", "visitor": f"stripe:{customer}"}
+        ids = {"external_ids": {"till": customer}, "source": "till", "visitor": f"till:{customer}"}
         story.add_event(
             "purchase", at=f"2026-03-02T{at}", revenue=1000, event_data={"email": mail}, **ids | columns
         )
@@ -62,7 +62,7 @@ class EmailMatches(Kit):
             self.add_provider_payment(story, mail, customer)
         await store.append(story.events)
         counts = {person: len(times) for person, times in (await event_times_by_person(store, story)).items()}
-        assert counts == {"u:U1": 2, "v:A2": 2, "u:cid@X.example": 2, "v:stripe:c4": 1}
+        assert counts == {"u:U1": 2, "v:A2": 2, "u:cid@X.example": 2, "v:till:c4": 1}
 
     async def test_an_email_that_is_said_later_finds_what_was_paid_before(
         self, store: Store, story: EventBuilder
@@ -72,8 +72,8 @@ class EmailMatches(Kit):
         add_identity_events(story, ("A2", None), ("A1", None), ("A1", None), ("A1", "U1"))
         for number in (1, 2, 3, 6):
             await store.append(story.events[max(0, {2: 1, 3: 2, 6: 3}.get(number, 0)) : number])
-            expected = {1: "v:stripe:c1", 2: "v:A1", 3: "v:A1", 6: "u:U1"}[number]
-            assert await store.find_person(story.workspace_id, "stripe:c1") == expected, number
+            expected = {1: "v:till:c1", 2: "v:A1", 3: "v:A1", 6: "u:U1"}[number]
+            assert await store.find_person(story.workspace_id, "till:c1") == expected, number
 
     async def test_an_email_of_two_persons_is_of_neither_and_joins_no_two(
         self, store: Store, story: EventBuilder
@@ -86,8 +86,8 @@ class EmailMatches(Kit):
         assert set(await event_times_by_person(store, story)) == {
             "u:U1",
             "v:A2",
-            "v:stripe:c1",
-            "v:stripe:c2",
+            "v:till:c1",
+            "v:till:c2",
         }
 
     async def test_whoever_is_found_by_another_id_is_not_sought_by_email(
@@ -99,10 +99,10 @@ class EmailMatches(Kit):
         self.add_provider_payment(story, "ann@x.example", "c2", strong_id="U2")
         self.add_provider_payment(story, "ann@x.example", "c3")
         self.add_provider_payment(story, "ann@x.example", "c4")
-        add_external_id_events(story, ("A3", "U3", {"stripe": "c3"}), ("A4", None, {"stripe": "c4"}))
+        add_external_id_events(story, ("A3", "U3", {"till": "c3"}), ("A4", None, {"till": "c4"}))
         await store.append(story.events)
         persons = [
-            await store.find_person(story.workspace_id, f"stripe:c{number}") or "-" for number in (1, 2, 3, 4)
+            await store.find_person(story.workspace_id, f"till:c{number}") or "-" for number in (1, 2, 3, 4)
         ]
         assert persons == ["-", "u:U2", "u:U3", "v:A4"]
         assert await store.find_person(story.workspace_id, "A5") == "v:A5"
@@ -112,12 +112,12 @@ class EmailMatches(Kit):
     ) -> None:
         """Who carries one id is one, and has each e-mail that is told of any."""
         self.add_email_event(story, "A1", "U1", "ann@x.example")
-        both: Mapping[str, Any] = {"external_ids": {"stripe": "c1", "shop": "s1"}}
+        both: Mapping[str, Any] = {"external_ids": {"till": "c1", "shop": "s1"}}
         self.add_provider_payment(story, "other@x.example", "c1", **both)
         own: Mapping[str, Any] = {
             "external_ids": {"shop": "s1"},
-            "source": "shopify",
-            "visitor": "shopify:s1",
+            "source": "shop",
+            "visitor": "shop:s1",
         }
         self.add_provider_payment(story, "ann@x.example", "s1", **own)
         await store.append(story.events)
@@ -133,9 +133,9 @@ class EmailMatches(Kit):
             event_data={"email": "ann@x.example"},
         )  # fmt: skip
         await store.append(story.events)
-        assert await store.find_person(story.workspace_id, "stripe:c1") == "u:U1"
+        assert await store.find_person(story.workspace_id, "till:c1") == "u:U1"
         await store.revoke_identity_link(story.workspace_id, event_id)
-        assert await store.find_person(story.workspace_id, "stripe:c1") == "v:stripe:c1"
+        assert await store.find_person(story.workspace_id, "till:c1") == "v:till:c1"
 
     @pytest.mark.parametrize("seed", range(4))
     async def test_whose_everything_is_follows_from_all_events_however_they_come(
@@ -150,7 +150,7 @@ class EmailMatches(Kit):
                     self.add_email_event(story, f"A{random.randrange(5)}", user, mail, at)
                 case 1:
                     add_external_id_events(
-                        story, (f"A{random.randrange(5)}", user, {"stripe": f"c{random.randrange(9)}"})
+                        story, (f"A{random.randrange(5)}", user, {"till": f"c{random.randrange(9)}"})
                     )
                 case _:
                     shared = {"external_ids": {"till": f"t{random.randrange(9)}"}}

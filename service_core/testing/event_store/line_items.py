@@ -54,7 +54,7 @@ def _add_random_sale_or_refund(story: EventBuilder, random: Random) -> None:
         random.choice(("purchase", "order_paid", "refund", "signup")),
         at=at,
         visitor="A1",
-        source=random.choice(("web", "stripe", "shopify", "superwall")),
+        source=random.choice(("web", "till", "shop", "wallet")),
         revenue=random.choice((None, 0, 100, 2_000, -500)),
         order_id=random.choice(("O1", "O2", "O3", None)),
         payment_id=random.choice(("O1", "P1", None, None)),
@@ -129,13 +129,13 @@ class LineItems(Kit):
             )
 
         report("web", "O1", SHIRT)
-        report("stripe", "O1")
+        report("till", "O1")
         report("web", "O2", CAP)
-        report("shopify", "O2", {"sku": "MUG"}, at="2026-03-02T10:05")
-        report("stripe", "O3", at="2026-03-03T10:00")
+        report("shop", "O2", {"sku": "MUG"}, at="2026-03-02T10:05")
+        report("till", "O3", at="2026-03-03T10:00")
         report("web", "O3", {"sku": "EARLY"}, at="2026-03-03T09:00")
         report("api", "O3", {"sku": "LATE"}, at="2026-03-03T11:00")
-        report("stripe", "O4", at="2026-03-20T10:00")
+        report("till", "O4", at="2026-03-20T10:00")
         report("web", "O4", {"sku": "OTHER"}, at="2026-03-01T10:00")
         story.add_event(
             "purchase",
@@ -145,16 +145,16 @@ class LineItems(Kit):
             order_id="pi_5",
             **event_with_items({"sku": "PIN"}),
         )
-        paid: Mapping[str, Any] = {"source": "stripe", "order_id": "in_5", "payment_id": "pi_5"}
+        paid: Mapping[str, Any] = {"source": "till", "order_id": "in_5", "payment_id": "pi_5"}
         story.add_event("purchase", at="2026-03-04", visitor="A1", revenue=1, **paid)
         await store.append(story.events)
         plan = LineItemQuery(story.scan(MARCH))
         assert await item_quantities(store, plan, "sku", "provider") == {
-            ("SHIRT", "stripe"): 2,
-            ("PIN", "stripe"): 1,
-            ("MUG", "shopify"): 1,
-            ("EARLY", "stripe"): 1,
-            (None, "stripe"): 1,
+            ("SHIRT", "till"): 2,
+            ("PIN", "till"): 1,
+            ("MUG", "shop"): 1,
+            ("EARLY", "till"): 1,
+            (None, "till"): 1,
             ("OTHER", "tracked"): 1,
         }
         later = LineItemQuery(story.scan(whole_utc_days("2026-03-03", "2026-03-03")))
@@ -163,7 +163,7 @@ class LineItems(Kit):
     async def test_what_came_back_is_of_the_period_it_was_sold_in(
         self, store: Store, story: EventBuilder
     ) -> None:
-        order: Mapping[str, Any] = {"visitor": "A1", "order_id": "O1", "source": "shopify"}
+        order: Mapping[str, Any] = {"visitor": "A1", "order_id": "O1", "source": "shop"}
         story.add_event("order_paid", at="2026-03-02", revenue=4_000, **order, **event_with_items(SHIRT))
         story.add_event(
             "refund", at="2026-03-20", revenue=-2_000, **order, **event_with_items({**SHIRT, "quantity": 1})
@@ -194,7 +194,7 @@ class LineItems(Kit):
     async def test_returns_without_money_count_and_those_of_who_knows_less_do_not(
         self, store: Store, story: EventBuilder
     ) -> None:
-        for source, lines in (("web", [SHIRT]), ("shopify", [CAP]), ("shopify", [CAP])):
+        for source, lines in (("web", [SHIRT]), ("shop", [CAP]), ("shop", [CAP])):
             story.add_event(
                 "refund",
                 at="2026-03-05",
@@ -206,7 +206,7 @@ class LineItems(Kit):
         story.add_event("refund", at="2026-03-05", visitor="A1", is_test=True, **event_with_items(SHIRT))
         await store.append(story.events)
         assert await item_quantities(store, LineItemQuery(story.scan(MARCH)), "sku", "provider") == {
-            ("CAP", "shopify"): -2
+            ("CAP", "shop"): -2
         }
 
     @given(drawn=random_datasets())

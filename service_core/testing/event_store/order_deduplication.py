@@ -37,8 +37,8 @@ REVENUE: Final = sum_column("amount", Relation.PAYMENTS, CHARGE)
 REFUNDS: Final = sum_column("amount", Relation.PAYMENTS, Predicate("kind", value="refund"))
 CUSTOMERS: Final = count_distinct("person", Relation.PAYMENTS, CHARGE)
 REPORTS: Final = {
-    "shopify": ("order_paid", 9_500),
-    "stripe": ("purchase", 10_800),
+    "shop": ("order_paid", 9_500),
+    "till": ("purchase", 10_800),
     "web": ("purchase", 10_000),
 }
 """What each says of one order: the shop, without tax and shipping; who was paid, with both; the browser."""
@@ -60,15 +60,15 @@ class OrderDeduplication(Kit):
         await store.append(story.events[:1])
         scan = story.scan(MARCH)
         assert await measure(store, scan, CHARGES, REVENUE, CUSTOMERS, CONVERTED) == (1, 9_500, 1, 1)
-        assert await measure_by_columns(store, scan, REVENUE, "provider") == {"shopify": 9_500}
-        assert await measure_by_columns(store, scan, CONVERTED, "source") == {"shopify": 1}
+        assert await measure_by_columns(store, scan, REVENUE, "provider") == {"shop": 9_500}
+        assert await measure_by_columns(store, scan, CONVERTED, "source") == {"shop": 1}
         credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
         assert await measure(store, scan, *credited, credit=LAST) == (1_000_000, 1_000_000, 9_500)
 
     async def test_whoever_reports_charge_and_refund_a_full_refund_nets_to_nothing(
         self, store: Store, story: EventBuilder
     ) -> None:
-        sources = ("shopify", "stripe", "superwall", "web")
+        sources = ("shop", "till", "wallet", "web")
         for number, (charged, refunded) in enumerate(permutations(sources, 2)):
             order = {"visitor": f"A{number}", "order_id": f"O{number}"}
             for source in (charged, refunded):
@@ -85,27 +85,27 @@ class OrderDeduplication(Kit):
     async def test_the_parts_of_a_refund_all_count_as_one_source_tells_them(
         self, store: Store, story: EventBuilder
     ) -> None:
-        for source, amounts in (("web", (-60,)), ("shopify", (-20, -30)), ("stripe", (-20, -30))):
+        for source, amounts in (("web", (-60,)), ("shop", (-20, -30)), ("till", (-20, -30))):
             for amount in amounts:
                 story.add_event(
                     "refund", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
                 )
         await store.append(story.events)
-        assert await measure_by_columns(store, story.scan(MARCH), REFUNDS, "provider") == {"shopify": 50}
+        assert await measure_by_columns(store, story.scan(MARCH), REFUNDS, "provider") == {"shop": 50}
 
     async def test_a_report_a_week_away_is_another_order_and_one_after_the_range_still_knows_better(
         self, store: Store, story: EventBuilder
     ) -> None:
         said = {"visitor": "A1", "order_id": "O1"}
         story.add_event("purchase", at="2026-03-02", source="web", revenue=1, **said)
-        story.add_event("purchase", at="2026-03-09", source="stripe", revenue=20, **said)
+        story.add_event("purchase", at="2026-03-09", source="till", revenue=20, **said)
         story.add_event("purchase", at="2026-03-12", source="web", revenue=300, **said)
-        story.add_event("order_paid", at="2026-03-18", source="shopify", revenue=4_000, **said)
+        story.add_event("order_paid", at="2026-03-18", source="shop", revenue=4_000, **said)
         await store.append(story.events)
         assert await measure_by_columns(store, story.scan(MARCH), REVENUE, "provider") == {
             "tracked": 1,
-            "stripe": 20,
-            "shopify": 4_000,
+            "till": 20,
+            "shop": 4_000,
         }
         early = story.scan(whole_utc_days("2026-03-10", "2026-03-13"))
         assert await measure(store, early, CHARGES, CONVERTED) == (0, 0)
@@ -114,22 +114,22 @@ class OrderDeduplication(Kit):
     async def test_providers_that_were_paid_through_do_not_add_up(
         self, store: Store, story: EventBuilder
     ) -> None:
-        for source, amount in (("stripe", 10), ("superwall", 20), ("stripe", 10), ("superwall", 20)):
+        for source, amount in (("till", 10), ("wallet", 20), ("till", 10), ("wallet", 20)):
             story.add_event(
                 "purchase", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
             )
         await store.append(story.events)
-        assert await measure_by_columns(store, story.scan(MARCH), REVENUE, "provider") == {"superwall": 20}
+        assert await measure_by_columns(store, story.scan(MARCH), REVENUE, "provider") == {"wallet": 20}
 
     async def test_what_a_charge_consists_of_is_known_as_far_as_its_provider_told_it(
         self, store: Store, story: EventBuilder
     ) -> None:
         day: dict[str, Any] = {"at": "2026-03-03", "visitor": "A1"}
         whole: dict[str, Any] = {"discount": 1_000, "tax": 855, "shipping": 495, "fee": 320}
-        story.add_event("order_paid", source="shopify", revenue=9_000, order_id="1", **whole, **day)
-        story.add_event("purchase", source="stripe", revenue=2_000, order_id="2", discount=0, tax=0, **day)
+        story.add_event("order_paid", source="shop", revenue=9_000, order_id="1", **whole, **day)
+        story.add_event("purchase", source="till", revenue=2_000, order_id="2", discount=0, tax=0, **day)
         story.add_event("purchase", source="web", revenue=700, order_id="3", **day)
-        story.add_event("refund", source="shopify", revenue=-100, order_id="1", **day)
+        story.add_event("refund", source="shop", revenue=-100, order_id="1", **day)
         await store.append(story.events)
         scan = story.scan(MARCH)
         for part, told, untold in (
@@ -144,7 +144,7 @@ class OrderDeduplication(Kit):
                 part
             )
         fees = await measure_by_columns(store, scan, sum_column("fee", Relation.PAYMENTS, CHARGE), "provider")
-        assert fees == {"shopify": 320, "stripe": 0, "tracked": 0}
+        assert fees == {"shop": 320, "till": 0, "tracked": 0}
 
     @pytest.mark.parametrize("order", list(permutations(range(3))))
     async def test_of_the_messages_of_a_payment_the_one_counts_that_knows_most(
@@ -157,7 +157,7 @@ class OrderDeduplication(Kit):
         )
         for minute, place in enumerate(order):
             at = f"2026-03-03T10:0{minute}"
-            story.add_event("purchase", at=at, visitor="A1", source="stripe", **told[place])
+            story.add_event("purchase", at=at, visitor="A1", source="till", **told[place])
         await store.append(story.events)
         gross = sum_column("gross", Relation.PAYMENTS)
         assert await measure(store, story.scan(MARCH), CHARGES, REVENUE, gross) == (1, 10_000, 10_000)
@@ -180,7 +180,7 @@ class OrderDeduplication(Kit):
         paid: dict[str, Any],
         tracked_first: bool,
     ) -> None:
-        told = [("web", 10_800, site), ("stripe", 10_000, paid)]
+        told = [("web", 10_800, site), ("till", 10_000, paid)]
         for minute, (source, amount, ids) in enumerate(told if tracked_first else told[::-1]):
             at = f"2026-03-03T10:0{minute}"
             story.add_event("purchase", at=at, visitor="A1", source=source, revenue=amount, **ids)
@@ -202,7 +202,7 @@ class OrderDeduplication(Kit):
         self, store: Store, story: EventBuilder
     ) -> None:
         story.add_event("page_view", at="2026-03-01", visitor="A1", **campaign("google", "cpc"))
-        paid = {"source": "stripe", "payment_id": "pi_1"}
+        paid = {"source": "till", "payment_id": "pi_1"}
         story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, order_id="1001", **paid)
         story.add_event("refund", at="2026-03-20", visitor="B1", revenue=-900, order_id="pi_1", **paid)
         await store.append(story.events)

@@ -225,11 +225,11 @@ class SessionsAndPayments(Kit):
         for name, amount in (("purchase", -30), ("refund", 20)):
             story.add_event(name, at="2026-03-02", visitor="A1", revenue=amount)
         story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=999, is_test=True)
-        story.add_event("charge", at="2026-03-02", visitor="A1", revenue=7, source="stripe")
+        story.add_event("charge", at="2026-03-02", visitor="A1", revenue=7, source="till")
         await store.append(story.events)
         scan = story.scan(SPAN)
         assert await measure(store, scan, CHARGES, REVENUE, REFUNDS) == (3, 57, 50)
-        assert await measure_by_columns(store, scan, REVENUE, "provider") == {"tracked": 50, "stripe": 7}
+        assert await measure_by_columns(store, scan, REVENUE, "provider") == {"tracked": 50, "till": 7}
 
     async def test_a_refund_counts_on_its_day_or_on_that_of_its_order(
         self, store: Store, story: EventBuilder

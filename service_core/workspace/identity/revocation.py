@@ -34,7 +34,7 @@ class IdentityFacts:
         user_id: the strong id, if it has one.
         devices: ids it joins to that one, or to each other.
         previous_id: the user id that an alias joins to the new one.
-        external_ids: namespace and id, as ``stripe:cus_1``.
+        external_ids: namespace and id, as ``NAMESPACE:ID``.
     """
 
     user_id: str | None

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict
 
 from service_core.ingestion.campaign import parse_campaign
+from service_core.ingestion.channel_rules.sources import ANDROID_STORE_HOSTS
 from service_core.workspace.links.link_url import (
     append_link_parameters,
     encode_query,
@@ -17,10 +18,9 @@ from service_core.workspace.links.link_url import (
 from service_core.workspace.links.models import UTM_PARAMETERS, TrackingLink
 
 PLAY_REFERRER: Final = "referrer"
-"""The parameter by which Google Play tells an installed app what brought it."""
+"""The parameter by which the Android app store reports the link to an installed app."""
 
 _APPLE_DEVICES: Final = ("iphone", "ipad", "ipod")
-_PLAY_HOSTS: Final = frozenset({"play.google.com", "market.android.com"})
 
 
 class Redirect(BaseModel):
@@ -87,4 +87,4 @@ class Redirect(BaseModel):
 
 def _is_play_store_url(target: str) -> bool:
     parts = urlsplit(target)
-    return parts.scheme == "market" or parts.hostname in _PLAY_HOSTS
+    return parts.scheme == "market" or parts.hostname in ANDROID_STORE_HOSTS

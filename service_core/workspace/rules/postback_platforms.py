@@ -19,6 +19,7 @@ class PostbackPlatform:
         asset: what people call it.
         endpoint: where conversions go, with what may be shown of it: ``{account}`` and ``{asset}``.
         events: names it takes; empty where the names are those of the account's own assets.
+        has_browser_pixel: whether the browser script can load its pixel.
     """
 
     id: str
@@ -27,6 +28,7 @@ class PostbackPlatform:
     asset_label: str
     masked_endpoint: str
     event_names: tuple[str, ...] = ()
+    has_browser_pixel: bool = False
 
 
 @dataclass(frozen=True, slots=True)

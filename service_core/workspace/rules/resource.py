@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from service_core.access.models import Caller
 from service_core.analytics.connections.ports import Connections
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.changes.optimistic_locking import sent_fields
 from service_core.changes.resource import RecordReader, ResourceType, State
 from service_core.changes.resource_definition import Listing, WriteContext, resource
@@ -25,10 +26,15 @@ _DEFAULTS: Final = {
 
 
 async def load_targets(
-    _: NewRule | RulePatch, *, caller: Caller, platforms: PostbackPlatforms, connections: Connections
+    _: NewRule | RulePatch,
+    *,
+    caller: Caller,
+    platforms: PostbackPlatforms,
+    connections: Connections,
+    providers: InstalledProviders,
 ) -> RuleTargets:
     """Returns the accounts and assets that the workspace has connected."""
-    return RuleTargets(platforms, await connections.list_connections(caller.workspace.id))
+    return RuleTargets(platforms, await connections.list_connections(caller.workspace.id), providers)
 
 
 async def create_rule(new: NewRule, write: WriteContext[RuleTargets]) -> ConversionRule:

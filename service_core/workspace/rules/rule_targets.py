@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from service_core.analytics.connections.models import Asset, ConnectedAccount, Connection, ProviderKind
-from service_core.analytics.connections.providers import PROVIDERS
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
 from service_core.kernel.errors import BadRequest, Unprocessable
 from service_core.workspace.rules.postback_platforms import PostbackPlatform, PostbackPlatforms
@@ -17,6 +17,7 @@ class RuleTargets:
 
     platforms: PostbackPlatforms
     connections: Sequence[Connection]
+    providers: InstalledProviders
 
     def get_platform(self, platform_id: str) -> PostbackPlatform:
         """The platform with this id.
@@ -87,7 +88,7 @@ class RuleTargets:
         Raises:
             BadRequest: ``invalid_parameter``.
         """
-        providers = {one.id for one in PROVIDERS.values() if one.kind is ProviderKind.REVENUE}
+        providers = set(self.providers.ids_of_kind(ProviderKind.REVENUE))
         providers |= {one.provider for one in self.connections if one.kind is ProviderKind.REVENUE}
         if name not in {ANY_SOURCE, *TRACKED_SOURCES, *providers}:
             raise BadRequest(

@@ -20,9 +20,9 @@ class NewRule(BodyModel):
     trigger_event_source: str = Field(
         ANY_SOURCE, description="`any`, `web`, `browser`, `mobile_app`, `api`, or the id of a provider."
     )
-    platform: str = Field(description="`meta`, `google`, `tiktok` or `openai`.")
+    platform: str = Field(description="Id of an ad platform that conversions can be sent to.")
     ad_account_id: str | None = None
-    asset_id: str | None = Field(None, description="The pixel, or the conversion action of Google.")
+    asset_id: str | None = Field(None, description="The pixel, or the conversion action.")
     platform_event: str = Field(description="An event of the platform, or `custom`.")
     custom_event_name: str | None = Field(None, description="Required for `custom`.")
     value_type: ValueType = "dynamic"

@@ -1,7 +1,7 @@
 """What the browser script of a workspace loads: the scripts people approved, and how it behaves (contract 11.3)."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,12 +21,14 @@ _CONFIG: Final[Mapping[str, Any]] = {
     "privacy_mode": "standard",
 }
 _PUBLIC_FIELDS: Final = {"id", "name", "type", "content", "trigger", "frequency", "conditions", "settings"}
-_PIXEL: Final = re.compile(r"(meta|tiktok):([A-Za-z0-9_]+)")
-"""Content of a script of the type ``pixel`` that names one of an ad platform."""
+_PIXEL: Final = re.compile(r"([a-z0-9_]+):([A-Za-z0-9_]+)")
+"""Content of a script of the type ``pixel``: id of an ad platform, and of a pixel there."""
 _BROWSER_SOURCES: Final = frozenset({"any", "web"})
 
 
-async def build_container(units: Transactions, workspace_id: UUID) -> Mapping[str, Any]:
+async def build_container(
+    units: Transactions, workspace_id: UUID, pixel_platforms: Collection[str]
+) -> Mapping[str, Any]:
     """The container of a workspace: of every name the script that was approved last."""
     async with units.read(workspace_id) as unit:
         found = await unit.resources.list_all(
@@ -34,7 +36,7 @@ async def build_container(units: Transactions, workspace_id: UUID) -> Mapping[st
         )
         approved = [each for each in found if each.reviewed_at]
         latest = {each.name: each for each in sorted(approved, key=lambda each: (each.reviewed_at, each.id))}
-        named = {each.id: pixel for each in latest.values() if (pixel := _parse_pixel(each))}
+        named = {each.id: pixel for each in latest.values() if (pixel := _parse_pixel(each, pixel_platforms))}
         pixels = await _build_pixels(unit.resources, named.values())
     scripts = [_serialize_script(each) for each in latest.values() if each.id not in named]
     return {"scripts": scripts, "pixels": pixels, "config": dict(_CONFIG)}
@@ -52,9 +54,9 @@ async def _build_pixels(records: RecordReader, named: Iterable[tuple[str, str]])
     return pixels
 
 
-def _parse_pixel(proposal: ScriptProposal) -> tuple[str, str] | None:
+def _parse_pixel(proposal: ScriptProposal, pixel_platforms: Collection[str]) -> tuple[str, str] | None:
     found = _PIXEL.fullmatch(proposal.content.strip()) if proposal.type == "pixel" else None
-    return (found[1], found[2]) if found else None
+    return (found[1], found[2]) if found and found[1] in pixel_platforms else None
 
 
 def _fires_in_browser(rule: ConversionRule) -> bool:

@@ -19,6 +19,7 @@ from service_core.analytics.reads.metric_values import MetricsRequest, post_metr
 from service_core.analytics.reads.query.operations import QueryRequest, post_query
 from service_core.api.render import json_default
 from service_core.commerce.ads.ad_credits import AdCredits
+from service_core.commerce.ads.ports import AdPlatforms
 from service_core.kernel.request_parsing import parse_body
 from service_core.testing.event_builder import EventBuilder
 from service_core.testing.memory.ad_spend import MemoryAdSpend
@@ -49,7 +50,7 @@ async def shop(caller, queue, story, store):
     """The operations over the story; what is appended to ``store`` later is seen, too."""
     await store.append(story.events)
     models = AttributionModels.of(MODELS)
-    credited = AdCredits(store, MemoryAdSpend())
+    credited = AdCredits(store, MemoryAdSpend(), AdPlatforms({}))
     questions = MetricQueries(
         Catalog.of(CORE_METRICS, CORE_DIMENSIONS), (EventSource(credited, credited, queue, models),)
     )

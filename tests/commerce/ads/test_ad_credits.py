@@ -21,9 +21,11 @@ TOLD = [
     ("tiktok", "7", AdEntity(AdLevel.AD, "70", "Dance", "71", "All", "711", "Loop")),
 ]
 
+SOURCES = {"facebook": "meta", "fb": "meta", "adwords": "google"}
+
 
 def found(utm_id=None, utm_campaign=None, utm_content=None, utm_term=None, source="facebook"):
-    place = AdMatcher(TOLD).place(utm_id, utm_campaign, utm_content, utm_term, source)
+    place = AdMatcher(TOLD, SOURCES).match(utm_id, utm_campaign, utm_content, utm_term, source)
     return tuple(place.get(name) for name in ("platform", "campaign_id", "group_id", "ad_id"))
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from service_core.analytics.connections.providers import PROVIDERS
+from plugins.revenue_revenuecat.adapter import RevenueCat
 from service_core.commerce.providers.app_stores.billing_interval import nearest_billing_interval
 from service_core.commerce.providers.app_stores.events import map_app_store
 from service_core.commerce.providers.app_stores.models import AppStoreNotification, NotificationKind
@@ -45,7 +45,7 @@ def test_a_period_without_an_end_tells_no_interval():
 def test_the_names_of_events_are_those_the_provider_is_known_for():
     kinds = {map_app_store(message(kind), "revenuecat", "a").event_name for kind in NotificationKind}
     trials = {"trial_started", "trial_converted"}
-    assert kinds | trials == set(PROVIDERS["revenuecat"].event_names)
+    assert kinds | trials == set(RevenueCat().info.event_names)
 
 
 def message(kind, day=0, **said):

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service_core.analytics.connections.models import Connection, ConnectionStatus, ProviderKind
-from service_core.analytics.connections.providers import PROVIDERS
 from service_core.analytics.ports import StoreUnavailable
 from service_core.testing.random_datasets import random_datasets
 from tests.analytics.deployment import NOW, run_deployment
@@ -44,7 +43,9 @@ async def subscribed(shop, *ids):
 def orders(shop, *amounts, source="web", **said):
     for number, amount in enumerate(amounts):
         known = {"visitor": f"A{number}", "order_id": f"{source}{number}", "at": "2026-07-02T12:00"}
-        shop.story.add_event("purchase", source=source, revenue=amount, **known | said)
+        shop.story.add_event(
+            "purchase", source=source, revenue=amount, is_storefront=source == "shopify", **known | said
+        )
 
 
 async def test_the_example_of_the_contract(shop):
@@ -111,8 +112,7 @@ async def test_one_provider_is_asked_for_under_either_name_and_others_are_refuse
             "GET", "/revenue", f"start_date=2026-07-01&end_date=2026-07-07&platform={other}"
         )
         assert (status, body["code"], body["field"]) == (400, "invalid_parameter", "platform")
-    revenue = {known.id for known in PROVIDERS.values() if known.kind is ProviderKind.REVENUE}
-    for name in revenue:
+    for name in shop.service.registry.providers.ids_of_kind(ProviderKind.REVENUE):
         await shop.get("/revenue", **WEEK, provider=name)
 
 

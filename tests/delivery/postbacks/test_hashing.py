@@ -1,7 +1,6 @@
 """Semantics 13.3: what somebody wrote becomes the hash that platforms compare, or nothing."""
 
 import hashlib
-from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -118,9 +117,3 @@ def test_spaces_around_count_for_nothing(text, space):
 def test_both_forms_of_a_number_stand_for_the_same_digits(number):
     assert hashing.hash_phone(f"+{number}", plus=True) == of(f"+{number}")
     assert hashing.hash_phone(f"{number}", plus=False) == of(f"{number}")
-
-
-def test_the_click_cookie_is_made_of_the_time_of_the_click_and_its_id_as_it_came():
-    clicked_at = datetime(2026, 7, 1, 12, 0, 0, 123_999, tzinfo=timezone(timedelta(hours=2)))
-    assert hashing.build_fbc_cookie(clicked_at, "IwAR0_Ab-C") == "fb.1.1782900000123.IwAR0_Ab-C"
-    assert hashing.build_fbc_cookie(datetime(2026, 7, 1, 10, tzinfo=UTC), "x") == "fb.1.1782900000000.x"

@@ -128,7 +128,7 @@ async def test_of_one_name_the_script_approved_last_runs(host):
 
 async def test_what_is_approved_is_there_a_second_later(host):
     now = [10.0]
-    containers = ContainerCache(host.office.service.ports.workspace, lambda: now[0])
+    containers = ContainerCache(host.office.service.ports.workspace, (), lambda: now[0])
     assert (await containers.get(host.workspace.id))["scripts"] == []
     await host.propose("Chat")
     assert (await containers.get(host.workspace.id))["scripts"] == []

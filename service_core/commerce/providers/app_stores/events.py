@@ -1,6 +1,6 @@
 """A message of an app store as an event (semantics 11.1)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
@@ -31,6 +31,14 @@ EVENTS: Final[Mapping[NotificationKind, str]] = MappingProxyType(
         NotificationKind.REFUND_REVERSED: "refund_reversed",
     }
 )
+
+
+_TRIAL_EVENTS: Final = frozenset({"trial_started", "trial_converted"})
+
+
+def app_store_event_names(kinds: Iterable[NotificationKind]) -> tuple[str, ...]:
+    """Returns the sorted names of the events that notifications of some kinds become."""
+    return tuple(sorted(_TRIAL_EVENTS.union(EVENTS[kind] for kind in kinds)))
 
 
 def map_app_store(message: AppStoreNotification, provider: str, account_id: str) -> MappedMessage:

@@ -1,0 +1,148 @@
+"""Evaluates aggregations in Python, over rows that a source has already read."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+from service_core.analytics.measures import Aggregation, Column, Predicate, Relation
+from service_core.analytics.ports import AggregateQuery, AggregateResult
+from service_core.analytics.query.evaluate_predicate import value_matches
+
+Row: TypeAlias = Mapping[str, Any]
+"""Values of a relation by column. ``rows`` is the number of rows the values are sums of; 1 where it is absent."""
+
+_ROW_COUNT: Final = "rows"
+
+
+class RowGrid:
+    """Adds up rows of one relation by bucket and dimension values.
+
+    Args:
+        query: measures over the relation.
+        relation: whose columns the dimensions are.
+
+    Attributes:
+        aggregations: the different aggregations of the measures, in order of first appearance.
+        dimension_columns: the column of each dimension.
+    """
+
+    def __init__(self, query: AggregateQuery, relation: Relation) -> None:
+        self.aggregations: tuple[Aggregation, ...] = tuple(
+            dict.fromkeys(each for measure in query.measures for each in measure.aggregations())
+        )
+        self.dimension_columns = tuple(columns[relation] for columns in query.dimensions)
+        self._filters = query.scope.filters
+        self._has_buckets = bool(query.buckets)
+        self._cells: dict[tuple[Any, ...], dict[Aggregation, Any]] = {}
+
+    def used_columns(self, aggregations: Iterable[Aggregation] | None = None) -> frozenset[str]:
+        """Returns the columns that dimensions, filters and aggregations read.
+
+        Args:
+            aggregations: those to look at; None for all.
+        """
+        chosen = self.aggregations if aggregations is None else tuple(aggregations)
+        conditions = (*self._filters, *(each for aggregation in chosen for each in aggregation.where))
+        columns = (
+            *self.dimension_columns,
+            *(each.column for each in conditions),
+            *(each.column for each in chosen if each.column is not None),
+        )
+        return frozenset(part.name for column in columns for part in column.candidates)
+
+    def add(
+        self,
+        row: Row,
+        bucket: datetime | None = None,
+        *,
+        aggregations: Iterable[Aggregation] | None = None,
+        skip_zeros: bool = False,
+    ) -> None:
+        """Adds a row to its cell. A row that no aggregation counts makes no cell.
+
+        Args:
+            row: one row, or sums of several.
+            bucket: start of its bucket; ignored if the query has no buckets.
+            aggregations: those that may count the row; None for all.
+            skip_zeros: make no cell for a row that adds nothing but zeros.
+        """
+        values = {
+            each: _row_value(row, each)
+            for each in (self.aggregations if aggregations is None else aggregations)
+            if matches_all(row, (*self._filters, *each.where))
+        }
+        if not values or (skip_zeros and not any(values.values())):
+            return
+        lead = (bucket,) if self._has_buckets else ()
+        key = (*lead, *(_column_value(row, column) for column in self.dimension_columns))
+        cell = self._cells.setdefault(key, {})
+        for aggregation, value in values.items():
+            cell[aggregation] = _combine(cell.get(aggregation), value)
+
+    def to_result(self) -> AggregateResult:
+        """Returns one row per cell; without buckets and dimensions exactly one row."""
+        rows = [
+            (*key, *(_to_number(cell.get(each)) for each in self.aggregations))
+            for key, cell in self._cells.items()
+        ]
+        width = len(self.aggregations)
+        if not rows and not self._has_buckets and not self.dimension_columns:
+            rows = [(0,) * width]
+        totals = tuple(sum(row[position - width] for row in rows) for position in range(width))
+        return AggregateResult(rows, self.aggregations, len(rows), totals)
+
+
+def bucket_edges(query: AggregateQuery, latest: datetime | None = None) -> tuple[datetime, ...]:
+    """Returns the starts of the buckets of a query and the end of the last, all within its time range.
+
+    Args:
+        query: without buckets its whole time range is one.
+        latest: upper bound of the edges, if it is before the end of the time range.
+    """
+    span, buckets = query.scope.span, query.buckets
+    end = span.end if latest is None else min(span.end, latest)
+    bounds = (*buckets.starts, buckets.end) if buckets else (span.start, span.end)
+    return tuple(min(max(bound, span.start), end) for bound in bounds)
+
+
+def aggregate_row(row: Row, aggregation: Aggregation) -> Any:
+    """Returns the value of an aggregation over one row; 0 for a row that does not meet its conditions."""
+    return _to_number(_row_value(row, aggregation)) if matches_all(row, aggregation.where) else 0
+
+
+def matches_all(row: Row, conditions: Iterable[Predicate]) -> bool:
+    """Returns whether a row meets all conditions."""
+    return all(
+        value_matches(_comparable(_column_value(row, each.column)), each.op, each.value)
+        for each in conditions
+    )
+
+
+def _column_value(row: Row, column: Column) -> Any:
+    """Returns the value of a column, else that of its fallback."""
+    return next((row[part.name] for part in column.candidates if row[part.name] is not None), None)
+
+
+def _comparable(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _row_value(row: Row, aggregation: Aggregation) -> Any:
+    """Returns what a row adds: a number, or for a distinct count the set of its value."""
+    if aggregation.column is None:
+        return row.get(_ROW_COUNT, 1)
+    value = _column_value(row, aggregation.column)
+    if aggregation.distinct:
+        return frozenset({value} - {None})
+    return value or 0
+
+
+def _combine(total: Any, value: Any) -> Any:
+    if total is None:
+        return value
+    return total | value if isinstance(value, frozenset) else total + value
+
+
+def _to_number(value: Any) -> Any:
+    return len(value) if isinstance(value, frozenset) else value or 0
