@@ -21,8 +21,8 @@ from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extensions.adapters import Adapter, LocalDataKind, parse_adapter_settings
 from service_core.extensions.hooks import ENTRY_POINT_GROUP, Hooks
 from service_core.kernel.errors import StartupError
-from service_core.kernel.operations import Operation
 from service_core.kernel.installed_ids import with_installed_ids
+from service_core.kernel.operations import Operation
 from service_core.kernel.unique_index import index_unique
 
 

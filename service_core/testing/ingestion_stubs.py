@@ -8,7 +8,7 @@ from uuid import UUID
 from service_core.access.models import Workspace
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.models import Event, IngestEndpoint, QueuedEvent, ReceivedEvent
-from service_core.ingestion.parse_event import parse_event
+from service_core.ingestion.parse_event import NO_EXTERNAL_ID_EVENTS, ExternalIdEvent, parse_event
 from service_core.ingestion.ports import Device, GeoLocation, SessionState
 
 NOON: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -74,11 +74,11 @@ def enrich_body(
     *,
     workspace: Workspace,
     session: SessionState | None = None,
+    external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
 ) -> Event:
-    """The row of an accepted body by itself, without the events around it."""
-    return enricher.enrich(
-        queued_event, parse_event(queued_event.arrival, body, workspace), workspace=workspace, session=session
-    )
+    """Returns the row of one accepted body."""
+    parsed = parse_event(queued_event.arrival, body, workspace, external_id_events)
+    return enricher.enrich(queued_event, parsed, workspace=workspace, session=session)
 
 
 def make_queued_event(body: bytes = b"{}", *, seq: int = 1, **changes: Any) -> QueuedEvent:

@@ -9,6 +9,7 @@ import pytest
 from service_core.access.analytics_settings import AnalyticsSettings, CustomChannel
 from service_core.ingestion.enrichment import Enricher
 from service_core.ingestion.models import CAMPAIGN_COLUMNS, PROVIDER_HEADER, IngestEndpoint
+from service_core.ingestion.parse_event import ExternalIdEvent
 from service_core.ingestion.traffic_classification import TrafficClassifier
 from service_core.ingestion.traffic_source_columns import advance_session_state
 from service_core.testing.ingestion_stubs import (
@@ -28,6 +29,11 @@ CAMPAIGN = {"utm_source": "google", "utm_medium": "cpc", "gclid": "Cj0"}
 LANDING = "https://example.com/?utm_source=google&utm_medium=cpc&gclid=Cj0"
 
 
+EXTERNAL_ID_EVENTS = {
+    "$shop_session": ExternalIdEvent("shop_session", ("session_id", "sessionId", "checkout_session_id"))
+}
+
+
 def row(name="pageview", properties=None, *, session=None, arrival=None, **body):
     body = {"event": name, "anonymous_id": "A1", "properties": properties or {}, **body}
     return enrich_body(
@@ -36,6 +42,7 @@ def row(name="pageview", properties=None, *, session=None, arrival=None, **body)
         body,
         workspace=SHOP,
         session=session,
+        external_id_events=EXTERNAL_ID_EVENTS,
     )
 
 
@@ -375,7 +382,7 @@ def test_only_a_webhook_is_of_a_provider():
 
 @pytest.mark.parametrize("name", ["session_id", "sessionId", "checkout_session_id"])
 def test_a_checkout_session_of_the_site_is_an_external_id(name):
-    told = row("$stripe_checkout_session", {name: "cs_1"}, external_ids={"klaviyo": "k"})
-    assert told.external_ids == {"klaviyo": "k", "stripe_checkout_session": "cs_1"}
+    told = row("$shop_session", {name: "cs_1"}, external_ids={"klaviyo": "k"})
+    assert told.external_ids == {"klaviyo": "k", "shop_session": "cs_1"}
     assert row("purchase", {name: "cs_1"}).external_ids is None
-    assert row("$stripe_checkout_session", {name: "null"}).external_ids is None
+    assert row("$shop_session", {name: "null"}).external_ids is None

@@ -24,10 +24,10 @@ async def test_an_order_is_paid_on_a_page_of_the_web_application(sandbox):
     order = CheckoutRequest(
         new_id(), "ann@example.com", "growth", NOW, "https://app/checkout/1", "https://app/w", "https://app/c"
     )
-    placed = await sandbox.place(order)
+    placed = await sandbox.create_session(order)
     assert placed.url == "https://app/checkout/1"
-    assert (await sandbox.look(placed.order)).signup_id == order.signup_id
-    assert (await sandbox.look(placed.order)).state is SignupPaymentState.OPEN
+    assert (await sandbox.get_payment(placed.order_id)).signup_id == order.signup_id
+    assert (await sandbox.get_payment(placed.order_id)).state is SignupPaymentState.OPEN
 
 
 async def test_its_own_notices_are_believed_for_300_seconds(sandbox):
@@ -37,10 +37,10 @@ async def test_its_own_notices_are_believed_for_300_seconds(sandbox):
         (sandbox.refuse(signup_id, NOW), SignupPaymentState.CANCELED),
     ):
         late = replace(notice, received_at=NOW + timedelta(seconds=300))
-        payment = await sandbox.receive(late)
+        payment = await sandbox.receive_webhook(late)
         assert (payment.signup_id, payment.state) == (signup_id, state)
         with pytest.raises(InvalidWebhookSignature):
-            await sandbox.receive(replace(notice, received_at=NOW + timedelta(seconds=301)))
+            await sandbox.receive_webhook(replace(notice, received_at=NOW + timedelta(seconds=301)))
 
 
 async def test_the_payment_of_one_order_is_not_that_of_another(sandbox):
@@ -48,4 +48,4 @@ async def test_the_payment_of_one_order_is_not_that_of_another(sandbox):
     notice = sandbox.confirm_payment(one, NOW)
     forged = replace(notice, body=notice.body.replace(str(one).encode(), str(other).encode()))
     with pytest.raises(InvalidWebhookSignature):
-        await sandbox.receive(forged)
+        await sandbox.receive_webhook(forged)

@@ -178,7 +178,7 @@ def order(plan="growth", return_url="https://app.example/welcome?token=t"):
 
 async def placed(account, checkout, **fields):
     wanted = order()
-    got = await checkout.place(wanted)
+    got = await checkout.create_session(wanted)
     account.change(got.order, **fields)
     return wanted, got
 
@@ -188,7 +188,7 @@ PAID = {"status": "complete", "payment_status": "paid"}
 
 async def test_an_order_is_a_subscription_session_with_the_price_of_its_plan(account, checkout):
     wanted = order()
-    got = await checkout.place(wanted)
+    got = await checkout.create_session(wanted)
     assert (got.order, got.url) == ("cs_test_1", "https://checkout.stripe.com/c/pay/cs_test_1")
     _, path, form, headers = account.calls[0]
     assert path == "/v1/checkout/sessions"
@@ -207,8 +207,8 @@ async def test_an_order_is_a_subscription_session_with_the_price_of_its_plan(acc
 
 async def test_the_same_order_twice_is_one_session(account, checkout):
     wanted = order()
-    assert await checkout.place(wanted) == await checkout.place(wanted)
-    assert await checkout.place(replace(wanted, return_url="https://app.example/welcome?token=u"))
+    assert await checkout.create_session(wanted) == await checkout.create_session(wanted)
+    assert await checkout.create_session(replace(wanted, return_url="https://app.example/welcome?token=u"))
     assert len(account.sessions) == 2
 
 
@@ -227,16 +227,16 @@ async def test_the_same_order_twice_is_one_session(account, checkout):
 )
 async def test_what_a_session_says_when_it_is_looked_at(account, checkout, fields, state):
     wanted, got = await placed(account, checkout, **fields)
-    payment = await checkout.look(got.order)
+    payment = await checkout.get_payment(got.order)
     assert (payment.signup_id, payment.order, payment.state) == (wanted.signup_id, got.order, state)
     assert account.calls[-1][2] == {"expand[0]": ["line_items"]}
 
 
 async def test_a_signed_webhook_is_believed_as_far_as_the_api_confirms_it(account, checkout):
     wanted, got = await placed(account, checkout)
-    assert (await checkout.receive(signed(account.event(got.order)))).state is SignupPaymentState.OPEN
+    assert (await checkout.receive_webhook(signed(account.event(got.order)))).state is SignupPaymentState.OPEN
     account.change(got.order, **PAID)
-    payment = await checkout.receive(signed(account.event(got.order)))
+    payment = await checkout.receive_webhook(signed(account.event(got.order)))
     assert (payment.signup_id, payment.state) == (wanted.signup_id, SignupPaymentState.PAID)
 
 
@@ -257,15 +257,17 @@ async def test_a_forged_webhook_is_refused_before_anything_is_asked(account, che
     _, got = await placed(account, checkout)
     asked = len(account.calls)
     with pytest.raises(InvalidWebhookSignature):
-        await checkout.receive(forge(signed(account.event(got.order))))
+        await checkout.receive_webhook(forge(signed(account.event(got.order))))
     assert len(account.calls) == asked
 
 
 async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
     _, got = await placed(account, checkout)
     with pytest.raises(InvalidWebhookSignature):
-        await checkout.receive(signed(account.event(got.order), secret="whsec_other"))
-    assert await checkout.receive(signed(account.event(got.order), received=NOW + timedelta(seconds=300)))
+        await checkout.receive_webhook(signed(account.event(got.order), secret="whsec_other"))
+    assert await checkout.receive_webhook(
+        signed(account.event(got.order), received=NOW + timedelta(seconds=300))
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,7 +283,7 @@ async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_i
 async def test_a_webhook_of_no_concern_is_taken_and_nothing_is_asked(account, checkout, alter):
     _, got = await placed(account, checkout, **PAID)
     asked = len(account.calls)
-    assert await checkout.receive(signed(alter(account.event(got.order)))) is None
+    assert await checkout.receive_webhook(signed(alter(account.event(got.order)))) is None
     assert len(account.calls) == asked
 
 
@@ -289,16 +291,16 @@ async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(
     _, got = await placed(account, checkout)
     account.down = True
     for call in (
-        checkout.look(got.order),
-        checkout.place(order()),
-        checkout.receive(signed(account.event(got.order))),
+        checkout.get_payment(got.order),
+        checkout.create_session(order()),
+        checkout.receive_webhook(signed(account.event(got.order))),
     ):
         with pytest.raises(CheckoutUnavailable) as caught:
             await call
         assert KEY not in str(caught.value)
     account.down = False
     with pytest.raises(CheckoutUnavailable):
-        await checkout.look("cs_test_unknown")
+        await checkout.get_payment("cs_test_unknown")
     with serving(account) as port:
         with pytest.raises(CheckoutUnavailable) as caught:
             await opened(port, tmp_path, key="sk_wrong").look(got.order)
@@ -307,7 +309,7 @@ async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(
 
 async def test_a_plan_without_a_price_is_not_sold(checkout):
     with pytest.raises(CheckoutUnavailable, match="scale"):
-        await checkout.place(order("scale"))
+        await checkout.create_session(order("scale"))
 
 
 @pytest.mark.parametrize(

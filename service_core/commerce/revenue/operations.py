@@ -20,8 +20,8 @@ from service_core.commerce.revenue.schemas import RevenueMetrics, RevenueRespons
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
 from service_core.kernel.date_range import RangeResponse
-from service_core.kernel.operations import operation
 from service_core.kernel.installed_ids import InstalledIds
+from service_core.kernel.operations import operation
 from service_core.kernel.time_ranges import ResolvedRange
 
 _FIELDS: Final = tuple(RevenueMetrics.model_fields)
