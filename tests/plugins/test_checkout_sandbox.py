@@ -34,7 +34,7 @@ async def test_its_own_notices_are_believed_for_300_seconds(sandbox):
     signup_id = new_id()
     for notice, state in (
         (sandbox.confirm_payment(signup_id, NOW), SignupPaymentState.PAID),
-        (sandbox.refuse(signup_id, NOW), SignupPaymentState.CANCELED),
+        (sandbox.cancel_payment(signup_id, NOW), SignupPaymentState.CANCELED),
     ):
         late = replace(notice, received_at=NOW + timedelta(seconds=300))
         payment = await sandbox.receive_webhook(late)

@@ -119,7 +119,7 @@ class Account:
     def change(self, session_id, **fields):
         self.sessions[session_id] |= fields
 
-    def event(self, session_id, kind="checkout.session.complete", **more):
+    def event(self, session_id, kind="checkout.session.completed", **more):
         session = {name: value for name, value in self.sessions[session_id].items() if name != "line_items"}
         return {"id": "evt_1", "object": "event", "type": kind, "data": {"object": session}, **more}
 
@@ -179,7 +179,7 @@ def order(plan="growth", return_url="https://app.example/welcome?token=t"):
 async def placed(account, checkout, **fields):
     wanted = order()
     got = await checkout.create_session(wanted)
-    account.change(got.order, **fields)
+    account.change(got.order_id, **fields)
     return wanted, got
 
 
@@ -189,7 +189,7 @@ PAID = {"status": "complete", "payment_status": "paid"}
 async def test_an_order_is_a_subscription_session_with_the_price_of_its_plan(account, checkout):
     wanted = order()
     got = await checkout.create_session(wanted)
-    assert (got.order, got.url) == ("cs_test_1", "https://checkout.stripe.com/c/pay/cs_test_1")
+    assert (got.order_id, got.url) == ("cs_test_1", "https://checkout.stripe.com/c/pay/cs_test_1")
     _, path, form, headers = account.calls[0]
     assert path == "/v1/checkout/sessions"
     assert form == {
@@ -227,16 +227,18 @@ async def test_the_same_order_twice_is_one_session(account, checkout):
 )
 async def test_what_a_session_says_when_it_is_looked_at(account, checkout, fields, state):
     wanted, got = await placed(account, checkout, **fields)
-    payment = await checkout.get_payment(got.order)
-    assert (payment.signup_id, payment.order, payment.state) == (wanted.signup_id, got.order, state)
+    payment = await checkout.get_payment(got.order_id)
+    assert (payment.signup_id, payment.order_id, payment.state) == (wanted.signup_id, got.order_id, state)
     assert account.calls[-1][2] == {"expand[0]": ["line_items"]}
 
 
 async def test_a_signed_webhook_is_believed_as_far_as_the_api_confirms_it(account, checkout):
     wanted, got = await placed(account, checkout)
-    assert (await checkout.receive_webhook(signed(account.event(got.order)))).state is SignupPaymentState.OPEN
-    account.change(got.order, **PAID)
-    payment = await checkout.receive_webhook(signed(account.event(got.order)))
+    assert (
+        await checkout.receive_webhook(signed(account.event(got.order_id)))
+    ).state is SignupPaymentState.OPEN
+    account.change(got.order_id, **PAID)
+    payment = await checkout.receive_webhook(signed(account.event(got.order_id)))
     assert (payment.signup_id, payment.state) == (wanted.signup_id, SignupPaymentState.PAID)
 
 
@@ -257,16 +259,16 @@ async def test_a_forged_webhook_is_refused_before_anything_is_asked(account, che
     _, got = await placed(account, checkout)
     asked = len(account.calls)
     with pytest.raises(InvalidWebhookSignature):
-        await checkout.receive_webhook(forge(signed(account.event(got.order))))
+        await checkout.receive_webhook(forge(signed(account.event(got.order_id))))
     assert len(account.calls) == asked
 
 
 async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
     _, got = await placed(account, checkout)
     with pytest.raises(InvalidWebhookSignature):
-        await checkout.receive_webhook(signed(account.event(got.order), secret="whsec_other"))
+        await checkout.receive_webhook(signed(account.event(got.order_id), secret="whsec_other"))
     assert await checkout.receive_webhook(
-        signed(account.event(got.order), received=NOW + timedelta(seconds=300))
+        signed(account.event(got.order_id), received=NOW + timedelta(seconds=300))
     )
 
 
@@ -283,7 +285,7 @@ async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_i
 async def test_a_webhook_of_no_concern_is_taken_and_nothing_is_asked(account, checkout, alter):
     _, got = await placed(account, checkout, **PAID)
     asked = len(account.calls)
-    assert await checkout.receive_webhook(signed(alter(account.event(got.order)))) is None
+    assert await checkout.receive_webhook(signed(alter(account.event(got.order_id)))) is None
     assert len(account.calls) == asked
 
 
@@ -291,9 +293,9 @@ async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(
     _, got = await placed(account, checkout)
     account.down = True
     for call in (
-        checkout.get_payment(got.order),
+        checkout.get_payment(got.order_id),
         checkout.create_session(order()),
-        checkout.receive_webhook(signed(account.event(got.order))),
+        checkout.receive_webhook(signed(account.event(got.order_id))),
     ):
         with pytest.raises(CheckoutUnavailable) as caught:
             await call
@@ -303,7 +305,7 @@ async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(
         await checkout.get_payment("cs_test_unknown")
     with serving(account) as port:
         with pytest.raises(CheckoutUnavailable) as caught:
-            await opened(port, tmp_path, key="sk_wrong").look(got.order)
+            await opened(port, tmp_path, key="sk_wrong").get_payment(got.order_id)
         assert KEY not in str(caught.value)
 
 
@@ -323,7 +325,7 @@ def test_a_url_without_its_secrets_stops_the_start(url, tmp_path):
 def test_without_its_library_the_start_stops_with_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "stripe", None)
     monkeypatch.delitem(sys.modules, "plugins.checkout_stripe.adapter", raising=False)
-    with pytest.raises(StartupError, match=r"touchpoint\[stripe\]"):
+    with pytest.raises(StartupError, match=r"touchpoint-analytics\[stripe\]"):
         opened(1, tmp_path)
 
 
@@ -364,13 +366,16 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, ti
         )
         signup = await store.find_signup(SignupLookup.ID, applied.signup.id.hex)
         account.change(signup.order, **PAID)
-        kinds = ["checkout.session.complete", "checkout.session.async_payment_succeeded"]
+        kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
         told = await asyncio.gather(
-            *(settlement.receive(signed(account.event(signup.order, kinds[n % 2]))) for n in range(20)),
+            *(
+                settlement.receive_webhook(signed(account.event(signup.order, kinds[n % 2])))
+                for n in range(20)
+            ),
             *(settlement.refresh_payment(signup) for _ in range(5)),
         )
         with pytest.raises(Forbidden):
-            await settlement.receive(signed(account.event(signup.order), secret="whsec_other"))
+            await settlement.receive_webhook(signed(account.event(signup.order), secret="whsec_other"))
     assert len(await store.workspaces()) == 1
     assert sum(outcome is True for outcome in told) <= 1
     assert (await store.workspaces())[0].plan == "growth"
@@ -384,5 +389,5 @@ async def test_a_paid_session_of_another_price_makes_nothing(account, till):
     applied = await applications.create_signup(SignupInput(email="ann@example.com", plan="growth"), None)
     signup = await store.find_signup(SignupLookup.ID, applied.signup.id.hex)
     account.change(signup.order, **PAID, metadata={"plan": "starter"})
-    assert not await settlement.receive(signed(account.event(signup.order)))
+    assert not await settlement.receive_webhook(signed(account.event(signup.order)))
     assert await store.workspaces() == []
