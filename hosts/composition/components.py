@@ -7,8 +7,6 @@ from datetime import timedelta
 from hosts.composition.bindings import Bindings, build_resource_types
 from hosts.composition.ports import Ports
 from hosts.composition.providers import build_ad_sync, build_provider_sync
-from service_core.analytics.connections.providers import InstalledProviders
-from service_core.commerce.ads.ports import AdPlatforms
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.key_requests.approvals import Approvals
 from service_core.access.members.sign_in import SignIn
@@ -26,6 +24,7 @@ from service_core.access.signup.payment_page import PaymentPage
 from service_core.access.signup.payments import SignupPayments
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.connections.ports import Connections
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.connections.unconnected_source import add_unconnected_source
 from service_core.analytics.install_attribution.match import InstallMatcher
 from service_core.analytics.ports import AggregateReader
@@ -44,6 +43,7 @@ from service_core.api.readiness import (
 )
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.ads.ad_credits import AdCredits
+from service_core.commerce.ads.ports import AdPlatforms
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.ads.spend_sync import AdSpendSync
 from service_core.commerce.costs.source import CostSource
@@ -134,7 +134,9 @@ def _bind_queries(bindings: Bindings, ports: Ports, settings: Settings) -> None:
     ]
     # mypy takes a protocol for no type that can be requested.
     connections = bindings.get(Connections)  # type: ignore[type-abstract]
-    bindings.add(MetricQueries, sources=add_unconnected_source(sources, connections, ports.registry.providers))
+    bindings.add(
+        MetricQueries, sources=add_unconnected_source(sources, connections, ports.registry.providers)
+    )
     bindings.add(InstallMatcher, window=timedelta(minutes=attribution.deferred_minutes))
 
 

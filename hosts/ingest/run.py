@@ -119,7 +119,9 @@ def create_ingest_host_app(
         on_failure=queue_faults.record,
     )
     others = create_browser_routes_app(
-        BrowserRouteDependencies(batches, ContainerCache(ports.workspace, ports.registry.pixel_platforms), addresses)
+        BrowserRouteDependencies(
+            batches, ContainerCache(ports.workspace, ports.registry.pixel_platforms), addresses
+        )
     )
     others = create_webhook_app(_build_webhooks(settings, ports, workspaces), others)
     return create_ingest_app(
