@@ -1,6 +1,7 @@
 """Renders every reference page from the registry, the settings and the event columns."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -9,6 +10,7 @@ from hosts.composition.load_settings import format_toml_value
 from hosts.composition.ports import PORTS
 from hosts.reference.markdown import format_code, render_page, render_section, render_table
 from hosts.reference.operations import format_type, render_operations_page
+from hosts.reference.pictures import render_pictures
 from hosts.reference.plugin_api import render_plugin_api_page
 from hosts.reference.tools import render_tools_page
 from service_core.access.billing_plans import BILLING_PLANS
@@ -49,8 +51,13 @@ _DEFINITIONS: Final[Mapping[str, str]] = {
 """Pages of definitions, which are written by hand."""
 
 
-def render_reference_pages(registry: Registry) -> Mapping[str, str]:
-    """Returns file name -> text of every page, the index included."""
+def render_reference_pages(registry: Registry, pyproject: Path = Path("pyproject.toml")) -> Mapping[str, str]:
+    """Returns file name -> text of every page and picture, the index included.
+
+    Args:
+        registry: what is installed.
+        pyproject: the file with the import contracts.
+    """
     return {
         "index.md": _render_index(),
         "operations.md": render_operations_page(registry.operations),
@@ -64,6 +71,7 @@ def render_reference_pages(registry: Registry) -> Mapping[str, str]:
         "settings.md": _render_settings(),
         "adapters.md": _render_adapters(registry),
         "plans.md": _render_plans(),
+        **render_pictures(registry, pyproject),
         "plugin-api.md": render_plugin_api_page(),
     }
 

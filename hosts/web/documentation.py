@@ -20,6 +20,11 @@ _SUFFIX: Final = ".md"
 _STYLE: Final = "style.css"
 _NO_CACHE_HEADERS: Final = HEADERS | {"Cache-Control": "no-cache"}
 
+_PICTURE_HEADERS: Final = _NO_CACHE_HEADERS | {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+}
+"""A picture has its colours in a style element; it loads and runs nothing."""
+
 
 def create_documentation_blueprint(handbook: Documentation) -> Blueprint:
     """The blueprint of the documentation; its links are relative, so a proxy may serve it anywhere.
@@ -52,6 +57,8 @@ def create_documentation_blueprint(handbook: Documentation) -> Blueprint:
 
     @blueprint.get("/<path:path>")
     async def page(path: str) -> Response:
+        if path in handbook.pictures:
+            return Response(handbook.pictures[path], 200, _PICTURE_HEADERS, mimetype="image/svg+xml")
         found = handbook.pages.get(path.removesuffix(_SUFFIX))
         if found is None:
             return Response("Not found", 404, _NO_CACHE_HEADERS, mimetype="text/plain")

@@ -93,6 +93,12 @@ def load_pages(folder: Path | None = None) -> tuple[Page, ...]:
     return tuple(sorted(pages, key=lambda page: (page.path != INDEX, page.path)))
 
 
+def load_pictures(folder: Path | None = None) -> dict[str, bytes]:
+    """Returns path to content of all SVG pictures; see `load_pages`."""
+    root = folder or (BUNDLED_DOCS if BUNDLED_DOCS.is_dir() else SOURCE_DOCS)
+    return {file.relative_to(root).as_posix(): file.read_bytes() for file in root.rglob("*.svg")}
+
+
 def heading_anchors(titles: Iterable[str]) -> list[str]:
     """Returns the ids of the headings of one page, in the usual Markdown form: words joined by hyphens."""
     seen: dict[str, int] = {}

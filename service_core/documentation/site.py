@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from service_core.documentation.pages import INDEX, Page, load_pages
+from service_core.documentation.pages import INDEX, Page, load_pages, load_pictures
 from service_core.documentation.search import SearchIndex
 
 _LLMS_TXT_TITLE: Final = (
@@ -42,6 +42,11 @@ class Documentation:
     def pages(self) -> Mapping[str, Page]:
         """Path to page."""
         return MappingProxyType({page.path: page for page in load_pages(self._folder)})
+
+    @cached_property
+    def pictures(self) -> Mapping[str, bytes]:
+        """Path to SVG picture."""
+        return MappingProxyType(load_pictures(self._folder))
 
     @cached_property
     def search_index(self) -> SearchIndex:

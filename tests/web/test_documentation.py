@@ -39,10 +39,10 @@ async def text_of(reader, path, kind):
 
 async def test_a_page_is_read_as_html_and_as_markdown_by_its_suffix(reader):
     shown = await text_of(reader, "/docs/consumers/writes", "text/html")
-    assert re.search('<h1 id="[a-z-]+">Changing things', shown)
+    assert re.search('<h1 id="[a-z-]+">Writes, dry runs and undo', shown)
     assert 'href="../style.css"' in shown
     written = await text_of(reader, "/docs/consumers/writes.md", "text/markdown")
-    assert written.startswith("# Changing things")
+    assert written.startswith("# Writes, dry runs and undo")
 
 
 async def test_links_between_pages_lead_to_pages(reader):
@@ -132,3 +132,13 @@ async def test_a_blank_search_is_refused(searching, query):
         400,
         {"error": "q is required", "code": "missing_query", "field": "q"},
     )
+
+
+@pytest.mark.parametrize("name", ["packages", "event-flow", "query-flow"])
+async def test_a_picture_is_served_with_its_own_colours_and_nothing_else(reader, name):
+    answer = await reader.get(f"/docs/reference/{name}.svg")
+    assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
+    assert (
+        answer.headers["Content-Security-Policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    )
+    assert (await answer.get_data(as_text=True)).startswith("<svg ")
