@@ -66,7 +66,9 @@ def run_single_process(
     require_server_installed(server or settings.http.server)
     with try_consumer_lock(file.parent) as alone:
         if not alone:
-            raise StartupError(f"Another process serves {file.parent}. Stop it, or choose another folder.")
+            raise StartupError(
+                f"Another process already serves {file.parent}. Stop it, or choose another folder."
+            )
         listener = bind_listener(api or settings.http.api)
         http = settings.http.model_copy(update={"api": listener_address(listener)})
         settings = settings.model_copy(update={"http": http})

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from hosts.cli.sync import Found
 
-app = typer.Typer(help="Read ad platforms.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Sync ad spend from connected ad platforms.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
@@ -23,7 +25,7 @@ def _ads_group() -> None:
 
 @app.command("sync")
 def sync_ads(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Read the connected ad platforms now.
+    """Sync the connected ad platforms now.
 
     The running service reads them by itself, each hour. Exit code 1 when something could not be read.
     """

@@ -17,7 +17,7 @@ def backup(
     ],
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Copy the deployment while it runs.
+    """Back up the deployment while it runs.
 
     Everything acknowledged before the backup began is in it. Events are accepted and questions answered
     meanwhile; new events become visible when the event store is copied. It holds hashed keys and the
@@ -41,7 +41,7 @@ def backup(
 
 def restore(
     source: Annotated[Path, typer.Argument(metavar="DIR|FILE", exists=True, help="The backup.")],
-    folder: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="Where the deployment shall be.")],
+    folder: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="Folder of the restored deployment.")],
     config: Annotated[
         Path | None,
         typer.Option(
@@ -49,11 +49,11 @@ def restore(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Settings of the new place; copied. [default: those of the backup]",
+            help="Settings file for the restored deployment; copied. [default: that of the backup]",
         ),
     ] = None,
 ) -> None:
-    """Put a backup into a new folder.
+    """Restore a backup into a new folder.
 
     Every file is compared with its digest first. Events that waited when the backup was made are stored
     when the service starts.

@@ -38,7 +38,7 @@ class ApiClient:
     def _request(self, path: str, body: bytes | None) -> Mapping[str, Any]:
         address = f"{self._api}/v1{path}"
         if not address.startswith(("http://", "https://")):
-            raise StartupError(f"{self._api} is no address of a service. Write http://HOST:PORT.")
+            raise StartupError(f"{self._api} is not the address of a service. Write http://HOST:PORT.")
         request = Request(address, body, {"Authorization": f"Bearer {self._key}"})  # noqa: S310 - checked above
         try:
             with urlopen(request) as answer:  # noqa: S310 - checked above

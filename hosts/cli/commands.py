@@ -72,7 +72,7 @@ def _print_version(asked: bool) -> None:
 def _global_options(
     _: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """What stands before a command."""

@@ -38,9 +38,9 @@ class StatusName(StrEnum):
 
 @app.command()
 def add(
-    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Such as meta or stripe.")],
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider id, such as meta or stripe.")],
     account: Annotated[
-        list[str] | None, typer.Option(metavar="ID[=NAME]", help="An account; repeat for several.")
+        list[str] | None, typer.Option(metavar="ID[=NAME]", help="Account id; repeat for several.")
     ] = None,
     asset: Annotated[
         list[str] | None,
@@ -50,18 +50,20 @@ def add(
         ),
     ] = None,
     kind: Annotated[
-        KindName | None, typer.Option(help="What it is for; needed for a provider nobody knows.")
+        KindName | None, typer.Option(help="Kind of provider; required when no plugin knows it.")
     ] = None,
     secret: SecretNames = None,
     status: Annotated[
         StatusName | None,
-        typer.Option(help="How it stands; pending with a secret until it is read, else connected."),
+        typer.Option(
+            help="Status. [default: pending when it has a secret, until the first sync; else connected]"
+        ),
     ] = None,
-    error: Annotated[str | None, typer.Option(metavar="TEXT", help="What is wrong with it.")] = None,
+    error: Annotated[str | None, typer.Option(metavar="TEXT", help="Error message to show.")] = None,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Add a connection, or replace what is noted of this provider.
+    """Add a connection, or replace the one of this provider.
 
     Credentials that are given replace those there were; without any, those stay. An ad platform with
     credentials is read by the running service: the accounts that are named, or all there are.
@@ -112,19 +114,19 @@ def list_connections(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT
 
 @app.command()
 def remove(
-    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Which connection.")],
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
     """Forget a connection."""
     if not asyncio.run(_remove_connection(config, workspace, provider)):
         raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
-    output_console().print(f"{provider} is forgotten.", soft_wrap=True, markup=False)
+    output_console().print(f"Removed the connection {provider}.", soft_wrap=True, markup=False)
 
 
 @app.command()
 def renew(
-    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Which connection.")],
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Provider of the connection.")],
     secret: SecretNames = None,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
@@ -164,12 +166,12 @@ async def _replace_secrets(
 
 @app.command()
 def reseal(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Seal all credentials anew, with the first key.
+    """Encrypt all credentials again, with the first key.
 
     Afterwards no other key is needed.
     """
     count = asyncio.run(_reencrypt_all(config))
-    output_console().print(f"Sealed anew: {count}", soft_wrap=True, markup=False)
+    output_console().print(f"Encrypted again: {count}", soft_wrap=True, markup=False)
 
 
 async def _reencrypt_all(config: "Path") -> int:

@@ -26,18 +26,20 @@ class StoreKind(StrEnum):
 
 
 def move(
-    target: Annotated[str, typer.Option("--to", metavar="URL", help="The new store.")],
+    target: Annotated[str, typer.Option("--to", metavar="URL", help="URL of the new store.")],
     what: Annotated[
         StoreKind,
-        typer.Argument(help="Events, or everything about workspaces: people, keys, rules, links, spend."),
+        typer.Argument(
+            help="What to move: events, or all workspace data (members, keys, rules, links, spend)."
+        ),
     ] = StoreKind.EVENTS,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="URL", help="The present one; by default that of the settings."),
+        typer.Option("--from", metavar="URL", help="URL of the current store. [default: from the settings]"),
     ] = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Copy all of a store into another, and compare both.
+    """Copy a store into another one and compare both.
 
     Events: every metric of every workspace and month is asked of both sides before it says done. Safe to stop
     and to run again: days that are there already are not copied anew. Workspaces: the new store has to be

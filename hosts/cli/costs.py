@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from service_core.commerce.costs.import_schemas import CostImport
     from service_core.commerce.costs.validate_import import ValidatedImport
 
-app = typer.Typer(help="Import what goods cost.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Import item costs.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def _parse_currency(text: str | None) -> str | None:
@@ -44,19 +44,19 @@ def import_costs(
     file: CostFile,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="DATE", help="First day the costs count, for rows that name none."),
+        typer.Option("--from", metavar="DATE", help="First day the costs apply, for rows without a date."),
     ] = None,
     currency: Annotated[
         str | None,
         typer.Option(
-            metavar="CODE", callback=_parse_currency, help="Of all costs. [default: the workspace's]"
+            metavar="CODE", callback=_parse_currency, help="Currency of the costs. [default: the workspace's]"
         ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Say what is wrong, and change nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Validate the file and change nothing.")] = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Import what goods cost, all rows of a file or none.
+    """Import item costs: all rows of a file, or none.
 
     A cost replaces what the same item cost from the same day on, so a file may be imported again.
     Exit code 1 when a row is rejected; then nothing is changed.

@@ -31,7 +31,7 @@ def demo(
             exists=True,
             dir_okay=False,
             metavar="LOG",
-            help="An access log of your own. [default: the one that comes along]",
+            help="Your own access log. [default: the bundled one]",
         ),
     ] = None,
     site: Site = SITE,
@@ -55,10 +55,10 @@ def demo(
     ] = None,
     config: Template = None,
     exit_after: Annotated[
-        bool, typer.Option("--exit", help="Stop after the answers instead of serving on.")
+        bool, typer.Option("--exit", help="Exit after the report instead of serving on.")
     ] = False,
 ) -> None:
-    """See Touchpoint work on an access log.
+    """Run Touchpoint on an access log and show the results.
 
     Starts the service on a new folder, imports the log, shows what it says, and goes on serving until
     Ctrl-C; a temporary folder is removed then.

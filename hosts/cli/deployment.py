@@ -16,7 +16,7 @@ from service_core.kernel.errors import StartupError
 
 
 def compose_service(config: Path) -> Service:
-    """The whole deployment, composed and not started.
+    """Return the composed deployment, not started.
 
     Raises:
         StartupError: there is no such file, or something in it does not fit.

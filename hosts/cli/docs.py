@@ -11,9 +11,9 @@ FOLDER: Final = Path("docs/reference")
 
 
 def docs(
-    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where the pages stand.")] = FOLDER,
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Folder of the pages.")] = FOLDER,
     write: Annotated[
-        bool, typer.Option("--write", help="Write them; without it, say which are not up to date.")
+        bool, typer.Option("--write", help="Write the pages; otherwise list those that are out of date.")
     ] = False,
 ) -> None:
     """Check the reference pages against the code, or write them."""

@@ -84,7 +84,7 @@ def remove(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAU
         return found
 
     gone = _run_in_workspace(config, workspace, work)
-    output_console().print(f"{gone.name} is removed.", soft_wrap=True, markup=False)
+    output_console().print(f"Removed {gone.name}.", soft_wrap=True, markup=False)
 
 
 def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[Desk], Awaitable[T]]") -> T:

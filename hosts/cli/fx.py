@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def fx(
     config: ConfigFile = DEFAULT_CONFIG,
     *,
-    read: Annotated[bool, typer.Option("--read", help="Read the source first, due or not.")] = False,
+    read: Annotated[bool, typer.Option("--read", help="Sync the source first.")] = False,
 ) -> None:
-    """Show what exchange rates there are, and how fresh they are.
+    """Show the exchange rates and how fresh they are.
 
     The running service reads their source by itself, each hour. Exit code 1 without any.
     """

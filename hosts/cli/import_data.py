@@ -28,7 +28,7 @@ _OUTCOME_LABELS: Final[Mapping[str, str]] = {
 """What became of an entry -> how the table says it; the other outcomes are refusals."""
 
 app = typer.Typer(
-    help="Bring in recorded traffic. Safe to stop and to run again.",
+    help="Import recorded traffic. Safe to stop and to run again.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -37,7 +37,7 @@ File = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, readable=True, metavar="FILE", help="The file to read.")
 ]
 ShiftToNow = Annotated[
-    bool, typer.Option("--shift-to-now", help="Move the newest event to now; distances stay as they are.")
+    bool, typer.Option("--shift-to-now", help="Shift all times so that the newest event is now.")
 ]
 
 
@@ -62,7 +62,7 @@ def import_event_file(
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Bring in events from NDJSON, CSV or Parquet.
+    """Import events from NDJSON, CSV or Parquet.
 
     One `/track` body per line or row.
     """

@@ -20,11 +20,13 @@ def _parse_host(name: str | None) -> str | None:
 
 
 Name = Annotated[str, typer.Option(metavar="NAME", help="Name of the workspace.")]
-Zone = Annotated[str, typer.Option(metavar="ZONE", help="IANA zone its days are counted in.")]
-Currency = Annotated[str, typer.Option(metavar="CUR", help="Currency its money is told in.")]
+Zone = Annotated[str, typer.Option(metavar="ZONE", help="IANA time zone of the workspace.")]
+Currency = Annotated[str, typer.Option(metavar="CUR", help="Reporting currency.")]
 Domain = Annotated[
     str | None,
-    typer.Option(metavar="HOST", callback=_parse_host, help="Its site; links from there are no referrers."),
+    typer.Option(
+        metavar="HOST", callback=_parse_host, help="Domain of the site; links from it are not referrers."
+    ),
 ]
 
 
@@ -142,4 +144,4 @@ def _print_keys(founded: "CreatedWorkspace", file: Path) -> None:
         ("Agent key", f"{founded.agent_key.secret}   reads"),
     ):
         console.print(f"  {label:<10} {value}", soft_wrap=True, markup=False)
-    console.print("The keys are shown this once; only their digests are kept.", style="yellow")
+    console.print("Copy the keys now; you won't see them again.", style="yellow")

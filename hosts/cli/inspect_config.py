@@ -23,7 +23,7 @@ def _config_group() -> None:
 
 
 def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """List what is installed.
+    """List installed adapters, metrics, dimensions, models and providers.
 
     Adapters, metrics, dimensions, attribution models, ad platforms, revenue providers; with a settings
     file also the adapters that deployment uses.
@@ -70,7 +70,7 @@ def _list_providers(registry: "Registry") -> "Iterator[tuple[str, str]]":
 
 @config.command()
 def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Print what would run.
+    """Check the settings and print what would run.
 
     Loads the settings and every plugin, asks every server that the settings name whether it answers, and
     starts nothing: no mail is sent and no file written.
@@ -109,7 +109,7 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     )
     for caution in list_startup_warnings(settings):
         console.print(f"Caution  {caution}", style="yellow", soft_wrap=True, markup=False)
-    console.print(f"{config} is good.", style="green", soft_wrap=True, markup=False)
+    console.print(f"{config} is valid.", style="green", soft_wrap=True, markup=False)
 
 
 async def _check_adapters(adapters: "Iterable[Any]") -> None:

@@ -28,7 +28,7 @@ def create(
     name: Annotated[str, typer.Option(metavar="N", help="Name shown in lists and in the audit.")] = "Key",
     scope: Annotated[
         list[str] | None,
-        typer.Option(metavar="S", help="What it may do; repeat for several. [default: service:read]"),
+        typer.Option(metavar="S", help="Scope; repeat for several. [default: service:read]"),
     ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceId = None,
@@ -124,7 +124,7 @@ def _print_new_key(minted: "KeyWithSecret") -> None:
     console.print(
         f"{credential.name} ({credential.id}) may {_format_scopes(credential)}.", soft_wrap=True, markup=False
     )
-    console.print("The key is shown this once; only its digest is kept.", style="yellow")
+    console.print("Copy the key now; you won't see it again.", style="yellow")
 
 
 def _format_scopes(credential: "Credential") -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from service_core.access.members.membership import AddedMember
     from service_core.access.members.models import Account, Member
 
-app = typer.Typer(help="Add and list the people of a workspace.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Add and list workspace members.", no_args_is_help=True, rich_markup_mode=None)
 
 
 class RoleName(StrEnum):
@@ -28,12 +28,12 @@ class RoleName(StrEnum):
 
 @app.command()
 def add(
-    email: Annotated[str, typer.Argument(metavar="EMAIL", help="Address of the person.")],
-    role: Annotated[RoleName, typer.Option(help="What the person may do.")] = RoleName.MEMBER,
+    email: Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address.")],
+    role: Annotated[RoleName, typer.Option(help="Role in the workspace.")] = RoleName.MEMBER,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Add a person, and print a link to choose a password.
+    """Add a member and print a link to set a password.
 
     No mail is sent.
     """

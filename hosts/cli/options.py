@@ -28,7 +28,7 @@ Template = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="Settings the new deployment starts with; copied. [default: everything embedded]",
+        help="Settings file to start from; copied. [default: embedded stores]",
     ),
 ]
 """``--config FILE`` of the commands that make a deployment."""
@@ -37,12 +37,12 @@ DEFAULT_CONFIG: Final = Path(SETTINGS_FILE)
 
 WorkspaceId = Annotated[
     str | None,
-    typer.Option("--workspace", metavar="PUBLIC_ID", help="Which workspace; needed when there are several."),
+    typer.Option("--workspace", metavar="PUBLIC_ID", help="Workspace; required when there are several."),
 ]
 
 OptionalWorkspace = Annotated[
     str | None,
-    typer.Option("--workspace", metavar="PUBLIC_ID", help="This one alone. [default: all there are]"),
+    typer.Option("--workspace", metavar="PUBLIC_ID", help="Only this workspace. [default: all]"),
 ]
 """``--workspace PUBLIC_ID`` of the commands that work on every workspace."""
 

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from service_core.delivery.postbacks.postback import Postback
 
-app = typer.Typer(
-    help="Look at conversions on their way to ad platforms.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="List conversions sent to ad platforms.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -26,15 +24,15 @@ def _postbacks_group() -> None:
 
 @app.command("list")
 def list_postbacks(
-    status: Annotated[PostbackStatus | None, typer.Option(help="Only those that stand so.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many at most.")] = 50,
+    status: Annotated[PostbackStatus | None, typer.Option(help="Only this status.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="Maximum number.")] = 50,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per conversion, with what was sent, masked.")
     ] = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Show conversions, each with what became of it and why.
+    """List conversions with their status and reason.
 
     The latest first.
     """

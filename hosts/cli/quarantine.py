@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from service_core.ingestion.ports import Quarantine
 
 app = typer.Typer(
-    help="Look at events that could not be stored, and put them back.",
+    help="List and replay events that could not be stored.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,14 +26,14 @@ app = typer.Typer(
 
 @app.command("list")
 def list_quarantined(
-    limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="Maximum number.")] = 100,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per event, with what was sent.")
     ] = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Show the events that were set aside, each with its reason.
+    """List quarantined events with their reasons.
 
     The earliest first.
     """
@@ -52,7 +52,7 @@ def list_quarantined(
 
 @app.command()
 def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Put the events that were set aside back in the queue.
+    """Put quarantined events back into the queue.
 
     To be done once what kept them from being stored is mended.
     The consumer takes them like new ones; what still cannot be stored is set aside again.
@@ -101,4 +101,4 @@ def _print_events(events: "list[QuarantinedEvent]") -> None:
     for event in events:
         told = _event_to_json(event)
         table.add_row(*(Text(str(told[name])) for name in ("seq", "received_at", "event_id", "reason")))
-    output_console().print(table if events else "Nothing is set aside.")
+    output_console().print(table if events else "The quarantine is empty.")

@@ -23,19 +23,21 @@ def query(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DIMENSION", help="Split by; repeat for up to three. `touchpoint plugins` lists them."
+            metavar="DIMENSION", help="Group by; repeat for up to three. `touchpoint plugins` lists them."
         ),
     ] = None,
     over: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="Over time: auto, hour, day, week, month, quarter.")
+        str | None,
+        typer.Option(metavar="INTERVAL", help="Time series by auto, hour, day, week, month or quarter."),
     ] = None,
     range_: Annotated[
         str, typer.Option("--range", metavar="RANGE", help="A preset such as last_7_days, or FROM..TO.")
     ] = "last_30_days",
     where: Annotated[
-        list[str] | None, typer.Option(metavar="DIMENSION=VALUE", help="Only this value; repeat to narrow.")
+        list[str] | None,
+        typer.Option(metavar="DIMENSION=VALUE", help="Filter by a value; repeat to combine."),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", help="Rows at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", help="Maximum rows.")] = 20,
     api: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of the service. [default: from the settings]")
     ] = None,
@@ -44,7 +46,7 @@ def query(
     ] = "",
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Ask the running service for metrics.
+    """Query metrics of the running service.
 
     Totals, split by dimensions or over time, with a small chart.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hosts.cli.sync import Found
 
-app = typer.Typer(help="Read revenue providers.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Sync connected revenue providers.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -23,7 +23,7 @@ def _revenue_group() -> None:
 
 @app.command("sync")
 def sync_revenue(workspace: OptionalWorkspace = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Ask the connected revenue providers now what happened.
+    """Sync the connected revenue providers now.
 
     The running service asks them by itself, each hour, and stores what is new. Exit code 1 when one could not be read.
     """

@@ -32,7 +32,7 @@ class RoleName(StrEnum):
 Processes = Annotated[
     int,
     typer.Option(
-        "--workers", metavar="N", min=1, max=256, help="Processes of each role that may have several."
+        "--workers", metavar="N", min=1, max=256, help="Processes per role, where the role allows several."
     ),
 ]
 
@@ -41,7 +41,7 @@ def serve(
     config: ConfigFile = DEFAULT_CONFIG,
     role: Annotated[
         RoleName | None,
-        typer.Option(help="Run this role alone, for deployments on stores that processes share."),
+        typer.Option(help="Run only this role; needs stores that processes can share."),
     ] = None,
     workers: Processes = 1,
     api: Annotated[
@@ -55,7 +55,7 @@ def serve(
         ServerName | None, typer.Option(help="ASGI server to run on. [default: from the settings]")
     ] = None,
 ) -> None:
-    """Run the API and the ingest host, with everything behind them.
+    """Run the service: API, ingest host, consumer and background tasks.
 
     Roles: api answers questions, ingest takes events, consumer moves them into the event store, worker
     writes export files, scheduler does what comes round. SIGTERM drains: requests under way are
@@ -79,7 +79,7 @@ def serve(
 
 
 def worker(config: ConfigFile = DEFAULT_CONFIG, workers: Processes = 1) -> None:
-    """Write export files, on any machine.
+    """Run export workers, on any machine.
 
     Short for `touchpoint serve --role worker`.
     """

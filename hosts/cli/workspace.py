@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from service_core.access.models import Workspace
 
 app = typer.Typer(
-    help="Make a workspace; show and set its own rules.", no_args_is_help=True, rich_markup_mode=None
+    help="Create workspaces; show and change their settings.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -33,7 +33,7 @@ def create(
     as_json: AsJson = False,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Make a workspace in a deployment that is there.
+    """Create a workspace in an existing deployment.
 
     Shows its write key and its Agent key this once; the service may be running.
     """
@@ -52,7 +52,7 @@ def create(
 
 @app.command()
 def show(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Print the rules of a workspace as JSON.
+    """Print the settings of a workspace as JSON.
 
     What is null follows the rule of the house.
     """
@@ -69,30 +69,30 @@ def show(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> 
 def change_rules(
     conversion: Annotated[
         list[str] | None,
-        typer.Option(metavar="EVENT", help="Event that converts, in place of the usual; repeat for several."),
+        typer.Option(metavar="EVENT", help="Conversion event, replacing the defaults; repeat for several."),
     ] = None,
     any_revenue: Annotated[
         bool | None,
         typer.Option(
-            "--any-revenue/--no-any-revenue", help="Whether every event with revenue converts, too."
+            "--any-revenue/--no-any-revenue", help="Whether every event with revenue is a conversion too."
         ),
     ] = None,
     channel: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="Own channel, such as 'custom:crm source=news* medium=email'; repeat for several, in order.",
+            help="Custom channel, such as 'custom:crm source=news* medium=email'; repeat for several, in order.",
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option(metavar="ID", help="Attribution model by default.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="ID", help="Default attribution model.")] = None,
     window_days: Annotated[
-        int | None, typer.Option(metavar="N", help="Days in which a touch counts, by default.")
+        int | None, typer.Option(metavar="N", help="Default attribution window in days.")
     ] = None,
-    usual: Annotated[bool, typer.Option("--usual", help="Begin with the rules of the house.")] = False,
+    usual: Annotated[bool, typer.Option("--usual", help="Start from the built-in rules.")] = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Change the rules of a workspace and print them.
+    """Change the settings of a workspace and print them.
 
     What is not named stays.
     Conversions and attribution apply to all history at once, channels to events from now on.

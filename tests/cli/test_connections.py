@@ -109,7 +109,7 @@ def test_a_new_key_takes_over_and_a_lost_one_is_told(touchpoint, deployment):
     file = Path(deployment["config"]).parent / "connections.key"
     new = b64encode(b"k" * 32).decode()
     file.write_text(f"{new}\n{file.read_text()}")
-    assert touchpoint("connection", "reseal", *config).output == "Sealed anew: 1\n"
+    assert touchpoint("connection", "reseal", *config).output == "Encrypted again: 1\n"
     file.write_text(f"{new}\n")
     assert secret_of(deployment, "meta")[0] == {"access_token": "EAAB"}
     file.write_text(b64encode(b"x" * 32).decode())

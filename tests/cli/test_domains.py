@@ -42,7 +42,7 @@ def test_a_domain_is_added_verified_listed_and_removed(domain, records, deployme
     verified = domain("verify", HOST).stdout
     assert re.fullmatch(rf"{HOST}  verified  domain_id [0-9a-f-]{{36}}\n", verified)
     assert domain("verify", HOST).stdout == domain("list").stdout == verified
-    assert domain("remove", HOST).stdout == f"{HOST} is removed.\n"
+    assert domain("remove", HOST).stdout == f"Removed {HOST}.\n"
     assert domain("list").stdout == ""
     with closing(sqlite3.connect(Path(deployment["config"]).parent / "workspace.db")) as store:
         kept = [

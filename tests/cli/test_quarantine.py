@@ -61,7 +61,7 @@ def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, aside)
 
 def test_events_that_were_set_aside_are_put_back_and_wait_again(touchpoint, aside):
     assert "1 events are back in the queue" in touchpoint("quarantine", "replay", "--config", aside).stdout
-    assert "Nothing is set aside" in touchpoint("quarantine", "list", "--config", aside).stdout
+    assert "The quarantine is empty" in touchpoint("quarantine", "list", "--config", aside).stdout
 
     async def waiting():
         async with queue_of(aside) as (queue, _):
