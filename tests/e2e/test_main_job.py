@@ -124,7 +124,7 @@ def test_a_second_service_on_the_folder_says_why_it_does_not_start(deployment):
         capture_output=True, text=True, check=False, timeout=GUARD_SECONDS,
     )  # fmt: skip
     assert second.returncode == 2
-    assert "Another process serves" in second.stderr
+    assert "Another process already serves" in second.stderr
     assert "Traceback" not in second.stderr
 
 

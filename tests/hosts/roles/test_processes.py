@@ -126,7 +126,7 @@ def test_a_second_process_of_the_same_folder_does_not_consume(config):
     with try_consumer_lock(config.parent) as alone, serve(config) as process:
         assert alone
         assert process.wait(GUARD_SECONDS) == 2
-        assert "Another process serves" in process.stderr.read()
+        assert "Another process already serves" in process.stderr.read()
 
 
 @pytest.mark.parametrize(
