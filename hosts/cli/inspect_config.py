@@ -23,7 +23,7 @@ def _config_group() -> None:
 
 
 def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """List installed adapters, metrics, dimensions, models and providers.
+    """List installed plugins and what they provide.
 
     Adapters, metrics, dimensions, attribution models, ad platforms, revenue providers; with a settings
     file also the adapters that deployment uses.

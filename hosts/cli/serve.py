@@ -55,7 +55,7 @@ def serve(
         ServerName | None, typer.Option(help="ASGI server to run on. [default: from the settings]")
     ] = None,
 ) -> None:
-    """Run the service: API, ingest host, consumer and background tasks.
+    """Run the service with all its parts.
 
     Roles: api answers questions, ingest takes events, consumer moves them into the event store, worker
     writes export files, scheduler does what comes round. SIGTERM drains: requests under way are

@@ -42,7 +42,7 @@ def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deploym
         "sqlite:///workspace.db",
         "127.0.0.1:8080",
         "hypercorn",
-        "is good",
+        "is valid",
     ):
         assert word in output
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()} == before
@@ -50,7 +50,7 @@ def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deploym
 
 def test_config_check_asks_no_name_server_where_no_link_domain_needs_one(touchpoint, deployment):
     away = {"TOUCHPOINT_LINKS__DNS": "dns://127.0.0.1:1?timeout_seconds=0.2"}
-    assert "is good" in touchpoint("config", "check", "--config", deployment["config"], **away).stdout
+    assert "is valid" in touchpoint("config", "check", "--config", deployment["config"], **away).stdout
 
 
 def test_config_check_warns_when_strangers_could_sign_up_without_paying(touchpoint, deployment):
@@ -58,7 +58,7 @@ def test_config_check_warns_when_strangers_could_sign_up_without_paying(touchpoi
     assert "Caution" not in touchpoint(*check).stdout
     output = touchpoint(*check, TOUCHPOINT_HTTP__ROOT_URL="https://t.example").stdout
     assert "signup.checkout is sandbox://" in output
-    assert "is good" in output
+    assert "is valid" in output
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_every_command_has_help_and_takes_a_settings_file(touchpoint, path):
 
 
 def test_the_version_is_that_of_the_package(touchpoint):
-    assert touchpoint("--version").stdout == f"touchpoint {version('touchpoint')}\n"
+    assert touchpoint("--version").stdout == f"touchpoint {version('touchpoint-analytics')}\n"
 
 
 def test_every_line_of_the_list_of_commands_is_whole(touchpoint):

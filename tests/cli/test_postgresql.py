@@ -9,7 +9,7 @@ def test_a_deployment_on_a_server_is_made_checked_and_kept_without_a_file(
     named = {"TOUCHPOINT_STORAGE__WORKSPACE": workspace_postgres.replace("touchpoint@", "touchpoint:sesame@")}
     made = json.loads(touchpoint("init", tmp_path / "shop", "--name", "Shop", "--json", **named).stdout)
     checked = touchpoint("config", "check", "--config", made["config"], **named).stdout
-    assert "is good" in checked
+    assert "is valid" in checked
     assert "sesame" not in checked
     keys = touchpoint("key", "list", "--config", made["config"], **named).stdout
     assert "Agent key" in keys
