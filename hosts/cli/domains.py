@@ -37,8 +37,8 @@ def add(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_
     shared = shared_link_domain(load_settings(config))
 
     async def work(desk: "Desk") -> "LinkDomainClaim":
-        who, writes, _ = desk
-        await writes.execute(who, plan_domain_claim(who, host, shared), dry_run=False)
+        caller, writes, _ = desk
+        await writes.execute(caller, plan_domain_claim(caller, host, shared), dry_run=False)
         return await _find_claim(desk, host)
 
     added = _run_in_workspace(config, workspace, work)
@@ -55,8 +55,8 @@ def verify(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAU
     from service_core.workspace.links.domains.verification import verify_domain
 
     async def work(desk: "Desk") -> "LinkDomainClaim":
-        who, writes, records = desk
-        await verify_domain(who, (await _find_claim(desk, host)).id, writes, records, None)
+        caller, writes, records = desk
+        await verify_domain(caller, (await _find_claim(desk, host)).id, writes, records, None)
         return await _find_claim(desk, host)
 
     _print_claim(_run_in_workspace(config, workspace, work))
@@ -78,9 +78,9 @@ def remove(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAU
     from service_core.workspace.links.domains.verification import plan_domain_removal
 
     async def work(desk: "Desk") -> "LinkDomainClaim":
-        who, writes, _ = desk
+        caller, writes, _ = desk
         found = await _find_claim(desk, host)
-        await writes.execute(who, plan_domain_removal(found.id), dry_run=False)
+        await writes.execute(caller, plan_domain_removal(found.id), dry_run=False)
         return found
 
     gone = _run_in_workspace(config, workspace, work)
@@ -101,8 +101,8 @@ def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[De
         ports = load_ports(config)
         async with start_adapters([ports.workspace]):
             owner = await find_workspace(ports.workspace, workspace)
-            who = replace(read_only_caller(owner, ports.clock(), "Command line"), is_system=True)
-            return await work((who, ChangeExecutor(ports.workspace, [LINK_DOMAIN_TYPE]), ports.dns))
+            caller = replace(read_only_caller(owner, ports.clock(), "Command line"), is_system=True)
+            return await work((caller, ChangeExecutor(ports.workspace, [LINK_DOMAIN_TYPE]), ports.dns))
 
     return asyncio.run(run())
 
@@ -110,8 +110,8 @@ def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[De
 async def _list_claims(desk: "Desk") -> "list[LinkDomainClaim]":
     from service_core.workspace.links.domains.models import LinkDomainClaim
 
-    who, writes, _ = desk
-    async with writes.transactions.read(who.workspace.id) as unit:
+    caller, writes, _ = desk
+    async with writes.transactions.read(caller.workspace.id) as unit:
         return sorted(await unit.resources.list_all(LinkDomainClaim), key=lambda one: one.name)
 
 

@@ -15,62 +15,64 @@ from service_core.access.passkeys.models import RegistrationResponse
 from service_core.kernel.errors import ApiError, BadRequest, Conflict, TooManyRequests, Unauthorized
 
 
-async def show_account(frame: PageContext) -> Response:
+async def show_account(context: PageContext) -> Response:
     """The account, and its passkeys where the deployment has them."""
-    return await _account_page(frame)
+    return await _account_page(context)
 
 
-async def passkey_options(frame: PageContext) -> Response:
+async def passkey_options(context: PageContext) -> Response:
     """What to ask the browser for a new passkey, for its script."""
     try:
-        options = await frame.component(PasskeySignIn).registration_options(
-            frame.account, frame.form.raw("password"), frame.browser
+        options = await context.component(PasskeySignIn).registration_options(
+            context.account, context.form.raw("password"), context.browser
         )
     except (Unauthorized, TooManyRequests) as refusal:
-        return frame.json_error(refusal)
-    return frame.json_response(options)
+        return context.json_error(refusal)
+    return context.json_response(options)
 
 
-async def add_passkey(frame: PageContext) -> Response:
+async def add_passkey(context: PageContext) -> Response:
     """Keep the passkey that the browser has made, and tell its owner by mail."""
-    form, account = frame.form, frame.account
+    form, account = context.form, context.account
     attested = RegistrationResponse(
         form.decode_base64("client_data"), form.decode_base64("attestation"), frozenset(form.all("transport"))
     )
     try:
-        await frame.component(PasskeySignIn).register_passkey(
-            account, form.text("name"), form.text("challenge"), attested, frame.browser
+        await context.component(PasskeySignIn).register_passkey(
+            account, form.text("name"), form.text("challenge"), attested, context.browser
         )
     except (BadRequest, Unauthorized, Conflict) as refusal:
-        return await _account_page(frame, refusal)
-    current_app.add_background_task(_send_passkey_mail, frame, account)
-    return frame.redirect_to("/account", done="passkey-added")
+        return await _account_page(context, refusal)
+    current_app.add_background_task(_send_passkey_mail, context, account)
+    return context.redirect_to("/account", done="passkey-added")
 
 
-async def remove_passkey(frame: PageContext, passkey_id: str) -> Response:
+async def remove_passkey(context: PageContext, passkey_id: str) -> Response:
     """Drop a passkey; whoever it let in elsewhere is out."""
-    await frame.component(PasskeySignIn).remove_passkey(frame.account, parse_id(passkey_id), frame.browser)
-    return frame.redirect_to("/account", done="passkey-removed")
+    await context.component(PasskeySignIn).remove_passkey(
+        context.account, parse_id(passkey_id), context.browser
+    )
+    return context.redirect_to("/account", done="passkey-removed")
 
 
-async def end_other_sessions(frame: PageContext) -> Response:
+async def end_other_sessions(context: PageContext) -> Response:
     """End every session but this one."""
-    await frame.component(SignIn).end_other_sessions(frame.account, frame.visitor.secret)
-    return frame.redirect_to("/account", done="elsewhere-out")
+    await context.component(SignIn).end_other_sessions(context.account, context.visitor.secret)
+    return context.redirect_to("/account", done="elsewhere-out")
 
 
-async def _account_page(frame: PageContext, refusal: ApiError | None = None) -> Response:
-    return await frame.render_page(
+async def _account_page(context: PageContext, refusal: ApiError | None = None) -> Response:
+    return await context.render_page(
         "account.html",
         refusal=refusal,
-        passkeys=await frame.store.list_passkeys(frame.account.id),
-        offered=frame.component(PasskeySignIn).is_available,
+        passkeys=await context.store.list_passkeys(context.account.id),
+        offered=context.component(PasskeySignIn).is_available,
     )
 
 
-async def _send_passkey_mail(frame: PageContext, account: Account) -> None:
+async def _send_passkey_mail(context: PageContext, account: Account) -> None:
     try:
-        await send_passkey_notice(frame.service.ports.mail, account, web_url=frame.web_url)
+        await send_passkey_notice(context.service.ports.mail, account, web_url=context.web_url)
     except EmailSenderUnavailable:
         return
 

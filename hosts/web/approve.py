@@ -10,30 +10,30 @@ from service_core.access.key_requests.approvals import Approvals
 from service_core.kernel.errors import ApiError, Conflict, Forbidden
 
 
-async def show_key_request(frame: PageContext) -> Response:
+async def show_key_request(context: PageContext) -> Response:
     """Who asks, for which workspace, and for what exactly."""
-    return await _key_request_page(frame, request.args.get("request", ""))
+    return await _key_request_page(context, request.args.get("request", ""))
 
 
-async def decide_key_request(frame: PageContext) -> Response:
+async def decide_key_request(context: PageContext) -> Response:
     """Approve or deny, once."""
-    token, approve = frame.form.text("request"), frame.form.text("decision") == "approve"
+    token, approve = context.form.text("request"), context.form.text("decision") == "approve"
     try:
-        await frame.component(Approvals).decide_request(
+        await context.component(Approvals).decide_request(
             token,
-            frame.account.id,
+            context.account.id,
             approve=approve,
-            rate_limit=frame.form.integer("rate_limit") if approve else None,
+            rate_limit=context.form.integer("rate_limit") if approve else None,
         )
     except (Conflict, Forbidden) as refusal:
-        return await _key_request_page(frame, token, refusal)
-    return await _key_request_page(frame, token)
+        return await _key_request_page(context, token, refusal)
+    return await _key_request_page(context, token)
 
 
-async def _key_request_page(frame: PageContext, token: str, refusal: ApiError | None = None) -> Response:
-    seen = await frame.component(Approvals).view_request(token, frame.account.id)
+async def _key_request_page(context: PageContext, token: str, refusal: ApiError | None = None) -> Response:
+    seen = await context.component(Approvals).view_request(token, context.account.id)
     lines = label_scopes(seen.request.scopes)
-    return await frame.render_page("approve.html", refusal=refusal, seen=seen, lines=lines, token=token)
+    return await context.render_page("approve.html", refusal=refusal, seen=seen, lines=lines, token=token)
 
 
 PAGES: Final = (Page("GET /approve", show_key_request), Page("POST /approve", decide_key_request))

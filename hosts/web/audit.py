@@ -18,33 +18,33 @@ from service_core.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 MAX_ENTRIES: Final = 30
 
 
-async def list_audit_entries(frame: PageContext, public_id: str) -> Response:
+async def list_audit_entries(context: PageContext, public_id: str) -> Response:
     """Applied writes, newest first."""
-    workspace, member = await frame.workspace(public_id)
-    return await _audit_page(frame, workspace, member)
+    workspace, member = await context.workspace(public_id)
+    return await _audit_page(context, workspace, member)
 
 
-async def undo_entry(frame: PageContext, public_id: str, entry_id: str) -> Response:
+async def undo_entry(context: PageContext, public_id: str, entry_id: str) -> Response:
     """Take one back."""
-    workspace, member = await frame.workspace(public_id)
-    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
+    workspace, member = await context.workspace(public_id)
+    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
     try:
         await writes.execute(who, plan_undo(who, writes.resource_types, parse_id(entry_id)), dry_run=False)
     except Conflict as refusal:
-        return await _audit_page(frame, workspace, member, refusal)
-    return frame.redirect_to(f"/w/{public_id}/audit", done="undone")
+        return await _audit_page(context, workspace, member, refusal)
+    return context.redirect_to(f"/w/{public_id}/audit", done="undone")
 
 
 async def _audit_page(
-    frame: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
+    context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
-    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
+    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
     query = AuditQuery(limit=MAX_ENTRIES, cursor=request.args.get("cursor"))
     try:
-        page = await list_audit.handler(query, who=who, writes=writes)
+        page = await list_audit.handler(query, caller=who, writes=writes)
     except BadRequest:
         raise NotFound from None
-    return await frame.render_page(
+    return await context.render_page(
         "audit.html",
         refusal=refusal,
         workspace=workspace,

@@ -13,32 +13,32 @@ from service_core.access.roles import ROLE_OAUTH_SCOPES, ROLE_PERMISSIONS, Permi
 from service_core.kernel.errors import NotFound
 
 
-async def list_connected_apps(frame: PageContext, public_id: str) -> Response:
+async def list_connected_apps(context: PageContext, public_id: str) -> Response:
     """The programs a person let in; an owner or admin sees those of everybody."""
-    workspace, member = await frame.workspace(public_id)
-    people = {one.account_id: one for one in await frame.store.list_members(workspace.id)}
-    shown = []
-    for grant in await _visible_grants(frame, member):
-        person = await frame.store.get_account(grant.account_id)
+    workspace, member = await context.workspace(public_id)
+    people = {one.account_id: one for one in await context.store.list_members(workspace.id)}
+    apps = []
+    for grant in await _visible_grants(context, member):
+        person = await context.store.get_account(grant.account_id)
         role = people[grant.account_id].role
-        shown.append((grant, person, label_scopes(grant.scopes & ROLE_OAUTH_SCOPES[role])))
-    return await frame.render_page("connections.html", workspace=workspace, member=member, shown=shown)
+        apps.append((grant, person, label_scopes(grant.scopes & ROLE_OAUTH_SCOPES[role])))
+    return await context.render_page("connected_apps.html", workspace=workspace, member=member, apps=apps)
 
 
-async def disconnect_app(frame: PageContext, public_id: str, grant_id: str) -> Response:
+async def disconnect_app(context: PageContext, public_id: str, grant_id: str) -> Response:
     """Disconnect a program."""
-    _, member = await frame.workspace(public_id)
-    grants = [grant for grant in await _visible_grants(frame, member) if str(grant.id) == grant_id]
+    _, member = await context.workspace(public_id)
+    grants = [grant for grant in await _visible_grants(context, member) if str(grant.id) == grant_id]
     if not grants:
         raise NotFound
-    await frame.store.end_grant(UUID(grant_id), frame.clock())
-    return frame.redirect_to(f"/w/{public_id}/connections", done="disconnected")
+    await context.store.end_grant(UUID(grant_id), context.clock())
+    return context.redirect_to(f"/w/{public_id}/connections", done="disconnected")
 
 
-async def _visible_grants(frame: PageContext, member: Member) -> list[OAuthGrant]:
+async def _visible_grants(context: PageContext, member: Member) -> list[OAuthGrant]:
     if Permission.MANAGE in ROLE_PERMISSIONS[member.role]:
-        return await frame.store.list_grants(member.workspace_id)
-    return await frame.store.list_account_grants(member.account_id, member.workspace_id)
+        return await context.store.list_grants(member.workspace_id)
+    return await context.store.list_account_grants(member.account_id, member.workspace_id)
 
 
 PAGES: Final = (

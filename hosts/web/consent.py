@@ -15,57 +15,57 @@ from service_core.access.oauth.models import ErrorRedirect, OAuthError, redirect
 from service_core.access.oauth.redirect_uris import LOOPBACK_HOSTS, csp_source
 
 
-async def show_consent(frame: PageContext) -> Response:
+async def show_consent(context: PageContext) -> Response:
     """Which program asks for what; with several workspaces, first for which."""
     query = request.query_string.decode("ascii", "ignore")
-    return await _answer_page(frame, query, request.args.get("workspace", ""), None)
+    return await _answer_page(context, query, request.args.get("workspace", ""), None)
 
 
-async def answer_consent(frame: PageContext) -> Response:
+async def answer_consent(context: PageContext) -> Response:
     """Carry the person's answer back to the program."""
-    form = frame.form
-    return await _answer_page(frame, form.text("query"), form.text("workspace"), form.text("decision"))
+    form = context.form
+    return await _answer_page(context, form.text("query"), form.text("workspace"), form.text("decision"))
 
 
-async def _answer_page(frame: PageContext, query: str, public_id: str, decision: str | None) -> Response:
-    account, consents = frame.account, frame.component(AuthorizationEndpoint)
+async def _answer_page(context: PageContext, query: str, public_id: str, decision: str | None) -> Response:
+    account, consents = context.account, context.component(AuthorizationEndpoint)
     sent = drop_unstorable_characters(parse_qsl(query, keep_blank_values=True))
     pairs = [pair for pair in sent if pair[0] != "workspace"]
     try:
-        asked = await consents.parse_request(pairs)
+        authorization = await consents.parse_request(pairs)
         if decision == "deny":
             raise consents.error_redirect(
-                asked.redirect_uri, asked.state, "access_denied", "The person said no"
+                authorization.redirect_uri, authorization.state, "access_denied", "The person said no"
             )
-        known = await frame.store.list_memberships(account.id)
+        known = await context.store.list_memberships(account.id)
         chosen = _chosen_workspace(known, public_id)
         if decision == "allow" and chosen is not None:
-            return frame.redirect_external(await consents.approve_request(asked, chosen[1]))
+            return context.redirect_external(await consents.approve_request(authorization, chosen[1]))
     except OAuthError as fault:
-        return await frame.render_page("refusal.html", fault.status, message=fault.description, hint=None)
+        return await context.render_page("error.html", fault.status, message=fault.description, hint=None)
     except ErrorRedirect as back:
-        return frame.redirect_external(back.url)
-    return await _consent_page(frame, asked, known, chosen, urlencode(pairs))
+        return context.redirect_external(back.url)
+    return await _consent_page(context, authorization, known, chosen, urlencode(pairs))
 
 
 async def _consent_page(
-    frame: PageContext,
-    asked: AuthorizationRequest,
+    context: PageContext,
+    authorization: AuthorizationRequest,
     known: list[tuple[Workspace, Member]],
     chosen: tuple[Workspace, Member] | None,
     query: str,
 ) -> Response:
-    granted = frozenset() if chosen is None else asked.grantable_scopes(chosen[1])
-    return await frame.render_page(
+    granted = frozenset() if chosen is None else authorization.grantable_scopes(chosen[1])
+    return await context.render_page(
         "consent.html",
-        form_target=csp_source(asked.redirect_uri),
-        client=asked.client,
-        host=redirect_host(asked.redirect_uri),
-        local=redirect_host(asked.redirect_uri) in LOOPBACK_HOSTS,
+        form_target=csp_source(authorization.redirect_uri),
+        client=authorization.client,
+        host=redirect_host(authorization.redirect_uri),
+        local=redirect_host(authorization.redirect_uri) in LOOPBACK_HOSTS,
         known=known,
         chosen=chosen,
         lines=label_scopes(granted),
-        left_out=label_scopes(asked.scopes - granted),
+        left_out=label_scopes(authorization.scopes - granted),
         query=query,
     )
 

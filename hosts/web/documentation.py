@@ -78,7 +78,7 @@ def _text_response(text: str | bytes, kind: str) -> Response:
 async def _page_response(page: Page) -> Response:
     up = "../" * page.path.count("/")
     body, sections = _render_html(page)
-    shown = await render_template("handbook.html", page=page, up=up, body=body, sections=sections)
+    shown = await render_template("documentation.html", page=page, up=up, body=body, sections=sections)
     return Response(shown, 200, _NO_CACHE_HEADERS, mimetype="text/html")
 
 

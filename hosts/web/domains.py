@@ -27,58 +27,58 @@ from service_core.workspace.links.domains.verification import (
 from service_core.workspace.links.models import shared_link_domain
 
 
-async def list_domains(frame: PageContext, public_id: str) -> Response:
+async def list_domains(context: PageContext, public_id: str) -> Response:
     """Every domain, with what is left to do for it."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
-    return await _domains_page(frame, workspace, member)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    return await _domains_page(context, workspace, member)
 
 
-async def claim_domain(frame: PageContext, public_id: str) -> Response:
+async def claim_domain(context: PageContext, public_id: str) -> Response:
     """Claim a host."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
-    who, shared = frame.caller(workspace, member), shared_link_domain(frame.service.settings)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    who, shared = context.caller(workspace, member), shared_link_domain(context.service.settings)
     try:
-        await frame.component(ChangeExecutor).execute(
-            who, plan_domain_claim(who, frame.form.text("host"), shared), dry_run=False
+        await context.component(ChangeExecutor).execute(
+            who, plan_domain_claim(who, context.form.text("host"), shared), dry_run=False
         )
     except (Conflict, Unprocessable) as refusal:
-        return await _domains_page(frame, workspace, member, refusal)
-    return frame.redirect_to(f"/w/{public_id}/domains", done="claimed")
+        return await _domains_page(context, workspace, member, refusal)
+    return context.redirect_to(f"/w/{public_id}/domains", done="claimed")
 
 
-async def change_domain(frame: PageContext, public_id: str, claim_id: str) -> Response:
+async def change_domain(context: PageContext, public_id: str, claim_id: str) -> Response:
     """Look for the proof of a claim, or let a domain go."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
     who, writes, action = (
-        frame.caller(workspace, member),
-        frame.component(ChangeExecutor),
-        frame.form.text("action"),
+        context.caller(workspace, member),
+        context.component(ChangeExecutor),
+        context.form.text("action"),
     )
     try:
         match action:
             case "verify":
-                ports = frame.service.ports
+                ports = context.service.ports
                 await verify_domain(who, parse_id(claim_id), writes, ports.dns, ports.limits)
             case "remove":
                 await writes.execute(who, plan_domain_removal(parse_id(claim_id)), dry_run=False)
             case _:
                 raise NotFound
     except (Conflict, TooManyRequests, Unprocessable, ServiceUnavailable) as refusal:
-        return await _domains_page(frame, workspace, member, refusal)
-    return frame.redirect_to(f"/w/{public_id}/domains", done="verified" if action == "verify" else "let-go")
+        return await _domains_page(context, workspace, member, refusal)
+    return context.redirect_to(f"/w/{public_id}/domains", done="verified" if action == "verify" else "let-go")
 
 
 async def _domains_page(
-    frame: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
+    context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
-    async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+    async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
         found = await unit.resources.list_all(LinkDomainClaim)
-    return await frame.render_page(
+    return await context.render_page(
         "domains.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        shared=shared_link_domain(frame.service.settings),
+        shared=shared_link_domain(context.service.settings),
         claims=sorted(found, key=lambda one: one.name),
         grace=MISSING_RECORD_GRACE,
     )

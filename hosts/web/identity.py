@@ -23,53 +23,53 @@ MAX_LISTED: Final = 20
 """Contested external ids that are shown; the others come up once these are settled."""
 
 
-async def show_identity(frame: PageContext, public_id: str) -> Response:
+async def show_identity(context: PageContext, public_id: str) -> Response:
     """The form, what the event says that was asked for, and the external ids that link nobody."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
     return await _identity_page(
-        frame, workspace, member, sanitize_text(request.args.get("event", "")).strip()
+        context, workspace, member, sanitize_text(request.args.get("event", "")).strip()
     )
 
 
-async def revoke_links(frame: PageContext, public_id: str) -> Response:
+async def revoke_links(context: PageContext, public_id: str) -> Response:
     """Take the links of an event back."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
-    event_id, events = frame.form.text("event"), frame.service.ports.events
-    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    event_id, events = context.form.text("event"), context.service.ports.events
+    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
     try:
         await revoke_identity_links(who, event_id, writes=writes, log=events, store=events)
     except Conflict as refusal:
-        return await _identity_page(frame, workspace, member, event_id, refusal)
-    return frame.redirect_to(f"/w/{public_id}/identity", event=event_id, done="unlinked")
+        return await _identity_page(context, workspace, member, event_id, refusal)
+    return context.redirect_to(f"/w/{public_id}/identity", event=event_id, done="unlinked")
 
 
 async def _identity_page(
-    frame: PageContext, workspace: Workspace, member: Member, event_id: str, refusal: ApiError | None = None
+    context: PageContext, workspace: Workspace, member: Member, event_id: str, refusal: ApiError | None = None
 ) -> Response:
-    who = frame.caller(workspace, member)
-    event = await find_event(who, event_id, frame.service.ports.events) if event_id else None
-    async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+    who = context.caller(workspace, member)
+    event = await find_event(who, event_id, context.service.ports.events) if event_id else None
+    async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
         revoked = await find_revocation(unit.resources, event_id) if event else None
-    contested = await _load_id_conflicts(frame, workspace)
-    return await frame.render_page(
+    conflicts = await _load_id_conflicts(context, workspace)
+    return await context.render_page(
         "identity.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        asked=event_id,
+        event_id=event_id,
         event=event,
-        said=event and IdentityFacts.from_event(event),
+        facts=event and IdentityFacts.from_event(event),
         revoked=revoked,
-        contested=contested,
+        conflicts=conflicts,
     )
 
 
 async def _load_id_conflicts(
-    frame: PageContext, workspace: Workspace
+    context: PageContext, workspace: Workspace
 ) -> tuple[list[ExternalIdConflict], int] | None:
     """The external ids that several people carry, and the number of all; None while nobody can tell."""
     try:
-        return await frame.service.ports.events.external_id_conflicts(workspace.id, MAX_LISTED)
+        return await context.service.ports.events.external_id_conflicts(workspace.id, MAX_LISTED)
     except ServiceUnavailable:
         return None
 

@@ -20,17 +20,17 @@ from service_core.kernel.errors import ApiError, BadRequest, NotFound
 KeyAction = Callable[[KeyManagement, Workspace, Member], Awaitable[KeyWithSecret | None]]
 
 
-async def list_keys(frame: PageContext, public_id: str) -> Response:
+async def list_keys(context: PageContext, public_id: str) -> Response:
     """Every live key, with what can be done to it."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
-    return await _keys_page(frame, workspace, member)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
+    return await _keys_page(context, workspace, member)
 
 
-async def create_key(frame: PageContext, public_id: str) -> Response:
+async def create_key(context: PageContext, public_id: str) -> Response:
     """Make a named key and show it once."""
-    form = frame.form
+    form = context.form
     return await _run_key_action(
-        frame,
+        context,
         public_id,
         lambda settings, workspace, by: settings.create_key(
             workspace, by, form.text("name"), parse_scopes(form.all("scope"))
@@ -38,9 +38,9 @@ async def create_key(frame: PageContext, public_id: str) -> Response:
     )
 
 
-async def change_key(frame: PageContext, public_id: str, key_id: str) -> Response:
+async def change_key(context: PageContext, public_id: str, key_id: str) -> Response:
     """Rename, limit or revoke a named key."""
-    form, key = frame.form, parse_id(key_id)
+    form, key = context.form, parse_id(key_id)
 
     async def work(settings: KeyManagement, workspace: Workspace, by: Member) -> None:
         match form.text("action"):
@@ -53,42 +53,44 @@ async def change_key(frame: PageContext, public_id: str, key_id: str) -> Respons
             case _:
                 raise NotFound
 
-    return await _run_key_action(frame, public_id, work)
+    return await _run_key_action(context, public_id, work)
 
 
-async def replace_key(frame: PageContext, public_id: str, kind: str) -> Response:
+async def replace_key(context: PageContext, public_id: str, kind: str) -> Response:
     """Replace the Agent key or the write key and show the new one once."""
     kinds = {"agent": CredentialKind.AGENT, "write": CredentialKind.WRITE}
     if kind not in kinds:
         raise NotFound
     return await _run_key_action(
-        frame, public_id, lambda settings, workspace, by: settings.regenerate_key(workspace, by, kinds[kind])
+        context,
+        public_id,
+        lambda settings, workspace, by: settings.regenerate_key(workspace, by, kinds[kind]),
     )
 
 
-async def _run_key_action(frame: PageContext, public_id: str, action: KeyAction) -> Response:
+async def _run_key_action(context: PageContext, public_id: str, action: KeyAction) -> Response:
     """Do what a form asks; a new key is shown in the answer itself and nowhere again."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
     try:
-        minted = await action(_key_settings(frame), workspace, member)
+        minted = await action(_key_settings(context), workspace, member)
     except BadRequest as refusal:
-        return await _keys_page(frame, workspace, member, refusal=refusal)
+        return await _keys_page(context, workspace, member, refusal=refusal)
     if minted is not None:
-        return await _keys_page(frame, workspace, member, minted=minted)
-    done = "revoked" if frame.form.text("action") == "revoke" else "saved"
-    return frame.redirect_to(f"/w/{workspace.public_id}/keys", done=done)
+        return await _keys_page(context, workspace, member, minted=minted)
+    done = "revoked" if context.form.text("action") == "revoke" else "saved"
+    return context.redirect_to(f"/w/{workspace.public_id}/keys", done=done)
 
 
 async def _keys_page(
-    frame: PageContext,
+    context: PageContext,
     workspace: Workspace,
     member: Member,
     *,
     minted: KeyWithSecret | None = None,
     refusal: ApiError | None = None,
 ) -> Response:
-    found = await _key_settings(frame).list_keys(workspace, member)
-    return await frame.render_page(
+    found = await _key_settings(context).list_keys(workspace, member)
+    return await context.render_page(
         "keys.html",
         refusal=refusal,
         workspace=workspace,
@@ -101,8 +103,8 @@ async def _keys_page(
     )
 
 
-def _key_settings(frame: PageContext) -> KeyManagement:
-    return KeyManagement(frame.store, frame.clock)
+def _key_settings(context: PageContext) -> KeyManagement:
+    return KeyManagement(context.store, context.clock)
 
 
 PAGES: Final = (

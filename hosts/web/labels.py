@@ -10,21 +10,21 @@ from service_core.kernel.operations import Scope
 
 SCOPE_LABELS: Final[Mapping[Scope, str]] = MappingProxyType(
     {
-        Scope.READ: "Read everything: traffic, people, revenue, reports; run and export them",
-        Scope.WRITE_RULES: "Change conversion rules",
-        Scope.WRITE_LINKS: "Change trackable links, at once on their live addresses",
-        Scope.WRITE_REPORTS: "Change dashboards, reports and analyses, and publish them by share links",
-        Scope.PROPOSE_SCRIPTS: "Propose scripts for your site; an owner or admin still has to approve each",
+        Scope.READ: "Read all data: traffic, people, revenue and reports, including exports",
+        Scope.WRITE_RULES: "Edit conversion rules",
+        Scope.WRITE_LINKS: "Edit tracking links (changes go live immediately)",
+        Scope.WRITE_REPORTS: "Edit dashboards, reports and analyses, and share them publicly",
+        Scope.PROPOSE_SCRIPTS: "Propose scripts for your site (an owner or admin approves each one)",
     }
 )
 """Scope -> what it lets a program do."""
 
 ROLE_LABELS: Final[Mapping[Role, str]] = MappingProxyType(
     {
-        Role.OWNER: "everything, with billing and roles",
-        Role.ADMIN: "keys, scripts, rules and links; invites people",
-        Role.MEMBER: "reads, and makes dashboards and reports",
-        Role.VIEWER: "reads",
+        Role.OWNER: "full access",
+        Role.ADMIN: "manage keys, scripts, rules and links, and invite members",
+        Role.MEMBER: "view data, create dashboards and reports",
+        Role.VIEWER: "view only",
     }
 )
 """Role -> what it may do, in short."""
@@ -32,22 +32,22 @@ ROLE_LABELS: Final[Mapping[Role, str]] = MappingProxyType(
 CONFIRMATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "saved": "Saved.",
-        "revoked": "The key is revoked. It is refused from the next request on.",
-        "removed": "Removed. Access ended at once.",
-        "claimed": "Added. Its proof is still missing.",
-        "verified": "Verified. Links can stand on it.",
+        "revoked": "Key revoked. It stopped working immediately.",
+        "removed": "Removed. Access ended immediately.",
+        "claimed": "Added. Verify it to use it.",
+        "verified": "Verified. You can create links on it.",
         "let-go": "Removed.",
-        "unlinked": "Taken back. Every report counts people without these links from now on.",
-        "invited": "The invitation is on its way.",
-        "withdrawn": "The invitation is withdrawn.",
-        "disconnected": "Disconnected. Its tokens are refused from the next request on.",
-        "joined": "You are a member now.",
-        "undone": "Taken back.",
-        "unshared": "The page is gone from the next request on.",
+        "unlinked": "Links revoked. Reports no longer use them.",
+        "invited": "Invitation sent.",
+        "withdrawn": "Invitation withdrawn.",
+        "disconnected": "Disconnected. Its tokens stopped working immediately.",
+        "joined": "You are now a member.",
+        "undone": "Change undone.",
+        "unshared": "The link stopped working immediately.",
         "signed-out": "You are signed out.",
-        "passkey-added": "The passkey is added.",
-        "passkey-removed": "The passkey is removed. It signs in no more, and every other browser is signed out.",
-        "elsewhere-out": "Every other browser is signed out.",
+        "passkey-added": "Passkey added.",
+        "passkey-removed": "Passkey removed. All other browsers are signed out.",
+        "elsewhere-out": "All other browsers are signed out.",
     }
 )
 """What a page says after a form was done, by the word in its address."""
@@ -62,6 +62,6 @@ def label_scopes(scopes: Iterable[Scope]) -> list[tuple[str, str]]:
 def describe_refusal(refusal: ApiError) -> tuple[int, str]:
     """Status and sentences of a refusal; 401 asks for a header, which no page takes."""
     if isinstance(refusal, TooManyRequests):
-        return refusal.status, "Too many attempts. Wait a quarter of an hour and try again."
-    said = " ".join(filter(None, (f"{refusal.message}.", refusal.hint)))
-    return 403 if isinstance(refusal, Unauthorized) else refusal.status, said
+        return refusal.status, "Too many attempts. Try again in 15 minutes."
+    message = " ".join(filter(None, (f"{refusal.message}.", refusal.hint)))
+    return 403 if isinstance(refusal, Unauthorized) else refusal.status, message

@@ -48,52 +48,54 @@ _BREAKDOWNS: Final = (
 )
 
 
-async def landing(frame: PageContext) -> Response:
+async def landing(context: PageContext) -> Response:
     """Whoever is signed in goes on to a workspace; anybody else may look with a key, in the browser alone."""
-    if frame.visitor.account is None:
-        return await frame.render_page("overview.html")
-    known = await frame.store.list_memberships(frame.account.id)
-    return frame.redirect_to(f"/w/{known[0][0].public_id}" if len(known) == 1 else "/workspaces")
+    if context.visitor.account is None:
+        return await context.render_page("home.html")
+    known = await context.store.list_memberships(context.account.id)
+    return context.redirect_to(f"/w/{known[0][0].public_id}" if len(known) == 1 else "/workspaces")
 
 
-async def workspace_overview(frame: PageContext, public_id: str) -> Response:
+async def workspace_overview(context: PageContext, public_id: str) -> Response:
     """Totals, their course, and where people come from."""
-    workspace, member = await frame.workspace(public_id)
+    workspace, member = await context.workspace(public_id)
     days = _chosen_range()
-    who = frame.caller(workspace, member)
-    answers = await _load_answers(frame, who, _date_parameters(workspace.zone, who.now, days))
-    return await frame.render_page(
-        "glance.html",
+    who = context.caller(workspace, member)
+    answers = await _load_answers(context, who, _date_parameters(workspace.zone, who.now, days))
+    return await context.render_page(
+        "workspace_overview.html",
         workspace=workspace,
         member=member,
         ranges=RANGE_LABELS,
         days=days,
-        cards=_build_cards(answers, build_display_context(frame.component(Catalog), workspace)),
+        cards=_build_cards(answers, build_display_context(context.component(Catalog), workspace)),
     )
 
 
-async def key_overview(frame: PageContext) -> Response:
+async def key_overview(context: PageContext) -> Response:
     """The same for whoever holds a key: asked of the API with it, within its budget, as any program asks."""
-    workspace = await _request_with_key(frame, "/workspace")
+    workspace = await _request_with_key(context, "/workspace")
     if workspace.status != HTTPStatus.OK:
-        return frame.json_response(workspace.body.decode(), workspace.status)
+        return context.json_response(workspace.body.decode(), workspace.status)
     known, days = CODEC.loads(workspace.body), _chosen_range()
     setting = DisplayContext(
-        ZoneInfo(known["timezone"]), known["currency"], collect_labels(frame.component(Catalog))
+        ZoneInfo(known["timezone"]), known["currency"], collect_labels(context.component(Catalog))
     )
-    dates = _date_parameters(setting.zone, frame.clock(), days)
+    dates = _date_parameters(setting.zone, context.clock(), days)
     answers = await gather_or_cancel(
-        _request_with_key(frame, "/overview", **dates),
+        _request_with_key(context, "/overview", **dates),
         *(
-            _request_with_key(frame, path, **dates, type=type_, limit=str(_MAX_ROWS))
+            _request_with_key(context, path, **dates, type=type_, limit=str(_MAX_ROWS))
             for _, path, *_, type_ in _BREAKDOWNS
         ),
     )
     for answer in answers:
         if answer.status != HTTPStatus.OK:
-            return frame.json_response(answer.body.decode(), answer.status)
+            return context.json_response(answer.body.decode(), answer.status)
     cards = _build_cards([CODEC.loads(answer.body) for answer in answers], setting)
-    body = await render_template("look.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards)
+    body = await render_template(
+        "key_overview.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards
+    )
     return Response(body, 200, page_headers(), mimetype="text/html")
 
 
@@ -110,8 +112,8 @@ def _date_parameters(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]
     }
 
 
-async def _load_answers(frame: PageContext, caller: Caller, dates: dict[str, str]) -> Sequence[Answer]:
-    known = {"who": caller, "questions": frame.component(MetricQueries)}
+async def _load_answers(context: PageContext, caller: Caller, dates: dict[str, str]) -> Sequence[Answer]:
+    known = {"caller": caller, "questions": context.component(MetricQueries)}
     found = await gather_or_cancel(
         get_overview(OverviewQuery.model_validate(dates), **known),
         *(
@@ -122,9 +124,9 @@ async def _load_answers(frame: PageContext, caller: Caller, dates: dict[str, str
     return [to_json_values(answer) for answer in found]
 
 
-async def _request_with_key(frame: PageContext, path: str, **parameters: str) -> Answered:
+async def _request_with_key(context: PageContext, path: str, **parameters: str) -> Answered:
     sent = {"authorization": request.headers.get("Authorization", "")}
-    return await frame.service.dispatch(ApiRequest("GET", f"/v1{path}", urlencode(parameters), sent))
+    return await context.service.dispatch(ApiRequest("GET", f"/v1{path}", urlencode(parameters), sent))
 
 
 def _build_cards(answers: Sequence[Answer], setting: DisplayContext) -> list[Card]:

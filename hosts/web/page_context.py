@@ -126,7 +126,9 @@ class PageContext:
                 own=self.web_url,
             )
             if not known or not ours or not is_valid_form_token(secret, g.form.text("csrf")):
-                raise Forbidden("This form did not come from this page. Open the page again and repeat.")
+                raise Forbidden(
+                    "This form has expired or was sent from another page. Reload the page and try again."
+                )
 
     async def render_page(
         self,
@@ -142,18 +144,18 @@ class PageContext:
         Args:
             template: name of the file.
             status: HTTP status.
-            refusal: of the form that led here; it sets the status and is shown as ``wrong``.
+            refusal: of the form that led here; it sets the status and is shown as ``error``.
             form_target: a further source its form may lead to.
             values: what the template shows; it escapes all of them.
         """
         visitor = g.get("visitor")
-        status, wrong = (status, None) if refusal is None else describe_refusal(refusal)
+        status, error = (status, None) if refusal is None else describe_refusal(refusal)
         shared = {
             "base": self.base,
             "docs": self.service.settings.http.docs_url.rstrip("/") or "/docs",
             "account": visitor.account if visitor else None,
             "csrf": form_token(visitor.secret) if visitor else "",
-            "wrong": wrong,
+            "error": error,
             "done": CONFIRMATIONS.get(request.args.get("done", "")),
             "here": self.current_path(),
         }
@@ -170,8 +172,8 @@ class PageContext:
 
     def json_error(self, refusal: ApiError) -> Response:
         """What a script of ours shows of a refusal."""
-        status, wrong = describe_refusal(refusal)
-        return self.json_response(json.dumps({"error": wrong}), status)
+        status, error = describe_refusal(refusal)
+        return self.json_response(json.dumps({"error": error}), status)
 
     def redirect_to(self, path: str, **query: str) -> Response:
         """Lead to another page of the application."""
@@ -236,7 +238,7 @@ class Page:
 
     Attributes:
         route: method and path below the application's address.
-        show: takes the frame and the parameters of the path.
+        show: takes the context and the parameters of the path.
         is_public: it tells nobody from anybody else: no cookie is read or set.
     """
 

@@ -69,11 +69,11 @@ def create_web_blueprint(service: Service, addresses: ClientAddress) -> Blueprin
         service: the composed deployment.
         addresses: finds the client behind trusted proxies.
     """
-    frame = PageContext(service, addresses)
+    context = PageContext(service, addresses)
     blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
     _add_assets(blueprint)
-    _add_pages(blueprint, frame, PAGES)
-    _add_error_handlers(blueprint, frame)
+    _add_pages(blueprint, context, PAGES)
+    _add_error_handlers(blueprint, context)
     return blueprint
 
 
@@ -104,35 +104,35 @@ def _add_assets(blueprint: Blueprint) -> None:
         return Response(body, 200, known, mimetype=_ASSET_TYPES[name.rpartition(".")[2]])
 
 
-def _add_pages(blueprint: Blueprint, frame: PageContext, shown: Sequence[Page]) -> None:
-    nameless = {"web.asset", *(f"web.{page.route}" for page in shown if page.is_public)}
+def _add_pages(blueprint: Blueprint, context: PageContext, pages: Sequence[Page]) -> None:
+    nameless = {"web.asset", *(f"web.{page.route}" for page in pages if page.is_public)}
 
     @blueprint.before_request
     async def receive() -> None:
         if request.endpoint not in nameless:
-            await frame.load_visitor()
+            await context.load_visitor()
 
-    for page in shown:
+    for page in pages:
         method, _, path = page.route.partition(" ")
-        view = update_wrapper(partial(page.handler, frame), page.handler)
+        view = update_wrapper(partial(page.handler, context), page.handler)
         blueprint.add_url_rule(
             path, f"{method} {path}", view, methods=[method], provide_automatic_options=False
         )
 
 
-def _add_error_handlers(blueprint: Blueprint, frame: PageContext) -> None:
+def _add_error_handlers(blueprint: Blueprint, context: PageContext) -> None:
     @blueprint.get("/<path:_>")
     async def miss(_: str) -> Response:
         raise NotFound
 
     @blueprint.errorhandler(SignInRequired)
     async def lead_to_sign_in(_: SignInRequired) -> Response:
-        return frame.redirect_to("/sign-in", next=frame.current_path())
+        return context.redirect_to("/sign-in", next=context.current_path())
 
     @blueprint.errorhandler(ApiError)
     async def refuse(refusal: ApiError) -> Response:
-        answer = await frame.render_page(
-            "refusal.html", refusal.status, message=refusal.message, hint=refusal.hint
+        answer = await context.render_page(
+            "error.html", refusal.status, message=refusal.message, hint=refusal.hint
         )
         answer.headers.update(refusal.headers)
         return answer
@@ -144,9 +144,9 @@ def _add_error_handlers(blueprint: Blueprint, frame: PageContext) -> None:
         error_id = str(new_id())
         place = "".join(traceback.format_tb(fault.__traceback__))
         _log.error("fault %s in %s: %s\n%s", error_id, request.endpoint, type(fault).__name__, place)
-        return await frame.render_page(
-            "refusal.html",
+        return await context.render_page(
+            "error.html",
             500,
-            message="Something went wrong on our side",
-            hint=f"It is noted as {error_id}.",
+            message="Something went wrong",
+            hint=f"Error id: {error_id}",
         )

@@ -28,7 +28,7 @@ from service_core.workspace.share_links.access import SharedObject, ShareLinkAcc
 from service_core.workspace.share_links.cached_results import SharedResult, SharedResults
 
 _MISSING_RESULT_TEXTS: Final = {
-    "timeout": "This took too long to find out. Open the page again in a minute.",
+    "timeout": "This took too long to load. Reload the page in a minute.",
     "missing": "This report was deleted.",
 }
 
@@ -53,56 +53,56 @@ class SharedPage:
     notes: Sequence[str] = ()
 
 
-async def show_shared_page(frame: PageContext, token: str) -> Response:
+async def show_shared_page(context: PageContext, token: str) -> Response:
     """The page of a token."""
-    gate = frame.component(ShareLinkAccess)
+    gate = context.component(ShareLinkAccess)
     try:
-        await gate.check_rate_limit(frame.network)
+        await gate.check_rate_limit(context.network)
         publication = await gate.resolve_token(token)
-        body = await _cached_page(frame, publication)
+        body = await _cached_page(context, publication)
     except ApiError as refusal:
-        return await _unavailable_page(frame, refusal)
+        return await _unavailable_page(context, refusal)
     if request.method == "GET":
         sent = {name.lower(): value for name, value in request.headers.items()}
-        await frame.component(ViewCounter).count_view(publication.link, sent)
+        await context.component(ViewCounter).count_view(publication.link, sent)
     return Response(body, 200, page_headers() | PUBLIC_HEADERS, mimetype="text/html")
 
 
-async def _unavailable_page(frame: PageContext, refusal: ApiError) -> Response:
-    said = "There is no such page" if isinstance(refusal, NotFound) else refusal.message
-    answer = await frame.render_page("share_closed.html", refusal.status, message=said, done=None)
+async def _unavailable_page(context: PageContext, refusal: ApiError) -> Response:
+    message = "Page not found" if isinstance(refusal, NotFound) else refusal.message
+    answer = await context.render_page("public_page_closed.html", refusal.status, message=message, done=None)
     answer.headers.update({**PUBLIC_HEADERS, **refusal.headers})
     return answer
 
 
-async def _cached_page(frame: PageContext, publication: SharedObject) -> str:
+async def _cached_page(context: PageContext, publication: SharedObject) -> str:
     """The page as it is drawn once for everybody who looks within the minute of its answers."""
-    found = await frame.component(SharedResults).get(publication)
-    setting = build_display_context(frame.component(Catalog), publication.workspace)
+    found = await context.component(SharedResults).get(publication)
+    setting = build_display_context(context.component(Catalog), publication.workspace)
 
     async def draw() -> str:
-        shown = await asyncio.to_thread(_build_shared_page, publication, found, setting)
-        return await render_template("share.html", base=frame.base, shown=shown)
+        page = await asyncio.to_thread(_build_shared_page, publication, found, setting)
+        return await render_template("public_page.html", base=context.base, page=page)
 
     key = publication.record.id, publication.link.show_workspace_name, found.computed_at
-    return await frame.drawn.get(key, draw)
+    return await context.drawn.get(key, draw)
 
 
 def _build_shared_page(publication: SharedObject, found: SharedResult, setting: DisplayContext) -> SharedPage:
     workspace, run = publication.workspace, found.run
-    shown = SharedPage(
+    page = SharedPage(
         publication.record.name, workspace.name if publication.link.show_workspace_name else None
     )
     if run is None:
-        return replace(shown, cards=[message_card(shown.title, f"{found.error}.", "lg")])
+        return replace(page, cards=[message_card(page.title, f"{found.error}.", "lg")])
     if isinstance(run, AnalysisRun):
-        return replace(shown, parts=_analysis_parts(run, found, setting))
+        return replace(page, parts=_analysis_parts(run, found, setting))
     covered = _format_covered_range(run.range, setting)
     if isinstance(run, ReportRun):
         card = build_report_card(to_json_values(run), _chart_type(found, run.report.id), setting, "lg")
-        return replace(shown, range=covered, cards=[card])
+        return replace(page, range=covered, cards=[card])
     cards = [_report_outcome_card(card, card.size, found, setting) for card in run.cards]
-    return replace(shown, range=covered, cards=cards, notes=_format_filters(run, setting))
+    return replace(page, range=covered, cards=cards, notes=_format_filters(run, setting))
 
 
 def _format_filters(run: DashboardRun, setting: DisplayContext) -> list[str]:
@@ -138,7 +138,7 @@ def _report_outcome_card(
     card = build_report_card(
         to_json_values(outcome.result), _chart_type(found, outcome.report_id), setting, size
     )
-    cut = ("Further rows are left out.",) if outcome.truncated else ()
+    cut = ("More rows are not page.",) if outcome.truncated else ()
     return replace(card, notes=(*card.notes, *cut))
 
 

@@ -17,46 +17,46 @@ from service_core.workspace.scripts.review_proposal import plan_review
 VERDICTS: Final = {"approve": "approved", "reject": "rejected"}
 
 
-async def list_proposals(frame: PageContext, public_id: str) -> Response:
+async def list_proposals(context: PageContext, public_id: str) -> Response:
     """Every proposal, newest first."""
-    workspace, member = await frame.workspace(public_id)
-    async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+    workspace, member = await context.workspace(public_id)
+    async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
         found = await unit.resources.list_all(ScriptProposal)
-    return await frame.render_page("scripts.html", workspace=workspace, member=member, proposals=found)
+    return await context.render_page("scripts.html", workspace=workspace, member=member, proposals=found)
 
 
-async def show_proposal(frame: PageContext, proposal_id: str) -> Response:
+async def show_proposal(context: PageContext, proposal_id: str) -> Response:
     """One proposal with its whole script."""
-    return await _proposal_page(frame, *await _load_proposal(frame, proposal_id))
+    return await _proposal_page(context, *await _load_proposal(context, proposal_id))
 
 
-async def decide_proposal(frame: PageContext, proposal_id: str) -> Response:
+async def decide_proposal(context: PageContext, proposal_id: str) -> Response:
     """Approve or reject it, once."""
-    workspace, member, proposal = await _load_proposal(frame, proposal_id)
-    form = frame.form
+    workspace, member, proposal = await _load_proposal(context, proposal_id)
+    form = context.form
     if form.text("decision") not in VERDICTS:
         raise NotFound
-    who = frame.caller(workspace, member)
+    who = context.caller(workspace, member)
     verdict = cast(ReviewDecision, VERDICTS[form.text("decision")])
     try:
-        await frame.component(ChangeExecutor).execute(
+        await context.component(ChangeExecutor).execute(
             who, plan_review(who, proposal.id, verdict, form.text("note")), dry_run=False
         )
     except (Conflict, Unprocessable) as refusal:
-        found = await _load_proposal(frame, proposal_id)
-        return await _proposal_page(frame, *found, refusal)
-    return frame.redirect_to(f"/container/proposals/{proposal.id}", done="saved")
+        found = await _load_proposal(context, proposal_id)
+        return await _proposal_page(context, *found, refusal)
+    return context.redirect_to(f"/container/proposals/{proposal.id}", done="saved")
 
 
-async def _load_proposal(frame: PageContext, proposal_id: str) -> tuple[Workspace, Member, ScriptProposal]:
+async def _load_proposal(context: PageContext, proposal_id: str) -> tuple[Workspace, Member, ScriptProposal]:
     """A proposal in one of the workspaces of whoever is signed in.
 
     Raises:
         NotFound: there is none.
     """
     sought = parse_id(proposal_id)
-    for workspace, member in await frame.store.list_memberships(frame.account.id):
-        async with frame.component(ChangeExecutor).transactions.read(workspace.id) as unit:
+    for workspace, member in await context.store.list_memberships(context.account.id):
+        async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
             proposal = await unit.resources.get(ScriptProposal, sought)
         if proposal is not None:
             return workspace, member, proposal
@@ -64,13 +64,13 @@ async def _load_proposal(frame: PageContext, proposal_id: str) -> tuple[Workspac
 
 
 async def _proposal_page(
-    frame: PageContext,
+    context: PageContext,
     workspace: Workspace,
     member: Member,
     proposal: ScriptProposal,
     refusal: ApiError | None = None,
 ) -> Response:
-    return await frame.render_page(
+    return await context.render_page(
         "script.html",
         refusal=refusal,
         workspace=workspace,

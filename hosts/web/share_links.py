@@ -30,7 +30,7 @@ MAX_OFFERED: Final = 50
 """Reports, dashboards and analyses the form offers, of each; the others are found by their name."""
 
 EXPIRY_LABELS: Final = {
-    "": "Until it is revoked",
+    "": "Never",
     "7": "7 days",
     "30": "30 days",
     "90": "90 days",
@@ -57,73 +57,73 @@ class ShareableObjects(NamedTuple):
     more: bool
 
 
-async def show_share_links(frame: PageContext, public_id: str) -> Response:
+async def show_share_links(context: PageContext, public_id: str) -> Response:
     """Every share link, newest first."""
-    workspace, member = await frame.workspace(public_id)
-    return await _share_links_page(frame, workspace, member)
+    workspace, member = await context.workspace(public_id)
+    return await _share_links_page(context, workspace, member)
 
 
-async def publish_object(frame: PageContext, public_id: str) -> Response:
+async def publish_object(context: PageContext, public_id: str) -> Response:
     """Share something, and show its address once."""
-    workspace, member = await frame.workspace(public_id)
-    who, writes = _sharing_caller(frame, workspace, member), frame.component(ChangeExecutor)
+    workspace, member = await context.workspace(public_id)
+    who, writes = _sharing_caller(context, workspace, member), context.component(ChangeExecutor)
     try:
-        body = CreateShareLink(share_link=_read_new_share_link(frame), dry_run=False)
-        made = await create_share_link(body, caller=who, changes=writes, settings=frame.service.settings)
+        body = CreateShareLink(share_link=_read_new_share_link(context), dry_run=False)
+        made = await create_share_link(body, caller=who, changes=writes, settings=context.service.settings)
     except Unprocessable as refusal:
-        return await _share_links_page(frame, workspace, member, refusal=refusal)
-    return await _share_links_page(frame, workspace, member, made=made.body.data)
+        return await _share_links_page(context, workspace, member, refusal=refusal)
+    return await _share_links_page(context, workspace, member, made=made.body.data)
 
 
-async def revoke_link(frame: PageContext, public_id: str, link_id: str) -> Response:
+async def revoke_link(context: PageContext, public_id: str, link_id: str) -> Response:
     """Revoke a link, for good."""
-    workspace, member = await frame.workspace(public_id)
-    who = _sharing_caller(frame, workspace, member)
+    workspace, member = await context.workspace(public_id)
+    who = _sharing_caller(context, workspace, member)
     await revoke_share_link(
         ShareLinkPath(shareLinkId=parse_id(link_id)),
         DryRunQuery(),
         DryRunBody(dry_run=False),
         caller=who,
-        changes=frame.component(ChangeExecutor),
+        changes=context.component(ChangeExecutor),
     )
-    return frame.redirect_to(f"/w/{public_id}/shared", done="unshared")
+    return context.redirect_to(f"/w/{public_id}/shared", done="unshared")
 
 
-def _read_new_share_link(frame: PageContext) -> NewShareLink:
+def _read_new_share_link(context: PageContext) -> NewShareLink:
     """What the form asks for.
 
     Raises:
         NotFound: no such thing stands in the form.
     """
-    kind, _, object_id = frame.form.text("object").partition(":")
-    days = frame.form.text("days")
+    kind, _, object_id = context.form.text("object").partition(":")
+    days = context.form.text("days")
     if kind not in SHAREABLE_TYPES or days not in EXPIRY_LABELS:
         raise NotFound
     return NewShareLink(
         object_type=cast(ObjectType, kind),
         object_id=parse_id(object_id),
         expires_in_days=int(days) if days else None,
-        show_workspace_name=bool(frame.form.text("named")),
+        show_workspace_name=bool(context.form.text("named")),
     )
 
 
 async def _share_links_page(
-    frame: PageContext,
+    context: PageContext,
     workspace: Workspace,
     member: Member,
     *,
     made: object = None,
     refusal: ApiError | None = None,
 ) -> Response:
-    who, writes = frame.caller(workspace, member), frame.component(ChangeExecutor)
+    who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
     text = sanitize_text(request.args.get("find", "")).strip()
     query = ShareLinkQuery(limit=MAX_LINKS, cursor=request.args.get("cursor"))
     try:
         page = await SHARE_LINKS.operation("list_share_links")(query, caller=who, changes=writes)
     except BadRequest:
         raise NotFound from None
-    return await frame.render_page(
-        "sharing.html",
+    return await context.render_page(
+        "share_links.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
@@ -159,13 +159,13 @@ def _may_share(caller: Caller) -> bool:
     return Scope.WRITE_REPORTS in caller.credential.scopes
 
 
-def _sharing_caller(frame: PageContext, workspace: Workspace, member: Member) -> Caller:
+def _sharing_caller(context: PageContext, workspace: Workspace, member: Member) -> Caller:
     """The person, who may share.
 
     Raises:
         Forbidden: the role does not allow it.
     """
-    who = frame.caller(workspace, member)
+    who = context.caller(workspace, member)
     if not _may_share(who):
         raise Forbidden("Your role does not allow this", "role_required")
     return who

@@ -14,37 +14,39 @@ from service_core.access.passkeys.models import AuthenticationResponse
 from service_core.kernel.errors import ApiError, BadRequest, TooManyRequests, Unauthorized
 
 
-async def show_sign_in(frame: PageContext) -> Response:
+async def show_sign_in(context: PageContext) -> Response:
     """The form to sign in; whoever is signed in already goes on."""
     target = safe_redirect_path(request.args.get("next"))
-    if frame.visitor.account is not None:
-        return _redirect_after_sign_in(frame, target)
-    return await _sign_in_page(frame, target)
+    if context.visitor.account is not None:
+        return _redirect_after_sign_in(context, target)
+    return await _sign_in_page(context, target)
 
 
-async def sign_in_with_password(frame: PageContext) -> Response:
+async def sign_in_with_password(context: PageContext) -> Response:
     """Open a session for a password."""
-    target, email = safe_redirect_path(frame.form.text("next")), frame.form.text("email")
+    target, email = safe_redirect_path(context.form.text("next")), context.form.text("email")
     try:
-        opened = await frame.component(SignIn).sign_in(
-            email, frame.form.raw("password"), client=frame.network
+        opened = await context.component(SignIn).sign_in(
+            email, context.form.raw("password"), client=context.network
         )
     except (Unauthorized, TooManyRequests) as refusal:
-        return await _sign_in_page(frame, target, email, refusal)
-    return _open_session_response(frame, target, opened)
+        return await _sign_in_page(context, target, email, refusal)
+    return _open_session_response(context, target, opened)
 
 
-async def passkey_sign_in_options(frame: PageContext) -> Response:
+async def passkey_sign_in_options(context: PageContext) -> Response:
     """What to ask the browser for, for its script."""
     try:
-        return frame.json_response(await frame.component(PasskeySignIn).authentication_options(frame.browser))
+        return context.json_response(
+            await context.component(PasskeySignIn).authentication_options(context.browser)
+        )
     except TooManyRequests as refusal:
-        return frame.json_error(refusal)
+        return context.json_error(refusal)
 
 
-async def sign_in_with_passkey(frame: PageContext) -> Response:
+async def sign_in_with_passkey(context: PageContext) -> Response:
     """Open a session for a passkey."""
-    form, target = frame.form, safe_redirect_path(frame.form.text("next"))
+    form, target = context.form, safe_redirect_path(context.form.text("next"))
     asserted = AuthenticationResponse(
         credential_id=form.decode_base64("credential_id"),
         user_handle=form.decode_base64("user"),
@@ -53,71 +55,75 @@ async def sign_in_with_passkey(frame: PageContext) -> Response:
         signature=form.decode_base64("signature"),
     )
     try:
-        opened = await frame.component(PasskeySignIn).sign_in_with_passkey(
-            form.text("challenge"), asserted, frame.browser
+        opened = await context.component(PasskeySignIn).sign_in_with_passkey(
+            form.text("challenge"), asserted, context.browser
         )
     except (Unauthorized, TooManyRequests) as refusal:
-        return await _sign_in_page(frame, target, refusal=refusal)
-    return _open_session_response(frame, target, opened)
+        return await _sign_in_page(context, target, refusal=refusal)
+    return _open_session_response(context, target, opened)
 
 
-async def sign_out(frame: PageContext) -> Response:
+async def sign_out(context: PageContext) -> Response:
     """End the session."""
-    await frame.component(SignIn).sign_out(frame.visitor.secret)
-    return frame.without_session_cookie(frame.redirect_to("/sign-in", done="signed-out"))
+    await context.component(SignIn).sign_out(context.visitor.secret)
+    return context.without_session_cookie(context.redirect_to("/sign-in", done="signed-out"))
 
 
-async def show_forgot_password(frame: PageContext) -> Response:
+async def show_forgot_password(context: PageContext) -> Response:
     """The form to ask for another password."""
-    return await frame.render_page("lost.html", sent=False)
+    return await context.render_page("forgot_password.html", sent=False)
 
 
-async def send_password_link(frame: PageContext) -> Response:
+async def send_password_link(context: PageContext) -> Response:
     """Mail a link if the address has an account; the answer comes first, so it tells nothing."""
-    ports, email = frame.service.ports, frame.form.text("email")
+    ports, email = context.service.ports, context.form.text("email")
 
     async def send() -> None:
         try:
             await send_password_reset(
-                ports.workspace, ports.mail, ports.limits, email, web_url=frame.web_url, now=ports.clock()
+                ports.workspace, ports.mail, ports.limits, email, web_url=context.web_url, now=ports.clock()
             )
         except EmailSenderUnavailable:
             return
 
     current_app.add_background_task(send)
-    return await frame.render_page("lost.html", sent=True)
+    return await context.render_page("forgot_password.html", sent=True)
 
 
-async def show_choose_password(frame: PageContext) -> Response:
+async def show_choose_password(context: PageContext) -> Response:
     """The form behind a mailed link."""
-    return await frame.render_page("password.html", token=request.args.get("token", ""))
+    return await context.render_page("password.html", token=request.args.get("token", ""))
 
 
-async def choose_password(frame: PageContext) -> Response:
-    """Set the password and sign in."""
-    token = frame.form.text("token")
+async def choose_password(context: PageContext) -> Response:
+    """Set password and sign in."""
+    token = context.form.text("token")
     try:
-        opened = await frame.component(SignIn).set_password_by_link(token, frame.form.raw("password"))
+        opened = await context.component(SignIn).set_password_by_link(token, context.form.raw("password"))
     except (BadRequest, Unauthorized) as refusal:
-        return await frame.render_page("password.html", refusal=refusal, token=token)
-    return _open_session_response(frame, "/", opened)
+        return await context.render_page("password.html", refusal=refusal, token=token)
+    return _open_session_response(context, "/", opened)
 
 
 async def _sign_in_page(
-    frame: PageContext, target: str, email: str = "", refusal: ApiError | None = None
+    context: PageContext, target: str, email: str = "", refusal: ApiError | None = None
 ) -> Response:
-    offered = frame.component(PasskeySignIn).is_available
-    return await frame.render_page(
+    offered = context.component(PasskeySignIn).is_available
+    return await context.render_page(
         "sign_in.html", refusal=refusal, target=target, email=email, passkeys=offered
     )
 
 
-def _open_session_response(frame: PageContext, target: str, opened: NewSession) -> Response:
-    return frame.with_session_cookie(_redirect_after_sign_in(frame, target), opened)
+def _open_session_response(context: PageContext, target: str, opened: NewSession) -> Response:
+    return context.with_session_cookie(_redirect_after_sign_in(context, target), opened)
 
 
-def _redirect_after_sign_in(frame: PageContext, target: str) -> Response:
-    return frame.redirect_to("/workspaces") if target == "/" else frame.redirect_external(frame.base + target)
+def _redirect_after_sign_in(context: PageContext, target: str) -> Response:
+    return (
+        context.redirect_to("/workspaces")
+        if target == "/"
+        else context.redirect_external(context.base + target)
+    )
 
 
 PAGES: Final = (

@@ -15,78 +15,78 @@ from service_core.access.signup.ports import SandboxCheckout, SignupLookup
 from service_core.kernel.errors import ApiError, Conflict, NotFound
 
 
-async def confirm_address(frame: PageContext) -> Response:
+async def confirm_address(context: PageContext) -> Response:
     """Go on from a mailed link to the checkout."""
-    return frame.redirect_external(
-        await frame.component(SignupCreator).verify_email(request.args.get("token", ""))
+    return context.redirect_external(
+        await context.component(SignupCreator).verify_email(request.args.get("token", ""))
     )
 
 
-async def show_checkout(frame: PageContext, signup_id: str) -> Response:
+async def show_checkout(context: PageContext, signup_id: str) -> Response:
     """What a person would pay for; nothing is charged."""
-    _simulated_checkout(frame)
-    signup = await _find_signup(frame, signup_id)
-    status = signup.status_at(frame.clock())
-    return await frame.render_page("checkout.html", signup=signup, open=status is SignupStatus.PENDING)
+    _simulated_checkout(context)
+    signup = await _find_signup(context, signup_id)
+    status = signup.status_at(context.clock())
+    return await context.render_page("checkout.html", signup=signup, open=status is SignupStatus.PENDING)
 
 
-async def answer_checkout(frame: PageContext, signup_id: str) -> Response:
+async def answer_checkout(context: PageContext, signup_id: str) -> Response:
     """Pay or cancel in test mode."""
-    simulated, signup = _simulated_checkout(frame), await _find_signup(frame, signup_id)
-    if signup.status_at(frame.clock()) is not SignupStatus.PENDING:
-        return frame.redirect_to(f"/checkout/{signup_id}")
-    settlement = frame.component(SignupPayments)
-    if frame.form.text("decision") != "pay":
-        await settlement.receive_webhook(simulated.cancel_payment(signup.id, frame.clock()))
-        return frame.redirect_to("/checkout/canceled")
-    if not await settlement.receive_webhook(simulated.confirm_payment(signup.id, frame.clock())):
-        return frame.redirect_to(f"/checkout/{signup_id}")
-    token = await frame.component(PaymentPage).create_link(signup.id)
-    return frame.redirect_to("/welcome", token=token)
+    simulated, signup = _simulated_checkout(context), await _find_signup(context, signup_id)
+    if signup.status_at(context.clock()) is not SignupStatus.PENDING:
+        return context.redirect_to(f"/checkout/{signup_id}")
+    settlement = context.component(SignupPayments)
+    if context.form.text("decision") != "pay":
+        await settlement.receive_webhook(simulated.cancel_payment(signup.id, context.clock()))
+        return context.redirect_to("/checkout/canceled")
+    if not await settlement.receive_webhook(simulated.confirm_payment(signup.id, context.clock())):
+        return context.redirect_to(f"/checkout/{signup_id}")
+    token = await context.component(PaymentPage).create_link(signup.id)
+    return context.redirect_to("/welcome", token=token)
 
 
-async def show_canceled(frame: PageContext) -> Response:
+async def show_canceled(context: PageContext) -> Response:
     """What a person sees who did not pay."""
-    return await frame.render_page("canceled.html")
+    return await context.render_page("canceled.html")
 
 
-async def show_welcome(frame: PageContext) -> Response:
+async def show_welcome(context: PageContext) -> Response:
     """The new workspace, and the key that a program asked for along the way."""
-    return await _welcome_page(frame, request.args.get("token", ""))
+    return await _welcome_page(context, request.args.get("token", ""))
 
 
-async def decide_first_key(frame: PageContext) -> Response:
+async def decide_first_key(context: PageContext) -> Response:
     """Approve or deny that key, once."""
-    token = frame.form.text("token")
+    token = context.form.text("token")
     try:
-        await frame.component(PaymentPage).decide_key_request(
-            token, approve=frame.form.text("decision") == "approve"
+        await context.component(PaymentPage).decide_key_request(
+            token, approve=context.form.text("decision") == "approve"
         )
     except Conflict as refusal:
-        return await _welcome_page(frame, token, refusal)
-    return await _welcome_page(frame, token)
+        return await _welcome_page(context, token, refusal)
+    return await _welcome_page(context, token)
 
 
-async def _welcome_page(frame: PageContext, token: str, refusal: ApiError | None = None) -> Response:
-    card = await frame.component(PaymentPage).view_page(token)
+async def _welcome_page(context: PageContext, token: str, refusal: ApiError | None = None) -> Response:
+    card = await context.component(PaymentPage).view_page(token)
     lines = label_scopes(card.request.scopes) if card.request else []
-    return await frame.render_page("welcome.html", refusal=refusal, card=card, lines=lines, token=token)
+    return await context.render_page("welcome.html", refusal=refusal, card=card, lines=lines, token=token)
 
 
-def _simulated_checkout(frame: PageContext) -> SandboxCheckout:
+def _simulated_checkout(context: PageContext) -> SandboxCheckout:
     """The checkout, where it is one without money.
 
     Raises:
         NotFound: people pay elsewhere.
     """
-    checkout = frame.service.ports.checkout
+    checkout = context.service.ports.checkout
     if not hasattr(checkout, "confirm"):
         raise NotFound
     return cast(SandboxCheckout, checkout)
 
 
-async def _find_signup(frame: PageContext, signup_id: str) -> Signup:
-    found = await frame.store.find_signup(SignupLookup.ID, parse_id(signup_id).hex)
+async def _find_signup(context: PageContext, signup_id: str) -> Signup:
+    found = await context.store.find_signup(SignupLookup.ID, parse_id(signup_id).hex)
     if found is None:
         raise NotFound
     return found

@@ -13,35 +13,35 @@ from service_core.ingestion.cors import parse_origins
 from service_core.kernel.errors import ApiError, Unprocessable
 
 
-async def show_tracking(frame: PageContext, public_id: str) -> Response:
+async def show_tracking(context: PageContext, public_id: str) -> Response:
     """What to put on a page, and the origins that may send."""
-    workspace, member = await frame.workspace(public_id)
-    return await _tracking_page(frame, workspace, member)
+    workspace, member = await context.workspace(public_id)
+    return await _tracking_page(context, workspace, member)
 
 
-async def save_origins(frame: PageContext, public_id: str) -> Response:
+async def save_origins(context: PageContext, public_id: str) -> Response:
     """Change the origins."""
-    workspace, member = await frame.workspace(public_id, Permission.MANAGE)
+    workspace, member = await context.workspace(public_id, Permission.MANAGE)
     try:
-        origins = parse_origins(frame.form.text("origins"))
+        origins = parse_origins(context.form.text("origins"))
     except Unprocessable as refusal:
-        return await _tracking_page(frame, workspace, member, refusal)
-    await frame.store.save_workspace(replace(workspace, allowed_origins=origins))
-    return frame.redirect_to(f"/w/{public_id}/tracking", done="saved")
+        return await _tracking_page(context, workspace, member, refusal)
+    await context.store.save_workspace(replace(workspace, allowed_origins=origins))
+    return context.redirect_to(f"/w/{public_id}/tracking", done="saved")
 
 
 async def _tracking_page(
-    frame: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
+    context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
-    http = frame.service.settings.http
-    return await frame.render_page(
+    http = context.service.settings.http
+    return await context.render_page(
         "tracking.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
         ingest=http.effective_ingest_url,
         is_public=bool(http.ingest_url),
-        origins=frame.form.text("origins") if refusal else "\n".join(workspace.allowed_origins),
+        origins=context.form.text("origins") if refusal else "\n".join(workspace.allowed_origins),
         manages=Permission.MANAGE in ROLE_PERMISSIONS[member.role],
     )
 

@@ -55,7 +55,7 @@ async def test_a_short_password_leaves_the_link(house, ann):
 async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(house, signed_in, email, password):
     with pytest.raises(Unauthorized) as caught:
         await house.sign_in.sign_in(email, password, client=None)
-    assert caught.value.body() == {"error": "The address and the password do not belong together"}
+    assert caught.value.body() == {"error": "Wrong e-mail address or password"}
 
 
 async def test_an_account_without_a_password_cannot_sign_in(house, ann):

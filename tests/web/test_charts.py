@@ -152,7 +152,7 @@ def test_a_bucket_without_a_row_is_zero_unless_rows_were_left_out(truncated, mis
     card = build_query_card("x", by_day(listed, truncated=truncated), DisplayContext(ZoneInfo("UTC"), "USD"))
     assert [mark.text for mark in card.figure.marks] == ["1 Jul", "2 Jul", "3 Jul"]
     assert [len(stop.dots) for stop in card.figure.stops] == [1, 0, 0] if missing is None else [1, 1, 1]
-    assert ("Further rows are left out." in card.notes) is truncated
+    assert ("More rows are not shown." in card.notes) is truncated
 
 
 def test_only_the_largest_lines_are_drawn_and_the_card_says_so():

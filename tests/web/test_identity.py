@@ -139,7 +139,7 @@ async def test_an_event_of_nobody_or_of_another_workspace_is_not_there(shop):
     fields = {"csrf": await eve.token("/app/workspaces"), "event": shop.alias}
     for event in (shop.alias, "none", "é' OR 1=1 --", "x" * 300):
         shown = await eve.get(f"{theirs}?event={quote(event)}")
-        assert "No event of this workspace has this id." in words(shown)
+        assert "No event in this workspace has this id." in words(shown)
         assert (await eve.post(theirs, fields | {"event": event})).status == 404
     assert (await eve.post(shop.page, fields)).status == 404
     assert await of_whom(shop, "U1") == "u:U2"
@@ -163,7 +163,7 @@ async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_
     mistaken, *_, device = await carried(shop, (1, "U8"), (2, "U9"), (2, None), (3, None))
     page = await ann.get(shop.page)
     for said in (
-        "External ids that link nobody",
+        "Conflicting external ids",
         "crm:c<1> User id U8 One event , 3 July 2026, 00:00 UTC",
         "User id U9 The latest of 2 events , 3 July 2026, 02:00 UTC",
         "Device B3 One event",

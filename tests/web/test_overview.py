@@ -102,4 +102,4 @@ async def test_the_bare_address_leads_to_the_application(shop):
 async def test_an_address_that_is_no_page_says_so_on_a_page(shop):
     answer = await shop.person().get("/app/none/such")
     assert (answer.status, answer.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
-    assert "Go to the front page" in words(answer)
+    assert "Go to the home page" in words(answer)

@@ -48,7 +48,7 @@ async def test_what_no_browser_sends_is_refused_and_stays_in_the_form(deployment
 
 async def test_others_see_the_script_and_change_nothing(deployment):
     person, page = await deployment.signed_in("cleo", "member"), f"{deployment.settings}/tracking"
-    assert "Pages of every site." in (await person.get(page)).text
+    assert "Any site." in (await person.get(page)).text
     token = await person.token("/app/account")
     assert (await person.post(page, {"csrf": token, "origins": "https://evil.example"})).status == 403
     assert await origins(deployment) == ()

@@ -42,7 +42,7 @@ def build_query_card(title: str, data: Answer, setting: DisplayContext) -> Card:
     """
     asked = _QueryAnswer(title, data, setting)
     if not data["rows"] and (asked.bucketed or asked.dimensions):
-        return message_card(title, "Nothing was recorded in this range.")
+        return message_card(title, "No data in this range.")
     if asked.bucketed:
         return _time_series_card(asked)
     if not asked.dimensions:
@@ -105,7 +105,7 @@ class _QueryAnswer:
         missing = [self.setting.label(one["metric"]) for one in self.data["meta"]["unavailable"]]
         return (
             *([f"Not available here: {', '.join(missing)}."] if missing else []),
-            *(["Further rows are left out."] if self.data["meta"]["truncated"] else []),
+            *(["More rows are not shown."] if self.data["meta"]["truncated"] else []),
         )
 
     def table(self) -> Table:
@@ -138,7 +138,7 @@ def _time_series_card(asked: _QueryAnswer) -> Card:
         unit=asked.setting.format_for(asked.metrics[0]["unit"]),
         style="area" if len(found) == 1 else "line",
     )
-    more = [f"The picture shows the {MAX_LINES} largest of {len(found)}."] if len(found) > MAX_LINES else []
+    more = [f"Top {MAX_LINES} of {len(found)}."] if len(found) > MAX_LINES else []
     return Card(asked.title, "plot", picture, asked.totals(), asked.table(), (*more, *asked.notes()))
 
 

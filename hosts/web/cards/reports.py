@@ -22,13 +22,13 @@ from hosts.web.charts.plot_model import Series
 from hosts.web.charts.proportion_charts import build_bar_list, build_gauge, build_ring
 from hosts.web.charts.time_labels import detect_bucket_size, label_bucket
 
-INCOMPLETE_NOTE: Final = "Some events of this range are still on their way: the numbers are a lower bound."
+INCOMPLETE_NOTE: Final = "Some events of this range are not stored yet, so the numbers are a lower bound."
 MAX_ROWS: Final = 10
 """Bars of a list that shares the page with other cards; its table has all."""
 
 _STYLES: Final = frozenset({"line", "area", "bar"})
 _FUNNEL_HEAD: Final = (
-    "Step", "Count", "Of the first", "Of the one before", "Dropped", "Median time from the one before",
+    "Step", "Count", "Of step 1", "Of previous step", "Dropped off", "Median time from previous step",
 )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def _resize_card(card: Card, size: str, notes: Sequence[str]) -> Card:
     """The card in its size; a long list is cut where it would tower over its neighbours."""
     told = (*card.notes, *notes)
     if card.shape == "rows" and size != "lg" and len(card.figure) > MAX_ROWS:
-        more = f"The picture shows the first {MAX_ROWS} of {len(card.figure)}."
+        more = f"Top {MAX_ROWS} of {len(card.figure)}."
         return replace(card, figure=card.figure[:MAX_ROWS], notes=(more, *told), size=size)
     return replace(card, notes=told, size=size)
 
@@ -122,7 +122,7 @@ def build_breakdown_card(title: str, data: Answer, setting: DisplayContext) -> C
         for row in data["data"]
     ]
     if not parts:
-        return message_card(title, "Nothing was recorded in this range.")
+        return message_card(title, "No data in this range.")
     head = (setting.label(data["type"]), setting.label(data["metric"]), "Share")
     table = Table(head, tuple((name, text, share) for name, _, text, share in parts))
     return Card(title, "rows", build_bar_list(parts), table=table)

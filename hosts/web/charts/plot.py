@@ -172,7 +172,7 @@ def _hover_text(bucket: Bucket, index: int, series: Sequence[Series], unit: Valu
         else unit.format_full(one.values[index])
         for one in series
     )
-    return " · ".join((bucket.title + (" (not over)" if bucket.partial else ""), *values))
+    return " · ".join((bucket.title + (" (so far)" if bucket.partial else ""), *values))
 
 
 def _hover_anchor(x: float) -> str:

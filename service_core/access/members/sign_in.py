@@ -78,7 +78,7 @@ class SignIn:
         account = await self._accounts.find_account_by_email(normalized_email)
         matches = await self._passwords.verify(account.password if account else None, password)
         if account is None or not matches:
-            raise Unauthorized("The address and the password do not belong together")
+            raise Unauthorized("Wrong e-mail address or password")
         return account
 
     async def open_session(self, account: Account) -> NewSession:
