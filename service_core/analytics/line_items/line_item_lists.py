@@ -1,7 +1,7 @@
 """Parses the line items of an event.
 
-A list is found under ``items`` (GA4, and mapped storefront orders), ``line_items``, ``contents``
-(Meta, TikTok) or ``products`` (Segment). Without a list, the properties of a sale are its only item.
+A list is found under ``items``, ``line_items``, ``contents`` or ``products``, as different clients name it.
+Without a list, the properties of a sale are its only item.
 """
 
 import json
