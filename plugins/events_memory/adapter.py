@@ -64,7 +64,7 @@ class MemoryEventStore:
         self._revoked_links: set[tuple[UUID, str]] = set()
 
     async def append(self, events: Sequence[Event]) -> int:
-        """Store a batch; an event id received less than 7 days apart is stored once."""
+        """Stores the new events of a batch atomically and returns how many were new."""
         before = len(self._events)
         for event in events:
             received = self._received_at[event.workspace_id, event.event_id]
@@ -74,7 +74,7 @@ class MemoryEventStore:
         return len(self._events) - before
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
-        """What is stored of these sessions."""
+        """Returns the stored states of sessions."""
         people = [e for e in self._events if not e.is_bot]
         found = {key: [e for e in people if _session_key(e) == key] for key in keys}
         return {
@@ -82,18 +82,18 @@ class MemoryEventStore:
         }
 
     async def maintain(self) -> None:
-        """Nothing to tidy in a list."""
+        """Does nothing: a list needs no maintenance."""
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures by dimensions and buckets."""
+        """Returns aggregations by dimensions and buckets."""
         return aggregate.evaluate_aggregate(query, self._scan_events(query.scope))
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
-        """Raw event rows."""
+        """Returns a page of events."""
         return event_queries.list_events(query, self._scan_events(query.scope))
 
     async def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
-        """Event rows for a file, newest first."""
+        """Yields events for an export, newest first."""
         found = event_queries.list_events(
             EventPageQuery(scope, limit, count_total=False), self._scan_events(scope)
         ).events
@@ -101,84 +101,84 @@ class MemoryEventStore:
             yield batch
 
     async def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
-        """Persons for a file."""
+        """Yields persons for an export."""
         found, _ = people.list_people(query, self._scan_events(query.scope))
         for start in range(0, len(found), export_batches.BATCH_SIZE):
             yield found[start : start + export_batches.BATCH_SIZE]
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
-        """Event names in the span."""
+        """Returns the event names of the span with counts."""
         return event_queries.list_event_names(scope, self._scan_events(scope))
 
     async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
-        """Custom keys by event name."""
+        """Returns custom property keys by event name."""
         return event_queries.list_property_keys(scope, limit, self._scan_events(scope))
 
     async def list_active_visitors(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
-        """Visitors of the last minutes."""
+        """Returns visitors with an event received since an instant."""
         return event_queries.current_visitors(scope, received_since, limit, self._scan_events(scope))
 
     async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
-        """Timestamps of the first and last event, bots included."""
+        """Returns the timestamps of the first and last event, bots included."""
         times = [e.timestamp for e in self._events if e.workspace_id == workspace_id]
         return (min(times), max(times)) if times else None
 
     async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
-        """A page of persons and the number of all."""
+        """Returns a page of persons and the number of all."""
         return people.list_people(query, self._scan_events(query.scope))
 
     async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
-        """The person an id belongs to."""
+        """Returns the person of an id."""
         return people.resolve_person(any_id, self._all_time_events(workspace_id, include_bots=True))
 
     async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
-        """Where the persons of some ids came from."""
+        """Returns the persons of ids with their first touches."""
         return people.first_touch_by_id(ids, self._all_time_events(workspace_id, include_bots=True))
 
     async def external_id_conflicts(
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
-        """External ids that link nobody because several persons carry them, and the number of all."""
+        """Returns external ids that merge nobody because several persons carry them, and the number of all."""
         return people.list_id_conflicts(limit, self._all_time_events(workspace_id))
 
     async def list_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
-        """The latest events of a person in the span."""
+        """Returns the latest events of a person in the span."""
         return people.person_events(person, scope, self._scan_events(scope))[-limit:]
 
     async def list_person_touches(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Touch]:
-        """The person's latest touches in the span."""
+        """Returns the latest touches of a person in the span."""
         return people.person_touches(person, scope, self._scan_events(scope))[-limit:]
 
     async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
-        """Who a person is, and what they did."""
+        """Returns a person with profile, sessions and conversions."""
         return person_journey.read_journey(
             query, self._scan_events(query.scope), self._all_time_events(query.scope.workspace_id)
         )
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
-        """Remove the identity links an event made."""
+        """Removes the identity links of an event."""
         self._revoked_links.add((workspace_id, event_id))
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
-        """Cohort sizes and activity."""
+        """Returns cohort sizes, activity and revenue."""
         return cohorts.evaluate_cohorts(query, self._scan_events(query.scope))
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
-        """Walk the units through the steps."""
+        """Returns how many units reach each step."""
         return funnel.evaluate_funnel(query, self._scan_events(query.scope))
 
     async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
-        """Every different touch path."""
+        """Returns every distinct touch path with its conversions."""
         return path_counts.count_touch_paths(query, self._scan_events(query.scope))
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
-        """Every kind of item that was sold or came back."""
+        """Returns the sums of sold and returned items."""
         return items.aggregate_items(query, self._scan_events(query.scope))
 
     def _scan_events(self, scope: QueryScope) -> WorkspaceEvents:

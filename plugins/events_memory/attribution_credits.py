@@ -121,7 +121,7 @@ def _split_conversion(
 ) -> Iterator[TouchCredit]:
     touches = history.touch_path(unit.order_event) if unit.has_path else []
     steps = [PathTouch(visit.event.timestamp, visit.is_direct) for visit in touches]
-    # The shares are quotients of small numbers; as such they split without the noise of floats.
+    # The weights are quotients of small integers; as fractions they split without rounding errors.
     weights = [
         Fraction(w).limit_denominator(_MAX_DENOMINATOR)
         for w in compute_credit_shares(rule, steps, unit.order_event.timestamp)

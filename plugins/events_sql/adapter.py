@@ -116,7 +116,7 @@ class SqlEventStore:
         await asyncio.to_thread(self._engine.close)
 
     async def append(self, events: Sequence[Event]) -> int:
-        """Store a batch atomically; the number of new events."""
+        """Stores the new events of a batch atomically and returns how many were new."""
         return (
             await self._engine.write(lambda writer: self.backend.writes.append(writer, events))
             if events
@@ -124,7 +124,7 @@ class SqlEventStore:
         )
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
-        """What is stored of these sessions."""
+        """Returns the stored states of sessions."""
         return (
             await self._engine.read(lambda runner: session_states.read_session_states(keys, runner))
             if keys
@@ -132,61 +132,61 @@ class SqlEventStore:
         )
 
     async def maintain(self) -> None:
-        """Compact and tidy."""
+        """Compacts the store and updates statistics."""
         await self._engine.write(self.backend.run_maintenance)
 
     async def rebuild(self) -> None:
-        """Compute every derived table anew from the events."""
+        """Recomputes all derived tables from the events."""
         await self._engine.write(self.backend.writes.rebuild_derived_tables)
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures by dimensions and buckets."""
+        """Returns aggregations by dimensions and buckets."""
         return await self._engine.read(lambda runner: evaluate_aggregate(query, runner))
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
-        """Raw event rows."""
+        """Returns a page of events."""
         return await self._engine.read(lambda runner: event_queries.list_events(query, runner))
 
     def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
-        """Event rows for a file, newest first."""
+        """Yields events for an export, newest first."""
         return self._engine.stream(lambda runner: export_batches.stream_events(scope, limit, runner))
 
     def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
-        """Persons for a file."""
+        """Yields persons for an export."""
         return self._engine.stream(lambda runner: export_batches.stream_persons(query, runner))
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
-        """Event names in the span."""
+        """Returns the event names of the span with counts."""
         return await self._engine.read(lambda runner: event_queries.list_event_names(scope, runner))
 
     async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
-        """Custom keys by event name."""
+        """Returns custom property keys by event name."""
         return await self._engine.read(lambda runner: event_queries.list_property_keys(scope, limit, runner))
 
     async def list_active_visitors(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
-        """Visitors of the last minutes."""
+        """Returns visitors with an event received since an instant."""
         return await self._engine.read(
             lambda runner: event_queries.current_visitors(scope, received_since, limit, runner)
         )
 
     async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
-        """Timestamps of the first and last event."""
+        """Returns the timestamps of the first and last event, bots included."""
         return await self._engine.read(lambda runner: event_queries.event_time_bounds(workspace_id, runner))
 
     async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
-        """A page of persons and the number of all."""
+        """Returns a page of persons and the number of all."""
         return await self._engine.read(lambda runner: list_people(query, runner))
 
     async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
-        """The person an id belongs to."""
+        """Returns the person of an id."""
         return await self._engine.read(
             lambda runner: person_profile.resolve_person(workspace_id, any_id, runner)
         )
 
     async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
-        """Where the persons of some ids came from."""
+        """Returns the persons of ids with their first touches."""
         return (
             await self._engine.read(lambda runner: first_touch_by_id(workspace_id, ids, runner))
             if ids
@@ -196,13 +196,13 @@ class SqlEventStore:
     async def external_id_conflicts(
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
-        """External ids that link nobody because several persons carry them, and the number of all."""
+        """Returns external ids that merge nobody because several persons carry them, and the number of all."""
         return await self._engine.read(lambda runner: list_id_conflicts(workspace_id, limit, runner))
 
     async def list_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
-        """The latest events of a person in the span."""
+        """Returns the latest events of a person in the span."""
         return await self._engine.read(
             lambda runner: person_profile.person_events(scope, person, limit, runner)
         )
@@ -210,33 +210,33 @@ class SqlEventStore:
     async def list_person_touches(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Touch]:
-        """The person's latest touches in the span."""
+        """Returns the latest touches of a person in the span."""
         return await self._engine.read(
             lambda runner: person_profile.person_touches(scope, person, limit, runner)
         )
 
     async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
-        """Who a person is, and what they did."""
+        """Returns a person with profile, sessions and conversions."""
         return await self._engine.read(lambda runner: read_journey(query, runner))
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
-        """Remove the identity links an event made."""
+        """Removes the identity links of an event."""
         await self._engine.write(
             lambda writer: self.backend.writes.revoke_links(writer, workspace_id, event_id)
         )
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
-        """Cohort sizes and activity."""
+        """Returns cohort sizes, activity and revenue."""
         return await self._engine.read(lambda runner: evaluate_cohorts(query, runner))
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
-        """Walk the units through the steps."""
+        """Returns how many units reach each step."""
         return await self._engine.read(lambda runner: evaluate_funnel(query, runner))
 
     async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
-        """Every different touch path."""
+        """Returns every distinct touch path with its conversions."""
         return await self._engine.read(lambda runner: count_touch_paths(query, runner))
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
-        """Every kind of item that was sold or came back."""
+        """Returns the sums of sold and returned items."""
         return await self._engine.read(lambda runner: aggregate_items(query, runner))

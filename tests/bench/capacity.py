@@ -1,11 +1,10 @@
-"""What events cost in ClickHouse: measured as a store grows, beside what the model of the deployers' page says.
+"""Measures the cost of events in ClickHouse while a store grows, next to the capacity model of the docs.
 
     nice -n 10 python -m tests.bench.capacity --events 10000000 50000000
 
-Needs the engine (``nox -s clickhouse`` installs it). A seeded history, sessions of five events that
-follow one another over a year, is written by SQL inside the engine, with all that is derived; 30 %
-of it is one workspace, which is asked at every size named. Times are of processors, not of the clock,
-so that a busy machine tells the same. What was written is removed afterwards.
+Needs the engine (``nox -s clickhouse`` installs it). Generated events, sessions of five events over a year, are
+inserted by SQL with all derived rows; 30 % of them belong to one workspace, which is read at each given size.
+Times are CPU times, so that a busy machine gives the same figures. The data is removed afterwards.
 """
 
 import argparse
@@ -65,12 +64,12 @@ from tests.bench.generated_events import EVENT_EXPRESSIONS, PER_SESSION, WORKSPA
 Ask = Callable[[SqlEventStore], Awaitable[Any]]
 START = datetime(2025, 7, 1, tzinfo=UTC)
 SLICE = 1_000_000
-"""Events of one insert."""
+"""Events per insert."""
 
 LIMITS = {"max_memory_usage": 8_000_000_000, "max_threads": 2}
 BATCH, BATCHES = 5_000, 4
 SHARE = 0.3
-"""Of the events, those of the workspace that is asked."""
+"""The share of the events that belongs to the workspace that is read."""
 
 _CLICKHOUSE_FUNCTIONS = {"hash(": "cityHash64(", "::VARCHAR": "::String", "::BIGINT": "::Int64"}
 
@@ -106,20 +105,20 @@ SELECT {columns} FROM (
 
 @contextmanager
 def cpu_per_statement() -> Iterator[list[float]]:
-    """Seconds of processors and of the clock that the block took."""
+    """Yields the CPU seconds and elapsed seconds of the block."""
     spent = [time.process_time(), time.perf_counter()]
     yield spent
     spent[:] = time.process_time() - spent[0], time.perf_counter() - spent[1]
 
 
 def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> None:
-    """Let a history of a year grow, with all that follows from it.
+    """Inserts a part of a year's events, with all derived rows.
 
     Args:
-        writer: where it is written.
-        first: how many of its events are written.
-        last: how many shall be.
-        whole: how many it has.
+        writer: runs the statements.
+        first: number of events already inserted.
+        last: number of events after the call.
+        whole: number of events of the year.
     """
     columns = []
     for c in EVENTS.columns:
@@ -158,7 +157,7 @@ def write_events(writer: StatementRunner, first: int, last: int, whole: int) -> 
 
 
 def _write_derived_tables(writer: StatementRunner) -> None:
-    """Store the events of the table ``own``, and what follows from them."""
+    """Inserts the events of the table ``own``, and the derived rows."""
     writer.execute_text(f"INSERT INTO events SELECT {', '.join(c.name for c in EVENTS.columns)} FROM own")
     for kind in ("visitor", "strong"):
         prefix = {"visitor": "v:", "strong": "u:"}[kind]
@@ -176,7 +175,7 @@ def _write_derived_tables(writer: StatementRunner) -> None:
 
 
 def capacity_reads(of: QueryScope) -> dict[str, Ask]:
-    """Typical questions about a workspace, by their kind in the model."""
+    """Returns typical reads of a workspace, by their kind in the capacity model."""
     days = tuple(of.span.start + timedelta(days=i) for i in range(0, (of.span.end - of.span.start).days, 7))
     weeks = Buckets(BucketUnit.WEEK, days, days[-1] + timedelta(days=7))
     steps = tuple(frozenset({name}) for name in ("page_view", "add_to_cart", "purchase"))
@@ -204,7 +203,7 @@ def capacity_reads(of: QueryScope) -> dict[str, Ask]:
 
 
 async def measure_appends(store: SqlEventStore, until: datetime) -> tuple[float, float]:
-    """Seconds of processors and of the clock for an event that comes in by a batch, with all that follows."""
+    """Returns CPU seconds and elapsed seconds per event of an append."""
     random, spent = Random(1), [0.0, 0.0]
     for number in range(BATCHES):
         story = EventBuilder(UUID(int=1))
@@ -221,13 +220,13 @@ async def measure_appends(store: SqlEventStore, until: datetime) -> tuple[float,
 
 
 async def table_sizes(store: SqlEventStore) -> dict[str, int]:
-    """Bytes on disk of each table."""
+    """Returns the bytes on disk of each table."""
     text = "SELECT table, toInt64(sum(bytes_on_disk)) FROM system.parts WHERE active AND database = 'default' GROUP BY 1"
     return dict(await store._engine.read(lambda reader: reader.execute_text(text, {})))
 
 
 async def measure_store(store: SqlEventStore, events: int, until: datetime, console: Console) -> None:
-    """Ask, and tell beside what was expected."""
+    """Measure the reads and print them next to the model."""
     of_tables = await table_sizes(store)
     derived = sum(of_tables.values()) - of_tables["events"]
     expected = estimate_needs(events)
@@ -264,7 +263,7 @@ async def measure_store(store: SqlEventStore, events: int, until: datetime, cons
 
 
 async def main(sizes: Sequence[int], whole: int, folder: Path) -> None:
-    """Write, ask, and forget."""
+    """Inserts events, measure, and remove them."""
     named = {"url": "clickhouse://here/default", "host": "here", "path": "default", "timeout_seconds": 600}
 
     def connect() -> Any:

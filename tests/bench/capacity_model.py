@@ -1,9 +1,9 @@
-"""What a ClickHouse deployment of a size needs: one function, for the deployers' page and for the benchmark.
+"""Estimates what a ClickHouse deployment needs; used by the deployers' page and by the benchmark.
 
     python -m tests.bench.capacity_model
 
-prints the tables of ``docs/deployers/clickhouse-capacity.md``. The constants are fitted to what
-`tests.bench.capacity` measured at ten and at fifty million events.
+prints the tables of ``docs/deployers/clickhouse-capacity.md``. The constants are fitted to the measurements of
+`tests.bench.capacity` with ten and fifty million events.
 """
 
 from math import ceil
@@ -13,11 +13,11 @@ EVENT_BYTES: Final = 58.0
 DERIVED_BYTES: Final = 50.0
 APPEND_SECONDS: Final = 0.00015
 SHARD_BYTES: Final = 1e12
-"""What a shard holds with room for merges, and is copied to a new machine within hours."""
+"""The data of a shard that leaves room for merges and can be copied to a new machine within hours."""
 
 YEAR_SECONDS: Final = 365 * 86_400
 PEAK_FACTOR: Final = 5
-"""Events of the busiest minute to those of an average one."""
+"""Events of the busiest minute relative to an average one."""
 
 READ_SECONDS: Final = {
     "totals": (0.03, 0.05),
@@ -26,25 +26,24 @@ READ_SECONDS: Final = {
     "retention": (0.27, 0.6),
     "funnel": (0.0, 1.5),
 }
-"""Seconds of a processor for a kind of question: for each million events the workspace has, whose visitors
-and sessions are looked through, and for each million it reads."""
+"""CPU seconds of a kind of read: per million events of the workspace, and per million events it reads."""
 
 SIZES: Final = (1_000_000_000, 10_000_000_000, 100_000_000_000)
 SHARE: Final = 1_000
-"""A workspace of the table has one of so many events."""
+"""The workspace of the table has one of this many events."""
 
 PROCESSORS: Final = 16
 
 
 class CapacityNeeds(NamedTuple):
-    """What is needed.
+    """The estimated resources.
 
     Attributes:
-        bytes_events: of the events, on the disks of one copy.
-        bytes_derived: of what follows from them, likewise.
-        shards: that hold a copy.
-        writers: processors that are busy with a year of them in its busiest minutes.
-        seconds: until a question is answered, by its kind.
+        bytes_events: bytes of the events in one replica.
+        bytes_derived: bytes of the derived tables in one replica.
+        shards: number of shards of a replica.
+        writers: processors used by appends in the busiest minutes of a year.
+        seconds: duration of a read, by its kind.
     """
 
     bytes_events: float
@@ -55,13 +54,13 @@ class CapacityNeeds(NamedTuple):
 
 
 def estimate_needs(events: int, own: int = 0, read: int = 0, processors: int = PROCESSORS) -> CapacityNeeds:
-    """What a number of events needs.
+    """Returns the resources for a number of events.
 
     Args:
-        events: stored, in a year where writing is concerned.
-        own: of the workspace that asks a question.
-        read: by the question: those of its own in the days it asks about.
-        processors: that answer it.
+        events: stored events; for appends the events of a year.
+        own: events of the workspace that is read.
+        read: events of the workspace in the range of the read.
+        processors: processors that run the read.
     """
     held, derived = events * EVENT_BYTES, events * DERIVED_BYTES
     return CapacityNeeds(
@@ -77,7 +76,7 @@ def estimate_needs(events: int, own: int = 0, read: int = 0, processors: int = P
 
 
 def deployment_table_rows() -> list[str]:
-    """The rows of the page's table."""
+    """Returns the rows of the table in the docs."""
     rows = []
     for events in SIZES:
         need, each = estimate_needs(events), estimate_needs(events, events // SHARE, events // SHARE)

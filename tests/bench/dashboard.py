@@ -1,10 +1,9 @@
-"""A dashboard of nine panels on a million events: all at once, against one after the other.
+"""Measures a dashboard of nine panels on a million events: concurrently, and one after the other.
 
     python -m tests.bench.dashboard --folder /tmp/bench
 
-Requests go through the one door, as a browser's would, without a socket. The engine's own time of each
-panel is taken while nothing else runs; the burst asks all nine at the same moment. The peer's figures
-are 0.75 s for 30 days and 5 s for 365 days of a million events.
+Requests pass the API dispatcher without a socket. The engine time of each panel is measured while nothing else
+runs; then all nine are requested at once. The reference figures are 0.75 s for 30 days and 5 s for 365 days.
 """
 
 import argparse
@@ -34,14 +33,14 @@ END: Final = datetime(2026, 7, 1, tzinfo=UTC)
 NOW: Final = END + timedelta(hours=1)
 EVENTS: Final = 1_000_000
 SHARE: Final = 0.3
-"""Of all events, those of the workspace that is asked about."""
+"""The share of the events that belongs to the workspace that is read."""
 
 PEER_SECONDS: Final = {30: 0.75, 365: 5.0}
 TARGET_FASTER: Final = 10
 
 
 def panel_requests(days: int) -> dict[str, ApiRequest]:
-    """The nine requests of the dashboard."""
+    """Returns the nine requests of the dashboard."""
     first, last = END - timedelta(days=days), END - timedelta(days=1)
     dates = f"start_date={first:%Y-%m-%d}&end_date={last:%Y-%m-%d}"
     asked = {"from": f"{first:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"}
@@ -61,7 +60,7 @@ def panel_requests(days: int) -> dict[str, ApiRequest]:
 
 
 class EngineTimer:
-    """The engine with a clock at its statements."""
+    """Measures the time of the engine's statements."""
 
     def __init__(self, engine: QueryExecutor) -> None:
         self.seconds = 0.0
@@ -72,7 +71,7 @@ class EngineTimer:
         return await self._read(lambda reader: work(_Statements(reader, self)))
 
     def ask(self, reader: Any, text: str, values: list[Any]) -> Any:
-        """Run a statement."""
+        """Runs a statement and adds its time."""
         started = time.perf_counter()
         answer = reader.execute_text(text, values)
         self.seconds += time.perf_counter() - started
@@ -80,7 +79,7 @@ class EngineTimer:
 
 
 class _Statements:
-    """A reader whose statements are watched; compiling them is not their time."""
+    """A statement runner that measures statements, without their compilation."""
 
     known = statement_cache_for(DuckDialect())
 
@@ -88,11 +87,11 @@ class _Statements:
         self._reader, self._watched = reader, watched
 
     def execute_text(self, text: str, values: Any = None) -> Any:
-        """Run a statement in the engine's own words."""
+        """Runs a statement given as SQL of the engine."""
         return self._watched.ask(self._reader, text, values or [])
 
     def fetch_rows(self, statement: Any) -> Any:
-        """Compile a statement and run it."""
+        """Compiles a statement and run it."""
         return self.execute_text(*self.known.render(statement))
 
     def __getattr__(self, name: str) -> Any:
@@ -100,7 +99,7 @@ class _Statements:
 
 
 async def send_request(service: Service, request: ApiRequest, key: str) -> float:
-    """Seconds of one request."""
+    """Returns the seconds of one request."""
     sent = ApiRequest(
         request.method, request.path, request.query, {"authorization": f"Bearer {key}"}, request.body
     )
@@ -113,7 +112,7 @@ async def send_request(service: Service, request: ApiRequest, key: str) -> float
 async def compare_runs(
     service: Service, key: str, days: int, rounds: int, watch: EngineTimer, console: Console
 ) -> None:
-    """Ask each panel alone and all together, in rounds; show the medians."""
+    """Request each panel alone and all together, in rounds; print the medians."""
     asked = panel_requests(days)
     alone: dict[str, list[float]] = {name: [] for name in asked}
     inside: dict[str, list[float]] = {name: [] for name in asked}
@@ -150,7 +149,7 @@ async def compare_runs(
 
 
 def has_store(folder: Path, name: str) -> bool:
-    """Make the folder, forget the keys of an earlier run, and tell whether the history has to be written."""
+    """Creates the folder, remove the keys of an earlier run, and returns whether the events exist already."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("panels_workspace.db*"):
         left.unlink()
@@ -158,7 +157,7 @@ def has_store(folder: Path, name: str) -> bool:
 
 
 async def main(events: int, folder: Path, rounds: int) -> None:
-    """Build what is missing, and compare."""
+    """Generate missing events and print the comparison."""
     rows = int(events / SHARE)
     name = f"panels_{rows}.db"
     fresh = has_store(folder, name)

@@ -1,11 +1,10 @@
-"""Latency of redirects at a steady rate on the embedded default, beside a server that answers at once.
+"""Measures the latency of redirects at a steady rate on the embedded store, next to a server that answers at once.
 
 Usage: ``python -m tests.bench.edge [--rate 500] [--seconds 10] [--links 200] [--server uvicorn]``
 
-Requests start when they are due, whatever became of those before, so a pause of the host shows in
-every request it held up. Meanwhile a link is changed once a second, as somebody at work would. At the
-end every click has to be counted. Where the machine does other work, too, the plain server shows what
-of the latency is the machine's.
+Requests start on time whether or not earlier ones are answered, so a pause of the host shows in every request it
+delayed. A link is changed once a second meanwhile. At the end every click must be counted. The baseline server
+shows how much of the latency is due to the machine.
 """
 
 import argparse
@@ -33,11 +32,11 @@ AGENT = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/{}.
 CONNECTIONS = 64
 PATIENCE_SECONDS = 10.0
 PLAIN_BODY = '{"event":"click"}'
-"""The plain server answers events; the link host takes no body."""
+"""The baseline server answers events; the redirect host takes no body."""
 
 
 class LinksClient:
-    """A workspace and the key that writes its links."""
+    """Creates links with an API key of a workspace."""
 
     def __init__(self, service: Service, workspace: Workspace, key: str) -> None:
         self.service, self.workspace, self.key = service, workspace, key
@@ -59,7 +58,7 @@ class LinksClient:
 
 
 async def make_links(shop: LinksClient, number: int) -> list[str]:
-    """Slugs of new links; written to the store itself, since a key makes 20 a minute."""
+    """Returns the slugs of new links; they are written to the store, because a key may create only 20 a minute."""
     made = await shop.send_request(
         "POST", "/v1/links", {"link": {"name": "L", "destination_url": "https://example.com/", "slug": "s0"}}
     )
@@ -79,7 +78,7 @@ async def make_links(shop: LinksClient, number: int) -> list[str]:
 
 
 class Connection(asyncio.Protocol):
-    """A keep-alive connection that carries one request at a time."""
+    """A keep-alive connection that sends one request at a time."""
 
     def __init__(self) -> None:
         self.answered: asyncio.Future[bytes] | None = None
@@ -98,7 +97,7 @@ class Connection(asyncio.Protocol):
 
 
 class LoadGenerator:
-    """Requests at a steady rate over a pool of connections."""
+    """Sends requests at a steady rate over a pool of connections."""
 
     def __init__(self, slugs: list[str], body: str = "") -> None:
         self.slugs, self.body = slugs, body
@@ -140,7 +139,7 @@ class LoadGenerator:
 
 
 async def change_links(shop: LinksClient, stop: asyncio.Event) -> list[float]:
-    """Change a link once a second; returns how long each change took."""
+    """Change a link once a second; returns the duration of each change."""
     link, times = (await shop.send_request("GET", "/v1/links"))["links"][0]["id"], []
     while not stop.is_set():
         began = time.perf_counter()
@@ -152,7 +151,7 @@ async def change_links(shop: LinksClient, stop: asyncio.Event) -> list[float]:
 
 
 async def count_stored_clicks(shop: LinksClient, clicks: int) -> int:
-    """Clicks that were counted, once nothing more comes."""
+    """Returns the number of counted clicks, after it stopped growing."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         links = (await shop.send_request("GET", "/v1/links"))["links"]

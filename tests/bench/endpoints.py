@@ -1,9 +1,9 @@
-"""`/overview` and `/traffic` through the API against hand-written SQL for the same answer, in one run.
+"""Compares `/overview` and `/traffic` through the API with hand-written SQL for the same result.
 
     python -m tests.bench.endpoints 1000000 10000000 --folder /tmp/bench
 
-Requests go through the one door, as a browser's would, without a socket. The histories are those of
-`tests.bench.reads`: one workspace holds 30 % of each.
+Requests pass the API dispatcher without a socket. The events are those of `tests.bench.reads`: one workspace has
+30 % of them.
 """
 
 import argparse
@@ -34,7 +34,7 @@ _COUNTED: Final = f"count(DISTINCT visitor_no), count(*) FILTER ({_VIEWS}), coun
 
 
 def endpoint_requests(days: int) -> dict[str, tuple[ApiRequest, list[str]]]:
-    """Requests over the last days, with what answers them in SQL."""
+    """Returns requests over the last days, with the SQL statements of the same results."""
     first = END - timedelta(days=days)
     where = f"""workspace_id = '{WORKSPACE}' AND NOT is_bot
         AND timestamp >= TIMESTAMP '{first:%Y-%m-%d}' AND timestamp < TIMESTAMP '{END:%Y-%m-%d}'"""
@@ -60,7 +60,7 @@ def endpoint_requests(days: int) -> dict[str, tuple[ApiRequest, list[str]]]:
 
 
 async def compare_with_sql(service: Service, key: str, rows: int, rounds: int, console: Console) -> None:
-    """Ask in rounds, in turn with the SQL, and show the medians."""
+    """Runs requests and SQL in alternating rounds, and print the medians."""
     hand = service.ports.events._engine._backend.open_session()  # type: ignore[attr-defined]
     table = Table("request", "days", "API ms", "SQL ms", "ratio", title=f"{rows:,} events")
     for days in (30, 365):
@@ -80,7 +80,7 @@ async def compare_with_sql(service: Service, key: str, rows: int, rounds: int, c
 
 
 async def main(rows: int, folder: Path, rounds: int) -> None:
-    """Build what is missing, and compare."""
+    """Generate missing events and print the comparison."""
     name = f"events_{rows}.db"
     fresh = has_store(folder, name)
     settings = Settings(

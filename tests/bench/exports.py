@@ -1,9 +1,8 @@
-"""A million events to a file, against the engine's own fastest bounded-memory way to the same file.
+"""Compares exports of a million events with the fastest bounded-memory exports of the engine itself.
 
-``python -m tests.bench.exports [rows] [days]`` prints a table: seconds, rows per second, the ratio to the
-reference, and the highest memory of the process. Every line runs in a process of its own over the same
-file, so none warms or burdens another; the fastest of three runs counts. The references write the same
-rows with the same columns and leave money, times and JSON as the engine has them.
+``python -m tests.bench.exports [rows] [days]`` prints seconds, rows per second, the ratio to the reference and the
+peak memory. Every method runs in its own process over the same file; the fastest of three runs counts. The
+references write the same rows and columns and leave money, times and JSON as the engine has them.
 """
 
 import asyncio
@@ -97,7 +96,7 @@ async def fill_store(folder: Path, rows: int, days: int) -> None:
 
 
 class WorkspaceDirectory:
-    """The one workspace of the benchmark."""
+    """The only workspace of the benchmark."""
 
     def generation(self) -> int:
         return 1
@@ -146,7 +145,7 @@ NAMES = ", ".join(f'"{EVENTS.c[name].name}"' for name in WIRE_COLUMNS)
 
 
 def export_in_slices(folder: Path, form: ExportFormat, days: int) -> int:
-    """Ordered, a week at a time, by data frames; nothing is formatted."""
+    """Exports sorted rows, a week at a time, through data frames without formatting."""
     rows, end = 0, START + timedelta(days=days + 1)
     with open_duckdb(folder) as connection, (folder / f"slices.{form}").open("wb") as file:
         while end > START:
@@ -165,7 +164,7 @@ def export_in_slices(folder: Path, form: ExportFormat, days: int) -> int:
 
 
 def export_with_copy(folder: Path, form: ExportFormat, days: int) -> int:
-    """Ordered, a week at a time, by the engine alone; the parts are put together by the system."""
+    """Exports sorted rows, a week at a time, by the engine alone; the parts are concatenated."""
     kind, rows, end = "csv" if form is ExportFormat.CSV else "json", 0, START + timedelta(days=days + 1)
     part, whole = folder / "part", folder / f"copied.{form}"
     with open_duckdb(folder) as connection, whole.open("wb") as file:
@@ -197,7 +196,7 @@ def run_method(way: str, folder: Path, form: ExportFormat, days: int) -> None:
 
 
 def peak_memory() -> float:
-    """Highest memory of this process in MB; the usual counter would begin with that of its parent."""
+    """Returns the peak memory of this process in MB; the usual counter starts with that of the parent."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 

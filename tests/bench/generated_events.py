@@ -1,4 +1,4 @@
-"""A seeded history of any size, written by SQL: sessions of five events over a year, ten workspaces."""
+"""Generates events of any number with SQL: sessions of five events over a year, ten workspaces."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -108,14 +108,14 @@ async def generate_events(
     session: str = _SESSION,
     columns: Mapping[str, str] = _NONE,
 ) -> None:
-    """Write a history that ends at an instant, with its caches, sorted as `maintain` leaves it.
+    """Inserts events up to an instant, with derived tables, sorted as `maintain` leaves them.
 
     Args:
-        store: an empty one.
+        store: an empty store.
         rows: number of events.
-        end: when the last of them happens.
-        session: what tells a session apart, in SQL.
-        columns: what columns of an event hold, where it is not the usual.
+        end: timestamp of the last event.
+        session: SQL expression that identifies a session.
+        columns: SQL expressions of event columns that differ from the default.
     """
     await store._engine.write(
         lambda writer: _write_events(writer, rows, end, session, {**EVENT_EXPRESSIONS, **columns})

@@ -1,11 +1,10 @@
-"""Questions about persons where a million of them are linked, and what linking them costs.
+"""Measures reads of persons with a million linked ones, and the cost of linking.
 
     python -m tests.bench.identity --folder /tmp/bench
 
-Two workspaces hold the same six million events. In one each of 1.1 million visitors is linked to one
-of a million users, a fifth of them by a further id too; in the other nobody is known, so every visitor
-is a person. Questions are asked of the store in both, and of the engine in the best SQL found by hand.
-Batches and revocations are written into a copy of the file.
+Two workspaces have the same six million events. In one each of 1.1 million visitors is linked to one of a million
+users, a fifth of them also by another id; in the other all visitors are anonymous. Reads run on the store in both,
+and as hand-written SQL. Batches and revocations are written into a copy of the file.
 """
 
 import argparse
@@ -35,7 +34,7 @@ from tests.bench.reads import END, make_scan, read_benchmarks
 PERSONS: Final = 1_000_000
 VISITORS: Final = 1_100_000
 SESSIONS: Final = 1_200_000
-"""In each workspace; of five events each."""
+"""Per workspace; with five events each."""
 
 UNLINKED: Final = UUID(int=2)
 ASKED: Final = (
@@ -51,7 +50,7 @@ _DAY: Final = 86_400
 
 
 def session_expression(of_a_workspace: int) -> str:
-    """Sessions come in order of time, as their numbers do; each twelfth is of a visitor who was there before."""
+    """Returns the SQL of a session number: sessions are in order of time, each twelfth of a returning visitor."""
     return f"""
     SELECT s, (hash(n, 1) % 1000)::BIGINT AS luck, 1 + s // {of_a_workspace} AS w,
       n * ({YEAR_SECONDS} - 2 * {_DAY}) // {of_a_workspace} + hash(n, 4) % {_DAY} AS second,
@@ -61,7 +60,7 @@ def session_expression(of_a_workspace: int) -> str:
 
 
 def event_expressions(persons: int) -> dict[str, str]:
-    """Who the visitors of the first workspace say they are, and what they do."""
+    """Returns the SQL of identity columns and event names of the first workspace."""
     return {
         "event_name": "CASE WHEN k = 4 AND luck < 80 THEN 'purchase'"
         " WHEN k = 3 AND luck < 200 THEN 'add_to_cart' WHEN k = 1 THEN '$identify' ELSE 'page_view' END",
@@ -73,7 +72,7 @@ def event_expressions(persons: int) -> dict[str, str]:
 
 
 async def build_store(path: Path) -> None:
-    """Write both workspaces."""
+    """Generate the events of both workspaces."""
     store = open_store(path)
     await store.start()
     await generate_events(
@@ -83,7 +82,7 @@ async def build_store(path: Path) -> None:
 
 
 def open_store(path: Path | None) -> SqlEventStore:
-    """The store on a file, or an empty one."""
+    """Returns the store on a file, or an empty one."""
     return SqlEventStore(
         DuckDbBackend(
             DuckDbSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
@@ -92,14 +91,14 @@ def open_store(path: Path | None) -> SqlEventStore:
 
 
 async def time_milliseconds(work: Awaitable[Any]) -> float:
-    """Milliseconds of processor time until something that has not begun is done."""
+    """Returns the CPU milliseconds of an awaitable."""
     started = time.process_time()
     await work
     return (time.process_time() - started) * 1000
 
 
 async def measure_aggregates(store: SqlEventStore, rounds: int, console: Console) -> None:
-    """Questions over all persons, linked and not, and by hand."""
+    """Print reads over all persons, linked and anonymous, next to hand-written SQL."""
     hand = store.backend.open_session().cursor  # type: ignore[attr-defined]
     table = Table("question", "days", "linked ms", "by hand", "ratio", "unlinked", "ratio")
     for days in (30, 365):
@@ -121,14 +120,14 @@ async def measure_aggregates(store: SqlEventStore, rounds: int, console: Console
 
 
 async def read_one_person(store: SqlEventStore, of: QueryScope, any_id: str) -> None:
-    """Everything `/users/{userId}` asks."""
+    """Runs all reads of `/users/{userId}`."""
     person = await store.find_person(of.workspace_id, any_id)
     assert person is not None
     await store.read_activity(PersonActivityQuery(of, person, timedelta(days=30), 200))
 
 
 async def measure_person_reads(store: SqlEventStore, rounds: int, console: Console) -> None:
-    """One person, where a million are linked and where nobody is."""
+    """Print reads of one person, with a million linked persons and without."""
     hand = store.backend.open_session().cursor  # type: ignore[attr-defined]
     linked, unlinked = make_scan(90), replace(make_scan(90), workspace_id=UNLINKED)
     mine, theirs, off = [], [], []
@@ -152,7 +151,7 @@ ORDER BY timestamp
 
 
 def linking_batch(kind: str, number: int, workspace: UUID) -> list[Event]:
-    """A batch of some kind."""
+    """Returns a batch of a kind."""
     story = EventBuilder(workspace)
     story._next = (number + 1) << 50
     for i in range(BATCH):
@@ -184,7 +183,7 @@ KINDS: Final = (
 
 
 async def measure_linking(path: Path, rounds: int, console: Console) -> None:
-    """Batches and revocations, beside a million persons and in an empty store."""
+    """Print appends and revocations, with a million persons and in an empty store."""
     stores = [open_store(path), open_store(None)]
     for store in stores:
         await store.start()
@@ -205,7 +204,7 @@ async def measure_linking(path: Path, rounds: int, console: Console) -> None:
 
 
 async def main(folder: Path, rounds: int) -> None:
-    """Build what is missing, and compare."""
+    """Generate missing events and print the figures."""
     path = folder / "identity.db"
     if not path.exists():
         await build_store(path)

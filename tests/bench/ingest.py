@@ -1,4 +1,4 @@
-"""Requests per second of the durable ingest host against the same server answering at once.
+"""Measures requests per second of the durable ingest host, next to the same server answering at once.
 
 Usage: ``python -m tests.bench.ingest [--rounds 3] [--seconds 4] [--server NAME ...]``
 """
@@ -23,11 +23,11 @@ from service_core.kernel.clock import system_clock
 HERE = Path(__file__).parent
 CONNECTIONS = 64
 WORKSPACES = 24
-"""Each with its key: one key may send 1000 requests a second."""
+"""Each has its own key, because one key may send 1000 requests a second."""
 
 
 async def create_deployment(folder: Path) -> tuple[Path, list[str]]:
-    """A fresh deployment in a folder: its settings file and its write keys."""
+    """Creates a deployment in a folder and returns its settings file and write keys."""
     config = folder / "touchpoint.toml"
     config.write_text("")
     ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
@@ -40,7 +40,7 @@ async def create_deployment(folder: Path) -> tuple[Path, list[str]]:
 
 
 class BaselineServer:
-    """The plain application in a process."""
+    """The baseline application in a process."""
 
     def __init__(self, process, address: str) -> None:
         self.process = process
@@ -59,7 +59,7 @@ class BaselineServer:
 
 
 async def measure_load(address: str, pid: int, seconds: float, keys: list[str]) -> dict:
-    """One round of load; adds the CPU milliseconds an event took on the loop, and on all other threads."""
+    """Runs one round of load; adds the CPU milliseconds per event of the event loop and of all other threads."""
     before = cpu_by_process(pid)
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(HERE / "ingest_load.py"), address, str(seconds), str(CONNECTIONS), ",".join(keys),
@@ -74,7 +74,7 @@ async def measure_load(address: str, pid: int, seconds: float, keys: list[str]) 
 
 
 def cpu_by_process(pid: int) -> dict[int, float]:
-    """CPU seconds of each thread of a process; the event loop's thread has the number of the process."""
+    """Returns the CPU seconds of each thread of a process; the event loop's thread has the process id."""
     seconds = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         fields = (task / "stat").read_text().rpartition(")")[2].split()
@@ -101,7 +101,7 @@ async def compare_servers(server: str, rounds: int, seconds: float, *, kept: dic
 
 
 def render_table(kept: dict) -> str:
-    """Medians over the rounds."""
+    """Returns the medians of all rounds as a table."""
     lines = [
         "server     plain/s  durable/s  ratio  p50 ms  p99 ms  max ms  loop CPU-ms  other CPU-ms  refused",
     ]

@@ -1,6 +1,6 @@
-"""The measure of the ingest host: the same server with an application that parses and answers at once.
+"""The baseline of the ingest host: the same server with an application that parses and answers at once.
 
-Usage: ``python ingest_plain.py hypercorn|uvicorn|granian``; prints ``ready HOST:PORT``, stops on SIGTERM.
+Usage: ``python ingest_baseline.py hypercorn|uvicorn|granian``; prints ``ready HOST:PORT``, stops on SIGTERM.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ HEADERS = [
     (b"cache-control", b"no-store"),
     (b"access-control-allow-origin", b"*"),
 ]
-"""What every answer of the ingest host carries: both sides send the same bytes."""
+"""The headers of every response of the ingest host, so that both send the same bytes."""
 
 
 async def answer_at_once(scope, receive, send) -> None:

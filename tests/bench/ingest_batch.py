@@ -1,4 +1,4 @@
-"""CPU of an event by the size of the body it comes in: `/track` against the batches of browsers, without a socket.
+"""Measures the CPU time of an event by the size of its request: `/track` and browser batches, without a socket.
 
 Usage: ``python -m tests.bench.ingest_batch [--rounds 5] [--events 4000]``
 """
@@ -26,7 +26,7 @@ from service_core.kernel.clock import system_clock
 from tests.bench.ingest_load import PROPERTIES
 
 SIZES = (1, 5, 20, 100, 400)
-"""So many such events are a body of nearly 256,000 bytes."""
+"""400 of these events make a body of nearly 256,000 bytes."""
 SENDERS = 64
 WORKSPACES = 24
 """Each may send 1,000 events a second."""
@@ -68,7 +68,7 @@ async def call_application(app, path: str, body: bytes, header: tuple[bytes, byt
 
 
 async def measure_requests(app, requests: list, events: int) -> tuple[float, float]:
-    """Microseconds an event took on the loop, and on the thread that commits."""
+    """Returns the microseconds per event of the event loop and of the committing thread."""
     left = iter(requests)
 
     async def sender() -> None:

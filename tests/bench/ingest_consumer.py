@@ -1,4 +1,4 @@
-"""CPU time an accepted event costs behind the ingest host: take, enrich, append, settle.
+"""Measures the CPU time of an accepted event in the consumer: dequeue, enrich, append, acknowledge.
 
 Usage: ``python -m tests.bench.ingest_consumer [--events 20000]``
 """
@@ -28,7 +28,7 @@ BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/{}.0 Safari
 
 
 class TimedPort:
-    """A port whose calls are timed, by the CPU of every thread."""
+    """A port that measures the CPU time of its calls in all threads."""
 
     def __init__(self, port: object, phases: dict[str, str]) -> None:
         self._port = port
@@ -49,7 +49,7 @@ class TimedPort:
 
 @asynccontextmanager
 async def filled_queue(events: int):
-    """A deployment whose queue holds so many events."""
+    """Yields a deployment with a number of queued events."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         config, _ = await create_deployment(Path(folder))
         settings = load_settings(config)

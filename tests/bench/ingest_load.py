@@ -1,4 +1,4 @@
-"""Load on an ingest host: so many keep-alive connections, each sends its next event when answered.
+"""Generates load on an ingest host: each keep-alive connection sends its next event when the last one is answered.
 
 Usage: ``python ingest_load.py HOST:PORT SECONDS CONNECTIONS KEY[,KEY...]``; prints one JSON object.
 """
@@ -13,7 +13,7 @@ import uuid
 import uvloop
 
 MOST_PER_SECOND = 25_000
-"""Requests written beforehand, per second of load; a server that is faster gets later ones as they are written."""
+"""Prebuilt requests per second of load; for a faster server more are built while it runs."""
 
 CLOSING_BRACE = ord("}")
 
@@ -30,7 +30,7 @@ PROPERTIES = {
 
 
 def build_request(key: str, number: int) -> bytes:
-    """One event of about 600 bytes with an id of its own."""
+    """Returns one event of about 600 bytes with a unique id."""
     event = {
         "event": "purchase",
         "user_id": f"u_{number % 5000}",
@@ -51,7 +51,7 @@ def build_request(key: str, number: int) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """Sends, waits for the whole answer, sends again."""
+    """Sends a request, waits for the whole response, and sends the next."""
 
     def __init__(self, load: "LoadGenerator") -> None:
         self.load = load
@@ -83,7 +83,7 @@ class Connection(asyncio.Protocol):
 
 
 class LoadGenerator:
-    """What was asked and what came back."""
+    """The requests that were sent and their responses."""
 
     def __init__(self, keys: list[str]) -> None:
         self.keys = keys
@@ -96,7 +96,7 @@ class LoadGenerator:
         self.over = asyncio.Event()
 
     def prebuild_requests(self, requests: int) -> None:
-        """Write the requests beforehand: while the clock runs, the other core belongs to the server."""
+        """Build requests before the measurement, while the server does not need the processors."""
         self.ready = [build_request(self.keys[n % len(self.keys)], n) for n in range(requests)]
 
     def next_request(self) -> bytes:

@@ -1,9 +1,9 @@
-"""Events per second and CPU per event of one and of two ingest hosts on one Redis.
+"""Measures events per second and CPU per event of one and of two ingest hosts on one Redis.
 
 Usage: ``python -m tests.bench.ingest_redis [--rounds 3] [--seconds 4] [--server uvicorn]``
 
-Two processes are worth something when an event costs as little CPU in each as in one alone: on a
-machine with a core for each, the rate then grows by the ratio printed last.
+Two processes are useful when an event costs as little CPU in each as in one: with a core for each, the rate grows
+by the ratio that is printed last.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.bench.ingest import CONNECTIONS, HERE, WORKSPACES, cpu_by_process
 
 
 async def create_deployment(folder: Path, url: str) -> tuple[Path, list[str]]:
-    """A fresh deployment on a server: its settings file and its write keys."""
+    """Creates a deployment on a server and returns its settings file and write keys."""
     config = folder / "touchpoint.toml"
     config.write_text(f'[ingest]\nqueue = "{url}/0"\n')
     ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
@@ -42,7 +42,7 @@ async def create_deployment(folder: Path, url: str) -> tuple[Path, list[str]]:
 
 
 async def measure_hosts(hosts: list[IngestProcess], redis_pid: int, seconds: float, keys: list[str]) -> dict:
-    """One round: every host under the same load."""
+    """Runs one round with the same load on every host."""
     pids = [host.process.pid for host in hosts]
     before = [sum(cpu_by_process(pid).values()) for pid in [*pids, redis_pid]]
     loads = [

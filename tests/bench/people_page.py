@@ -1,7 +1,7 @@
-"""The page of 50 persons by hand: one statement for all that a row of `/users` shows (contract 3.8).
+"""Hand-written SQL for the page of 50 persons of `/users`: one statement for all columns.
 
-The page is found first; everything else is worked out for its persons alone, from the events of their visits
-and from those that share an order with these.
+The page is found first; everything else is computed for its persons only, from the events of their sessions and of
+the same orders.
 """
 
 from typing import Final
@@ -13,11 +13,11 @@ _KEYS: Final = (
 
 
 def people_page(workspace: str, where: str, since: str) -> str:
-    """The statement.
+    """Returns the statement.
 
     Args:
-        workspace: whose persons.
-        where: what the events of the span meet.
+        workspace: the workspace of the persons.
+        where: condition of the events in the span.
         since: a week before the span, as a timestamp.
     """
     own = f"workspace_id = '{workspace}'"

@@ -1,9 +1,9 @@
-"""Questions of a year in PostgreSQL, as processor time of the server, and what an event takes on disk.
+"""Measures reads of a year in PostgreSQL as CPU time of the server, and the bytes of an event on disk.
 
     python -m tests.bench.postgresql --folder /tmp/bench
 
-Two million events of a third of a million persons, in the shape of `identity`, are written by DuckDB and
-copied into a server that is started for this and kept in the folder.
+Two million events of a third of a million persons, generated as in `identity`, are written by DuckDB and copied into
+a server that is started for this and kept in the folder.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _TICK_MS: Final = 1000 / os.sysconf("SC_CLK_TCK")
 
 @contextmanager
 def running_server(folder: Path) -> Iterator[str]:
-    """The address of a server with its data in a folder."""
+    """Yields the address of a server with its data in a folder."""
     binaries = find_binaries()
     assert binaries is not None, "PostgreSQL is not installed"
     folder.mkdir(exist_ok=True)
@@ -52,7 +52,7 @@ def running_server(folder: Path) -> Iterator[str]:
 
 
 async def fill_store(store: SqlEventStore, url: str, folder: Path) -> None:
-    """Write the history, as it stands after some time of upkeep."""
+    """Inserts the events and run maintenance."""
     source = folder / "source.db"
     if not source.exists():
         written = identity.open_store(source)
@@ -81,12 +81,12 @@ async def fill_store(store: SqlEventStore, url: str, folder: Path) -> None:
 
 
 def parent_pid(process: int) -> int:
-    """Who started a process."""
+    """Returns the parent of a process."""
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def cpu_milliseconds(server: int) -> float:
-    """Milliseconds of processor time of a server, with its children that run and that have ended."""
+    """Returns the CPU milliseconds of a server and all its child processes."""
     running = Path(f"/proc/{server}/task/{server}/children").read_text().split()
     times = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in (server, *running)]
     ended = sum(map(int, times[0][13:15]))
@@ -94,14 +94,14 @@ def cpu_milliseconds(server: int) -> float:
 
 
 async def measure_cpu(server: int, work: Awaitable[Any]) -> float:
-    """Milliseconds of processor time of a server until something that has not begun is done."""
+    """Returns the CPU milliseconds that a server spends on an awaitable."""
     started = cpu_milliseconds(server)
     await work
     return cpu_milliseconds(server) - started
 
 
 async def main(folder: Path, rounds: int) -> None:
-    """Build what is missing, and measure."""
+    """Generate missing events and print the figures."""
     console = Console(width=100)
     with running_server(folder / "server") as url, psycopg.connect(url, autocommit=True) as asking:
         store = load_plugins().open_adapter("events", f"{url}?timeout_seconds=300", folder=folder)

@@ -1,9 +1,9 @@
-"""A public page of fifteen cards: the first view of a minute, a further one, and tokens that open nothing.
+"""Measures a public page with fifteen cards: the first view of a minute, a further one, and invalid tokens.
 
     python -m tests.bench.public_pages
 
-Requests pass the whole application without a socket, on the standard world. A token that is unknown and
-one that is revoked or expired must not be told apart by the time their answer takes.
+Requests pass the whole application without a socket. The response time must not tell an unknown token from a
+revoked or expired one.
 """
 
 import argparse
@@ -23,20 +23,20 @@ from tests.fixtures.composed_deployment import Deployment, ManualClock, compose_
 from tests.fixtures.shared_objects import AFTER, EVERY_KIND, SharedObjects
 
 TARGET_DIFFERENCE_MS: Final = 1.0
-"""A median difference below it drowns in the noise of any network."""
+"""A median difference below this is less than the noise of any network."""
 
 PERSON: Final = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0 Safari/537.36"}
 
 
 async def time_view(look: Callable[[], Awaitable[object]]) -> float:
-    """Milliseconds of one request."""
+    """Returns the milliseconds of one request."""
     started = time.perf_counter()
     await look()
     return (time.perf_counter() - started) * 1000
 
 
 async def measure_views(rounds: int, folder: Path) -> dict[str, float]:
-    """Median milliseconds by kind of request, asked in turn."""
+    """Returns the median milliseconds by kind of request, sent in alternation."""
     clock = ManualClock()
     clock.now = AFTER
     service, letters = compose_deployment(folder, clock=clock, settings={"storage": {"events": "memory://"}})
@@ -65,7 +65,7 @@ async def measure_views(rounds: int, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the table; fail when closed pages can be told apart."""
+    """Print the table; fail when invalid tokens can be told apart."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     arguments = parser.parse_args()

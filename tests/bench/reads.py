@@ -1,10 +1,10 @@
-"""Reads of the embedded event store against hand-written SQL for the same answer, in one run.
+"""Compares reads of the embedded event store with hand-written SQL for the same result.
 
     python -m tests.bench.reads 1000000 --folder /tmp/bench
 
-A seeded history is written straight into the file by SQL; one workspace holds 30 % of it. Each
-question is asked of the store (plan, compile, run, values) and, as the best SQL found by hand, of the
-engine; rounds are interleaved and medians compared. A file that is there already is used again.
+Generated events are inserted by SQL; one workspace has 30 % of them. Each read runs on the store (plan, compile, run,
+convert) and as hand-written SQL on the engine, in alternating rounds; medians are compared. An existing file is used
+again.
 """
 
 import argparse
@@ -58,7 +58,7 @@ CHARGE, REFUND = (Predicate("kind", value=kind) for kind in ("charge", "refund")
 
 @dataclass(frozen=True)
 class ReadBenchmark:
-    """A question of the store, the same in hand-written SQL, and how close they have to be."""
+    """A read of the store, the same in hand-written SQL, and the allowed ratio."""
 
     name: str
     read: Callable[[SqlEventStore, QueryScope], Awaitable[Any]]
@@ -68,24 +68,24 @@ class ReadBenchmark:
 
 
 def make_scan(days: int, *filters: Predicate) -> QueryScope:
-    """The last days of the large workspace."""
+    """Returns the scope of the last days of the large workspace."""
     span = TimeRange(END - timedelta(days=days), END)
     return QueryScope(UUID(WORKSPACE), span, "USD", "UTC", ConversionSet(NAMES), filters)
 
 
 def make_buckets(days: int, unit: BucketUnit, size: int = 1) -> Buckets:
-    """Equal buckets over the last days."""
+    """Returns equal buckets over the last days."""
     starts = tuple(END - timedelta(days=days - i) for i in range(0, days, size))
     return Buckets(unit, starts, starts[-1] + timedelta(days=size))
 
 
 def aggregate_read(*measures: Any, **fields: Any) -> Callable[[SqlEventStore, QueryScope], Awaitable[Any]]:
-    """A question of totals, a series or a breakdown."""
+    """Returns a read of totals, a series or a breakdown."""
     return lambda store, of: store.aggregate(AggregateQuery(of, measures, **fields))
 
 
 def read_benchmarks(days: int) -> list[ReadBenchmark]:
-    """What is compared, over the last days."""
+    """Returns the compared reads over the last days."""
     where = f"""workspace_id = '{WORKSPACE}' AND NOT is_bot
         AND timestamp >= TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}' AND timestamp < TIMESTAMP '{END:%Y-%m-%d}'"""
     views = "event_name IN ('$pageview', 'page_view', 'pageview')"
@@ -210,7 +210,7 @@ def read_benchmarks(days: int) -> list[ReadBenchmark]:
 
 
 def payments_sql(start: datetime) -> str:
-    """Charges, each order once in a week, and refunds; of an order a provider reports, no other report counts."""
+    """Charges, each order once in a week, and refunds; of an order that a provider reports, no other report counts."""
     return f"""
     WITH m AS (
       SELECT timestamp, seq, order_id, abs(revenue) AS amount, revenue < 0 OR event_name = 'refund' AS back,
@@ -245,7 +245,7 @@ def retention_sql(week: str) -> str:
 
 
 def attribution_sql(where: str) -> str:
-    """Last non-direct touch within 30 days by campaign, with the touches worked out from the candidates."""
+    """Last non-direct touch within 30 days by campaign, with touches computed from the candidates."""
     return f"""
     WITH c AS (
       SELECT coalesce(c.strong_no, o.strong_no, c.visitor_no) AS p, c.timestamp AS moment, c.seq, c.session_no, utm_campaign,
@@ -274,7 +274,7 @@ def attribution_sql(where: str) -> str:
 
 
 async def compare_with_sql(store: SqlEventStore, days: int, rounds: int, console: Console) -> None:
-    """Ask every question in rounds, and show the medians."""
+    """Runs all reads in rounds, and print the medians."""
     table = Table("question", "store ms", "hand ms", "ratio", "target", title=f"last {days} days")
     hand = store.backend.open_session().cursor
     of = make_scan(days)
@@ -297,7 +297,7 @@ async def compare_with_sql(store: SqlEventStore, days: int, rounds: int, console
 
 
 async def main(rows: int, path: Path, rounds: int, *, fresh: bool) -> None:
-    """Build what is missing, and compare."""
+    """Generate missing events and print the comparison."""
     settings = DuckDbSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
     store = SqlEventStore(DuckDbBackend(settings))
     await store.start()

@@ -1,4 +1,4 @@
-"""How soon a fresh `touchpoint serve` answers, what it holds while idle, and how far reads are behind ingest.
+"""Measures the start of `touchpoint serve`, its idle memory, and the delay between ingestion and reads.
 
 Usage: ``python -m tests.bench.serving [--rate 500] [--seconds 20]``
 """
@@ -27,11 +27,11 @@ from service_core.kernel.clock import system_clock
 
 CONNECTIONS = 16
 EVERY = 25
-"""One event of so many is looked for until a read shows it."""
+"""One of this many events is searched until a read returns it."""
 
 
 def deployment(folder: Path) -> tuple[Path, str, str]:
-    """A fresh deployment: settings file, write key, and a key that may read without end."""
+    """Creates a deployment and returns its settings file, a write key and a key with unlimited reads."""
     file = folder / "touchpoint.toml"
     initialized_deployment = create_deployment(
         file, name="Bench", timezone="UTC", currency="USD", domain=None
@@ -49,7 +49,7 @@ def deployment(folder: Path) -> tuple[Path, str, str]:
 
 
 def resident_megabytes(pid: int) -> float:
-    """Megabytes a process and its children hold."""
+    """Returns the resident megabytes of a process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20 + sum(
@@ -91,10 +91,9 @@ class HttpClient:
 async def run_load(
     api: str, ingest: str, write_key: str, read_key: str, rate: int, seconds: int
 ) -> tuple[list[float], int]:
-    """Send at a steady rate; seconds from acknowledgement to visibility of the sampled events.
+    """Sends at a steady rate; returns the seconds from acknowledgement to visibility of the sampled events.
 
-    One reader looks for all of them: a reader for each would be hundreds of requests a second, and what it
-    measured its own load.
+    One reader searches all of them: a reader for each would send hundreds of requests a second and measure its own load.
     """
     queue: asyncio.Queue[int | None] = asyncio.Queue()
     waiting: dict[str, float] = {}

@@ -1,14 +1,12 @@
-"""What a question costs before the engine has it, and beside the engine in all.
+"""Measures the CPU time of a request outside the engine: planning, compiling and the rest.
 
     python -m tests.bench.statement_compilation --folder /tmp/bench
 
-Requests go through the one door, without a socket. The engine answers every statement as it answered
-it before, at once and in the same thread, so the processor time of that thread is everything else.
-Planning is what passes until the engine has the last statement of a request: credentials, the request
-read, its plan, its statements. The whole is that and the answer: joining, rounding, JSON.
-``first`` is a question whose shape nobody asked since the store was opened, but `/overview` was asked;
-``new dates`` is the same question about another month. A request may put several questions to the
-store; planning is told of the whole request, and of one question of it.
+Requests pass the API dispatcher without a socket. The engine replays recorded results at once in the same thread, so
+the CPU time of that thread is everything else. Planning lasts until the engine has the last statement: credentials,
+parsing, plan, statements. The whole also includes joining, rounding and JSON. ``first`` is a request whose shape is
+new since the store was opened; ``new dates`` is the same request about another month. A request may run several
+reads; planning is given for the request and per read.
 """
 
 import argparse
@@ -53,7 +51,7 @@ RequestFactory = Callable[[date, date], ApiRequest]
 
 
 def read_request(path: str, **parameters: Any) -> RequestFactory:
-    """A request that reads a range."""
+    """Returns a request of a read endpoint over a range."""
 
     def of(first: date, last: date) -> ApiRequest:
         dates = {"start_date": f"{first}", "end_date": f"{last}"}
@@ -63,7 +61,7 @@ def read_request(path: str, **parameters: Any) -> RequestFactory:
 
 
 def query_request(*metrics: str, by: tuple[str, ...] = (), **said: Any) -> RequestFactory:
-    """A request of the query layer."""
+    """Returns a request of the query endpoint."""
 
     def of(first: date, last: date) -> ApiRequest:
         asked = {"from": f"{first}", "to": f"{last}"}
@@ -74,7 +72,7 @@ def query_request(*metrics: str, by: tuple[str, ...] = (), **said: Any) -> Reque
 
 
 def metric_request(id_: str) -> RequestFactory:
-    """A request of one metric."""
+    """Returns a request of one metric."""
 
     def of(first: date, last: date) -> ApiRequest:
         asked = {"metrics": [id_], "start_date": f"{first}", "end_date": f"{last}"}
@@ -125,7 +123,7 @@ READS: Final[Mapping[str, RequestFactory]] = {
 
 @dataclass
 class ReplayBackend:
-    """The engine of a store as it answered before: every statement at once, without its own time."""
+    """A backend that replays recorded results at once."""
 
     backend: Backend
     answers: dict[str, list[Any]] = field(default_factory=dict)
@@ -134,7 +132,7 @@ class ReplayBackend:
     asked_last: float = 0
 
     def open_session(self, budget: float | None = None) -> Any:
-        """A session of the engine, or one that repeats."""
+        """Returns a session of the engine, or one that replays."""
         return _ReplaySession(self, None if self.replays else self.backend.open_session(budget))
 
     def __getattr__(self, name: str) -> Any:
@@ -147,30 +145,30 @@ class _ReplaySession:
     real: Any
 
     def fetch_rows(self, text: str, values: ParameterValues) -> list[Any]:
-        """Answer, or answer as a statement of this text did before."""
+        """Runs a statement, or replay its recorded result."""
         self.played.asked_last = time.thread_time()
         if self.real is not None:
             self.played.answers[text] = self.real.fetch_rows(text, values)
         return self.played.answers[text]
 
     def create_temp_table(self, name: str, text: str, values: ParameterValues) -> None:
-        """Keep a table, when there is an engine to keep it in."""
+        """Creates a temporary table when the engine runs."""
         self.played.asked_last = time.thread_time()
         if self.real is not None:
             self.real.create_temp_table(name, text, values)
 
     def close(self) -> None:
-        """Give a session of the engine back."""
+        """Closes the session of the engine."""
         if self.real is not None:
             self.real.close()
 
 
 class PlanningBenchmark:
-    """A service whose engine can be silenced.
+    """A service whose engine can be replaced by recorded results.
 
     Args:
-        service: on the embedded store.
-        key: of a caller of the workspace.
+        service: a service on the embedded store.
+        key: an API key of the workspace.
     """
 
     def __init__(self, service: Service, key: str) -> None:
@@ -190,14 +188,14 @@ class PlanningBenchmark:
             reader.close()
 
     def clear_caches(self) -> None:
-        """Know no statement any more, and no part of one, but those that are built when a store opens."""
+        """Clear all statement caches and repeat the warm-up."""
         for built in (compiled_source, _person_joins, _sum_over_scans, _sum_over_groups):
             built.cache_clear()
         self._engine._statements = StatementCache(self.played.dialect)
         warm_up(self._engine._statements)
 
     async def measure_request(self, request: ApiRequest) -> tuple[float, float]:
-        """Processor milliseconds of one request: of planning it, and of all."""
+        """Returns the CPU milliseconds of planning a request, and of the whole request."""
         self.played.questions = 0
         sent = ApiRequest(
             *(request.method, request.path, request.query),
@@ -213,12 +211,12 @@ class PlanningBenchmark:
 
 @dataclass(frozen=True)
 class PlanningCost:
-    """Milliseconds of a request, the least of some rounds, and how many questions it puts.
+    """Milliseconds of a request, the minimum of several rounds, and its number of reads.
 
     Attributes:
-        first: planning it when its shape was not known.
-        dates: planning it with other dates.
-        whole: all of it with other dates.
+        first: planning with a new shape.
+        dates: planning with other dates.
+        whole: the whole request with other dates.
     """
 
     name: str
@@ -229,7 +227,7 @@ class PlanningCost:
 
     @property
     def figures(self) -> tuple[float, ...]:
-        """What a table shows: planning by question, and of the request."""
+        """The columns of the table: planning per read, and per request."""
         questions = max(self.questions, 1)
         return self.first / questions, self.dates / questions, self.first, self.dates, self.whole
 
@@ -237,7 +235,7 @@ class PlanningCost:
 async def measure_cost(
     bench: PlanningBenchmark, name: str, asked: RequestFactory, rounds: int
 ) -> PlanningCost:
-    """Ask for the first time, with new dates and again, in rounds."""
+    """Sends a request with a new shape, with new dates and again, in rounds."""
     warm = READS["/overview"](_DAYS[0], _DAYS[1])
     first, dates = [], []
     request, other = asked(_DAYS[0], _DAYS[1]), asked(_DAYS[2], _DAYS[3])
@@ -259,7 +257,7 @@ _DAYS: Final = (date(2026, 6, 1), date(2026, 6, 30), date(2026, 5, 1), date(2026
 
 
 def print_costs(console: Console, title: str, costs: list[PlanningCost], *, every: bool) -> None:
-    """A table of some costs, each or the middle and the most."""
+    """Print a table of costs, all of them or median and maximum."""
     table = Table("request", "questions", *_FIGURES, title=title)
     for cost in costs if every else ():
         style = "bold red" if max(cost.figures[:2]) > TARGET_MS else ""
@@ -275,7 +273,7 @@ _FIGURES: Final = ("first, each", "new dates, each", "first", "new dates", "whol
 
 
 async def main(folder: Path, rounds: int, *, every: bool) -> None:
-    """Build a small history, and measure."""
+    """Generate few events and measure."""
     name = "planning.db"
     fresh = has_store(folder, name)
     settings = Settings(

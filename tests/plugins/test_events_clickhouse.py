@@ -1,4 +1,4 @@
-"""ClickHouse without transactions: what is sent twice counts once, and what was cut short becomes whole."""
+"""ClickHouse without transactions: repeated batches count once, and interrupted appends are completed."""
 
 import asyncio
 from pathlib import Path
@@ -44,7 +44,7 @@ def store(tmp_path_factory):
 
 
 async def contents(store) -> dict[str, list[str]]:
-    """The derived rows that hold, without the versions that replaced each other."""
+    """Returns the current derived rows, without the versions that they replaced."""
     asked = {table: f"SELECT * EXCEPT (version, is_deleted) FROM {table}" for table in DERIVED_TABLES}
     return {
         table: sorted(

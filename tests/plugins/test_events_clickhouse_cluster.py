@@ -1,7 +1,7 @@
-"""A cluster of ClickHouse answers as one server does: the engine with local shards, and distributed tables.
+"""A ClickHouse cluster returns the results of one server: local shards with distributed tables.
 
-Replication needs Keeper, which the engine in this process has not: here each shard is one table that is
-not replicated, and the statement that makes it is spoken without ``ON CLUSTER``.
+Replication needs Keeper, which the in-process engine lacks: each shard is a table that is not replicated, and the
+statements run without ``ON CLUSTER``.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ WITHOUT_KEEPER = {
 
 
 class Unreplicated:
-    """A client that leaves out of a statement what needs Keeper."""
+    """A client that removes from statements what needs Keeper."""
 
     def __init__(self, client: Any) -> None:
         self._find_client = client

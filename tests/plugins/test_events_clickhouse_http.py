@@ -1,4 +1,4 @@
-"""ClickHouse over the wire: refusals, budgets, questions that are called off, and a server that goes away."""
+"""ClickHouse over HTTP: rejected connections, time budgets, cancelled reads and a server that stops."""
 
 import asyncio
 from pathlib import Path
@@ -52,7 +52,7 @@ async def stored(store, story: EventBuilder) -> int:
 
 
 async def until(met, what: str) -> None:
-    """Wait for a condition, which is asked for again and again."""
+    """Waits until a condition holds."""
     end = monotonic() + DEADLINE
     while not await met():
         assert monotonic() < end, what
@@ -162,7 +162,7 @@ async def test_a_stopped_server_is_unavailable_until_it_is_back(server, folder):
 
 
 async def test_a_hanging_server_is_reported_before_the_time_budget_ends(folder, monkeypatch):
-    """Whoever waits hears it, also behind others who wait: there is one reader."""
+    """Reads that wait for a free thread fail too: there is one reader."""
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.1)
     story = random_dataset(Random(6), 20).story
     with serve_clickhouse(folder) as server:
@@ -183,7 +183,7 @@ async def test_a_hanging_server_is_reported_before_the_time_budget_ends(folder, 
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Whether the server answers is looked at soon; asked for before the store, which begins to look when it opens."""
+    """Polls the server at a short interval; requested before the store, which starts to poll when it opens."""
     monkeypatch.setattr(engine_watchdog, "POLL_SECONDS", 0.02)
 
 

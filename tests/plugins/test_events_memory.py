@@ -1,4 +1,4 @@
-"""What the kit does not ask of the reference store: how it is opened, and how it orders and refuses."""
+"""The memory store beyond the conformance kit: its URL, sorting and errors."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -197,7 +197,7 @@ class StatementRunner:
         with self._lock:
             self._closing_session, self._session = self._session, None
         if self._closing_session is not None:
-            self._closing_session.close()  # which may ask the engine once more
+            self._closing_session.close()  # may run another statement
             self._closing_session = None
 
 
@@ -263,7 +263,7 @@ class QueryExecutor:
                     return
                 yield step
         except BaseException:
-            # An engine that answers nobody must not be asked to roll back.
+            # An unresponsive engine must not be asked to roll back.
             await asyncio.to_thread(runner.cancel)
             raise
         finally:
@@ -294,7 +294,7 @@ class QueryExecutor:
             async with self._watchdog.fail_if_unresponsive(seconds):
                 return await asyncio.wrap_future(future)
         except StoreUnavailable:
-            await asyncio.to_thread(runner.drop_connection)  # the thread is free when it notices
+            await asyncio.to_thread(runner.drop_connection)  # the thread ends when it notices
             raise
 
     def _run_work(self, runner: StatementRunner, work: Callable[[StatementRunner], T]) -> T:

@@ -57,7 +57,7 @@ class StatementCache:
             build, asked = statement.build, template_key(statement.arguments)
             if is_uncacheable(asked):
                 return self._compile_template(build(*asked.arguments)).fill(asked)
-            # The text of the values tells 1 from 1.0 and from true, which are equal to Python.
+            # The repr distinguishes 1, 1.0 and true, which are equal in Python.
             cache_key = build, repr(asked.arguments)
             return self._templates.get_or_create(
                 cache_key, lambda: self._compile_template(build(*asked.arguments))

@@ -206,7 +206,7 @@ def _is_refund_with_listing(table: Any, workspace_id: Any) -> Expression:
 
 def _orders_of_refunds(refunds: sa.Subquery, scope: QueryScope) -> sa.Subquery:
     """Returns the latest charge of each refund's order that is not after it."""
-    payment = PaymentRows(replace(scope, order_refunds=True), scope.span).table.c  # looks at all time
+    payment = PaymentRows(replace(scope, order_refunds=True), scope.span).table.c  # reads all time
     names = ("provider", "currency")
     columns = (payment[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
     charges = sa.select(*columns).where(payment.kind == CHARGE).subquery("paid")

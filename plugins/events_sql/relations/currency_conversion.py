@@ -136,7 +136,7 @@ def _half_even_amount(truncated_rows: NamedSubquery, name: str) -> Expression:
 
 
 def _converted_or_original(rows: NamedSubquery, name: str, changed: Expression) -> Expression:
-    # What fits is not changed by this; what does not is not told. Without it DuckDB 2.0 believes to know how large
+    # The modulo changes no amount that fits. Without it DuckDB 2.0 assumes to know how large
     # the result can be, packs it into fewer bytes than it needs, and sums what is left.
     amount = sa.func.mod(
         rows.c[f"{CONVERTED_PREFIX}whole_{name}"], sa.literal(MAX_CONVERTED_MINOR + 1, sa.BigInteger)

@@ -96,7 +96,7 @@ class RelationRows:
 
     def condition(self, predicate: Predicate) -> Expression:
         """Returns the condition of a predicate."""
-        key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal to Python
+        key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal in Python
         if key not in self._conditions:
             self._conditions[key] = CachedText(
                 predicate_condition(self.predicate_value(predicate.column), predicate)
@@ -119,7 +119,7 @@ class RelationRows:
         return [*self.where, *filters]
 
     def join_once(self, name: str, table: Callable[[], Any], on: Callable[[Any], Expression]) -> Any:
-        """Outer join a table under a name, unless it is joined already, and returns it."""
+        """Outer joins a table under a name, unless it is joined already, and returns it."""
         if name not in self._joined_tables:
             joined = table()
             self._joined_tables[name] = joined

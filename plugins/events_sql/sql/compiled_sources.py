@@ -196,7 +196,7 @@ class CompiledSource:
         """Returns the text of the source for a dialect, compiled at the first call."""
         compiled = self._texts.get(type(dialect))
         if compiled is None:
-            # Of all that is kept, statements would be the most, and nearly every process has one dialect.
+            # The query is dropped after the first compilation: it needs more memory than all texts.
             query, self._query = self._query, None
             query = self._build() if query is None else query
             compiler = _parameter_marking_compiler(dialect.statement_compiler)(dialect, query)
@@ -279,7 +279,7 @@ def _parameter_marking_compiler(compiler: type[SQLCompiler]) -> Any:
             super().__init__(*given, **options)
 
         def visit_bindparam(self, bindparam: sa.BindParameter[Any], **options: Any) -> str:
-            """A mark, or the value where every engine reads it the same way."""
+            """Returns a mark, or the literal value where all engines parse it the same way."""
             if not bindparam.required and isinstance(bindparam.type, sa.String | sa.Integer):
                 return str(super().visit_bindparam(bindparam, **{**options, "literal_binds": True}))
             if not bindparam.required:

@@ -233,7 +233,7 @@ def register_compilations(dialect: str, spellings: Mapping[type[FunctionElement[
 
 def _compile_function(spelling: SqlTemplate) -> Callable[..., str]:
     if isinstance(spelling, str) and "{" not in spelling:
-        return lambda *_, **__: spelling  # and nothing is bound that is not said
+        return lambda *_, **__: spelling  # arguments that are not rendered bind no parameters
     write = spelling.format if isinstance(spelling, str) else spelling
 
     def compiled(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> str:

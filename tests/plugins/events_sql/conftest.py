@@ -1,4 +1,4 @@
-"""The store over SQL on each engine, and what a test asks of it."""
+"""Fixtures: SQL event stores on DuckDB and PostgreSQL, and the contents of their derived tables."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Batches: kept once, in caches that equal a rebuild, whoever else writes and whatever was computed before."""
+"""Append: batches are stored once, and derived tables equal a rebuild, with concurrent writers too."""
 
 import asyncio
 import dataclasses

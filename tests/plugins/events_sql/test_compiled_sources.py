@@ -1,4 +1,4 @@
-"""Sources of rows: compiled once per shape and engine, told everything else as values."""
+"""Row sources are compiled once per shape and dialect; everything else is a parameter."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a fatal error, a killed process or a restarted server leaves behind: every acknowledged batch, and no half."""
+"""Fatal errors, killed processes and restarted servers lose no acknowledged batch and store no partial one."""
 
 import asyncio
 import os

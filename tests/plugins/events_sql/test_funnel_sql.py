@@ -1,4 +1,4 @@
-"""What a funnel costs: by rows that are touched, and by what is read of an event."""
+"""The cost of funnel statements: rows touched, and indexes used."""
 
 import json
 import re
@@ -53,7 +53,7 @@ async def explain_funnel(store: SqlEventStore, events: int, others: int) -> list
 
 
 def rows_touched(plan: list[dict[str, Any]]) -> float:
-    """Rows that all nodes gave or left out."""
+    """Returns the rows that all plan nodes returned or filtered."""
     left_out = ("Rows Removed by Filter", "Rows Removed by Join Filter")
     return sum(n["Actual Loops"] * (n["Actual Rows"] + sum(n.get(k, 0) for k in left_out)) for n in plan)
 

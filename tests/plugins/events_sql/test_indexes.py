@@ -1,4 +1,4 @@
-"""Indexes of a DuckDB file: one person is found among all without a look through tables of all."""
+"""DuckDB indexes: one person is read without scanning the tables of all persons."""
 
 import re
 from datetime import timedelta
@@ -20,7 +20,7 @@ SCANNED = re.compile(r'"Table": "events\.main\.(\w+)",\s*"Type": "Sequential Sca
 
 
 class ExplainingRunner:
-    """A reader that notes how the engine finds what it keeps and answers."""
+    """A statement runner that records which tables each statement scans."""
 
     def __init__(self, reader: StatementRunner) -> None:
         self.reader = reader
@@ -41,7 +41,7 @@ class ExplainingRunner:
 
 
 def many_persons_story(story: EventBuilder) -> EventBuilder:
-    """Twenty days of ten visitors and five persons, each fourth with an order."""
+    """Returns twenty days of ten visitors and five persons, with an order for every fourth event."""
     for number in range(40):
         paid = {"order_id": f"o{number}", "revenue": 5} if number % 4 == 0 else {}
         story.add_event(

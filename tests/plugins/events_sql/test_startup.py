@@ -1,4 +1,4 @@
-"""What a URL says, and what stops the start: a wrong setting, file, server or driver is named."""
+"""URLs of the store, and the messages for wrong settings, files, servers and drivers."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Questions that share a text: what each fills in is what it would say if it were built for itself."""
+"""Statement templates: a cached template filled with values equals a statement built for these values."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -33,7 +33,7 @@ OTHER = UUID("00000000-0000-7000-8000-0000000000aa")
 
 
 class RecordingRunner:
-    """Hears what is asked of an engine that holds nothing."""
+    """A statement runner that records statements and returns no rows."""
 
     def __init__(self):
         self.statements = []
@@ -47,7 +47,7 @@ class RecordingRunner:
 
 
 def plan_statements(plan):
-    """The questions of a plan."""
+    """Returns the deferred statements of a plan."""
     if isinstance(plan, AggregateQuery):
         return [aggregate_statement(plan)]
     listener = RecordingRunner()
@@ -57,14 +57,14 @@ def plan_statements(plan):
 
 
 def other_operand(operand):
-    """An operand of the same kind."""
+    """Returns another operand of the same type."""
     if isinstance(operand, tuple):
         return tuple(map(other_operand, operand))
     return f"other {operand}" if isinstance(operand, str) else operand
 
 
 def moved_plan(random, plan):
-    """The plan about other days, and more or fewer of them, of another workspace."""
+    """Returns the plan with another workspace and other dates, longer or shorter."""
     moved, longer = timedelta(days=random.randint(-900, 900)), timedelta(hours=random.randint(0, 4000))
     span = TimeRange(plan.scope.span.start + moved, plan.scope.span.end + moved + longer)
     filters = tuple(replace(each, value=other_operand(each.value)) for each in plan.scope.filters)

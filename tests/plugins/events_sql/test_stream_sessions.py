@@ -1,4 +1,4 @@
-"""Whoever leaves a question, or gives its session back, waits for no server that answers nobody."""
+"""Closing a stream or a session does not wait for a server that hangs."""
 
 import asyncio
 from pathlib import Path

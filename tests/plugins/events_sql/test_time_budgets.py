@@ -1,4 +1,4 @@
-"""Questions past their budget, whoever goes away, and servers that answer nobody: all in time, and no thread is lost."""
+"""Time budgets, cancelled callers and unresponsive servers: reads fail in time, and no thread is lost."""
 
 import asyncio
 import socket
@@ -26,7 +26,7 @@ HELD = "SELECT pg_sleep(300)"
 
 @pytest.fixture
 async def narrow(tmp_path: Path):
-    """A store with a single thread for questions."""
+    """Yields a store with a single reader thread."""
     settings = DuckDbSettings(url="duckdb://", path=tmp_path / "e.db", timeout_seconds=300, readers=1)
     store = SqlEventStore(DuckDbBackend(settings))
     await store.start()
@@ -35,7 +35,7 @@ async def narrow(tmp_path: Path):
 
 
 async def assert_query_times_out(store: SqlEventStore, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask what takes long with a budget that is shorter than that of the other questions."""
+    """Runs a long statement with a small time budget and check that it is cancelled."""
     with monkeypatch.context() as hasty:
         hasty.setattr(store._engine, "_timeout", 0.2)
         with pytest.raises(QueryTimeout):
@@ -76,7 +76,7 @@ async def test_a_heavy_read_delays_neither_appends_nor_other_reads(duckdb: SqlEv
 
 
 async def wait_for_open_connections(postgresql: SqlEventStore, number: int) -> None:
-    """Wait until so many questions are held in this database."""
+    """Waits until a number of connections of this database run a statement."""
     text = (
         "SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query = %s"
     )
@@ -120,7 +120,7 @@ async def test_reads_fail_in_time_when_the_server_hangs(
 async def test_an_unresponsive_server_is_reported_before_the_time_budget_ends(
     postgres_server: PostgresServer,
 ) -> None:
-    """Whoever waits hears it, also behind others who wait: there are two readers."""
+    """Reads that wait for a free thread fail too: there are two readers."""
     url = f"{postgres_server.url}?timeout_seconds=300&connect_seconds=2&readers=2"
     store = load_plugins().open_adapter("events", url, folder=Path())
     await store.start()

@@ -106,7 +106,7 @@ class ClickHouseSession:
     def _create_table(self, name: str, text: str, bound: Mapping[str, Any]) -> None:
         self._temp_tables.add(name)
         with _raise_query_timeout():
-            # As a form: a command would carry its values in the address, which has an end.
+            # In the request body: a command would send the values in the URL, whose length is limited.
             self.client.raw_query(text, parameters=bound, settings=self._settings)
 
     def fetch_frame(self, text: str, values: ParameterValues) -> "pl.DataFrame":
@@ -266,7 +266,7 @@ class ClickHouseBackend:
                 "GET", f"{scheme}://{settings.host}:{settings.port_number}/ping",
                 timeout=float(settings.connect_seconds), retries=False,
             )  # fmt: skip
-        except HTTPError as fault:  # one that is away, or refuses, tells it to each question by itself
+        except HTTPError as fault:  # a refused connection fails each statement by itself
             return isinstance(fault, NewConnectionError) or not isinstance(fault, Silence)
         return True
 

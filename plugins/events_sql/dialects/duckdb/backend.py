@@ -196,7 +196,7 @@ class DuckDbBackend:
         except (OSError, duckdb.Error) as fault:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
 
-    def open_session(self, timeout_seconds: float | None = None) -> DuckDbSession:  # noqa: ARG002 - who asks interrupts
+    def open_session(self, timeout_seconds: float | None = None) -> DuckDbSession:  # noqa: ARG002 - callers interrupt
         """Returns a session with a cursor of its own.
 
         Raises:
@@ -238,7 +238,7 @@ class DuckDbBackend:
         """Opens the file again. The last session must end first: two connections would release each other's file lock."""
         if (
             self._open_sessions or self._path is None
-        ):  # what was in memory is lost: an empty store would be a lie
+        ):  # events in memory are lost; an empty store must not answer
             raise StoreUnavailable
         self.close()
         try:

@@ -201,7 +201,7 @@ class PostgreSqlBackend:
         except psycopg.errors.ConnectionTimeout:
             return False
         except psycopg.Error:
-            return True  # one that is away tells it to each connection by itself
+            return True  # a stopped server refuses each connection by itself
         return True
 
     def open(self) -> None:
@@ -266,7 +266,7 @@ class PostgreSqlBackend:
     def run_maintenance(self, writer: StatementRunner) -> None:
         """Updates the planner statistics; the server vacuums by itself."""
         writer.execute_text(f"ANALYZE {', '.join(METADATA.tables)}")
-        writer.execute_text("COMMIT")  # else what it found is rolled back, and the server takes it for told
+        writer.execute_text("COMMIT")  # otherwise the statistics are rolled back
 
     def close(self) -> None:
         """Closes all idle connections."""

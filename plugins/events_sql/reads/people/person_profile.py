@@ -226,8 +226,8 @@ def read_profile(workspace_id: UUID, runner: StatementRunner) -> Profile:
     rows = EventRows(all_time_scan(workspace_id), all_time_span(), SELECTED_EVENTS)
     source, where, c = rows.source, rows.where, SELECTED_EVENTS.c
 
-    def said(column: Any, *conditions: Expression) -> list[Any]:
-        """The latest different values of a column, oldest first."""
+    def latest_values(column: Any, *conditions: Expression) -> list[Any]:
+        """Returns the latest distinct values of a column, oldest first."""
         last = sa.func.max(fn.EventPosition(c.timestamp, c.seq)).label("last")
         different = (
             sa.select(column, last).select_from(source).where(*where, column.is_not(None), *conditions)
@@ -238,12 +238,12 @@ def read_profile(workspace_id: UUID, runner: StatementRunner) -> Profile:
     anonymous = sa.select(c.anonymous_id).select_from(source).where(*where, c.anonymous_id != "")
     anonymous = anonymous.distinct().order_by(c.anonymous_id).limit(MAX_ITEMS_PER_PERSON)
     external: dict[str, str] = {}
-    for ids in said(c.external_ids):
+    for ids in latest_values(c.external_ids):
         external |= ids
     return Profile(
         anonymous_ids=tuple(row[0] for row in runner.fetch_rows(anonymous)),
         external_ids=external,
-        traits=merge_traits(said(c.event_data, c.event_name == IDENTIFY_EVENT)),
+        traits=merge_traits(latest_values(c.event_data, c.event_name == IDENTIFY_EVENT)),
     )
 
 
