@@ -1,7 +1,8 @@
 """A workspace at a glance: its numbers for members and for whoever holds a key, drawn on the server."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlencode
@@ -11,25 +12,14 @@ from quart import Response, render_template, request
 
 from hosts.composition.json_codec import CODEC
 from hosts.web.cards.card import Answer, Card, DisplayContext
-from hosts.web.cards.json_values import build_display_context, collect_labels, to_json_values
+from hosts.web.cards.json_values import build_display_context, collect_labels
 from hosts.web.cards.overview import build_overview_card
 from hosts.web.cards.reports import build_breakdown_card
 from hosts.web.page_context import Page, PageContext
 from hosts.web.page_security import page_headers
-from service_core.access.models import Caller
+from service_core.access.models import AuthContext, Caller
 from service_core.analytics.query.catalog import Catalog
-from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.reads.breakdowns import (
-    DevicesQuery,
-    LocationsQuery,
-    TrafficQuery,
-    get_devices,
-    get_locations,
-    get_traffic,
-)
-from service_core.analytics.reads.overview import OverviewQuery, get_overview
-from service_core.api.http_messages import ApiRequest
-from service_core.api.http_messages import ApiResponse as Answered
+from service_core.api.http_messages import ApiRequest, ApiResponse
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.timestamps import format_timestamp
@@ -39,12 +29,12 @@ DEFAULT_RANGE: Final = "30"
 _RANGE_PRESETS: Final = {"1": "today", "7": "last_7_days", "30": "last_30_days", "90": "last_90_days"}
 _MAX_ROWS: Final = 8
 _BREAKDOWNS: Final = (
-    ("Referrers", "/traffic", TrafficQuery, get_traffic, "referrer"),
-    ("Pages", "/traffic", TrafficQuery, get_traffic, "page"),
-    ("Campaigns", "/traffic", TrafficQuery, get_traffic, "campaign"),
-    ("Countries", "/locations", LocationsQuery, get_locations, "country"),
-    ("Browsers", "/devices", DevicesQuery, get_devices, "browser"),
-    ("Devices", "/devices", DevicesQuery, get_devices, "device"),
+    ("Referrers", "/traffic", "referrer"),
+    ("Pages", "/traffic", "page"),
+    ("Campaigns", "/traffic", "campaign"),
+    ("Countries", "/locations", "country"),
+    ("Browsers", "/devices", "browser"),
+    ("Devices", "/devices", "device"),
 )
 
 
@@ -60,8 +50,15 @@ async def workspace_overview(context: PageContext, public_id: str) -> Response:
     """Totals, their course, and where people come from."""
     workspace, member = await context.workspace(public_id)
     days = _chosen_range()
-    who = context.caller(workspace, member)
-    answers = await _load_answers(context, who, _date_parameters(workspace.zone, who.now, days))
+    caller = context.caller(workspace, member)
+    answers = await _load_answers(
+        partial(_request_as_member, context, caller), _date_parameters(workspace.zone, caller.now, days)
+    )
+    if isinstance(answers, ApiResponse):
+        error = CODEC.loads(answers.body)
+        return await context.render_page(
+            "error.html", answers.status, message=error["error"], hint=error.get("hint")
+        )
     return await context.render_page(
         "workspace_overview.html",
         workspace=workspace,
@@ -82,17 +79,10 @@ async def key_overview(context: PageContext) -> Response:
         ZoneInfo(known["timezone"]), known["currency"], collect_labels(context.component(Catalog))
     )
     dates = _date_parameters(setting.zone, context.clock(), days)
-    answers = await gather_or_cancel(
-        _request_with_key(context, "/overview", **dates),
-        *(
-            _request_with_key(context, path, **dates, type=type_, limit=str(_MAX_ROWS))
-            for _, path, *_, type_ in _BREAKDOWNS
-        ),
-    )
-    for answer in answers:
-        if answer.status != HTTPStatus.OK:
-            return context.json_response(answer.body.decode(), answer.status)
-    cards = _build_cards([CODEC.loads(answer.body) for answer in answers], setting)
+    answers = await _load_answers(partial(_request_with_key, context), dates)
+    if isinstance(answers, ApiResponse):
+        return context.json_response(answers.body.decode(), answers.status)
+    cards = _build_cards(answers, setting)
     body = await render_template(
         "key_overview.html", name=known["name"], ranges=RANGE_LABELS, days=days, cards=cards
     )
@@ -112,21 +102,43 @@ def _date_parameters(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]
     }
 
 
-async def _load_answers(context: PageContext, caller: Caller, dates: dict[str, str]) -> Sequence[Answer]:
-    known = {"caller": caller, "questions": context.component(MetricQueries)}
-    found = await gather_or_cancel(
-        get_overview(OverviewQuery.model_validate(dates), **known),
-        *(
-            read(model(**dates, type=type_, limit=_MAX_ROWS), **known)
-            for *_, model, read, type_ in _BREAKDOWNS
-        ),
+async def _load_answers(
+    send: Callable[..., Awaitable[ApiResponse]], dates: dict[str, str]
+) -> Sequence[Answer] | ApiResponse:
+    """Returns the answers of the overview and of each breakdown, or the first response that is an error.
+
+    Args:
+        send: sends a GET request to a path of the API with query parameters.
+        dates: the query parameters of the range.
+    """
+    responses = await gather_or_cancel(
+        send("/overview", **dates),
+        *(send(path, **dates, type=type_, limit=str(_MAX_ROWS)) for _, path, type_ in _BREAKDOWNS),
     )
-    return [to_json_values(answer) for answer in found]
+    failed = next((response for response in responses if response.status != HTTPStatus.OK), None)
+    return failed or [CODEC.loads(response.body) for response in responses]
 
 
-async def _request_with_key(context: PageContext, path: str, **parameters: str) -> Answered:
-    sent = {"authorization": request.headers.get("Authorization", "")}
-    return await context.service.dispatch(ApiRequest("GET", f"/v1{path}", urlencode(parameters), sent))
+async def _request_with_key(context: PageContext, path: str, **parameters: str) -> ApiResponse:
+    """Sends a request with the key of the browser's request."""
+    headers = {"authorization": request.headers.get("Authorization", "")}
+    return await context.service.dispatch(ApiRequest("GET", f"/v1{path}", urlencode(parameters), headers))
+
+
+async def _request_as_member(
+    context: PageContext, caller: Caller, path: str, **parameters: str
+) -> ApiResponse:
+    """Sends a request as the signed-in person; it counts against a request limit of their account."""
+    auth_context = AuthContext(caller.credential, caller.workspace, caller.acting_user)
+    return await context.service.dispatch(
+        ApiRequest(
+            "GET",
+            f"/v1{path}",
+            urlencode(parameters),
+            interface=caller.interface,
+            auth_context=auth_context,
+        )
+    )
 
 
 def _build_cards(answers: Sequence[Answer], setting: DisplayContext) -> list[Card]:
