@@ -91,7 +91,7 @@ async def _serve(
             starting.cancel()  # the process ends with this one
             raise
         async with service:
-            await warn_if_no_workspace(service.ports.workspace)
+            await warn_if_no_workspace(service.ports.workspace.credentials)
             app = monitoring.instrument_app(create_api_host_app(service), Role.API, service.route_template)
             child = await starting
 

@@ -333,6 +333,7 @@ from service_core.delivery.postbacks.models import LineItem as LineItem
 from service_core.delivery.postbacks.models import Rejected as Rejected
 from service_core.delivery.postbacks.models import SendOutcome as SendOutcome
 from service_core.delivery.postbacks.outbox import PostbackOutbox as PostbackOutbox
+from service_core.delivery.postbacks.outbox import PostbackQueues as PostbackQueues
 from service_core.delivery.postbacks.ports import BatchRejected as BatchRejected
 from service_core.delivery.postbacks.ports import ConversionSender as ConversionSender
 from service_core.delivery.postbacks.ports import RelocatableSender as RelocatableSender
@@ -349,6 +350,7 @@ from service_core.extensions.adapters import AdapterSettings as AdapterSettings
 from service_core.extensions.adapters import LocalDataKind as LocalDataKind
 from service_core.extensions.adapters import ServerSettings as ServerSettings
 from service_core.extensions.hooks import hook as hook
+from service_core.extensions.workspace_store import WorkspaceStore as WorkspaceStore
 from service_core.ingestion.amounts import CHARGE_COMPONENTS as CHARGE_COMPONENTS
 from service_core.ingestion.event_names import ADD_TO_CART_EVENTS as ADD_TO_CART_EVENTS
 from service_core.ingestion.event_names import CHECKOUT_EVENTS as CHECKOUT_EVENTS

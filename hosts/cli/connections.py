@@ -84,11 +84,11 @@ def add(
         from service_core.analytics.connections.models import Connection
 
         async with open_vault(config) as ports:
-            owner = await find_workspace(ports.workspace, workspace)
+            owner = await find_workspace(ports.workspace.credentials, workspace)
             if secrets:
                 await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
             connection = Connection(owner.id, provider, described, standing, ports.clock(), accounts, error)
-            await ports.workspace.save_connection(connection)
+            await ports.workspace.connections.save_connection(connection)
             takes = secrets and provider in ports.registry.revenue_providers
             return connection, f"/webhooks/{provider}/{owner.public_id}" if takes else None
 
@@ -152,15 +152,15 @@ async def _replace_secrets(
     from service_core.analytics.connections.models import ConnectionStatus
 
     async with open_vault(config) as ports:
-        owner = await find_workspace(ports.workspace, workspace)
-        known = {one.provider: one for one in await ports.workspace.list_connections(owner.id)}
+        owner = await find_workspace(ports.workspace.credentials, workspace)
+        known = {one.provider: one for one in await ports.workspace.connections.list_connections(owner.id)}
         if provider not in known:
             raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
         is_begun = known[provider].last_synced_at is None and not _is_send_only(provider)
         status = ConnectionStatus.PENDING if is_begun else ConnectionStatus.CONNECTED
         connection = replace(known[provider], status=status, error=None)
         await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
-        await ports.workspace.save_connection(connection)
+        await ports.workspace.connections.save_connection(connection)
         return connection
 
 
@@ -191,14 +191,18 @@ async def _load_connections(config: "Path", workspace: str | None) -> "list[Conn
     from hosts.cli.deployment import find_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        return await store.list_connections((await find_workspace(store, workspace)).id)
+        return await store.connections.list_connections(
+            (await find_workspace(store.credentials, workspace)).id
+        )
 
 
 async def _remove_connection(config: "Path", workspace: str | None, provider: str) -> bool:
     from hosts.cli.deployment import find_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        return await store.remove_connection((await find_workspace(store, workspace)).id, provider)
+        return await store.connections.remove_connection(
+            (await find_workspace(store.credentials, workspace)).id, provider
+        )
 
 
 def _resolve_kind(provider: str, named: KindName | None) -> "ProviderKind":

@@ -81,10 +81,10 @@ async def _import_costs(
     from service_core.kernel.clock import system_clock
 
     async with open_workspace_store(config) as directory:
-        workspace = await find_workspace(directory, public_id)
+        workspace = await find_workspace(directory.credentials, public_id)
         found = validate_cost_rows(sent, workspace)
         if not (check or found.errors):
-            await directory.save_costs(workspace.id, found.import_id, found.costs, system_clock())
+            await directory.item_costs.save_costs(workspace.id, found.import_id, found.costs, system_clock())
         return found
 
 

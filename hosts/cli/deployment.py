@@ -8,9 +8,10 @@ import typer
 
 from hosts.composition.compose import Service, compose, load_installed_registry
 from hosts.composition.load_settings import load_settings, settings_folder
-from hosts.composition.ports import Ports, WorkspaceDatabase, start_adapters
+from hosts.composition.ports import Ports, start_adapters
 from service_core.access.models import Workspace
 from service_core.access.ports import CredentialStore
+from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 
@@ -30,7 +31,7 @@ def load_ports(config: Path) -> Ports:
 
 
 @asynccontextmanager
-async def open_workspace_store(config: Path) -> AsyncIterator[WorkspaceDatabase]:
+async def open_workspace_store(config: Path) -> AsyncIterator[WorkspaceStore]:
     """The directory of a deployment alone, so keys can be changed while the service runs."""
     ports = load_ports(config)
     async with start_adapters([ports.workspace]):

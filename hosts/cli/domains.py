@@ -100,9 +100,11 @@ def _run_in_workspace(config: "Path", workspace: str | None, work: "Callable[[De
     async def run() -> T:
         ports = load_ports(config)
         async with start_adapters([ports.workspace]):
-            owner = await find_workspace(ports.workspace, workspace)
+            owner = await find_workspace(ports.workspace.credentials, workspace)
             caller = replace(read_only_caller(owner, ports.clock(), "Command line"), is_system=True)
-            return await work((caller, ChangeExecutor(ports.workspace, [LINK_DOMAIN_TYPE]), ports.dns))
+            return await work(
+                (caller, ChangeExecutor(ports.workspace.transactions, [LINK_DOMAIN_TYPE]), ports.dns)
+            )
 
     return asyncio.run(run())
 

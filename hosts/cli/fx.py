@@ -51,7 +51,7 @@ async def _load_rates(config: "Path", *, read: bool) -> "RateCoverage | None":
     async with start_adapters([ports.workspace, ports.fx]):
         try:
             if read:
-                await ExchangeRateSync(ports.fx, ports.workspace, ports.clock).sync_now()
+                await ExchangeRateSync(ports.fx, ports.workspace.exchange_rates, ports.clock).sync_now()
         except RateSourceUnavailable as fault:
             raise StartupError(f"Exchange rates cannot be read: {fault}") from None
-        return await ports.workspace.rate_coverage(ports.fx.id)
+        return await ports.workspace.exchange_rates.rate_coverage(ports.fx.id)

@@ -115,7 +115,7 @@ async def _create_workspace(
 
     async with compose_service(file) as service:
         return await create_workspace_with_keys(
-            service.ports.workspace,
+            service.ports.workspace.credentials,
             system_clock(),
             name=name,
             timezone=timezone,

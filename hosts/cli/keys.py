@@ -150,6 +150,6 @@ def _run_in_workspace(
 
     async def run() -> T:
         async with open_workspace_store(config) as directory:
-            return await work(directory, await find_workspace(directory, workspace))
+            return await work(directory.credentials, await find_workspace(directory.credentials, workspace))
 
     return asyncio.run(run())

@@ -73,8 +73,10 @@ async def _enrol_member(
     from service_core.kernel.clock import system_clock
 
     async with open_workspace_store(config) as store:
-        owner = await find_workspace(store, workspace)
-        enrolled = await add_member(store, store, owner, email=email, role=Role(role), now=system_clock())
+        owner = await find_workspace(store.credentials, workspace)
+        enrolled = await add_member(
+            store.accounts, store.members, owner, email=email, role=Role(role), now=system_clock()
+        )
     return enrolled, load_settings(config).http.effective_app_url
 
 
@@ -82,6 +84,6 @@ async def _load_members(config: "Path", workspace: str | None) -> "list[tuple[Ac
     from hosts.cli.deployment import find_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        members = await store.list_members((await find_workspace(store, workspace)).id)
-        people = [(await store.get_account(member.account_id), member) for member in members]
+        members = await store.members.list_members((await find_workspace(store.credentials, workspace)).id)
+        people = [(await store.accounts.get_account(member.account_id), member) for member in members]
     return [(account, member) for account, member in people if account is not None]

@@ -50,8 +50,8 @@ async def _load_postbacks(
     from hosts.cli.deployment import find_workspace, open_workspace_store
 
     async with open_workspace_store(config) as store:
-        owner = await find_workspace(store, public_id)
-        return list(await store.list_latest_postbacks(owner.id, limit, status))
+        owner = await find_workspace(store.credentials, public_id)
+        return list(await store.postback_outbox.list_latest_postbacks(owner.id, limit, status))
 
 
 def _postback_to_json(one: "Postback") -> dict[str, object]:

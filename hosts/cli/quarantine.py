@@ -77,7 +77,7 @@ async def _open_quarantine(
 
     ports = Ports(load_settings(config), settings_folder(config), load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
-        yield ports.queue, await find_workspace(ports.workspace, public_id)
+        yield ports.queue, await find_workspace(ports.workspace.credentials, public_id)
 
 
 def _event_to_json(event: "QuarantinedEvent") -> dict[str, object]:

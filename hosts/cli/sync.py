@@ -24,7 +24,11 @@ async def sync_now(ports: "Ports", rounds: "ConnectionSync", public_id: str | No
     from hosts.cli.deployment import find_workspace
 
     directory = ports.workspace
-    meant = [await find_workspace(directory, public_id)] if public_id else await directory.list_workspaces()
+    meant = (
+        [await find_workspace(directory.credentials, public_id)]
+        if public_id
+        else await directory.credentials.list_workspaces()
+    )
     connected = {id_ for id_, _ in await ports.connection_secrets.connections_with_secrets()}
     return [(one.name, await _sync_workspace(rounds, one)) for one in meant if one.id in connected]
 

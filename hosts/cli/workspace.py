@@ -44,7 +44,12 @@ def create(
     async def made() -> "CreatedWorkspace":
         async with open_workspace_store(config) as directory:
             return await create_workspace_with_keys(
-                directory, system_clock(), name=name, timezone=timezone, currency=currency, domain=domain
+                directory.credentials,
+                system_clock(),
+                name=name,
+                timezone=timezone,
+                currency=currency,
+                domain=domain,
             )
 
     tell(asyncio.run(made()), config, as_json=as_json)
@@ -60,7 +65,7 @@ def show(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> 
 
     async def found() -> "Workspace":
         async with open_workspace_store(config) as directory:
-            return await find_workspace(directory, workspace)
+            return await find_workspace(directory.credentials, workspace)
 
     _print_rules(asyncio.run(found()))
 
@@ -117,12 +122,12 @@ async def _change_rules(
     from service_core.analytics.attribution.resolve_model import validate_default_model
 
     async with open_workspace_store(config) as directory:
-        before = await find_workspace(directory, public_id)
+        before = await find_workspace(directory.credentials, public_id)
         rules = validate_analytics_settings(replace(AnalyticsSettings() if usual else before.rules, **named))
         if rules.model is not None:
             validate_default_model(load_installed_registry().models, rules.model)
         after = replace(before, rules=rules)
-        await directory.save_workspace(after)
+        await directory.workspace_settings.save_workspace(after)
         return after
 
 

@@ -157,8 +157,8 @@ def _bind_workspace(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:
 
 def _build_probes(ports: Ports) -> tuple[Probe, ...]:
     return (
-        store_probe(ports.events, ports.workspace),
-        queue_probe(ports.queue, ports.workspace, ports.clock),
+        store_probe(ports.events, ports.workspace.credentials),
+        queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
         limiter_probe(ports.limits),
-        cache_probe(ports.workspace),
+        cache_probe(ports.workspace.credentials),
     )

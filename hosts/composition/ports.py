@@ -19,15 +19,12 @@ from dependency_injector import providers
 from hosts.composition.bindings import Bindings
 from hosts.composition.roles import Role
 from service_core.access.email_sender import EmailSender
-from service_core.access.key_requests.ports import KeyRequests
-from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
-from service_core.access.oauth.ports import OAuthClients, OAuthGrants, OneTimeTokens
-from service_core.access.passkeys.ports import PasskeyChallenges, Passkeys, WebAuthn
-from service_core.access.ports import CredentialStore, RateLimiter, WorkspaceSettings
-from service_core.access.signup.ports import Checkout, Signups
+from service_core.access.members.ports import Passwords
+from service_core.access.passkeys.ports import WebAuthn
+from service_core.access.ports import RateLimiter
+from service_core.access.signup.ports import Checkout
 from service_core.access.workspace_cache import WorkspaceCache
 from service_core.analytics.cohorts.ports import CohortReader
-from service_core.analytics.connections.ports import Connections
 from service_core.analytics.freshness import QueueStateReader
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.fx.convert import (
@@ -36,32 +33,22 @@ from service_core.analytics.fx.convert import (
     CurrencyConverter,
     EventMoneyReader,
 )
-from service_core.analytics.fx.ports import ExchangeRateStore, RateSource
+from service_core.analytics.fx.ports import RateSource
 from service_core.analytics.fx.rate_lookup import RateLookup
-from service_core.analytics.install_attribution.ports import MatchedVisits, RecentLinkClicks
 from service_core.analytics.line_items.ports import LineItemReader
 from service_core.analytics.people.ports import PersonActivityReader, PersonReader
 from service_core.analytics.ports import AggregateReader, EventReader, TouchPathReader
-from service_core.analytics.postbacks.ports import PostbackReader
 from service_core.analytics.reads.export_streams import RowStreams
-from service_core.changes.ports import Transactions, UniqueKeyLookup
-from service_core.commerce.ads.ports import AdSpendStore
-from service_core.commerce.costs.ports import ItemCostStore
 from service_core.commerce.credentials.encrypted_secrets import EncryptedConnectionSecrets
-from service_core.commerce.credentials.ports import ConnectionSecrets, EncryptedSecretStore, SecretCipher
-from service_core.commerce.providers.ports import ProcessedMessages
-from service_core.commerce.subscriptions.ports import SubscriptionStore
-from service_core.commerce.sync.freshness import PollStates
-from service_core.commerce.sync.ports import SyncLeases
-from service_core.delivery.exports.ports import ExportJobs, Exports, ExportStorage, JobQueue
-from service_core.delivery.postbacks.outbox import PostbackOutbox
+from service_core.commerce.credentials.ports import ConnectionSecrets, SecretCipher
+from service_core.delivery.exports.ports import ExportStorage, JobQueue
 from service_core.extensions.registry import Registry
+from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.ingestion.ports import (
     EventStore,
     GeoLocation,
     GeoLocator,
     IngestQueue,
-    LinkLookup,
     PublicSuffixList,
     Quarantine,
     UserAgentParser,
@@ -69,52 +56,10 @@ from service_core.ingestion.ports import (
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.domains.ports import TxtRecords
-from service_core.workspace.links.ports import ClickStore, RedirectCache
+from service_core.workspace.links.ports import RedirectCache
 from service_core.workspace.links.redirect_lookup import NoRedirectCache
-from service_core.workspace.share_links.ports import ShareLinkViews
-from service_core.workspace.usage_alerts.ports import UsageAlertLog
 
 _Component = TypeVar("_Component")
-
-
-class WorkspaceDatabase(
-    CredentialStore,
-    WorkspaceSettings,
-    Accounts,
-    Passkeys,
-    PasskeyChallenges,
-    Members,
-    Sessions,
-    Invitations,
-    KeyRequests,
-    Signups,
-    OAuthGrants,
-    OAuthClients,
-    OneTimeTokens,
-    Exports,
-    ExportJobs,
-    MatchedVisits,
-    Transactions,
-    UniqueKeyLookup,
-    ShareLinkViews,
-    Connections,
-    EncryptedSecretStore,
-    SyncLeases,
-    PollStates,
-    ProcessedMessages,
-    UsageAlertLog,
-    ClickStore,
-    RecentLinkClicks,
-    LinkLookup,
-    AdSpendStore,
-    SubscriptionStore,
-    PostbackOutbox,
-    PostbackReader,
-    ItemCostStore,
-    ExchangeRateStore,
-    Protocol,
-):
-    """Everything an adapter of the port ``workspace`` implements."""
 
 
 class EventDatabase(
@@ -206,7 +151,7 @@ class Ports:
         clock: gives the present.
     """
 
-    workspace: WorkspaceDatabase = port("storage.workspace", *Role, shared_example="a database server")
+    workspace: WorkspaceStore = port("storage.workspace", *Role, shared_example="a database server")
     limits: RateLimiter = port("limits.store", shared_example="redis://localhost:6379/0")
     queue: EventQueue = port("ingest.queue", *Role, shared_example="redis://localhost:6379/0")
     edge: RedirectCache = port("links.edge", Role.INGEST, fallback=NoRedirectCache)
@@ -280,12 +225,12 @@ class Ports:
     @property
     def connection_secrets(self) -> ConnectionSecrets:
         """The credentials of connections: stored by the workspace store, encrypted by the vault."""
-        return EncryptedConnectionSecrets(self.workspace, self.vault)
+        return EncryptedConnectionSecrets(self.workspace.encrypted_secrets, self.vault)
 
     @property
     def rate_lookup(self) -> RateLookup:
         """The stored exchange rates."""
-        return RateLookup(self.workspace, self.fx)
+        return RateLookup(self.workspace.exchange_rates, self.fx)
 
     @cached_property
     def currency_converter(self) -> CurrencyConverter:

@@ -81,7 +81,7 @@ async def import_events(
     settings = load_settings(task.config)
     ports = Ports(settings, folder, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
-        key = await find_write_key(ports.workspace, task.workspace)
+        key = await find_write_key(ports.workspace.credentials, task.workspace)
         bookmark = ImportCheckpoint(folder, f"{task.digest}:{key.workspace_id}")
         shift = time_shift_to(system_clock(), task.entries()) if task.shift_to_now else None
         importer = EventImporter(ports.queue, key, system_clock, shift)

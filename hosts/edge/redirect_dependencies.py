@@ -33,12 +33,12 @@ async def open_redirect_dependencies(
         return
     async with start_adapters([ports.edge, ports.geo, ports.devices]):
         await asyncio.to_thread(ports.devices.parse, "Mozilla/5.0")  # what it loads, no click waits for
-        recorder = ClickWriter(ports.workspace)
+        recorder = ClickWriter(ports.workspace.clicks)
         try:
             yield RedirectDependencies(
                 host=domain.host,
-                is_link_domain=partial(is_verified_link_host, ports.workspace),
-                routes=CachedRedirects(DatabaseRedirects(ports.workspace), ports.edge),
+                is_link_domain=partial(is_verified_link_host, ports.workspace.unique_keys),
+                routes=CachedRedirects(DatabaseRedirects(ports.workspace.unique_keys), ports.edge),
                 enricher=ClickEnricher(ports.devices, ports.geo),
                 click_writer=recorder,
                 clock=ports.clock,

@@ -90,7 +90,10 @@ def _route_template(_method: str, path: str) -> str | None:
 
 
 def _build_readiness(ports: Ports) -> ReadinessChecker:
-    probes = [queue_probe(ports.queue, ports.workspace, ports.clock), cache_probe(ports.workspace)]
+    probes = [
+        queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
+        cache_probe(ports.workspace.credentials),
+    ]
     return ReadinessChecker(probes, ports.clock)
 
 
@@ -107,8 +110,8 @@ def create_ingest_host_app(
     settings: Settings, ports: Ports, links: RedirectDependencies | None = None
 ) -> App:
     """Returns the ingest host over the ports of a deployment; it redirects links, too, where a request names their domain."""
-    authenticator = KeyAuthenticator(ports.workspace, ports.clock)
-    workspaces = WorkspaceCache(ports.workspace)
+    authenticator = KeyAuthenticator(ports.workspace.credentials, ports.clock)
+    workspaces = WorkspaceCache(ports.workspace.credentials)
     addresses, queue_faults = _client_address(settings), QueueFailureLog()
     batches = BatchEndpoint(
         workspaces=workspaces,
@@ -120,14 +123,14 @@ def create_ingest_host_app(
     )
     others = create_browser_routes_app(
         BrowserRouteDependencies(
-            batches, ContainerCache(ports.workspace, ports.registry.pixel_platforms), addresses
+            batches, ContainerCache(ports.workspace.transactions, ports.registry.pixel_platforms), addresses
         )
     )
     others = create_webhook_app(_build_webhooks(settings, ports, workspaces), others)
     return create_ingest_app(
         IngestDependencies(
             queue=ports.queue,
-            write_keys=WriteKeyCache(authenticator, ports.workspace),
+            write_keys=WriteKeyCache(authenticator, ports.workspace.credentials),
             spend_quota=SenderRateLimit().consume,
             clock=ports.clock,
             addresses=addresses,
@@ -141,7 +144,7 @@ def _build_webhooks(settings: Settings, ports: Ports, workspaces: WorkspaceCache
     return WebhookHandler(
         providers=ports.registry.revenue_providers,
         workspaces=workspaces,
-        connections=ports.workspace,
+        connections=ports.workspace.connections,
         secrets=ports.connection_secrets,
         message_store=build_message_store(ports, settings),
         queue=ports.queue,

@@ -74,7 +74,7 @@ async def _run_api(options: ProcessOptions, stop: asyncio.Event) -> None:
         compose, settings, options.config.parent, registry=registry, processes=options.processes
     )
     async with service, asyncio.TaskGroup() as tasks:
-        await warn_if_no_workspace(service.ports.workspace)
+        await warn_if_no_workspace(service.ports.workspace.credentials)
         app = monitoring.instrument_app(create_api_host_app(service), "api", service.route_template)
         tasks.create_task(export_task(service.ports, build_exporter(service.ports), stop))
         tasks.create_task(monitoring.send_heartbeats(Role.API, service.component(ReadinessChecker), stop))
@@ -123,7 +123,11 @@ async def _run_tasks(
 ) -> None:
     """Runs the tasks of a role and its heartbeat until all have ended."""
     store, queue = ports.workspace, ports.queue
-    standing = [store_probe(ports.events, store), queue_probe(queue, store, ports.clock), *probes]
+    standing = [
+        store_probe(ports.events, store.credentials),
+        queue_probe(queue, store.credentials, ports.clock),
+        *probes,
+    ]
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(monitoring.send_heartbeats(role, ReadinessChecker(standing, ports.clock), stop))
         for each in work:

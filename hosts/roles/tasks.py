@@ -62,7 +62,9 @@ def scheduled_tasks(
         DOMAIN_CHECK_SECONDS, lambda: build_domain_verification(ports).recheck_all(ports.clock()), stop
     )
     yield run_periodically(
-        monitoring.HEARTBEAT_SECONDS, lambda: monitoring.update_export_gauges(ports.workspace), stop
+        monitoring.HEARTBEAT_SECONDS,
+        lambda: monitoring.update_export_gauges(ports.workspace.export_jobs),
+        stop,
     )
 
 
@@ -92,7 +94,7 @@ def build_domain_verification(ports: Ports) -> DomainReverification:
 
 async def delete_old_click_addresses(ports: Ports) -> None:
     """Removes the IP addresses of clicks whose retention is over."""
-    await ports.workspace.purge_click_ips(ports.clock() - CLICK_ADDRESS_RETENTION)
+    await ports.workspace.clicks.purge_click_ips(ports.clock() - CLICK_ADDRESS_RETENTION)
 
 
 async def delete_old_quarantine(ports: Ports, days: int) -> None:

@@ -65,9 +65,9 @@ async def copy_event_store(
         source: Store = registry.open_adapter("events", origin, folder=folder)
         target: Store = registry.open_adapter("events", target_url, folder=folder)
         async with start_adapters([ports.workspace, source, target]):
-            workspaces = await ports.workspace.list_workspaces()
+            workspaces = await ports.workspace.credentials.list_workspaces()
             for workspace in workspaces:
-                await _copy_workspace(workspace, source, target, ports.workspace, progress)
+                await _copy_workspace(workspace, source, target, ports.workspace.transactions, progress)
             now = system_clock()
             found: list[Difference] = []
             for workspace in workspaces:

@@ -13,6 +13,7 @@ from hosts.composition.load_settings import load_settings, settings_folder
 from hosts.composition.ports import start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from service_core.access.ports import RowPage, TransferableStore
+from service_core.extensions.workspace_store import WorkspaceStore
 from service_core.kernel.errors import StartupError
 
 _DIGEST_BYTES: Final = 16
@@ -66,11 +67,9 @@ async def copy_workspace_store(
     with try_consumer_lock(folder) as nobody_consumes:
         if not nobody_consumes:
             raise StartupError("The deployment is running. Stop every `touchpoint serve` of it first.")
-        source, target = (
-            _require_portable(registry.open_adapter("workspace", url, folder=folder))
-            for url in (origin, target_url)
-        )
-        async with start_adapters([source, target]):
+        stores = [registry.open_adapter("workspace", url, folder=folder) for url in (origin, target_url)]
+        source, target = map(_require_transfer, stores)
+        async with start_adapters(stores):
             before = StoreContent()
             async with aclosing(_read_pages(source, before, on_copied)) as pages:
                 await target.import_rows(pages)
@@ -86,10 +85,10 @@ async def copy_workspace_store(
     return before
 
 
-def _require_portable(store: object) -> TransferableStore:
-    if not isinstance(store, TransferableStore):
+def _require_transfer(store: WorkspaceStore) -> TransferableStore:
+    if store.transfer is None:
         raise StartupError(f"The workspace store of {type(store).__module__} cannot be moved.")
-    return store
+    return store.transfer
 
 
 async def _read_pages(

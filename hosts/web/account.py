@@ -65,7 +65,7 @@ async def _account_page(context: PageContext, refusal: ApiError | None = None) -
     return await context.render_page(
         "account.html",
         refusal=refusal,
-        passkeys=await context.store.list_passkeys(context.account.id),
+        passkeys=await context.store.passkeys.list_passkeys(context.account.id),
         offered=context.component(PasskeySignIn).is_available,
     )
 

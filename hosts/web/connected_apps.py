@@ -16,10 +16,10 @@ from service_core.kernel.errors import NotFound
 async def list_connected_apps(context: PageContext, public_id: str) -> Response:
     """The programs a person let in; an owner or admin sees those of everybody."""
     workspace, member = await context.workspace(public_id)
-    people = {one.account_id: one for one in await context.store.list_members(workspace.id)}
+    people = {one.account_id: one for one in await context.store.members.list_members(workspace.id)}
     apps = []
     for grant in await _visible_grants(context, member):
-        person = await context.store.get_account(grant.account_id)
+        person = await context.store.accounts.get_account(grant.account_id)
         role = people[grant.account_id].role
         apps.append((grant, person, label_scopes(grant.scopes & ROLE_OAUTH_SCOPES[role])))
     return await context.render_page("connected_apps.html", workspace=workspace, member=member, apps=apps)
@@ -31,14 +31,14 @@ async def disconnect_app(context: PageContext, public_id: str, grant_id: str) ->
     grants = [grant for grant in await _visible_grants(context, member) if str(grant.id) == grant_id]
     if not grants:
         raise NotFound
-    await context.store.end_grant(UUID(grant_id), context.clock())
+    await context.store.one_time_tokens.end_grant(UUID(grant_id), context.clock())
     return context.redirect_to(f"/w/{public_id}/connections", done="disconnected")
 
 
 async def _visible_grants(context: PageContext, member: Member) -> list[OAuthGrant]:
     if Permission.MANAGE in ROLE_PERMISSIONS[member.role]:
-        return await context.store.list_grants(member.workspace_id)
-    return await context.store.list_account_grants(member.account_id, member.workspace_id)
+        return await context.store.oauth_grants.list_grants(member.workspace_id)
+    return await context.store.one_time_tokens.list_account_grants(member.account_id, member.workspace_id)
 
 
 PAGES: Final = (

@@ -37,7 +37,7 @@ async def _answer_page(context: PageContext, query: str, public_id: str, decisio
             raise consents.error_redirect(
                 authorization.redirect_uri, authorization.state, "access_denied", "The person said no"
             )
-        known = await context.store.list_memberships(account.id)
+        known = await context.store.members.list_memberships(account.id)
         chosen = _chosen_workspace(known, public_id)
         if decision == "allow" and chosen is not None:
             return context.redirect_external(await consents.approve_request(authorization, chosen[1]))

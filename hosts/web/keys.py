@@ -104,7 +104,7 @@ async def _keys_page(
 
 
 def _key_settings(context: PageContext) -> KeyManagement:
-    return KeyManagement(context.store, context.clock)
+    return KeyManagement(context.store.credentials, context.clock)
 
 
 PAGES: Final = (

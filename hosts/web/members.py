@@ -29,7 +29,7 @@ async def invite_member(context: PageContext, public_id: str) -> Response:
     form = context.form
     try:
         await send_invitation(
-            context.store,
+            context.store.invitations,
             context.service.ports.mail,
             workspace,
             member,
@@ -48,7 +48,7 @@ async def invite_member(context: PageContext, public_id: str) -> Response:
 async def withdraw_invitation(context: PageContext, public_id: str, invitation_id: str) -> Response:
     """Drop an open invitation."""
     workspace, _ = await context.workspace(public_id, Permission.INVITE)
-    await context.store.withdraw_invitation(workspace.id, parse_id(invitation_id))
+    await context.store.invitations.withdraw_invitation(workspace.id, parse_id(invitation_id))
     return context.redirect_to(f"/w/{public_id}/members", done="withdrawn")
 
 
@@ -58,9 +58,9 @@ async def change_member(context: PageContext, public_id: str, account_id: str) -
     form, account = context.form, parse_id(account_id)
     try:
         if form.text("action") == "remove":
-            await remove_member(context.store, by, account)
+            await remove_member(context.store.members, by, account)
         else:
-            await change_role(context.store, by, account, _parse_role(form.text("role")))
+            await change_role(context.store.members, by, account, _parse_role(form.text("role")))
     except Conflict as refusal:
         return await _members_page(context, workspace, by, refusal)
     if account == by.account_id and form.text("action") == "remove":
@@ -73,7 +73,11 @@ async def _members_page(
     context: PageContext, workspace: Workspace, member: Member, refusal: ApiError | None = None
 ) -> Response:
     able = ROLE_PERMISSIONS[member.role]
-    offers = await context.store.list_open_invitations(workspace.id) if Permission.INVITE in able else []
+    offers = (
+        await context.store.invitations.list_open_invitations(workspace.id)
+        if Permission.INVITE in able
+        else []
+    )
     return await context.render_page(
         "members.html",
         refusal=refusal,
@@ -89,8 +93,8 @@ async def _members_page(
 
 async def _load_members(context: PageContext, workspace: Workspace) -> list[tuple[Account, Member]]:
     found = []
-    for member in await context.store.list_members(workspace.id):
-        account = await context.store.get_account(member.account_id)
+    for member in await context.store.members.list_members(workspace.id):
+        account = await context.store.accounts.get_account(member.account_id)
         if account is not None:
             found.append((replace(account, password=None), member))
     return found

@@ -14,7 +14,7 @@ from service_core.kernel.errors import BadRequest, Conflict
 
 async def list_my_workspaces(context: PageContext) -> Response:
     """Every workspace of whoever is signed in."""
-    known = await context.store.list_memberships(context.account.id)
+    known = await context.store.members.list_memberships(context.account.id)
     listed = [
         (workspace, member, Permission.MANAGE in ROLE_PERMISSIONS[member.role]) for workspace, member in known
     ]
@@ -48,8 +48,8 @@ async def accept_invitation(context: PageContext) -> Response:
 
 def _invitation_service(context: PageContext) -> InvitationAcceptance:
     return InvitationAcceptance(
-        context.store,
-        context.store,
+        context.store.accounts,
+        context.store.invitations,
         context.component(WorkspaceCache),
         context.component(SignIn),
         context.clock,

@@ -209,7 +209,7 @@ class PageContext:
             NotFound: not a member of such a workspace.
             Forbidden: the role lacks the ability.
         """
-        for workspace, member in await self.store.list_memberships(self.account.id):
+        for workspace, member in await self.store.members.list_memberships(self.account.id):
             if workspace.public_id == public_id:
                 if ability not in ROLE_PERMISSIONS[member.role]:
                     raise Forbidden("Your role does not allow this", "role_required")

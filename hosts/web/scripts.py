@@ -55,7 +55,7 @@ async def _load_proposal(context: PageContext, proposal_id: str) -> tuple[Worksp
         NotFound: there is none.
     """
     sought = parse_id(proposal_id)
-    for workspace, member in await context.store.list_memberships(context.account.id):
+    for workspace, member in await context.store.members.list_memberships(context.account.id):
         async with context.component(ChangeExecutor).transactions.read(workspace.id) as unit:
             proposal = await unit.resources.get(ScriptProposal, sought)
         if proposal is not None:

@@ -81,7 +81,12 @@ async def send_password_link(context: PageContext) -> Response:
     async def send() -> None:
         try:
             await send_password_reset(
-                ports.workspace, ports.mail, ports.limits, email, web_url=context.web_url, now=ports.clock()
+                ports.workspace.accounts,
+                ports.mail,
+                ports.limits,
+                email,
+                web_url=context.web_url,
+                now=ports.clock(),
             )
         except EmailSenderUnavailable:
             return

@@ -26,7 +26,7 @@ async def save_origins(context: PageContext, public_id: str) -> Response:
         origins = parse_origins(context.form.text("origins"))
     except Unprocessable as refusal:
         return await _tracking_page(context, workspace, member, refusal)
-    await context.store.save_workspace(replace(workspace, allowed_origins=origins))
+    await context.store.workspace_settings.save_workspace(replace(workspace, allowed_origins=origins))
     return context.redirect_to(f"/w/{public_id}/tracking", done="saved")
 
 

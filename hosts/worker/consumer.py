@@ -37,7 +37,7 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
         TrafficClassifier(ports.domains),
         SdkUserAgents(mobile=settings.mobile_sdks, server=settings.server_sdks),
     )
-    known = WorkspaceCache(ports.workspace)
+    known = WorkspaceCache(ports.workspace.credentials)
 
     async def find(workspace_id: UUID) -> Workspace | None:
         return (
@@ -53,7 +53,7 @@ def build_pipeline(ports: Ports, settings: IngestSettings) -> IngestPipeline:
         find,
         enricher,
         orjson.loads,
-        links=ports.workspace,
+        links=ports.workspace.links,
         on_stored=matching.enqueue_postbacks if matching else None,
         external_id_events={
             name: event

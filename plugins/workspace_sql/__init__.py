@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
-from service_core.plugin import Adapter, CredentialStore, LocalDataKind, hook
+from service_core.plugin import Adapter, LocalDataKind, WorkspaceStore, hook
 
 
-def _open(settings: SqliteSettings | PostgresSettings) -> CredentialStore:
+def _open(settings: SqliteSettings | PostgresSettings) -> WorkspaceStore:
     from plugins.workspace_sql.adapter import open_store
 
     return open_store(settings)

@@ -1,136 +1,155 @@
-"""People, requests for keys, signups and grants: tables that name their secrets by digest alone."""
+"""Tables of workspaces, credentials, accounts, signups and OAuth."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.tables import METADATA
+from plugins.workspace_sql.column_types import EnumText, Instant, JsonValue
+from plugins.workspace_sql.records import METADATA, annotations_of, create_with, record_table
+from service_core.plugin import (
+    Account,
+    AnalyticsSettings,
+    Challenge,
+    Credential,
+    CustomChannel,
+    Invitation,
+    KeyRequest,
+    Member,
+    OAuthClient,
+    OAuthGrant,
+    OneTimeTokenKind,
+    Passkey,
+    PasswordLink,
+    Session,
+    Signup,
+    SignupDigests,
+    Workspace,
+)
 
 
-def _owner(table: str = "workspaces", *, index: bool = True, nullable: bool = False) -> Any:
-    return sa.Column(
-        f"{table.removesuffix('s')}_id",
-        sa.ForeignKey(f"{table}.id", ondelete="CASCADE"),
-        nullable=nullable,
-        index=index,
+def _dump_settings(settings: AnalyticsSettings) -> dict[str, Any]:
+    """Return what the workspace has chosen. Defaults are left out, so that a later version may change them."""
+    values = {
+        "conversions": None if settings.conversions is None else sorted(settings.conversions),
+        "any_revenue": None if settings.any_revenue else False,
+        "channels": [{"id": channel.id, **channel.conditions} for channel in settings.channels] or None,
+        "model": settings.model,
+        "window_days": settings.window_days,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _load_settings(stored: Mapping[str, Any]) -> AnalyticsSettings:
+    conversions = stored.get("conversions")
+    return AnalyticsSettings(
+        conversions=None if conversions is None else frozenset(conversions),
+        any_revenue=stored.get("any_revenue", True),
+        channels=tuple(CustomChannel(**channel) for channel in stored.get("channels", ())),
+        model=stored.get("model"),
+        window_days=stored.get("window_days"),
     )
 
 
-ACCOUNTS: Final = sa.Table(
-    "accounts",
-    METADATA,
-    sa.Column("id", sa.Uuid, primary_key=True),
-    sa.Column("email", sa.String(254), nullable=False, unique=True),
-    sa.Column("name", sa.Text),
-    sa.Column("created_at", Instant, nullable=False),
-    sa.Column("password", sa.Text),
+WORKSPACES: Final = record_table(
+    "workspaces",
+    Workspace,
+    sa.Column("rules", JsonValue(_dump_settings, _load_settings), nullable=False),
+    unique=["public_id"],
 )
 
-ACCOUNT_LINKS: Final = sa.Table(
-    "account_links",
-    METADATA,
-    sa.Column("digest", sa.String(64), primary_key=True),
-    _owner("accounts"),
-    sa.Column("purpose", sa.String(16), nullable=False),
-    sa.Column("expires_at", Instant, nullable=False),
+CREDENTIALS: Final = record_table(
+    "credentials",
+    Credential,
+    sa.Column("digest", sa.Text, nullable=False, unique=True),
+    indexed=["workspace_id"],
 )
 
-MEMBERS: Final = sa.Table(
-    "members",
+CHANGE_COUNTER: Final = sa.Table(
+    "change_counter",
     METADATA,
-    sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("account_id", sa.ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("role", sa.String(16), nullable=False),
-    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.BigInteger, nullable=False),
+)
+"""One row. Its value grows with each transaction that changes a workspace or a credential."""
+create_with(CHANGE_COUNTER, "INSERT INTO change_counter VALUES (1, 1)")
+
+# accounts
+
+ACCOUNTS: Final = record_table("accounts", Account, unique=["email"])
+
+PASSWORD_LINKS: Final = record_table(
+    "password_links",
+    PasswordLink,
+    sa.Column("digest", sa.Text, nullable=False),
+    key=["digest"],
+    indexed=["account_id"],
 )
 
-SESSIONS: Final = sa.Table(
+SESSIONS: Final = record_table(
     "sessions",
-    METADATA,
-    sa.Column("id", sa.Uuid, primary_key=True),
-    _owner("accounts"),
-    sa.Column("created_at", Instant, nullable=False),
-    sa.Column("expires_at", Instant, nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False, unique=True),
+    Session,
+    sa.Column("digest", sa.Text, nullable=False, unique=True),
+    indexed=["account_id"],
 )
 
-INVITATIONS: Final = sa.Table(
+PASSKEYS: Final = record_table("passkeys", Passkey, indexed=["account_id"], unique=["credential_id"])
+
+PASSKEY_CHALLENGES: Final = record_table(
+    "passkey_challenges",
+    Challenge,
+    sa.Column("digest", sa.Text, nullable=False),
+    key=["digest"],
+    indexed=["account_id", "expires_at"],
+)
+
+MEMBERS: Final = record_table("members", Member, key=["workspace_id", "account_id"], indexed=["account_id"])
+
+INVITATIONS: Final = record_table(
     "invitations",
-    METADATA,
-    sa.Column("id", sa.Uuid, primary_key=True),
-    _owner(),
-    sa.Column("email", sa.String(254), nullable=False),
-    sa.Column("role", sa.String(16), nullable=False),
-    sa.Column("invited_by", sa.Uuid, nullable=False),
-    sa.Column("created_at", Instant, nullable=False),
-    sa.Column("expires_at", Instant, nullable=False),
-    sa.Column("accepted_at", Instant),
-    sa.Column("digest", sa.String(64), nullable=False, unique=True),
+    Invitation,
+    sa.Column("digest", sa.Text, nullable=False, unique=True),
+    indexed=["workspace_id"],
 )
 
-KEY_REQUESTS: Final = sa.Table(
+KEY_REQUESTS: Final = record_table(
     "key_requests",
-    METADATA,
-    sa.Column("id", sa.Uuid, primary_key=True),
-    sa.Column("filer", sa.Uuid, nullable=False),
-    sa.Column("requester", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("scopes", sa.JSON, nullable=False),
-    sa.Column("reason", sa.Text),
-    sa.Column("client_name", sa.Text),
-    sa.Column("created_at", Instant, nullable=False),
-    sa.Column("expires_at", Instant, nullable=False),
-    _owner(nullable=True),
-    sa.Column("rate_limit", sa.Integer, nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("decided_at", Instant),
-    sa.Column("decided_by", sa.Uuid),
-    sa.Column("key_id", sa.Uuid),
-    sa.Column("link", sa.String(64), unique=True),
-    sa.Column("once", sa.String(64), unique=True),
+    KeyRequest,
+    sa.Column("link_digest", sa.Text, unique=True),
+    sa.Column("retry_digest", sa.Text, unique=True),
+    indexed=["workspace_id"],
 )
 
-SIGNUPS: Final = sa.Table(
+SIGNUPS: Final = record_table(
     "signups",
-    METADATA,
-    sa.Column("id", sa.Uuid, primary_key=True),
-    sa.Column("email", sa.String(254), nullable=False),
-    sa.Column("name", sa.Text),
-    sa.Column("company", sa.Text),
-    sa.Column("workspace_name", sa.Text, nullable=False),
-    sa.Column("domain", sa.Text),
-    sa.Column("timezone", sa.String(64), nullable=False),
-    sa.Column("plan", sa.String(32), nullable=False),
-    sa.Column("created_at", Instant, nullable=False),
-    sa.Column("expires_at", Instant, nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("order", sa.String(255)),
-    sa.Column("paid_at", Instant),
+    Signup,
     sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="SET NULL"), index=True),
-    sa.Column("key_request_id", sa.Uuid),
-    sa.Column("secret", sa.String(64), unique=True),
-    sa.Column("welcome", sa.String(64), unique=True),
-    sa.Column("verification", sa.String(64), unique=True),
+    *(sa.Column(name, sa.Text, unique=True) for name in annotations_of(SignupDigests)),
 )
 
-OAUTH_GRANTS: Final = sa.Table(
-    "oauth_grants",
-    METADATA,
-    sa.Column("id", sa.Uuid, primary_key=True),
-    _owner("accounts"),
-    sa.Column("client_id", sa.Text, nullable=False),
-    sa.Column("client_name", sa.Text, nullable=False),
-    _owner(),
-    sa.Column("scopes", sa.JSON, nullable=False),
-    sa.Column("created_at", Instant, nullable=False),
-    sa.Column("ended_at", Instant),
-)
+# OAuth
+
+OAUTH_CLIENTS: Final = record_table("oauth_clients", OAuthClient)
+
+OAUTH_GRANTS: Final = record_table("oauth_grants", OAuthGrant, indexed=["account_id", "workspace_id"])
 
 OAUTH_ACCESS_TOKENS: Final = sa.Table(
     "oauth_access_tokens",
     METADATA,
-    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("digest", sa.Text, primary_key=True),
     sa.Column("grant_id", sa.ForeignKey("oauth_grants.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("expires_at", Instant, nullable=False),
 )
+
+ONE_TIME_TOKENS: Final = sa.Table(
+    "one_time_tokens",
+    METADATA,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("grant_id", sa.ForeignKey("oauth_grants.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("kind", EnumText(OneTimeTokenKind), nullable=False),
+    sa.Column("expires_at", Instant, nullable=False),
+    sa.Column("redirect_uri", sa.Text),
+    sa.Column("challenge", sa.Text),
+    sa.Column("used_at", Instant),
+)
+"""Authorization codes and refresh tokens. A used one stays as long as its grant, so that a second use is noticed."""

@@ -7,8 +7,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from plugins.workspace_sql.access_tables import CHANGE_COUNTER
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
-from plugins.workspace_sql.tables import CHANGE_COUNTER
 
 CACHE_SECONDS: Final = 0.005
 """How long an answer is given again: under load the question would cost more than all else of a look-up."""
@@ -54,7 +54,7 @@ class ChangeCounter:
     def _read(self) -> None:
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
-            self._value = self._connection.execute("SELECT value FROM access_generation").fetchone()[0]
+            self._value = self._connection.execute("SELECT value FROM change_counter").fetchone()[0]
             self._version = version
 
     def invalidate(self) -> None:

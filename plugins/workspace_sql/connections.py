@@ -1,121 +1,128 @@
-"""What workspaces have connected, in SQL."""
+"""Stores of connections, of their encrypted credentials, and of how far providers were polled."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import RowMapping
 
-from plugins.workspace_sql import encrypted_secrets, sync_states
-from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.database import Database
-from plugins.workspace_sql.tables import METADATA
-from service_core.plugin import (
-    Asset,
-    ConnectedAccount,
-    Connection,
-    ConnectionStatus,
-    ProviderKind,
-)
-
-CONNECTIONS: Final = sa.Table(
-    "connections",
-    METADATA,
-    sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("provider", sa.String(64), primary_key=True),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("accounts", sa.JSON, nullable=False),
-    sa.Column("error", sa.Text),
-    sa.Column("last_synced_at", Instant),
-    sa.Column("created_at", Instant, nullable=False),
-)
-"""One row per provider of a workspace; its accounts are a document, replaced as a whole."""
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import record_of, row_of
+from plugins.workspace_sql.statements import insert_if_absent, matches, upsert
+from plugins.workspace_sql.tables import CONNECTIONS, ENCRYPTED_SECRETS, POLL_STATES, PROCESSED_MESSAGES
+from service_core.plugin import Connection, ConnectionStatus, PollState
 
 _ROW: Final = CONNECTIONS.c
+_SECRET: Final = ENCRYPTED_SECRETS.c
+_DIGEST_BYTES: Final = 16
+_MAX_VALUES: Final = 400
+"""Digests in one query: engines limit the number of bound values."""
 
 
-class SqlConnections:
+class SqlConnections(SqlStore):
     """Implements the port `Connections`."""
 
-    _database: Database
-
     async def list_connections(self, workspace_id: UUID) -> list[Connection]:
-        """Those of a workspace, oldest first."""
-        query = sa.select(CONNECTIONS).where(_ROW.workspace_id == workspace_id)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query.order_by(_ROW.created_at, _ROW.provider))).mappings()
-            return [_connection_of(row) for row in rows]
+        """Return the connections of a workspace, oldest first."""
+        own = sa.select(CONNECTIONS).where(_ROW.workspace_id == workspace_id)
+        return await self._database.fetch_records(Connection, own.order_by(_ROW.created_at, _ROW.provider))
 
     async def save_connection(self, connection: Connection) -> None:
-        """Add or replace; the row keeps the day it was added."""
-        row = _row_of(connection)
-        changed = {name: value for name, value in row.items() if name != "created_at"}
-        update = sa.update(CONNECTIONS).where(*_is(connection.workspace_id, connection.provider))
+        """Add or replace a connection. A present one keeps ``created_at``."""
+        row = row_of(connection)
         async with self._database.write(connection.workspace_id) as transaction:
-            if (await transaction.execute(update.values(changed))).rowcount == 0:
-                await transaction.execute(sa.insert(CONNECTIONS).values(row))
+            await transaction.execute(upsert(transaction, CONNECTIONS, row, keep=["created_at"]).values(row))
 
-    async def mark_synced(self, workspace_id: UUID, provider: str, synced_at: datetime) -> None:
-        """Move ``last_synced_at`` forward, in one statement: what others say of the connection stays."""
-        pending, connected = ConnectionStatus.PENDING.value, ConnectionStatus.CONNECTED.value
-        earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < synced_at)
-        update = sa.update(CONNECTIONS).where(*_is(workspace_id, provider), earlier)
-        status = sa.case((_ROW.status == pending, connected), else_=_ROW.status)
-        async with self._database.write(workspace_id) as transaction:
-            await transaction.execute(update.values(last_synced_at=synced_at, status=status))
+    async def mark_synced(self, workspace_id: UUID, provider: str, at: datetime) -> None:
+        """Move ``last_synced_at`` forward. Other columns stay, but a pending connection becomes connected."""
+        own = matches(CONNECTIONS, workspace_id=workspace_id, provider=provider)
+        earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < at)
+        connected = sa.literal(ConnectionStatus.CONNECTED, _ROW.status.type)
+        status = sa.case((_ROW.status == ConnectionStatus.PENDING, connected), else_=_ROW.status)
+        update = sa.update(CONNECTIONS).where(own, earlier).values(last_synced_at=at, status=status)
+        await self._database.execute(update, workspace_id)
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
-        """Forget a connection, its credentials, and how far it was read."""
+        """Delete a connection with its credentials and its poll state."""
         async with self._database.write() as transaction:
-            for kept in (encrypted_secrets, sync_states):
-                await transaction.execute(kept.forgetting(workspace_id, provider))
-            gone = await transaction.execute(sa.delete(CONNECTIONS).where(*_is(workspace_id, provider)))
-            return bool(gone.rowcount)
+            for table in (ENCRYPTED_SECRETS, POLL_STATES, CONNECTIONS):
+                own = matches(table, workspace_id=workspace_id, provider=provider)
+                removed = await transaction.execute(sa.delete(table).where(own))
+            return bool(removed.rowcount)
 
 
-def _is(workspace_id: UUID, provider: str) -> tuple[sa.ColumnElement[bool], ...]:
-    return _ROW.workspace_id == workspace_id, _ROW.provider == provider
+class SqlEncryptedSecrets(SqlStore):
+    """Implements the port `EncryptedSecretStore`."""
+
+    async def encrypted_secrets(self, workspace_id: UUID, provider: str) -> bytes | None:
+        """Return the encrypted credentials of a connection."""
+        own = matches(ENCRYPTED_SECRETS, workspace_id=workspace_id, provider=provider)
+        rows = await self._database.fetch_rows(sa.select(_SECRET.ciphertext).where(own))
+        return rows[0]["ciphertext"] if rows else None
+
+    async def connections_with_encrypted_secrets(self) -> list[tuple[UUID, str]]:
+        """Return workspace and provider of every connection with credentials."""
+        query = sa.select(_SECRET.workspace_id, _SECRET.provider)
+        rows = await self._database.fetch_rows(query.order_by(_SECRET.workspace_id, _SECRET.provider))
+        return [(row["workspace_id"], row["provider"]) for row in rows]
+
+    async def save_encrypted_secrets(
+        self, workspace_id: UUID, provider: str, ciphertext: bytes | None
+    ) -> None:
+        """Replace the credentials of a connection, or delete them if None is given."""
+        row = {"workspace_id": workspace_id, "provider": provider, "ciphertext": ciphertext}
+        own = matches(ENCRYPTED_SECRETS, workspace_id=workspace_id, provider=provider)
+        async with self._database.write(workspace_id) as connection:
+            if ciphertext is None:
+                await connection.execute(sa.delete(ENCRYPTED_SECRETS).where(own))
+            else:
+                await connection.execute(upsert(connection, ENCRYPTED_SECRETS, row).values(row))
 
 
-def _row_of(connection: Connection) -> dict[str, Any]:
-    return {
-        "workspace_id": connection.workspace_id,
-        "provider": connection.provider,
-        "kind": connection.kind.value,
-        "status": connection.status.value,
-        "accounts": [
-            {
-                "id": account.id,
-                "name": account.name,
-                "assets": [{"id": asset.id, "name": asset.name} for asset in account.assets],
-                "currency": account.currency,
-                "timezone": account.timezone,
-            }
-            for account in connection.accounts
-        ],
-        "error": connection.error,
-        "last_synced_at": connection.last_synced_at,
-        "created_at": connection.created_at,
-    }
+class SqlPollStates(SqlStore):
+    """Implements the port `PollStates`."""
+
+    async def poll_states(self, workspace_id: UUID) -> dict[str, PollState]:
+        """Return the poll states of a workspace by provider."""
+        query = sa.select(POLL_STATES).where(POLL_STATES.c.workspace_id == workspace_id)
+        rows = await self._database.fetch_rows(query)
+        return {row["provider"]: record_of(PollState, row) for row in rows}
+
+    async def save_poll_state(self, workspace_id: UUID, provider: str, state: PollState) -> None:
+        """Replace the poll state of a provider."""
+        row = {"workspace_id": workspace_id, "provider": provider, **row_of(state)}
+        async with self._database.write(workspace_id) as connection:
+            await connection.execute(upsert(connection, POLL_STATES, row).values(row))
 
 
-def _connection_of(row: RowMapping) -> Connection:
-    return Connection(
-        workspace_id=row["workspace_id"],
-        provider=row["provider"],
-        kind=ProviderKind(row["kind"]),
-        status=ConnectionStatus(row["status"]),
-        created_at=row["created_at"],
-        accounts=tuple(_account_of(account) for account in row["accounts"]),
-        error=row["error"],
-        last_synced_at=row["last_synced_at"],
-    )
+class SqlProcessedMessages(SqlStore):
+    """Implements the port `ProcessedMessages`."""
+
+    async def processed_messages(
+        self, workspace_id: UUID, provider: str, ids: Collection[str]
+    ) -> frozenset[str]:
+        """Return the given message ids that were processed."""
+        by_digest = {_digest(provider, id_): id_ for id_ in ids}
+        digests, processed = list(by_digest), set[str]()
+        row = PROCESSED_MESSAGES.c
+        async with self._database.read() as connection:
+            for start in range(0, len(digests), _MAX_VALUES):
+                known = row.digest.in_(digests[start : start + _MAX_VALUES])
+                query = sa.select(row.digest).where(row.workspace_id == workspace_id, known)
+                processed |= {by_digest[digest] for digest in (await connection.execute(query)).scalars()}
+        return frozenset(processed)
+
+    async def mark_processed(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
+        """Add message ids. Known ones stay as they are."""
+        rows: Sequence[dict[str, object]] = [
+            {"workspace_id": workspace_id, "digest": _digest(provider, id_)} for id_ in sorted(ids)
+        ]
+        if rows:
+            async with self._database.write() as connection:
+                await connection.execute(insert_if_absent(connection, PROCESSED_MESSAGES), rows)
 
 
-def _account_of(stored: Mapping[str, Any]) -> ConnectedAccount:
-    assets = tuple(Asset(**asset) for asset in stored["assets"])
-    zone = stored.get("timezone")
-    return ConnectedAccount(stored["id"], stored["name"], assets, stored.get("currency"), zone)
+def _digest(provider: str, id_: str) -> bytes:
+    return hashlib.sha256(f"{provider}\0{id_}".encode()).digest()[:_DIGEST_BYTES]

@@ -1,11 +1,10 @@
-"""A database through SQLAlchemy: reads side by side, writes of the same thing one after the other."""
+"""A database through SQLAlchemy. Reads run in parallel; writes with the same lock key run one after the other."""
 
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -13,31 +12,34 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from plugins.workspace_sql.change_counter import commit_increment, reset_request
 from plugins.workspace_sql.driver_errors import map_driver_errors
+from plugins.workspace_sql.records import record_of
 from plugins.workspace_sql.schema import UnknownSchemaVersion, upgrade
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine
+from plugins.workspace_sql.statements import insert_if_absent
 from plugins.workspace_sql.write_locks import LockKey
 from service_core.plugin import StartupError
 
+_Record = TypeVar("_Record")
+
 SCHEMA_LOCK: Final = "schema"
-"""What processes that start together name."""
+"""The lock key of processes that start together."""
 
 
 class Database(ABC):
-    """What every part of the directory stands on, whichever engine keeps it.
+    """A database of any engine.
 
-    A write names what it reads and then writes, and has that to itself before it reads: what it read is
-    still true when it commits, and two that read and then write never lose an update. One that names
-    nothing is right however it meets others: it inserts, or changes rows by one conditional statement.
+    A transaction that reads and then writes names lock keys for what it reads. It holds these locks before
+    it reads, so no update is lost. A transaction without lock keys is correct beside any other one: it
+    inserts rows, or changes rows by one conditional statement.
 
-    `read`, `write`, `first` and `perform` are the one door: whatever keeps the database from an answer is
-    `StoreUnavailable` beyond it.
+    All public methods that read or write raise `StoreUnavailable` when the database does not answer.
     """
 
     def __init__(self) -> None:
         self._engine: AsyncEngine | None = None
 
     async def start(self) -> None:
-        """Open the database and bring its tables up to date.
+        """Open the database, and create its tables if it has none.
 
         Raises:
             StartupError: it cannot be used; nothing stays open.
@@ -47,21 +49,21 @@ class Database(ABC):
             async with self._write((SCHEMA_LOCK,), no_timeout=True) as connection:
                 await connection.run_sync(upgrade)
             await self._start_counter()
-        except BaseException as fault:  # a start may be given up, too
+        except BaseException as fault:  # a start may also be canceled
             await self.aclose()
             if isinstance(fault, (OSError, sqlite3.Error, SQLAlchemyError, UnknownSchemaVersion)):
                 raise StartupError(self._startup_message(driver_message(fault))) from fault
             raise
 
     async def aclose(self) -> None:
-        """Close every connection; one that is at work, when it comes back."""
+        """Close all connections. One that is in use is closed when it is returned."""
         if self._engine is not None:
             close_on_return(self._engine.sync_engine)
             await self._engine.dispose()
 
     @abstractmethod
     async def check(self) -> None:
-        """Look whether the database can be opened, and change nothing.
+        """Check that the database can be opened, without a change.
 
         Raises:
             StartupError: it cannot.
@@ -69,14 +71,14 @@ class Database(ABC):
 
     @abstractmethod
     def change_version(self) -> int | None:
-        """The change counter of the directory; None while it is not known."""
+        """Return the change counter, or None while it is unknown."""
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that sees one state and changes nothing.
+        """Open a transaction that reads one state of the database.
 
         Raises:
-            StoreUnavailable: the database is away.
+            StoreUnavailable: the database does not answer.
         """
         with map_driver_errors():
             async with self._read() as connection:
@@ -86,55 +88,115 @@ class Database(ABC):
     async def write(
         self, *lock_keys: LockKey, idempotency_digest: str | None = None, no_timeout: bool = False
     ) -> AsyncIterator[AsyncConnection]:
-        """A transaction that commits at the end of the block, durably, or changes nothing.
+        """Open a transaction. It is durable at the end of the block; an exception rolls it back.
 
         Args:
-            names: what it has to itself, of all processes.
-            ticket: of a request that is performed once.
-            unhurried: nobody waits for it, and it may take its time.
+            lock_keys: locks that it holds, across all processes.
+            idempotency_digest: of the idempotent request it belongs to.
+            no_timeout: it may take as long as it needs, because no request waits for it.
 
         Raises:
-            Busy: another process is at work on the ticket.
-            StoreUnavailable: the database is away.
+            RequestInProgress: another process performs the same request.
+            StoreUnavailable: the database does not answer.
         """
         with map_driver_errors():
             async with self._write(lock_keys, idempotency_digest, no_timeout=no_timeout) as connection:
                 reset_request(connection)
                 yield connection
-                generation = await commit_increment(connection)
-            self._after_commit(generation)
+                change_version = await commit_increment(connection)
+            self._after_commit(change_version)
 
-    async def fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
-        """The first row of a query that finds it by a key: asked for every click on a link.
+    async def fetch_rows(
+        self, query: sa.Select[Any], parameters: Mapping[str, Any] | None = None
+    ) -> Sequence[sa.RowMapping]:
+        """Return all rows of a query.
 
         Raises:
-            StoreUnavailable: the database is away.
+            StoreUnavailable: the database does not answer.
+        """
+        async with self.read() as connection:
+            rows: Sequence[sa.RowMapping] = (await connection.execute(query, parameters)).mappings().all()
+        return rows
+
+    async def fetch_records(self, model: type[_Record], query: sa.Select[Any]) -> list[_Record]:
+        """Return all rows of a query as dataclasses.
+
+        Raises:
+            StoreUnavailable: the database does not answer.
+        """
+        return [record_of(model, row) for row in await self.fetch_rows(query)]
+
+    async def fetch_record(self, model: type[_Record], query: sa.Select[Any]) -> _Record | None:
+        """Return the first row of a query as a dataclass, or None.
+
+        Raises:
+            StoreUnavailable: the database does not answer.
+        """
+        return next(iter(await self.fetch_records(model, query)), None)
+
+    async def execute(self, statement: sa.Update | sa.Delete | sa.Insert, *lock_keys: LockKey) -> int:
+        """Execute one statement in a transaction of its own, and return the number of changed rows.
+
+        Raises:
+            StoreUnavailable: the database does not answer.
+        """
+        async with self.write(*lock_keys) as connection:
+            return (await connection.execute(statement)).rowcount
+
+    async def insert_if_absent(self, table: sa.Table, row: Mapping[str, Any]) -> bool:
+        """Insert a row, and return whether there was none with its key.
+
+        Raises:
+            StoreUnavailable: the database does not answer.
+        """
+        async with self.write() as connection:
+            insert = insert_if_absent(connection, table).values(row).returning(*table.primary_key)
+            return (await connection.execute(insert)).first() is not None
+
+    async def delete_record(
+        self, model: type[_Record], table: sa.Table, condition: sa.ColumnElement[bool]
+    ) -> _Record | None:
+        """Delete a row, and return it as a dataclass. Of several callers one gets it.
+
+        Raises:
+            StoreUnavailable: the database does not answer.
+        """
+        delete = sa.delete(table).where(condition).returning(*table.columns)
+        async with self.write() as connection:
+            row = (await connection.execute(delete)).mappings().first()
+        return None if row is None else record_of(model, row)
+
+    async def fetch_one(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> sa.RowMapping | None:
+        """Return the row of a query by key. It is fast enough for every click on a link.
+
+        Raises:
+            StoreUnavailable: the database does not answer.
         """
         with map_driver_errors():
-            return await self._fetch_one(query, values)
+            return await self._fetch_one(query, parameters)
 
     async def run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
-        """A transaction that names nothing and waits for nothing in between: done for every few clicks.
+        """Run a function in a transaction without locks. It is fast enough for every few clicks.
 
         Raises:
-            StoreUnavailable: the database is away.
+            StoreUnavailable: the database does not answer.
         """
         with map_driver_errors():
             await self._run_in_transaction(work)
 
     @abstractmethod
     def _read(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """As `read`, in the driver's words."""
+        """Do what `read` does, with exceptions of the driver."""
 
     @abstractmethod
     def _write(
         self, lock_keys: Sequence[LockKey], idempotency_digest: str | None = None, *, no_timeout: bool = False
     ) -> AbstractAsyncContextManager[AsyncConnection]:
-        """As `write`, in the driver's words."""
+        """Do what `write` does, with exceptions of the driver."""
 
     @abstractmethod
-    def _after_commit(self, generation: int | None) -> None:
-        """A write of this process is done, and has raised the change counter unless it is None."""
+    def _after_commit(self, change_version: int | None) -> None:
+        """Handle a committed write, which has set the change counter unless it is None."""
 
     @abstractmethod
     async def _open(self) -> None:
@@ -142,47 +204,49 @@ class Database(ABC):
 
     @abstractmethod
     async def _start_counter(self) -> None:
-        """Start telling the generation; the tables are there."""
+        """Start to read the change counter. The tables exist."""
 
     @abstractmethod
     def _startup_message(self, reason: str) -> str:
-        """Why the database cannot be used, and what to do, without its password."""
+        """Return why the database cannot be used and what to do, without its password."""
 
-    async def _fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
-        """As `first`, in the driver's words."""
+    async def _fetch_one(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> sa.RowMapping | None:
+        """Do what `fetch_one` does, with exceptions of the driver."""
         async with self._read() as connection:
-            found: sa.RowMapping | None = (await connection.execute(query, values)).mappings().first()
-        return found
+            row: sa.RowMapping | None = (await connection.execute(query, parameters)).mappings().first()
+        return row
 
     async def _run_in_transaction(self, work: Callable[[sa.Connection], None]) -> None:
-        """As `perform`, in the driver's words."""
+        """Do what `run_in_transaction` does, with exceptions of the driver."""
         async with self._write(()) as connection:
             await connection.run_sync(work)
 
     @asynccontextmanager
     async def _transaction(self, **options: Any) -> AsyncIterator[AsyncConnection]:
-        """A transaction on a connection of the pool."""
-        async with self._connected().connect() as plain:
+        """Open a transaction on a connection of the pool."""
+        async with self._started_engine().connect() as plain:
             connection = await plain.execution_options(**options)
             async with connection.begin():
                 yield connection
 
-    def _connected(self) -> AsyncEngine:
+    def _started_engine(self) -> AsyncEngine:
         assert self._engine is not None, "start() comes first"
         return self._engine
 
 
+class SqlStore:
+    """A store on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
 def close_on_return(engine: sa.Engine) -> None:
-    """From now on close what comes back: a pool that has ended forgets it open."""
+    """Close connections that are returned from now on: a disposed pool would leave them open."""
     event.listen(engine, "checkin", lambda _connection, entry: entry.close())
 
 
-def insert_into(connection: sa.Connection, table: sa.Table) -> Any:
-    """An INSERT in the words of the engine, which say what is done about a row that is there; no other engine's are loaded."""
-    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
-
-
 def driver_message(fault: Exception) -> str:
-    """The fault in its driver's words, without the statement SQLAlchemy repeats below them."""
-    own = getattr(fault, "orig", None) or fault
-    return str(own).partition("\n")[0].rstrip(".")
+    """Return the message of the driver, without the statement that SQLAlchemy appends."""
+    original = getattr(fault, "orig", None) or fault
+    return str(original).partition("\n")[0].rstrip(".")

@@ -1,81 +1,50 @@
-"""Exchange rates in SQL: texts, so that every engine gives back the decimal that was published."""
+"""Store of exchange rates."""
 
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
-from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.database import Database, insert_into
-from plugins.workspace_sql.tables import METADATA
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import row_of
+from plugins.workspace_sql.revenue_tables import EXCHANGE_RATES, RATE_SOURCES
+from plugins.workspace_sql.statements import upsert
 from service_core.plugin import DayRate, RateCoverage
 
-FX_RATES: Final = sa.Table(
-    "fx_rates",
-    METADATA,
-    sa.Column("source", sa.String(64), primary_key=True),
-    sa.Column("currency", sa.String(3), primary_key=True),
-    sa.Column("day", sa.Date, primary_key=True),
-    sa.Column("per_euro", sa.String(32), nullable=False),
-    sqlite_with_rowid=False,
-)
-FX_SOURCES: Final = sa.Table(
-    "fx_sources",
-    METADATA,
-    sa.Column("source", sa.String(64), primary_key=True),
-    sa.Column("read_at", Instant, nullable=False),
-)
-
-_BATCH: Final = 2000
-_RATE: Final = FX_RATES.c
+_BATCH_SIZE: Final = 2000
+_ROW = EXCHANGE_RATES.c
 
 
-class SqlExchangeRates:
+class SqlExchangeRates(SqlStore):
     """Implements the port `ExchangeRateStore`."""
 
-    _database: Database
-
     async def save_rates(self, source: str, rates: Sequence[DayRate], read_at: datetime) -> None:
-        """Add rates or replace them, some at a time: others write in between. That all are there is said last."""
-        for start in range(0, len(rates), _BATCH):
-            rows = [_row_of(source, rate) for rate in rates[start : start + _BATCH]]
-            async with self._database.write(FX_RATES.name, no_timeout=True) as connection:
-                await connection.run_sync(_upsert, FX_RATES, rows)
-        async with self._database.write(FX_RATES.name, no_timeout=True) as connection:
-            await connection.run_sync(_upsert, FX_SOURCES, [{"source": source, "read_at": read_at}])
+        """Add or replace rates in batches, and last the time at which the source was read."""
+        for start in range(0, len(rates), _BATCH_SIZE):
+            rows = [{"source": source, **row_of(rate)} for rate in rates[start : start + _BATCH_SIZE]]
+            async with self._database.write(EXCHANGE_RATES.name, no_timeout=True) as connection:
+                await connection.execute(upsert(connection, EXCHANGE_RATES, _ROW.keys()), rows)
+        row = {"source": source, "read_at": read_at}
+        async with self._database.write(EXCHANGE_RATES.name, no_timeout=True) as connection:
+            await connection.execute(upsert(connection, RATE_SOURCES, row).values(row))
 
     async def rates(self, source: str, currencies: Collection[str], first: date, last: date) -> list[DayRate]:
-        """The rates of some currencies that were published in some days."""
-        query = sa.select(_RATE.day, _RATE.currency, _RATE.per_euro).where(
-            _RATE.source == source, _RATE.currency.in_(sorted(currencies)), _RATE.day.between(first, last)
+        """Return the rates of currencies published from ``first`` to ``last``."""
+        query = sa.select(EXCHANGE_RATES).where(
+            _ROW.source == source, _ROW.currency.in_(sorted(currencies)), _ROW.day.between(first, last)
         )
-        async with self._database.read() as connection:
-            rows = await connection.execute(query)
-            return [DayRate(day, currency, Decimal(per_euro)) for day, currency, per_euro in rows]
+        return await self._database.fetch_records(DayRate, query)
 
     async def rate_coverage(self, source: str) -> RateCoverage | None:
-        """What is kept of a source."""
-        days = sa.func.min(_RATE.day), sa.func.max(_RATE.day)
-        told = sa.select(*days, sa.func.count(_RATE.currency.distinct())).where(_RATE.source == source)
-        read = sa.select(FX_SOURCES.c.read_at).where(FX_SOURCES.c.source == source)
+        """Return which rates of a source are stored, or None if it was never read."""
+        covered = sa.select(
+            sa.func.min(_ROW.day), sa.func.max(_ROW.day), sa.func.count(_ROW.currency.distinct())
+        ).where(_ROW.source == source)
         async with self._database.read() as connection:
-            read_at = (await connection.execute(read)).scalar_one_or_none()
+            read_at = await connection.scalar(
+                sa.select(RATE_SOURCES.c.read_at).where(RATE_SOURCES.c.source == source)
+            )
             if read_at is None:
                 return None
-            first, last, currencies = (await connection.execute(told)).one()
-            return RateCoverage(read_at, first, last, currencies)
-
-
-def _row_of(source: str, rate: DayRate) -> dict[str, Any]:
-    return {
-        "source": source, "currency": rate.currency, "day": rate.day, "per_euro": f"{rate.per_euro:f}",
-    }  # fmt: skip
-
-
-def _upsert(connection: sa.Connection, table: sa.Table, rows: Sequence[dict[str, Any]]) -> None:
-    insert = insert_into(connection, table)
-    keys = [column.name for column in table.primary_key]
-    changed = {name: insert.excluded[name] for name in rows[0] if name not in keys}
-    connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changed), rows)
+            return RateCoverage(read_at, *(await connection.execute(covered)).one())

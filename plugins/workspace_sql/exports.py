@@ -1,128 +1,78 @@
-"""Export jobs in SQL: the row is the truth, and a state is replaced only where it still stands."""
+"""Stores of export jobs. A state is replaced only while the row has the expected state."""
 
-from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import RowMapping
 
-from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.database import Database
-from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
-from plugins.workspace_sql.tables import METADATA
-from service_core.plugin import Export, ExportFormat, ExportStatus, ExportType
-
-EXPORTS: Final = sa.Table(
-    "exports",
-    METADATA,
-    sa.Column("id", sa.Uuid, primary_key=True),
-    sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("credential_id", sa.Uuid, nullable=False),
-    sa.Column("subject", sa.String(16), nullable=False),
-    sa.Column("format", sa.String(8), nullable=False),
-    sa.Column("start_date", sa.Text, nullable=False),
-    sa.Column("end_date", sa.Text, nullable=False),
-    sa.Column("created_at", Instant, nullable=False),
-    sa.Column("filters", sa.JSON, nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("free_at", Instant, index=True),
-    sa.Column("due_at", Instant, index=True),
-    sa.Column("started_at", Instant),
-    sa.Column("completed_at", Instant),
-    sa.Column("row_count", sa.BigInteger),
-    sa.Column("truncated", sa.Boolean, nullable=False),
-    sa.Column("error", sa.Text),
-    sa.Column("ticket", sa.String(64), index=True),
-)
-"""One row per job; the files lie elsewhere."""
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import record_of, row_of
+from plugins.workspace_sql.statements import matches
+from plugins.workspace_sql.tables import EXPORTS
+from service_core.plugin import Export, ExportStatus
 
 _ROW: Final = EXPORTS.c
-_ACTIVE: Final = (ExportStatus.QUEUED.value, ExportStatus.RUNNING.value)
+_ACTIVE: Final = (ExportStatus.QUEUED, ExportStatus.RUNNING)
 
 
-class SqlExports:
-    """Implements the ports `Exports` and `ExportWork`."""
-
-    _database: Database
+class SqlExports(SqlStore):
+    """Implements the port `Exports`."""
 
     async def add_export(self, export: Export, max_active: int) -> Export | None:
-        """Add a job, once for its ticket; looked up and counted while no other is added."""
+        """Add a job. No other job of the workspace is added meanwhile."""
+        retried = _ROW.ticket == export.ticket, _ROW.created_at > export.retry_window_start
+        active = matches(EXPORTS, workspace_id=export.workspace_id) & _ROW.status.in_(_ACTIVE)
         async with self._database.write(export.workspace_id) as connection:
-            if export.ticket is not None and (earlier := await _kept(connection, export)):
-                return earlier
-            if (await connection.execute(_active(export))).scalar_one() >= max_active:
+            if export.ticket is not None:
+                row = (await connection.execute(sa.select(EXPORTS).where(*retried))).mappings().first()
+                if row is not None:
+                    return record_of(Export, row)
+            count = sa.select(sa.func.count()).select_from(EXPORTS).where(active)
+            if (await connection.execute(count)).scalar_one() >= max_active:
                 return None
-            await connection.execute(sa.insert(EXPORTS).values(_row_of(export)))
+            await connection.execute(sa.insert(EXPORTS).values(row_of(export)))
             return export
 
     async def find_export(self, export_id: UUID) -> Export | None:
-        """The job with this id."""
-        found = await self._exports(sa.select(EXPORTS).where(_ROW.id == export_id))
-        return found[0] if found else None
+        """Return the job with this id."""
+        return await self._database.fetch_record(Export, sa.select(EXPORTS).where(_ROW.id == export_id))
 
     async def list_exports(self, workspace_id: UUID, limit: int) -> list[Export]:
-        """The latest jobs of a workspace, newest first."""
-        latest = sa.select(EXPORTS).where(_ROW.workspace_id == workspace_id)
-        return await self._exports(latest.order_by(_ROW.created_at.desc(), _ROW.id.desc()).limit(limit))
+        """Return the latest jobs of a workspace, newest first."""
+        own = sa.select(EXPORTS).where(_ROW.workspace_id == workspace_id)
+        newest = own.order_by(_ROW.created_at.desc(), _ROW.id.desc()).limit(limit)
+        return await self._database.fetch_records(Export, newest)
 
     async def delete_queued_export(self, export_id: UUID) -> None:
-        """Remove a job that is still queued."""
-        waiting = sa.and_(_ROW.id == export_id, _ROW.status == ExportStatus.QUEUED.value)
-        async with self._database.write() as connection:
-            await connection.execute(sa.delete(EXPORTS).where(waiting))
+        """Delete a job that is still queued."""
+        queued = matches(EXPORTS, id=export_id, status=ExportStatus.QUEUED)
+        await self._database.execute(sa.delete(EXPORTS).where(queued))
+
+
+class SqlExportJobs(SqlStore):
+    """Implements the port `ExportJobs`."""
 
     async def list_available_exports(self, now: datetime, limit: int) -> list[Export]:
-        """Jobs whose ``free_at`` has come, oldest first."""
-        free = sa.select(EXPORTS).where(_ROW.free_at <= now)
-        return await self._exports(free.order_by(_ROW.created_at, _ROW.id).limit(limit))
+        """Return jobs whose ``free_at`` has passed, oldest first."""
+        available = sa.select(EXPORTS).where(_ROW.free_at <= now)
+        return await self._database.fetch_records(
+            Export, available.order_by(_ROW.created_at, _ROW.id).limit(limit)
+        )
 
     async def replace_export_if_unchanged(self, before: Export, after: Export) -> bool:
-        """Save the next state where the row still stands as ``before``."""
-        unchanged = (
-            _ROW.id == before.id,
-            _ROW.status == before.status.value,
-            _ROW.attempt == before.attempt,
-            _ROW.free_at.is_not_distinct_from(before.free_at),
-        )
-        update = sa.update(EXPORTS).where(*unchanged).values(_row_of(after))
-        async with self._database.write() as connection:
-            return bool((await connection.execute(update)).rowcount)
+        """Save the next state if status, attempt and ``free_at`` are still those of ``before``."""
+        unchanged = matches(EXPORTS, id=before.id, status=before.status, attempt=before.attempt)
+        same_lease = _ROW.free_at.is_not_distinct_from(before.free_at)
+        update = sa.update(EXPORTS).where(unchanged, same_lease).values(row_of(after))
+        return bool(await self._database.execute(update))
 
     async def list_due_exports(self, now: datetime) -> list[Export]:
-        """Jobs whose ``due_at`` has come."""
-        return await self._exports(sa.select(EXPORTS).where(_ROW.due_at <= now).order_by(_ROW.due_at))
+        """Return jobs whose ``due_at`` has passed."""
+        due = sa.select(EXPORTS).where(_ROW.due_at <= now)
+        return await self._database.fetch_records(Export, due.order_by(_ROW.due_at))
 
     async def count_exports_by_status(self) -> dict[ExportStatus, int]:
-        """How many jobs stand in each state."""
-        counted = sa.select(_ROW.status, sa.func.count()).group_by(_ROW.status)
-        async with self._database.read() as connection:
-            return {ExportStatus(status): count for status, count in await connection.execute(counted)}
-
-    async def _exports(self, query: sa.Select[Any]) -> list[Export]:
-        async with self._database.read() as connection:
-            return [_export_of(row) for row in (await connection.execute(query)).mappings()]
-
-
-async def _kept(connection: AsyncConnection, export: Export) -> Export | None:
-    same = (_ROW.ticket == export.ticket, _ROW.created_at > export.retry_window_start)
-    row = (await connection.execute(sa.select(EXPORTS).where(*same))).mappings().first()
-    return _export_of(row) if row else None
-
-
-def _active(export: Export) -> sa.Select[int]:
-    active = (_ROW.workspace_id == export.workspace_id, _ROW.status.in_(_ACTIVE))
-    return sa.select(sa.func.count()).select_from(EXPORTS).where(*active)
-
-
-def _row_of(export: Export) -> dict[str, Any]:
-    row = {f.name: getattr(export, f.name) for f in fields(export)}
-    texts = {name: row[name].value for name in ("subject", "format", "status")}
-    return row | texts | {"filters": dict(export.filters)}
-
-
-def _export_of(row: RowMapping) -> Export:
-    kinds = {"subject": ExportType(row["subject"]), "format": ExportFormat(row["format"])}
-    return Export(**{**row, **kinds, "status": ExportStatus(row["status"])})
+        """Return how many jobs have each status."""
+        counted = sa.select(_ROW.status, sa.func.count().label("count")).group_by(_ROW.status)
+        return {row["status"]: row["count"] for row in await self._database.fetch_rows(counted)}

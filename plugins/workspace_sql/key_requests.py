@@ -1,94 +1,74 @@
-"""Requests for keys in SQL: each step is one conditional update, so it has one winner."""
+"""Store of key requests. Each step is one conditional update, so that one of several callers succeeds."""
 
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.access_tables import KEY_REQUESTS
+from plugins.workspace_sql.access_tables import CREDENTIALS, KEY_REQUESTS
 from plugins.workspace_sql.change_counter import request_increment
-from plugins.workspace_sql.database import Database
-from plugins.workspace_sql.rows import credential_row
-from plugins.workspace_sql.tables import CREDENTIALS
-from plugins.workspace_sql.values import row_of, value_of
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import record_of, row_of
 from service_core.plugin import REQUEST_LIFETIME, Credential, KeyRequest, RequestStatus
 
-_C = KEY_REQUESTS.c
+_ROW = KEY_REQUESTS.c
 
 
-class SqlKeyRequests:
+class SqlKeyRequests(SqlStore):
     """Implements the port `KeyRequests`."""
-
-    _database: Database
 
     async def add_key_request(
         self, request: KeyRequest, link_digest: str, retry_digest: str | None
     ) -> KeyRequest:
-        """Add a request, or find the one an identical retry of 24 hours repeats."""
+        """Add a request, or return the one that an identical retry within 24 hours repeats."""
+        row = {**row_of(request), "link_digest": link_digest, "retry_digest": retry_digest}
         async with self._database.write(*filter(None, [retry_digest])) as connection:
             if retry_digest is not None:
-                stale = _C.once == retry_digest, _C.created_at <= request.created_at - REQUEST_LIFETIME
-                await connection.execute(sa.update(KEY_REQUESTS).where(*stale).values(once=None))
-                query = sa.select(KEY_REQUESTS).where(_C.once == retry_digest)
-                row = (await connection.execute(query)).mappings().first()
-                if row is not None:
-                    return value_of(KeyRequest, row)
-            await connection.execute(
-                sa.insert(KEY_REQUESTS).values({**row_of(request), "link": link_digest, "once": retry_digest})
-            )
+                former = _ROW.retry_digest == retry_digest
+                outdated = _ROW.created_at <= request.created_at - REQUEST_LIFETIME
+                await connection.execute(
+                    sa.update(KEY_REQUESTS).where(former, outdated).values(retry_digest=None)
+                )
+                found = (await connection.execute(sa.select(KEY_REQUESTS).where(former))).mappings().first()
+                if found is not None:
+                    return record_of(KeyRequest, found)
+            await connection.execute(sa.insert(KEY_REQUESTS).values(row))
             return request
 
     async def get_key_request(self, request_id: UUID) -> KeyRequest | None:
-        """The request with this id."""
-        return await self._request(_C.id == request_id)
+        """Return the request with this id."""
+        return await self._database.fetch_record(
+            KeyRequest, sa.select(KEY_REQUESTS).where(_ROW.id == request_id)
+        )
 
     async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
-        """The request whose link has this digest."""
-        return await self._request(_C.link == link_digest)
+        """Return the request whose approval link has this digest."""
+        query = sa.select(KEY_REQUESTS).where(_ROW.link_digest == link_digest)
+        return await self._database.fetch_record(KeyRequest, query)
 
     async def save_key_decision(self, decided: KeyRequest) -> bool:
-        """Write an approval or a denial of a pending request."""
-        update = sa.update(KEY_REQUESTS).where(
-            _C.id == decided.id,
-            _C.status == RequestStatus.PENDING.value,
-            _C.expires_at > decided.decided_at,
-        )
+        """Save the approval or denial of a pending request."""
+        open_ = _ROW.status == RequestStatus.PENDING, _ROW.expires_at > decided.decided_at
         changes = {
-            "status": decided.status.value,
-            "decided_at": decided.decided_at,
-            "decided_by": decided.decided_by,
-            "rate_limit": decided.rate_limit,
+            name: getattr(decided, name) for name in ("status", "decided_at", "decided_by", "rate_limit")
         }
-        async with self._database.write() as connection:
-            return (await connection.execute(update.values(changes))).rowcount == 1
+        update = sa.update(KEY_REQUESTS).where(_ROW.id == decided.id, *open_).values(changes)
+        return bool(await self._database.execute(update))
 
     async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
-        """Move an approved request to ``collected`` and add its key."""
-        update = sa.update(KEY_REQUESTS).where(
-            _C.id == request.id,
-            _C.status == RequestStatus.APPROVED.value,
-            _C.decided_at > credential.created_at - REQUEST_LIFETIME,
-        )
-        changes = {"status": RequestStatus.COLLECTED.value, "key_id": credential.id}
+        """Mark an approved request as collected and add its key."""
+        approved = _ROW.status == RequestStatus.APPROVED
+        recent = _ROW.decided_at > credential.created_at - REQUEST_LIFETIME
+        changes = {"status": RequestStatus.COLLECTED, "key_id": credential.id}
+        update = sa.update(KEY_REQUESTS).where(_ROW.id == request.id, approved, recent).values(changes)
         async with self._database.write() as connection:
-            if (await connection.execute(update.values(changes))).rowcount == 0:
+            if (await connection.execute(update)).rowcount == 0:
                 return False
-            await connection.execute(
-                sa.insert(CREDENTIALS).values({**credential_row(credential), "digest": digest})
-            )
+            await connection.execute(sa.insert(CREDENTIALS).values({**row_of(credential), "digest": digest}))
             request_increment(connection)
             return True
 
     async def list_pending_requests(self, workspace_id: UUID) -> list[KeyRequest]:
-        """Requests of a workspace that wait for a decision, oldest first."""
-        query = (
-            sa.select(KEY_REQUESTS)
-            .where(_C.workspace_id == workspace_id, _C.status == RequestStatus.PENDING.value)
-            .order_by(_C.created_at, _C.id)
-        )
-        async with self._database.read() as connection:
-            return [value_of(KeyRequest, row) for row in (await connection.execute(query)).mappings()]
-
-    async def _request(self, condition: sa.ColumnElement[bool]) -> KeyRequest | None:
-        async with self._database.read() as connection:
-            row = (await connection.execute(sa.select(KEY_REQUESTS).where(condition))).mappings().first()
-        return None if row is None else value_of(KeyRequest, row)
+        """Return the pending requests of a workspace, oldest first."""
+        pending = _ROW.workspace_id == workspace_id, _ROW.status == RequestStatus.PENDING
+        query = sa.select(KEY_REQUESTS).where(*pending).order_by(_ROW.created_at, _ROW.id)
+        return await self._database.fetch_records(KeyRequest, query)

@@ -1,51 +1,31 @@
-"""Which visits were matched with an install, in SQL."""
+"""Store of visits that were matched with an install."""
 
 import hashlib
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
 
-from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.database import Database
-from plugins.workspace_sql.tables import METADATA
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.tables import MATCHED_VISITS
 
-VISIT_CLAIMS: Final = sa.Table(
-    "visit_claims",
-    METADATA,
-    sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("visit", sa.String(64), primary_key=True),
-    sa.Column("claimed_at", Instant, nullable=False),
-)
-"""``visit`` is a digest: what a device calls itself may be long, and is nobody's business here."""
+_ROW = MATCHED_VISITS.c
 
 
-class SqlVisitClaims:
+class SqlMatchedVisits(SqlStore):
     """Implements the port `MatchedVisits`."""
 
-    _database: Database
-
     async def mark_visit_matched(self, workspace_id: UUID, visit: str, now: datetime) -> bool:
-        """Claim a visit; False when it was claimed before."""
-        row = {"workspace_id": workspace_id, "visit": _digest(visit), "claimed_at": now}
-        try:
-            async with self._database.write() as connection:
-                await connection.execute(sa.insert(VISIT_CLAIMS).values(row))
-        except IntegrityError:
-            return False
-        return True
+        """Mark a visit as matched. Returns False if it was before."""
+        row = {"workspace_id": workspace_id, "visit": _digest(visit), "matched_at": now}
+        return await self._database.insert_if_absent(MATCHED_VISITS, row)
 
     async def list_matched(self, workspace_id: UUID, visits: Collection[str]) -> frozenset[str]:
-        """Those of the visits that are claimed."""
-        known = {_digest(visit): visit for visit in visits}
-        query = sa.select(VISIT_CLAIMS.c.visit).where(
-            VISIT_CLAIMS.c.workspace_id == workspace_id, VISIT_CLAIMS.c.visit.in_(known)
-        )
-        async with self._database.read() as connection:
-            return frozenset(known[found] for found in (await connection.execute(query)).scalars())
+        """Return the given visits that are matched."""
+        by_digest = {_digest(visit): visit for visit in visits}
+        query = sa.select(_ROW.visit).where(_ROW.workspace_id == workspace_id, _ROW.visit.in_(by_digest))
+        return frozenset(by_digest[row["visit"]] for row in await self._database.fetch_rows(query))
 
 
 def _digest(visit: str) -> str:

@@ -1,18 +1,17 @@
-"""Conversions on their way to ad platforms, in SQL."""
+"""Stores of postbacks: the outbox, the queues from which they are sent, and their status by event."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.database import Database, insert_into
-from plugins.workspace_sql.postback_tables import POSTBACK_QUEUES, POSTBACKS
-from plugins.workspace_sql.values import row_of, value_of
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import record_of, row_of
+from plugins.workspace_sql.statements import is_free, time_buckets, upsert
+from plugins.workspace_sql.tables import POSTBACK_QUEUES, POSTBACKS
 from service_core.plugin import (
     AccountHealth,
     Postback,
@@ -26,227 +25,215 @@ from service_core.plugin import (
 
 _ROW: Final = POSTBACKS.c
 _QUEUE: Final = POSTBACK_QUEUES.c
-_KEY: Final = ("workspace_id", "platform", "account_id")
-_OPEN: Final = (PostbackStatus.QUEUED.value, PostbackStatus.RETRYING.value)
-_TAKEN: Final = (*_OPEN, PostbackStatus.SENT.value)
-"""What a later one with the same platform event id is a duplicate of."""
-_CHANGING: Final = (
+_QUEUE_KEY: Final = ("workspace_id", "platform", "account_id")
+_OPEN: Final = (PostbackStatus.QUEUED, PostbackStatus.RETRYING)
+_SENT_OR_OPEN: Final = (*_OPEN, PostbackStatus.SENT)
+_RESULT_COLUMNS: Final = (
     "status", "reason", "attempts", "next_attempt_at", "http_status", "error_code", "request_masked",
     "user_agent", "sent_at", "done_at",
 )  # fmt: skip
-_LOOK: Final = 1_000
-_Twins = dict[tuple[UUID, str, bool], list[datetime]]
+_MAX_QUEUES: Final = 1_000
+_EventTimes = dict[tuple[UUID, str, bool], list[datetime]]
 
 
-class SqlPostbacks:
-    """Implements the ports `Outbox` and `Deliveries`."""
-
-    _database: Database
+class SqlPostbackOutbox(SqlStore):
+    """Implements the port `PostbackOutbox`."""
 
     async def add_postbacks(
         self, postbacks: Sequence[Postback], deduplication_windows: Mapping[UUID, timedelta]
     ) -> None:
-        """Keep what is new, and say that its queues have something to send."""
-        async with self._database.write(_turn(postbacks[0].workspace_id)) as connection:
-            await connection.run_sync(_add, postbacks, deduplication_windows)
-
-    async def list_due_queues(self, now: datetime) -> list[PostbackQueue]:
-        """Open queues in nobody's hands, the longest due first."""
-        query = (
-            sa.select(*(_QUEUE[name] for name in _KEY))
-            .where(_QUEUE.next_at <= now, _is_free(now), _is_open(now))
-            .order_by(_QUEUE.next_at)
-            .limit(_LOOK)
-        )
-        async with self._database.read() as connection:
-            return [PostbackQueue(*row) for row in await connection.execute(query)]
-
-    async def claim_queue(
-        self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
-    ) -> AccountHealth | None:
-        """Have a queue by one conditional statement, and say how it stands."""
-        free = sa.or_(_QUEUE.holder == holder, _is_free(now))
-        take = sa.update(POSTBACK_QUEUES).where(*_is(queue), free).values(holder=holder, held_until=until)
-        async with self._database.write() as connection:
-            if (await connection.execute(take)).rowcount == 0:
-                return None
-            row = (await connection.execute(sa.select(POSTBACK_QUEUES).where(*_is(queue)))).mappings().one()
-            return value_of(AccountHealth, row)
-
-    async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> list[Postback]:
-        """What is due, by the time of its event."""
-        query = (
-            sa.select(POSTBACKS)
-            .where(*_of(queue), _ROW.next_attempt_at <= now)
-            .order_by(_ROW.event_at, _ROW.id)
-            .limit(limit)
-        )
-        async with self._database.read() as connection:
-            return [value_of(Postback, row) for row in (await connection.execute(query)).mappings()]
-
-    async def save_results(self, postbacks: Sequence[Postback]) -> None:
-        """Write down what changed; what was sent is so whatever happened to its rule meanwhile."""
-        async with self._database.write() as connection:
-            for one in postbacks:
-                row = row_of(one)
-                is_sent = one.status is PostbackStatus.SENT
-                still = _ROW.status != one.status.value if is_sent else _ROW.status.in_(_OPEN)
-                changed = {name: row[name] for name in _CHANGING} | ({"reason": None} if is_sent else {})
-                await connection.execute(sa.update(POSTBACKS).where(_ROW.id == one.id, still).values(changed))
+        """Add new postbacks and mark their queues as due."""
+        async with self._database.write(_lock_key(postbacks[0].workspace_id)) as connection:
+            await connection.run_sync(_add_postbacks, postbacks, deduplication_windows)
 
     async def list_latest_postbacks(
         self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
     ) -> list[Postback]:
-        """The latest first."""
+        """Return the latest postbacks of a workspace, latest first. Their ids grow with time."""
         query = sa.select(POSTBACKS).where(_ROW.workspace_id == workspace_id)
         if status is not None:
-            query = query.where(_ROW.status == status.value)
-        query = query.order_by(_ROW.id.desc()).limit(limit)  # ids grow with time
-        async with self._database.read() as connection:
-            return [value_of(Postback, row) for row in (await connection.execute(query)).mappings()]
+            query = query.where(_ROW.status == status)
+        return await self._database.fetch_records(Postback, query.order_by(_ROW.id.desc()).limit(limit))
+
+
+class SqlPostbackQueues(SqlStore):
+    """Implements the port `PostbackQueues`."""
+
+    async def list_due_queues(self, now: datetime) -> list[PostbackQueue]:
+        """Return open queues that no process holds and that are due, longest due first."""
+        is_open = sa.or_(_QUEUE.closed_until.is_(None), _QUEUE.closed_until <= now)
+        query = (
+            sa.select(*(_QUEUE[name] for name in _QUEUE_KEY))
+            .where(_QUEUE.next_at <= now, is_free(POSTBACK_QUEUES, now), is_open)
+            .order_by(_QUEUE.next_at)
+            .limit(_MAX_QUEUES)
+        )
+        return [PostbackQueue(*row.values()) for row in await self._database.fetch_rows(query)]
+
+    async def claim_queue(
+        self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
+    ) -> AccountHealth | None:
+        """Claim a queue, and return the health of its account. Returns None while another process holds it."""
+        free = sa.or_(_QUEUE.holder == holder, is_free(POSTBACK_QUEUES, now))
+        claim = sa.update(POSTBACK_QUEUES).where(_is_queue(queue), free)
+        async with self._database.write() as connection:
+            claimed = await connection.execute(claim.values(holder=holder, held_until=until))
+            if claimed.rowcount == 0:
+                return None
+            row = (await connection.execute(sa.select(POSTBACK_QUEUES).where(_is_queue(queue)))).mappings()
+            return record_of(AccountHealth, row.one())
+
+    async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> list[Postback]:
+        """Return the postbacks of a queue that are due, by the time of their event."""
+        due = sa.select(POSTBACKS).where(_waits_in(queue), _ROW.next_attempt_at <= now)
+        return await self._database.fetch_records(Postback, due.order_by(_ROW.event_at, _ROW.id).limit(limit))
+
+    async def save_results(self, postbacks: Sequence[Postback]) -> None:
+        """Save results of open postbacks. One that was sent is saved as sent, also if its rule was deleted."""
+        async with self._database.write() as connection:
+            for postback in postbacks:
+                row = row_of(postback)
+                result = {name: row[name] for name in _RESULT_COLUMNS}
+                if postback.status is PostbackStatus.SENT:
+                    result["reason"] = None
+                    replaceable = _ROW.status != PostbackStatus.SENT
+                else:
+                    replaceable = _ROW.status.in_(_OPEN)
+                update = sa.update(POSTBACKS).where(_ROW.id == postback.id, replaceable)
+                await connection.execute(update.values(result))
 
     async def release_queue(
         self, queue: PostbackQueue, holder: UUID, health: AccountHealth, not_before: datetime | None
     ) -> None:
-        """Let a queue go, and look when the first of what waits is due."""
-        first = sa.select(sa.func.min(_ROW.next_attempt_at)).where(*_of(queue))
-        async with self._database.write(_turn(queue.workspace_id)) as connection:
-            due = await connection.scalar(first)
-            if due is not None and not_before is not None:
-                due = max(due, not_before)
-            row = {**row_of(health), "holder": None, "held_until": None, "next_at": due}
-            own = (*_is(queue), _QUEUE.holder == holder)
-            await connection.execute(sa.update(POSTBACK_QUEUES).where(*own).values(row))
+        """Release a queue, and save the health of its account and when its next postback is due."""
+        next_attempt = sa.select(sa.func.min(_ROW.next_attempt_at)).where(_waits_in(queue))
+        async with self._database.write(_lock_key(queue.workspace_id)) as connection:
+            next_at = await connection.scalar(next_attempt)
+            if next_at is not None and not_before is not None:
+                next_at = max(next_at, not_before)
+            row = {**row_of(health), "holder": None, "held_until": None, "next_at": next_at}
+            held = _is_queue(queue) & (_QUEUE.holder == holder)
+            await connection.execute(sa.update(POSTBACK_QUEUES).where(held).values(row))
+
+
+class SqlPostbackReader(SqlStore):
+    """Implements the port `PostbackReader`."""
 
     async def list_event_postbacks(
         self, workspace_id: UUID, event_ids: Collection[str]
     ) -> dict[str, list[PostbackSummary]]:
-        """What became of some events."""
-        told = (_ROW.event_id, _ROW.rule_id, _ROW.platform, _ROW.status, _ROW.sent_at)
+        """Return the postbacks of events, by event id."""
         query = (
-            sa.select(*told)
+            sa.select(_ROW.event_id, _ROW.rule_id, _ROW.platform, _ROW.status, _ROW.sent_at)
             .where(_ROW.workspace_id == workspace_id, _ROW.event_id.in_(event_ids))
             .order_by(_ROW.created_at, _ROW.id)
         )
-        found: dict[str, list[PostbackSummary]] = defaultdict(list)
-        async with self._database.read() as connection:
-            for event_id, *rest in await connection.execute(query):
-                found[event_id].append(PostbackSummary(*rest))
-        return dict(found)
+        by_event: dict[str, list[PostbackSummary]] = defaultdict(list)
+        for row in await self._database.fetch_rows(query):
+            by_event[row["event_id"]].append(record_of(PostbackSummary, row))
+        return dict(by_event)
 
     async def count_postbacks(
         self, workspace_id: UUID, bucket_edges: Sequence[datetime]
     ) -> list[PostbackCount]:
-        """Counts by bucket; each is sought by its instants."""
-        async with self._database.read() as connection:
-            return [
-                PostbackCount(*row) for row in await connection.execute(_counted(workspace_id, bucket_edges))
-            ]
+        """Return counts of finished postbacks by bucket, without those of tests."""
+        buckets = time_buckets(bucket_edges)
+        group = (buckets.c.bucket, _ROW.platform, _ROW.status)
+        query = (
+            sa.select(*group, sa.func.count())
+            .select_from(buckets)
+            .join(POSTBACKS, sa.and_(_ROW.done_at >= buckets.c.low, _ROW.done_at < buckets.c.high))
+            .where(_ROW.workspace_id == workspace_id, sa.not_(_ROW.is_test))
+            .group_by(*group)
+        )
+        return [PostbackCount(*row.values()) for row in await self._database.fetch_rows(query)]
 
 
-def cancel(connection: sa.Connection, rule_id: UUID, now: datetime) -> None:
-    """Skip what a rule has waiting: it is removed."""
-    gone = {
-        "status": PostbackStatus.SKIPPED.value,
-        "reason": SkipReason.RULE_INACTIVE.value,
+def skip_postbacks_of_rule(connection: sa.Connection, rule_id: UUID, now: datetime) -> None:
+    """Skip the open postbacks of a rule that is deleted."""
+    skipped = {
+        "status": PostbackStatus.SKIPPED,
+        "reason": SkipReason.RULE_INACTIVE,
         "next_attempt_at": None,
         "user_agent": None,
         "done_at": now,
     }
-    connection.execute(
-        sa.update(POSTBACKS).where(_ROW.rule_id == rule_id, _ROW.status.in_(_OPEN)).values(gone)
-    )
+    waiting = _ROW.rule_id == rule_id, _ROW.status.in_(_OPEN)
+    connection.execute(sa.update(POSTBACKS).where(*waiting).values(skipped))
 
 
-def _turn(workspace_id: UUID) -> str:
-    """What writes name that read the outbox of a workspace before."""
+def _lock_key(workspace_id: UUID) -> str:
+    """Return the lock of transactions that read the outbox of a workspace before they write."""
     return f"{POSTBACKS.name} {workspace_id}"
 
 
-def _is(queue: PostbackQueue) -> list[sa.ColumnElement[bool]]:
-    return [_QUEUE[name] == value for name, value in zip(_KEY, queue, strict=True)]
+def _is_queue(queue: PostbackQueue) -> sa.ColumnElement[bool]:
+    return sa.and_(*(_QUEUE[name] == value for name, value in zip(_QUEUE_KEY, queue, strict=True)))
 
 
-def _of(queue: PostbackQueue) -> list[sa.ColumnElement[bool]]:
-    """What waits in a queue."""
-    same = [_ROW[name] == value for name, value in zip(_KEY, queue, strict=True)]
-    return [*same, _ROW.next_attempt_at.is_not(None)]
+def _waits_in(queue: PostbackQueue) -> sa.ColumnElement[bool]:
+    same = (_ROW[name] == value for name, value in zip(_QUEUE_KEY, queue, strict=True))
+    return sa.and_(*same, _ROW.next_attempt_at.is_not(None))
 
 
-def _is_free(now: datetime) -> sa.ColumnElement[bool]:
-    return sa.or_(_QUEUE.holder.is_(None), _QUEUE.held_until <= now)
+def _add_postbacks(
+    connection: sa.Connection, postbacks: Sequence[Postback], windows: Mapping[UUID, timedelta]
+) -> None:
+    stored = _stored_keys(connection, postbacks)
+    by_key = {(postback.rule_id, postback.event_id): postback for postback in postbacks}
+    new = [postback for key, postback in by_key.items() if key not in stored]
+    event_times = _sent_or_open_events(connection, new)
+    added = [_skip_if_duplicate(event_times, postback, windows[postback.rule_id]) for postback in new]
+    if added:
+        connection.execute(sa.insert(POSTBACKS), [row_of(postback) for postback in added])
+    _mark_queues_due(connection, [postback for postback in added if postback.next_attempt_at is not None])
 
 
-def _is_open(now: datetime) -> sa.ColumnElement[bool]:
-    return sa.or_(_QUEUE.closed_until.is_(None), _QUEUE.closed_until <= now)
-
-
-def _add(connection: sa.Connection, postbacks: Sequence[Postback], windows: Mapping[UUID, timedelta]) -> None:
-    known = _known(connection, postbacks)
-    new = {(one.rule_id, one.event_id): one for one in postbacks if (one.rule_id, one.event_id) not in known}
-    twins = _twins(connection, new.values())
-    kept = [_unlike(twins, one, windows[one.rule_id]) for one in new.values()]
-    if kept:
-        connection.execute(sa.insert(POSTBACKS), [row_of(one) for one in kept])
-    _rouse(connection, [one for one in kept if one.next_attempt_at is not None])
-
-
-def _known(connection: sa.Connection, postbacks: Sequence[Postback]) -> frozenset[tuple[UUID, str]]:
+def _stored_keys(connection: sa.Connection, postbacks: Sequence[Postback]) -> frozenset[tuple[UUID, str]]:
     query = sa.select(_ROW.rule_id, _ROW.event_id).where(
-        _ROW.rule_id.in_({one.rule_id for one in postbacks}),
-        _ROW.event_id.in_({one.event_id for one in postbacks}),
+        _ROW.rule_id.in_({postback.rule_id for postback in postbacks}),
+        _ROW.event_id.in_({postback.event_id for postback in postbacks}),
     )
     return frozenset((rule_id, event_id) for rule_id, event_id in connection.execute(query))
 
 
-def _twins(connection: sa.Connection, postbacks: Collection[Postback]) -> _Twins:
-    """When the events happened that were sent, or will be, with the platform event ids of some postbacks."""
+def _sent_or_open_events(connection: sa.Connection, postbacks: Collection[Postback]) -> _EventTimes:
+    """Return the event times of sent and open postbacks, by rule, platform event id and test flag."""
     query = sa.select(_ROW.rule_id, _ROW.platform_event_id, _ROW.is_test, _ROW.event_at).where(
-        _ROW.rule_id.in_({one.rule_id for one in postbacks}),
-        _ROW.platform_event_id.in_({one.platform_event_id for one in postbacks}),
-        _ROW.status.in_(_TAKEN),
+        _ROW.rule_id.in_({postback.rule_id for postback in postbacks}),
+        _ROW.platform_event_id.in_({postback.platform_event_id for postback in postbacks}),
+        _ROW.status.in_(_SENT_OR_OPEN),
     )
-    found: _Twins = defaultdict(list)
-    for *key, at in connection.execute(query):
-        found[*key].append(at)
-    return found
+    event_times: _EventTimes = defaultdict(list)
+    for *key, event_at in connection.execute(query):
+        event_times[*key].append(event_at)
+    return event_times
 
 
-def _unlike(twins: _Twins, one: Postback, window: timedelta) -> Postback:
-    """The postback, skipped when a twin is there; else it is one itself from now on."""
-    if one.next_attempt_at is None:
-        return one
-    others = twins[one.rule_id, one.platform_event_id, one.is_test]
-    if any(abs(one.event_at - at) < window for at in others):
-        return mark_skipped(one, SkipReason.DUPLICATE, one.created_at)
-    others.append(one.event_at)
-    return one
+def _skip_if_duplicate(event_times: _EventTimes, postback: Postback, window: timedelta) -> Postback:
+    """Return the postback, skipped if one with the same platform event id is within the window.
+
+    An open postback is added to ``event_times``.
+    """
+    if postback.next_attempt_at is None:
+        return postback
+    others = event_times[postback.rule_id, postback.platform_event_id, postback.is_test]
+    if any(abs(postback.event_at - event_at) < window for event_at in others):
+        return mark_skipped(postback, SkipReason.DUPLICATE, postback.created_at)
+    others.append(postback.event_at)
+    return postback
 
 
-def _rouse(connection: sa.Connection, waiting: Iterable[Postback]) -> None:
-    """Say of each queue that something is due, unless something was before."""
-    due = {one.queue: one.next_attempt_at for one in waiting}
-    if not due:
-        return
-    insert = insert_into(connection, POSTBACK_QUEUES)
-    before, after = _QUEUE.next_at, insert.excluded.next_at
-    sooner = sa.case((sa.or_(before.is_(None), before > after), after), else_=before)
+def _mark_queues_due(connection: sa.Connection, postbacks: Iterable[Postback]) -> None:
+    """Add the queues of postbacks, or move their next attempt to an earlier time."""
     rows = [
-        {**dict(zip(_KEY, queue, strict=True)), **row_of(AccountHealth()), "next_at": at}
-        for queue, at in due.items()
+        {**dict(zip(_QUEUE_KEY, queue, strict=True)), **row_of(AccountHealth()), "next_at": next_at}
+        for queue, next_at in {one.queue: one.next_attempt_at for one in postbacks}.items()
     ]
-    connection.execute(insert.on_conflict_do_update(index_elements=_KEY, set_={"next_at": sooner}), rows)
+    if rows:
+        connection.execute(upsert(connection, POSTBACK_QUEUES, rows[0], changes=_earlier_attempt), rows)
 
 
-def _counted(workspace_id: UUID, edges: Sequence[datetime]) -> sa.Select[Any]:
-    bounds = [(position, *pair) for position, pair in enumerate(pairwise(edges))]
-    columns = (sa.column("bucket", sa.Integer), sa.column("low", Instant), sa.column("high", Instant))
-    spans = sa.values(*columns).data(bounds).cte("spans")
-    group = (spans.c.bucket, _ROW.platform, _ROW.status)
-    return (
-        sa.select(*group, sa.func.count())
-        .select_from(spans)
-        .join(POSTBACKS, sa.and_(_ROW.done_at >= spans.c.low, _ROW.done_at < spans.c.high))
-        .where(_ROW.workspace_id == workspace_id, sa.not_(_ROW.is_test))
-        .group_by(*group)
-    )
+def _earlier_attempt(given: Any) -> dict[str, Any]:
+    later = sa.or_(_QUEUE.next_at.is_(None), _QUEUE.next_at > given.next_at)
+    return {"next_at": sa.case((later, given.next_at), else_=_QUEUE.next_at)}

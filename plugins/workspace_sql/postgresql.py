@@ -9,13 +9,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from plugins.workspace_sql.access_tables import CHANGE_COUNTER
 from plugins.workspace_sql.change_counter_poller import PolledChangeCounter
 from plugins.workspace_sql.database import Database, driver_message
 from plugins.workspace_sql.deadline import deadline
 from plugins.workspace_sql.request_locks import lock_id
 from plugins.workspace_sql.settings import PostgresSettings
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from plugins.workspace_sql.tables import CHANGE_COUNTER
 from plugins.workspace_sql.write_locks import KeyedLocks, LockKey, lock_ids
 from service_core.plugin import RequestInProgress, StartupError
 
@@ -88,7 +88,7 @@ class PostgresDatabase(Database):
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
         with deadline(self._settings.timeout_seconds):
-            async with self._connected().connect() as plain:
+            async with self._started_engine().connect() as plain:
                 yield await plain.execution_options(**_READING)
 
     @asynccontextmanager

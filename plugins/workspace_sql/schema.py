@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema: forward only, all or nothing, one process at a time."""
+"""Creation of the tables, and the check that a database has the schema of this version."""
 
 import sqlite3
 import time
@@ -6,18 +6,24 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, inspect, text
+import sqlalchemy as sa
+
+from plugins.workspace_sql import revenue_tables, tables  # noqa: F401 - their tables belong to the metadata
+from plugins.workspace_sql.access_tables import CHANGE_COUNTER
+from plugins.workspace_sql.records import METADATA
 
 SCRIPTS: Final = Path(__file__).parent / "migrations"
-PAUSE_SECONDS: Final = 0.02
+RETRY_SECONDS: Final = 0.02
+DATABASE_TABLES: Final = frozenset({CHANGE_COUNTER})
+"""Tables that describe the database itself. Their rows are not content."""
 
 
 class UnknownSchemaVersion(Exception):
-    """The database has a schema these migrations do not lead to: a newer version wrote it."""
+    """The database has the schema of another version of Touchpoint."""
 
 
 def enable_wal(file: Path, busy_seconds: float) -> None:
-    """Put the file into WAL mode, once and for good; two processes may try at the same time.
+    """Switch a database file to write-ahead logging. Several processes may do so at the same time.
 
     Raises:
         sqlite3.OperationalError: the file stayed locked for longer than ``busy_seconds``.
@@ -28,10 +34,10 @@ def enable_wal(file: Path, busy_seconds: float) -> None:
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError:  # SQLite does not wait for this lock by itself
+            except sqlite3.OperationalError:  # SQLite does not wait for this lock
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(RETRY_SECONDS)
             else:
                 return
     finally:
@@ -39,24 +45,28 @@ def enable_wal(file: Path, busy_seconds: float) -> None:
 
 
 def require_database_file(file: Path) -> None:
-    """Read the first page of a file, and leave nothing beside it.
+    """Read the first page of a file. No other file is created.
 
     Raises:
-        sqlite3.Error: it is no database, or must not be read.
+        sqlite3.Error: it is no database, or cannot be read.
     """
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
         connection.execute("PRAGMA schema_version")
 
 
-def upgrade(connection: Connection) -> None:
-    """Run the missing migrations inside the caller's write transaction.
+def upgrade(connection: sa.Connection) -> None:
+    """Run the missing migrations in the transaction of the caller. A new database gets all tables.
 
-    The write lock is held before the present revision is read, so of two processes that start
-    together the second finds nothing to do; a crash leaves the old schema.
+    The caller holds the schema lock, so that of two processes that start together the second one finds
+    nothing to do. A crash leaves the schema unchanged.
+
+    Raises:
+        UnknownSchemaVersion: no migration leads from the schema of the database to that of this version.
     """
-    if _is_current(connection):
+    present, newest = _schema_version(connection), _newest_version()
+    if present == newest:
         return
-    # Most starts find nothing to do, and need not load what does it.
+    # Most starts find nothing to do, and need not load Alembic.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
@@ -67,12 +77,24 @@ def upgrade(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as fault:
-        raise UnknownSchemaVersion(str(fault)) from fault
+        raise UnknownSchemaVersion(
+            f"it has the schema {present} of another version of Touchpoint, and this version reads {newest} only. "
+            "Run the version that wrote it, export what you need with that version, and import it into a new "
+            "store of this version; stores of one version are moved by `touchpoint move`"
+        ) from fault
 
 
-def _is_current(connection: Connection) -> bool:
-    """Whether the database stands at the newest of the scripts, whose names begin with their revision."""
-    if not inspect(connection).has_table("alembic_version"):
-        return False
-    newest = max(script.name.partition("_")[0] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
-    return bool(connection.scalar(text("SELECT version_num FROM alembic_version")) == newest)
+def create_tables(connection: sa.Connection) -> None:
+    """Create all tables in an empty database."""
+    METADATA.create_all(connection, checkfirst=False)
+
+
+def _newest_version() -> str:
+    return max(script.stem for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
+
+
+def _schema_version(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    version: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return version

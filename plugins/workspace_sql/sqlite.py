@@ -67,7 +67,7 @@ class SqliteDatabase(Database):
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
-        async with self._connected().connect() as connection:
+        async with self._started_engine().connect() as connection:
             yield connection
 
     async def _fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:

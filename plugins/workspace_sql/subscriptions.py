@@ -1,30 +1,27 @@
-"""Subscriptions in SQL: what was told of them, and with it how they moved and stood."""
+"""Store of subscriptions: reported states and payments, and the MRR movements and status periods computed from them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Final, TypeVar
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.database import Database, insert_into
-from plugins.workspace_sql.subscription_tables import (
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import record_of, row_of
+from plugins.workspace_sql.revenue_tables import (
     MOVEMENTS,
     REPORTED_STATES,
-    STATUS_INTERVALS,
+    STATUS_PERIODS,
     SUBSCRIPTION_PAYMENTS,
 )
-from plugins.workspace_sql.values import row_of, value_of
+from plugins.workspace_sql.statements import insert_if_absent, time_buckets
 from service_core.plugin import (
     LifecycleState,
     LifecycleStatus,
     Movement,
-    MovementKind,
     MovementQuery,
     MovementSum,
     StatusPeriod,
@@ -36,205 +33,200 @@ from service_core.plugin import (
     subscription_movements,
 )
 
-_AT_ONCE: Final = 200
-"""Subscriptions whose movements are worked out at a time."""
+_BATCH_SIZE: Final = 200
+"""Subscriptions whose movements are computed at a time."""
 
-_EVER: Final = datetime.min.replace(tzinfo=UTC)
+_BEGINNING_OF_TIME: Final = datetime.min.replace(tzinfo=UTC)
 _Row = Mapping[Any, Any]
-_Fact = TypeVar("_Fact", SubscriptionState, SubscriptionPayment)
+_Report = TypeVar("_Report", SubscriptionState, SubscriptionPayment)
 
 
-class SqlSubscriptions:
+class SqlSubscriptions(SqlStore):
     """Implements the port `SubscriptionStore`."""
-
-    _database: Database
 
     async def add_subscription_reports(
         self, workspace_id: UUID, states: Sequence[SubscriptionState], payments: Sequence[SubscriptionPayment]
     ) -> None:
-        """Keep what is new, and what follows from it, in one commit."""
-        async with self._database.write(
-            f"{REPORTED_STATES.name} {workspace_id}", no_timeout=True
-        ) as connection:
-            await connection.run_sync(_add, workspace_id, states, payments)
+        """Add new reports, and replace what is computed from them, in one transaction."""
+        lock = f"{REPORTED_STATES.name} {workspace_id}"
+        async with self._database.write(lock, no_timeout=True) as connection:
+            await connection.run_sync(_add_reports, workspace_id, states, payments)
 
     async def sum_movements(self, plan: MovementQuery) -> list[MovementSum]:
-        """Sums of movements, those of worths of different parts added here."""
+        """Return sums of movements. Amounts with different denominators are added here."""
         async with self._database.read() as connection:
-            return _added(await connection.execute(_summed(plan)), len(plan.group_by))
+            return _add_fractions(await connection.execute(_movement_sums(plan)), len(plan.group_by))
 
     async def subscriptions(self, page: SubscriptionPage) -> list[LifecycleState]:
-        """A page of subscriptions, each by all that was told of it by the end of the span."""
+        """Return a page of subscriptions, each with the state reported last before the end of the range."""
         async with self._database.read() as connection:
-            return await connection.run_sync(_page_of, page)
+            return await connection.run_sync(_read_page, page)
 
     async def count_by_lifecycle_status(
         self, workspace_id: UUID, at: datetime, provider: str | None = None
     ) -> dict[LifecycleStatus, int]:
-        """How many stood how."""
-        held = _held(workspace_id, at, provider)
+        """Return how many subscriptions had each status just before a time."""
+        status = STATUS_PERIODS.c.lifecycle_status
         query = (
-            sa.select(STATUS_INTERVALS.c.standing, sa.func.count())
-            .where(*held)
-            .group_by(STATUS_INTERVALS.c.standing)
+            sa.select(status, sa.func.count().label("count"))
+            .where(_status_at(workspace_id, at, provider))
+            .group_by(status)
         )
-        async with self._database.read() as connection:
-            return {LifecycleStatus(standing): count for standing, count in await connection.execute(query)}
+        return {row["lifecycle_status"]: row["count"] for row in await self._database.fetch_rows(query)}
 
 
-def _key(told: SubscriptionState | SubscriptionPayment) -> UUID:
-    """What a subscription is known by here: one value for provider, account and id."""
-    return uuid5(NAMESPACE_URL, f"{told.provider}\n{told.account_id}\n{told.subscription_id}")
+def _subscription_uuid(report: SubscriptionState | SubscriptionPayment) -> UUID:
+    """Return the key of a subscription: a digest of provider, account and id."""
+    return uuid5(NAMESPACE_URL, f"{report.provider}\n{report.account_id}\n{report.subscription_id}")
 
 
-def _add(
+def _add_reports(
     connection: sa.Connection,
     workspace_id: UUID,
     states: Sequence[SubscriptionState],
-    deeds: Sequence[SubscriptionPayment],
+    payments: Sequence[SubscriptionPayment],
 ) -> None:
     changed = {
-        **_kept(connection, REPORTED_STATES, [_row_of(workspace_id, state) for state in states]),
-        **_kept(connection, SUBSCRIPTION_PAYMENTS, [_row_of(workspace_id, deed) for deed in deeds]),
+        *_insert_new(connection, REPORTED_STATES, workspace_id, states),
+        *_insert_new(connection, SUBSCRIPTION_PAYMENTS, workspace_id, payments),
     }
-    every = sorted(changed)
-    for start in range(0, len(every), _AT_ONCE):
-        some = every[start : start + _AT_ONCE]
-        known = _facts(connection, SubscriptionState, workspace_id, some)
-        done = _facts(connection, SubscriptionPayment, workspace_id, some)
-        found = {one: list(lifecycle_states(known[one])) for one in some}
-        moved = [
-            {**_place(workspace_id, one), "position": position, **_moved_row(movement)}
-            for one in some
-            for position, movement in enumerate(subscription_movements(found[one], done[one]))
-        ]
-        stood = [
-            {**_place(workspace_id, one), **_phase_row(phase, found[one][0].state)}
-            for one in some
-            for phase in status_periods(found[one])
-        ]
-        for table, rows in ((MOVEMENTS, moved), (STATUS_INTERVALS, stood)):
-            connection.execute(sa.delete(table).where(*_of(table, workspace_id, some)))
-            if rows:
-                connection.execute(sa.insert(table), rows)
+    ordered = sorted(changed)
+    for start in range(0, len(ordered), _BATCH_SIZE):
+        _replace_computed_rows(connection, workspace_id, ordered[start : start + _BATCH_SIZE])
 
 
-def _kept(connection: sa.Connection, table: sa.Table, rows: Sequence[_Row]) -> dict[UUID, None]:
-    """Keep rows; returns the subscriptions of those that were not kept before."""
-    if not rows:
-        return {}
-    insert = insert_into(connection, table).on_conflict_do_nothing()
-    return dict.fromkeys(connection.execute(insert.returning(table.c.subscription), rows).scalars())
+def _insert_new(
+    connection: sa.Connection, table: sa.Table, workspace_id: UUID, reports: Sequence[Any]
+) -> frozenset[UUID]:
+    """Insert reports and return the subscriptions of those that were not stored before."""
+    if not reports:
+        return frozenset()
+    rows = [{**_key(workspace_id, _subscription_uuid(report)), **row_of(report)} for report in reports]
+    insert = insert_if_absent(connection, table).returning(table.c.subscription)
+    return frozenset(connection.execute(insert, rows).scalars())
 
 
-def _row_of(workspace_id: UUID, told: SubscriptionState | SubscriptionPayment) -> dict[str, Any]:
-    return {**_place(workspace_id, _key(told)), **row_of(told)}
+def _replace_computed_rows(connection: sa.Connection, workspace_id: UUID, subscriptions: list[UUID]) -> None:
+    reported = _reports(connection, SubscriptionState, workspace_id, subscriptions)
+    payments = _reports(connection, SubscriptionPayment, workspace_id, subscriptions)
+    states = {subscription: list(lifecycle_states(reported[subscription])) for subscription in subscriptions}
+    movement_rows = [
+        {**_key(workspace_id, subscription), "position": position, **_movement_row(movement)}
+        for subscription in subscriptions
+        for position, movement in enumerate(
+            subscription_movements(states[subscription], payments[subscription])
+        )
+    ]
+    period_rows = [
+        {**_key(workspace_id, subscription), **_period_row(period, states[subscription][0].state)}
+        for subscription in subscriptions
+        for period in status_periods(states[subscription])
+    ]
+    for table, rows in ((MOVEMENTS, movement_rows), (STATUS_PERIODS, period_rows)):
+        connection.execute(sa.delete(table).where(_is_one_of(table, workspace_id, subscriptions)))
+        if rows:
+            connection.execute(sa.insert(table), rows)
 
 
-def _place(workspace_id: UUID, subscription: UUID) -> dict[str, Any]:
+def _key(workspace_id: UUID, subscription: UUID) -> dict[str, Any]:
     return {"workspace_id": workspace_id, "subscription": subscription}
 
 
-def _moved_row(movement: Movement) -> dict[str, Any]:
-    delta = movement.mrr_delta
-    return {
-        **{name: getattr(movement, name) for name in _SAME_NAMED},
-        "kind": movement.kind.value,
-        "worth": delta.numerator,
-        "parts": delta.denominator,
-        "live": movement.active_delta,
-    }
+def _movement_row(movement: Movement) -> dict[str, Any]:
+    row = row_of(movement)
+    mrr_delta: Fraction = row.pop("mrr_delta")
+    return {**row, "mrr_numerator": mrr_delta.numerator, "mrr_denominator": mrr_delta.denominator}
 
 
-_SAME_NAMED: Final = tuple(field.name for field in fields(Movement) if field.name in MOVEMENTS.c)
+def _period_row(period: StatusPeriod, state: SubscriptionState) -> dict[str, Any]:
+    return {**row_of(period), "provider": state.provider, "subscription_id": state.subscription_id}
 
 
-def _phase_row(phase: StatusPeriod, state: SubscriptionState) -> dict[str, Any]:
-    return {**row_of(phase), "provider": state.provider, "subscription_id": state.subscription_id}
+def _is_one_of(table: sa.Table, workspace_id: UUID, subscriptions: Iterable[UUID]) -> sa.ColumnElement[bool]:
+    return sa.and_(table.c.workspace_id == workspace_id, table.c.subscription.in_(list(subscriptions)))
 
 
-def _of(table: sa.Table, workspace_id: UUID, some: Iterable[UUID]) -> tuple[sa.ColumnElement[bool], ...]:
-    return table.c.workspace_id == workspace_id, table.c.subscription.in_(list(some))
-
-
-def _facts(
+def _reports(
     connection: sa.Connection,
-    kind: type[_Fact],
+    model: type[_Report],
     workspace_id: UUID,
-    some: Iterable[UUID],
+    subscriptions: Iterable[UUID],
     *conditions: sa.ColumnElement[bool],
-) -> Mapping[UUID, list[_Fact]]:
-    """What was told of some subscriptions, tests apart."""
-    table = REPORTED_STATES if kind is SubscriptionState else SUBSCRIPTION_PAYMENTS
-    query = sa.select(table).where(*_of(table, workspace_id, some), table.c.test.is_(False), *conditions)
-    found: defaultdict[UUID, list[_Fact]] = defaultdict(list)
-    for row in connection.execute(query).mappings():
-        found[row["subscription"]].append(_fact_of(kind, row))
-    return found
-
-
-def _fact_of(kind: type[_Fact], row: _Row) -> _Fact:
-    if "identity" in row:
-        row = {**row, "identity": tuple(map(tuple, row["identity"]))}
-    return value_of(kind, row)
-
-
-def _page_of(connection: sa.Connection, page: SubscriptionPage) -> list[LifecycleState]:
-    listed: Sequence[UUID] = connection.scalars(_listed(page)).all()
-    known = _facts(connection, SubscriptionState, page.workspace_id, listed, REPORTED_STATES.c.at < page.end)
-    return [_last_before(page.end, known[one]) for one in listed]
-
-
-def _last_before(end: datetime, states: Iterable[SubscriptionState]) -> LifecycleState:
-    return [stance for stance in lifecycle_states(states) if stance.since < end][-1]
-
-
-def _summed(plan: MovementQuery) -> sa.Select[Any]:
-    """Sums by bucket; each bucket is sought by its instants, so nothing of later ones is read."""
-    column = MOVEMENTS.c
-    bounds = ((-1, _EVER, plan.edges[0]), *((n, *pair) for n, pair in enumerate(pairwise(plan.edges))))
-    spans = (
-        sa.values(sa.column("bucket", sa.Integer), sa.column("low", Instant), sa.column("high", Instant))
-        .data(list(bounds))
-        .cte("spans")
+) -> Mapping[UUID, list[_Report]]:
+    """Return the reports of subscriptions, without those of tests."""
+    table = REPORTED_STATES if model is SubscriptionState else SUBSCRIPTION_PAYMENTS
+    query = sa.select(table).where(
+        _is_one_of(table, workspace_id, subscriptions), table.c.test.is_(False), *conditions
     )
+    reports: defaultdict[UUID, list[_Report]] = defaultdict(list)
+    for row in connection.execute(query).mappings():
+        reports[row["subscription"]].append(record_of(model, row))
+    return reports
+
+
+def _read_page(connection: sa.Connection, page: SubscriptionPage) -> list[LifecycleState]:
+    subscriptions: Sequence[UUID] = connection.scalars(_page_query(page)).all()
+    known = REPORTED_STATES.c.at < page.end
+    states = _reports(connection, SubscriptionState, page.workspace_id, subscriptions, known)
+    return [_last_state_before(page.end, states[subscription]) for subscription in subscriptions]
+
+
+def _last_state_before(end: datetime, states: Iterable[SubscriptionState]) -> LifecycleState:
+    return [state for state in lifecycle_states(states) if state.since < end][-1]
+
+
+def _movement_sums(plan: MovementQuery) -> sa.Select[Any]:
+    """Return the query for sums by bucket. Each bucket is a range of times, so later rows are not read."""
+    column = MOVEMENTS.c
+    buckets = time_buckets(plan.edges, (-1, _BEGINNING_OF_TIME, plan.edges[0]))
     keys = [column[name] for name in plan.group_by]
-    group = (spans.c.bucket, column.kind, *keys, column.currency, column.parts)
-    sums = (sa.func.sum(value) for value in (column.worth, column.live, column.amount))
+    group = (buckets.c.bucket, column.kind, *keys, column.currency, column.mrr_denominator)
+    sums = (sa.func.sum(value) for value in (column.mrr_numerator, column.active_delta, column.amount))
     return (
         sa.select(*group, sa.func.count(), *sums)
-        .select_from(spans)
-        .join(MOVEMENTS, sa.and_(column.at >= spans.c.low, column.at < spans.c.high))
+        .select_from(buckets)
+        .join(MOVEMENTS, sa.and_(column.at >= buckets.c.low, column.at < buckets.c.high))
         .where(column.workspace_id == plan.workspace_id)
         .group_by(*group)
     )
 
 
-def _added(rows: Iterable[Any], width: int) -> list[MovementSum]:
-    found: dict[tuple[Any, ...], list[Any]] = {}
-    for bucket, kind, *keys, currency, parts, count, worth, live, amount in rows:
-        place = bucket, MovementKind(kind), tuple(keys[:width]), currency
-        sums = found.setdefault(place, [0, Fraction(0), 0, 0])
-        for at, value in enumerate((count, Fraction(int(worth), parts), int(live), int(amount))):
-            sums[at] += value
-    return [MovementSum(*place, *sums) for place, sums in found.items()]
+def _add_fractions(rows: Iterable[Any], width: int) -> list[MovementSum]:
+    """Return one sum per bucket, kind, keys and currency.
+
+    Args:
+        rows: one per denominator.
+        width: number of keys.
+    """
+    sums: dict[tuple[Any, ...], list[Any]] = {}
+    for bucket, kind, *keys, currency, denominator, count, numerator, active, amount in rows:
+        group = bucket, kind, tuple(keys[:width]), currency
+        total = sums.setdefault(group, [0, Fraction(0), 0, 0])
+        values = count, Fraction(int(numerator), denominator), int(active), int(amount)
+        for position, value in enumerate(values):
+            total[position] += value
+    return [MovementSum(*group, *total) for group, total in sums.items()]
 
 
-def _listed(page: SubscriptionPage) -> sa.Select[Any]:
-    column = STATUS_INTERVALS.c
+def _page_query(page: SubscriptionPage) -> sa.Select[Any]:
+    column = STATUS_PERIODS.c
     is_alive = sa.or_(column.dead_since.is_(None), column.dead_since > page.start)
-    query = sa.select(column.subscription).where(*_held(page.workspace_id, page.end, page.provider), is_alive)
+    had_status = _status_at(page.workspace_id, page.end, page.provider)
+    query = sa.select(column.subscription).where(had_status, is_alive)
     if page.status is not None:
-        query = query.where(column.status == page.status.value)
+        query = query.where(column.status == page.status)
     order = (column.started_at.desc(), column.subscription_id.desc(), column.subscription)
     return query.order_by(*order).limit(page.limit).offset(page.offset)
 
 
-def _held(workspace_id: UUID, at: datetime, provider: str | None) -> Iterator[sa.ColumnElement[bool]]:
-    """The one phase of each subscription that held just before an instant."""
-    column = STATUS_INTERVALS.c
-    yield column.workspace_id == workspace_id
-    yield column.since < at
-    yield sa.or_(column.until.is_(None), column.until >= at)
+def _status_at(workspace_id: UUID, at: datetime, provider: str | None) -> sa.ColumnElement[bool]:
+    """Return the condition for the one period of each subscription that contains the time just before ``at``."""
+    column = STATUS_PERIODS.c
+    conditions = [
+        column.workspace_id == workspace_id,
+        column.since < at,
+        sa.or_(column.until.is_(None), column.until >= at),
+    ]
     if provider is not None:
-        yield column.provider == provider
+        conditions.append(column.provider == provider)
+    return sa.and_(*conditions)

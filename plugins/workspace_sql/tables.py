@@ -1,59 +1,216 @@
-"""The tables as they stand now; `migrations` is how they came to be."""
+"""Tables of resources and their changes, exports, clicks, connections and postbacks."""
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.workspace_sql.column_types import Instant
-
-METADATA: Final = sa.MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-    }
+from plugins.workspace_sql.column_types import CODE_POINT_TEXT, Instant, JsonValue
+from plugins.workspace_sql.records import METADATA, partial_index, record_table, reference_column
+from service_core.plugin import (
+    AccountHealth,
+    Asset,
+    Click,
+    ClickCount,
+    ConnectedAccount,
+    Connection,
+    Export,
+    PollState,
+    Postback,
+    ViewCount,
 )
-"""Every constraint has a name, so a later migration can drop it on any engine."""
 
-WORKSPACES: Final = sa.Table(
-    "workspaces",
+
+def _dump_accounts(accounts: tuple[ConnectedAccount, ...]) -> list[dict[str, Any]]:
+    return [asdict(account) for account in accounts]
+
+
+def _load_accounts(stored: list[Mapping[str, Any]]) -> tuple[ConnectedAccount, ...]:
+    return tuple(
+        ConnectedAccount(**{**account, "assets": tuple(Asset(**asset) for asset in account["assets"])})
+        for account in stored
+    )
+
+
+# resources of a workspace, and their changes
+
+RESOURCES: Final = sa.Table(
+    "resources",
     METADATA,
     sa.Column("id", sa.Uuid, primary_key=True),
-    sa.Column("public_id", sa.String(12), nullable=False, unique=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("domain", sa.Text),
-    sa.Column("timezone", sa.String(64), nullable=False),
-    sa.Column("currency", sa.String(3), nullable=False),
-    sa.Column("plan", sa.String(32), nullable=False),
-    sa.Column("active", sa.Boolean, nullable=False),
+    reference_column("workspaces"),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("state", sa.JSON, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
-    sa.Column("secret", sa.LargeBinary, nullable=False),
-    sa.Column("allowed_origins", sa.JSON, nullable=False),
-    sa.Column("rules", sa.JSON, nullable=False, server_default="{}"),
-    sa.Column("triggers", sa.JSON, nullable=False, server_default="[]"),
+    sa.Column("updated_at", Instant, nullable=False),
+    sa.Column("deleted_at", Instant),
+    sa.Column("search_text", CODE_POINT_TEXT, nullable=False),
+    sa.Index("ix_resources_listed", "workspace_id", "type", "created_at"),
 )
+"""One row per resource of any type. A deleted one keeps its row."""
 
-CREDENTIALS: Final = sa.Table(
-    "credentials",
+RESOURCE_KEYS: Final = sa.Table(
+    "resource_keys",
+    METADATA,
+    sa.Column("key", sa.Text, primary_key=True),
+    reference_column("resources", index=True),
+)
+"""Keys that one live resource of the deployment may have, such as a slug of a link domain."""
+
+SHARE_LINK_VIEWS: Final = record_table(
+    "share_link_views",
+    ViewCount,
+    sa.Column("link_id", sa.ForeignKey("resources.id", ondelete="CASCADE")),
+    key=["link_id"],
+)
+"""Views are kept beside the share link: counting one must not undo a change made at the same moment."""
+
+AUDIT_LOG: Final = sa.Table(
+    "audit_log",
     METADATA,
     sa.Column("id", sa.Uuid, primary_key=True),
-    sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("scopes", sa.JSON, nullable=False),
-    sa.Column("rate_limit", sa.Integer, nullable=False),
-    sa.Column("hint", sa.String(8), nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False, unique=True),
+    reference_column("workspaces"),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("resource_id", sa.Uuid, nullable=False),
+    sa.Column("actor_id", sa.Uuid, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
-    sa.Column("revoked_at", Instant),
+    sa.Column("entry", sa.JSON, nullable=False),
+    sa.Column("undone_by", sa.Uuid),
+    sa.Column("undone_at", Instant),
+    sa.Index("ix_audit_log_newest", "workspace_id", "created_at"),
+    sa.Index("ix_audit_log_resource", "workspace_id", "resource_id"),
+)
+"""Applied changes. ``entry`` is never changed; whether it was undone is in columns of its own."""
+
+IDEMPOTENCY_RECORDS: Final = sa.Table(
+    "idempotency_records",
+    METADATA,
+    sa.Column("digest", sa.Text, primary_key=True),
+    reference_column("workspaces"),
+    sa.Column("answer", sa.JSON, nullable=False),
+    sa.Column("expires_at", Instant, nullable=False, index=True),
+)
+"""Answers of idempotent requests. The digest covers the credential, so no other one can have it."""
+
+EXPORTS: Final = record_table("exports", Export, indexed=["workspace_id", "free_at", "due_at", "ticket"])
+"""One row per export job. The files are in the export storage."""
+
+# clicks and visits
+
+CLICKS: Final = record_table("clicks", Click)
+"""One row per click, bots included. ``ip`` is erased after seven days, ``network`` stays."""
+partial_index(CLICKS, "clicks_ip", "ip, clicked_at", "ip IS NOT NULL")
+
+CLICK_VISITORS: Final = sa.Table(
+    "click_visitors",
+    METADATA,
+    sa.Column("hour", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("link_id", sa.Uuid, primary_key=True),
+    sa.Column("visitor", sa.Text, primary_key=True),
+)
+"""Visitors of a link by hour, for unique clicks. Rows of past hours are not needed any more."""
+
+CLICK_COUNTS: Final = record_table(
+    "click_counts",
+    ClickCount,
+    sa.Column("link_id", sa.Uuid),
+    reference_column("workspaces", index=True),
+    key=["link_id"],
+)
+"""Clicks of people, counted as they arrive, so that a list of links reads no clicks."""
+
+MATCHED_VISITS: Final = sa.Table(
+    "matched_visits",
+    METADATA,
+    reference_column("workspaces", primary_key=True),
+    sa.Column("visit", sa.Text, primary_key=True),
+    sa.Column("matched_at", Instant, nullable=False),
+)
+"""``visit`` is a digest: the ids of devices may be long, and nobody needs them here."""
+
+# connections to providers and platforms
+
+CONNECTIONS: Final = record_table(
+    "connections",
+    Connection,
+    sa.Column("accounts", JsonValue(_dump_accounts, _load_accounts), nullable=False),
+    key=["workspace_id", "provider"],
 )
 
-CHANGE_COUNTER: Final = sa.Table(
-    "access_generation",
+ENCRYPTED_SECRETS: Final = sa.Table(
+    "encrypted_secrets",
     METADATA,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("value", sa.BigInteger, nullable=False),
+    reference_column("workspaces", primary_key=True),
+    sa.Column("provider", sa.Text, primary_key=True),
+    sa.Column("ciphertext", sa.LargeBinary, nullable=False),
 )
-"""One row: counts the changes to workspaces and credentials, raised in the transaction of each."""
+"""One row per connection with credentials. It is deleted with the connection."""
+
+POLL_STATES: Final = record_table(
+    "poll_states",
+    PollState,
+    reference_column("workspaces"),
+    sa.Column("provider", sa.Text),
+    key=["workspace_id", "provider"],
+)
+"""One row per connection that was polled, or received webhooks before. It is deleted with the connection."""
+
+PROCESSED_MESSAGES: Final = sa.Table(
+    "processed_messages",
+    METADATA,
+    reference_column("workspaces", primary_key=True),
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""One row per message of a provider, kept for ever: 16 bytes of the digest of provider and message id."""
+
+SYNC_LEASES: Final = sa.Table(
+    "sync_leases",
+    METADATA,
+    reference_column("workspaces", primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("holder", sa.Uuid, nullable=False),
+    sa.Column("held_until", Instant, nullable=False),
+)
+"""One row per workspace and kind of sync that runs, or ran when a process died."""
+
+USAGE_ALERTS: Final = sa.Table(
+    "usage_alerts",
+    METADATA,
+    reference_column("workspaces", primary_key=True),
+    sa.Column("period_start", Instant, primary_key=True),
+    sa.Column("percent", sa.Integer, primary_key=True, autoincrement=False),
+)
+"""One row per e-mail. It is written before the e-mail is sent."""
+
+# postbacks
+
+POSTBACKS: Final = record_table(
+    "postbacks",
+    Postback,
+    sa.UniqueConstraint("rule_id", "event_id"),
+    sa.Index("ix_postbacks_platform_event", "rule_id", "platform_event_id"),
+    sa.Index("ix_postbacks_event", "workspace_id", "event_id"),
+    sa.Index("ix_postbacks_done", "workspace_id", "done_at"),
+)
+"""One row per rule and event, kept for ever. Personal data is erased when it is done."""
+partial_index(
+    POSTBACKS,
+    "postbacks_waiting",
+    "workspace_id, platform, account_id, next_attempt_at",
+    "next_attempt_at IS NOT NULL",
+)
+
+POSTBACK_QUEUES: Final = record_table(
+    "postback_queues",
+    AccountHealth,
+    reference_column("workspaces"),
+    sa.Column("platform", sa.Text),
+    sa.Column("account_id", sa.Text),
+    sa.Column("next_at", Instant),
+    sa.Column("holder", sa.Uuid),
+    sa.Column("held_until", Instant),
+    key=["workspace_id", "platform", "account_id"],
+)
+"""One row per ad account: when its next postback is due, which process sends it, and the health of the account."""

@@ -1,54 +1,59 @@
-"""All that a database keeps, on its way into another one."""
+"""Export of all rows of a store, and import into another store of the same schema version."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from plugins.workspace_sql.change_counter import request_increment
-from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.column_types import plain_type
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import METADATA
+from plugins.workspace_sql.schema import DATABASE_TABLES
 from plugins.workspace_sql.sqlalchemy_asyncio import AsyncConnection
-from plugins.workspace_sql.tables import CHANGE_COUNTER, METADATA
 from service_core.plugin import RowPage, StartupError
 
-_PAGE: Final = 1000
+_PAGE_SIZE: Final = 1000
 
 
-class SqlRecords:
-    """Implements the port `Portable`: every table, whichever part of the store it belongs to."""
-
-    _database: Database
+class SqlTransfer(SqlStore):
+    """Implements the port `TransferableStore`."""
 
     async def export_rows(self) -> AsyncGenerator[RowPage, None]:
-        """All it keeps, in pages."""
+        """Return all rows in pages. Nothing changes meanwhile."""
         async with self._database.write(no_timeout=True) as connection:
-            await _have_alone(connection)
-            for table in _tables():
-                rows = (await connection.stream(sa.select(table))).mappings()
-                async for page in rows.partitions(_PAGE):
+            await _lock_tables(connection)
+            for table in _content_tables():
+                rows = (await connection.stream(sa.select(*_plain_table(table).columns))).mappings()
+                async for page in rows.partitions(_PAGE_SIZE):
                     yield table.name, [dict(row) for row in page]
 
     async def import_rows(self, pages: AsyncIterator[RowPage]) -> None:
-        """Keep all of it, or nothing."""
+        """Insert all rows in one transaction."""
         async with self._database.write(no_timeout=True) as connection:
-            await _have_alone(connection)
-            for table in _tables():
+            await _lock_tables(connection)
+            for table in _content_tables():
                 if await connection.scalar(sa.select(sa.exists(sa.select(table)))):
-                    raise StartupError(
-                        "The new workspace store keeps something already. Name an empty database."
-                    )
+                    raise StartupError("The new workspace store is not empty. Name an empty database.")
             async for name, rows in pages:
-                await connection.execute(sa.insert(METADATA.tables[name]), rows)
+                await connection.execute(sa.insert(_plain_table(METADATA.tables[name])), rows)
             request_increment(connection)
 
 
-def _tables() -> list[sa.Table]:
-    """All but the one that says something about the database itself."""
-    return [table for table in METADATA.sorted_tables if table is not CHANGE_COUNTER]
+def _content_tables() -> list[sa.Table]:
+    """Return all tables but those that describe the database itself, referenced ones first."""
+    return [table for table in METADATA.sorted_tables if table not in DATABASE_TABLES]
 
 
-async def _have_alone(connection: AsyncConnection) -> None:
-    """Let nobody else write until the end of the transaction; on SQLite that is so once it writes."""
+def _plain_table(table: sa.Table) -> Any:
+    """Return the table with column types that give texts, numbers, times, ids, bytes and JSON data."""
+    return sa.table(
+        table.name, *(sa.column(column.name, plain_type(column.type)) for column in table.columns)
+    )
+
+
+async def _lock_tables(connection: AsyncConnection) -> None:
+    """Prevent other writes until the transaction ends. SQLite does so with the first write."""
     if connection.dialect.name == "postgresql":
-        names = ", ".join(table.name for table in _tables())
+        names = ", ".join(table.name for table in _content_tables())
         await connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")

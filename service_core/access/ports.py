@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 from uuid import UUID
 
 from service_core.access.models import AuthContext, Credential, Workspace
@@ -42,7 +42,6 @@ RowPage = tuple[str, Sequence[Mapping[str, Any]]]
 """The name of a table and some of its rows as plain values: texts, numbers, timestamps, ids, bytes and JSON values."""
 
 
-@runtime_checkable
 class TransferableStore(Protocol):
     """A workspace store whose content can be copied to another store of the same schema version."""
 

@@ -20,8 +20,11 @@ from functools import wraps
 from inspect import isasyncgen, isawaitable, iscoroutine
 from typing import Any, Final, TypeVar, cast
 
+from service_core.extensions.workspace_store import WorkspaceStore
+
 _T = TypeVar("_T")
 
+_STORES: Final = frozenset(field.name for field in fields(WorkspaceStore))
 _LIFE: Final = frozenset({"start", "aclose"})
 MAX_CALLS: Final = 1_000
 """Limit of the calls of one run; more means that the test does not end."""
@@ -130,6 +133,8 @@ class _FaultyProxy:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._adapter, name)
+        if isinstance(self._adapter, WorkspaceStore) and name in _STORES:
+            return with_faults(found, self._faults)
         if not callable(found) or name in _LIFE or name.startswith("_"):
             return found
         faults = self._faults

@@ -125,30 +125,48 @@ class House:
         self.store, self.clock = store, clock
         self.mail, self.limiter = Outbox(), Limiter(clock)
         self.checkout = checkout or SandboxCheckoutAdapter()
-        workspaces = WorkspaceCache(store)
+        workspaces = WorkspaceCache(store.credentials)
         self.applications = SignupCreator(
-            store, self.checkout, self.mail, limiter=self.limiter, clock=clock, mode=mode, web_url=self.WEB
+            store.signups,
+            self.checkout,
+            self.mail,
+            limiter=self.limiter,
+            clock=clock,
+            mode=mode,
+            web_url=self.WEB,
         )
         self.settlement = SignupPayments(
-            store, self.checkout, store, self.mail, limiter=self.limiter, clock=clock, web_url=self.WEB
+            store.signups,
+            self.checkout,
+            store.accounts,
+            self.mail,
+            limiter=self.limiter,
+            clock=clock,
+            web_url=self.WEB,
         )
-        self.welcome = PaymentPage(store, store, workspaces, clock)
-        self.approvals = Approvals(store, store, workspaces, clock)
+        self.welcome = PaymentPage(store.signups, store.key_requests, workspaces, clock)
+        self.approvals = Approvals(store.key_requests, store.members, workspaces, clock)
         self.passwords = Argon2Passwords(Argon2Settings(url="", memory_kib=8, rounds=1))
-        self.sign_in = SignIn(store, store, self.passwords, self.limiter, clock)
-        self.admission = RequestAuthenticator(KeyAuthenticator(store, clock), store, store, workspaces, clock)
+        self.sign_in = SignIn(store.accounts, store.sessions, self.passwords, self.limiter, clock)
+        self.admission = RequestAuthenticator(
+            KeyAuthenticator(store.credentials, clock),
+            getattr(store, "oauth_grants", None),
+            store.signups,
+            workspaces,
+            clock,
+        )
 
     async def found(self, name="Example Shop", **more):
-        return await create_workspace_with_keys(self.store, self.clock(), name=name, **more)
+        return await create_workspace_with_keys(self.store.credentials, self.clock(), name=name, **more)
 
     async def person(self, workspace, role, email=None):
         """A member with an account."""
         account = Account(
             new_id(), email or f"{role.value}@{workspace.public_id.lower()}.example", None, self.clock()
         )
-        await self.store.save_account(account)
+        await self.store.accounts.save_account(account)
         member = Member(workspace.id, account.id, role, self.clock())
-        assert await self.store.save_member(member)
+        assert await self.store.members.save_member(member)
         return member
 
     async def sign_up(self, email="ann@example.com", client="203.0.113.7", **more):

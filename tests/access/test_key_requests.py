@@ -30,12 +30,16 @@ class Shop:
     async def file(self, scopes=READ, once=None, name="Campaign bot"):
         filing = KeyRequestInput(self.filer, "Agent key (…x9Qd)", name, scopes, "to read", "Bot")
         return await create_key_request(
-            self.house.store, self.workspace, filing, self.house.clock(), idempotency=once
+            self.house.store.key_requests, self.workspace, filing, self.house.clock(), idempotency=once
         )
 
     async def poll(self, request, filer=None, house=None):
         return await poll_key_request(
-            (house or self.house).store, request.id, filer or self.filer, self.workspace, self.house.clock()
+            (house or self.house).store.key_requests,
+            request.id,
+            filer or self.filer,
+            self.workspace,
+            self.house.clock(),
         )
 
     async def approved(self, scopes=READ, by=Role.OWNER, **more):
@@ -64,16 +68,16 @@ async def test_the_first_poll_after_the_approval_has_the_key_and_no_later_one(sh
     request = await shop.approved()
     collected, minted = await shop.poll(request)
     assert (collected.status, collected.key_id) == (RequestStatus.COLLECTED, minted.credential.id)
-    identity = await shop.house.store.find_auth_context(sha256_hex(minted.secret))
+    identity = await shop.house.store.credentials.find_auth_context(sha256_hex(minted.secret))
     assert (identity.credential.scopes, identity.credential.name) == (READ, "Campaign bot")
     again, nothing = await shop.poll(request)
     assert (again.status, nothing) == (RequestStatus.COLLECTED, None)
 
 
 async def test_no_key_exists_before_it_is_collected(shop):
-    before = await shop.house.store.list_keys(shop.workspace.id)
+    before = await shop.house.store.credentials.list_keys(shop.workspace.id)
     await shop.approved()
-    assert await shop.house.store.list_keys(shop.workspace.id) == before
+    assert await shop.house.store.credentials.list_keys(shop.workspace.id) == before
 
 
 async def test_an_approved_key_waits_for_24_hours_too(shop, clock):
@@ -183,7 +187,7 @@ async def test_a_link_is_used_up_by_the_first_decision(shop):
 async def test_what_waits_is_listed(shop):
     filed = [await shop.file(name=f"Bot {number}") for number in range(3)]
     await shop.house.approvals.decide_request(filed[1].token, await shop.person(Role.OWNER), approve=False)
-    waiting = await shop.house.store.list_pending_requests(shop.workspace.id)
+    waiting = await shop.house.store.key_requests.list_pending_requests(shop.workspace.id)
     assert [one.name for one in waiting] == ["Bot 0", "Bot 2"]
 
 
@@ -246,7 +250,7 @@ async def test_of_20_parallel_polls_one_has_the_key(shops):
     polled = await asyncio.gather(*(shop.poll(request) for shop in (one, other) * 10))
     minted = [key for _, key in polled if key is not None]
     assert len(minted) == 1
-    named = [c for c in await one.house.store.list_keys(one.workspace.id) if c.kind == "named"]
+    named = [c for c in await one.house.store.credentials.list_keys(one.workspace.id) if c.kind == "named"]
     assert named == [minted[0].credential]
     assert {request.status for request, _ in polled} == {RequestStatus.COLLECTED}
 
@@ -256,7 +260,7 @@ async def test_of_50_parallel_retries_one_is_filed(shops):
     filed = await asyncio.gather(*(shop.file(once=once()) for shop in (one, other) * 25))
     assert len({each.token for each in filed}) == 1
     assert sum(not each.replayed for each in filed) == 1
-    assert len(await one.house.store.list_pending_requests(one.workspace.id)) == 1
+    assert len(await one.house.store.key_requests.list_pending_requests(one.workspace.id)) == 1
 
 
 async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, house):
@@ -267,4 +271,6 @@ async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, 
 
 
 async def named(shop):
-    return await create_named_key(shop.house.store, shop.workspace, shop.house.clock(), name="Reader")
+    return await create_named_key(
+        shop.house.store.credentials, shop.workspace, shop.house.clock(), name="Reader"
+    )

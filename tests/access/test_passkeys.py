@@ -25,9 +25,9 @@ BROWSER = BrowserContext(new_token(), "203.0.113.7")
 @pytest.fixture
 def passkey_sign_in(house):
     return PasskeySignIn(
-        house.store,
-        house.store,
-        house.store,
+        house.store.accounts,
+        house.store.passkeys,
+        house.store.passkey_challenges,
         sign_in=house.sign_in,
         limiter=house.limiter,
         clock=house.clock,
@@ -40,7 +40,7 @@ def passkey_sign_in(house):
 async def ann(house):
     account = Account(new_id(), "ann@example.com", "Ann", house.clock())
     hashed = await house.passwords.hash(PASSWORD)
-    await house.store.save_account(account := replace(account, password=hashed))
+    await house.store.accounts.save_account(account := replace(account, password=hashed))
     return account
 
 
@@ -69,18 +69,18 @@ async def test_a_passkey_opens_a_session_until_it_is_removed(house, passkey_sign
     device = SoftwareAuthenticator(counter=1)
     made = await make(passkey_sign_in, ann, device)
     assert (made.name, made.transports) == ("Key", {"usb"})
-    assert await house.store.list_passkeys(ann.id) == [made]
+    assert await house.store.passkeys.list_passkeys(ann.id) == [made]
     with pytest.raises(Conflict):
         await make(passkey_sign_in, ann, device)
     clock.advance(minutes=1)
     device.counter = 2
     opened = await enter(passkey_sign_in, device)
     assert (await house.sign_in.find_session(opened.secret))[1] == ann
-    assert await house.store.list_passkeys(ann.id) == [replace(made, counter=2, used_at=clock())]
+    assert await house.store.passkeys.list_passkeys(ann.id) == [replace(made, counter=2, used_at=clock())]
     with pytest.raises(Unauthorized):
         await enter(passkey_sign_in, device)
-    assert not await house.store.remove_passkey(new_id(), made.id)
-    assert await house.store.remove_passkey(ann.id, made.id)
+    assert not await house.store.passkeys.remove_passkey(new_id(), made.id)
+    assert await house.store.passkeys.remove_passkey(ann.id, made.id)
     device.counter = 3
     with pytest.raises(Unauthorized):
         await enter(passkey_sign_in, device)

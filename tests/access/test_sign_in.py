@@ -13,13 +13,18 @@ PASSWORD = "correct horse battery"
 @pytest.fixture
 async def ann(house):
     account = Account(new_id(), "ann@example.com", "Ann", house.clock())
-    await house.store.save_account(account)
+    await house.store.accounts.save_account(account)
     return account
 
 
 async def link(house, account):
     await send_password_link(
-        house.store, house.mail, account, web_url=house.WEB, now=house.clock(), reason="You asked for it."
+        house.store.accounts,
+        house.mail,
+        account,
+        web_url=house.WEB,
+        now=house.clock(),
+        reason="You asked for it.",
     )
     return house.mail.token()
 
@@ -30,7 +35,7 @@ async def signed_in(house, ann):
 
 
 async def test_a_mailed_link_sets_the_password_once(house, ann, signed_in):
-    assert (await house.store.get_account(ann.id)).password != PASSWORD
+    assert (await house.store.accounts.get_account(ann.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
         await house.sign_in.set_password_by_link(house.mail.token(), PASSWORD)
     again = await house.sign_in.sign_in("Ann@Example.com ", PASSWORD, client="203.0.113.7")
@@ -86,7 +91,7 @@ async def test_a_new_password_ends_every_other_session(house, ann, signed_in):
 async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(house, ann, signed_in):
     here = await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
     bob = Account(new_id(), "bob@example.com", "Bob", house.clock())
-    await house.store.save_account(bob)
+    await house.store.accounts.save_account(bob)
     theirs = await house.sign_in.open_session(bob)
     await house.sign_in.end_other_sessions(ann, here.secret)
     assert await house.sign_in.find_session(signed_in.secret) is None

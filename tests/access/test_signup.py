@@ -36,7 +36,7 @@ WISH = RequestedKey("Reader", "to report")
 
 
 async def stored(house, applied):
-    return await house.store.find_signup(SignupLookup.ID, str(applied.signup.id))
+    return await house.store.signups.find_signup(SignupLookup.ID, str(applied.signup.id))
 
 
 async def test_a_signup_makes_nothing_but_itself(house):
@@ -45,8 +45,8 @@ async def test_a_signup_makes_nothing_but_itself(house):
     assert applied.checkout_url == f"{house.WEB}/checkout/{applied.signup.id}"
     assert applied.signup.expires_at == house.clock() + timedelta(days=7)
     assert applied.key_request.status is RequestStatus.PENDING
-    assert await house.store.list_workspaces() == []
-    assert await house.store.find_account_by_email("ann@example.com") is None
+    assert await house.store.credentials.list_workspaces() == []
+    assert await house.store.accounts.find_account_by_email("ann@example.com") is None
     assert house.mail.letters == []
 
 
@@ -56,14 +56,17 @@ async def test_a_payment_makes_account_workspace_membership_and_keys(house):
     )
     assert await house.pay(applied)
     signup = await stored(house, applied)
-    (workspace,) = await house.store.list_workspaces()
+    (workspace,) = await house.store.credentials.list_workspaces()
     assert (signup.status, signup.workspace_id) == (SignupStatus.PAID, workspace.id)
     assert (workspace.name, workspace.domain, workspace.timezone, workspace.plan) == (
         "Example Ltd", "shop.example", "Europe/Berlin", "growth",
     )  # fmt: skip
-    account = await house.store.find_account_by_email("ann@example.com")
-    assert (await house.store.get_member(workspace.id, account.id)).role is Role.OWNER
-    assert {one.kind.value for one in await house.store.list_keys(workspace.id)} == {"write", "agent"}
+    account = await house.store.accounts.find_account_by_email("ann@example.com")
+    assert (await house.store.members.get_member(workspace.id, account.id)).role is Role.OWNER
+    assert {one.kind.value for one in await house.store.credentials.list_keys(workspace.id)} == {
+        "write",
+        "agent",
+    }
     letter = house.mail.letters[0]
     assert (letter.to, "Example Ltd" in letter.text) == ("ann@example.com", True)
     assert (
@@ -73,11 +76,11 @@ async def test_a_payment_makes_account_workspace_membership_and_keys(house):
 
 async def test_a_known_address_gets_one_more_workspace_and_keeps_its_password(house):
     known = Account(new_id(), "ann@example.com", "Ann", house.clock(), password="$argon2id$…")
-    await house.store.save_account(known)
+    await house.store.accounts.save_account(known)
     await house.pay(await house.sign_up())
     await house.pay(await house.sign_up())
-    assert await house.store.find_account_by_email("ann@example.com") == known
-    assert len(await house.store.list_memberships(known.id)) == 2
+    assert await house.store.accounts.find_account_by_email("ann@example.com") == known
+    assert len(await house.store.members.list_memberships(known.id)) == 2
     assert "token=" not in house.mail.letters[0].text
 
 
@@ -95,11 +98,11 @@ async def test_the_same_payment_told_20_times_at_once_makes_one_workspace(houses
         *(told for house in (one, other) * 5 for told in (house.pay(applied), poll(house)))
     )
     assert won.count(True) == 1
-    (workspace,) = await one.store.list_workspaces()
-    account = await one.store.find_account_by_email("ann@example.com")
-    assert len(await one.store.list_members(workspace.id)) == 1
-    assert len(await one.store.list_memberships(account.id)) == 1
-    assert len(await one.store.list_keys(workspace.id)) == 2
+    (workspace,) = await one.store.credentials.list_workspaces()
+    account = await one.store.accounts.find_account_by_email("ann@example.com")
+    assert len(await one.store.members.list_members(workspace.id)) == 1
+    assert len(await one.store.members.list_memberships(account.id)) == 1
+    assert len(await one.store.credentials.list_keys(workspace.id)) == 2
     assert len(one.mail.letters) + len(other.mail.letters) == 1
 
 
@@ -107,8 +110,8 @@ async def test_two_signups_of_one_address_paid_at_once_share_one_account(houses)
     one, other = houses
     signups = [await one.sign_up(), await one.sign_up()]
     assert await asyncio.gather(one.pay(signups[0]), other.pay(signups[1])) == [True, True]
-    account = await one.store.find_account_by_email("ann@example.com")
-    assert len(await one.store.list_memberships(account.id)) == 2
+    account = await one.store.accounts.find_account_by_email("ann@example.com")
+    assert len(await one.store.members.list_memberships(account.id)) == 2
 
 
 async def test_a_payment_counts_after_the_cancellation_and_after_the_week(house, clock):
@@ -149,7 +152,7 @@ async def test_a_forged_notice_makes_nothing(house, clock, forge):
             forge(house.checkout.confirm_payment(applied.signup.id, clock()))
         )
     assert caught.value.code == "invalid_signature"
-    assert await house.store.list_workspaces() == []
+    assert await house.store.credentials.list_workspaces() == []
 
 
 async def test_a_payment_of_another_deployment_and_of_nothing_make_nothing(house, another, clock):
@@ -157,7 +160,7 @@ async def test_a_payment_of_another_deployment_and_of_nothing_make_nothing(house
     with pytest.raises(Forbidden):
         await house.settlement.receive_webhook(another().checkout.confirm_payment(applied.signup.id, clock()))
     assert not await house.settlement.receive_webhook(house.checkout.confirm_payment(new_id(), clock()))
-    assert await house.store.list_workspaces() == []
+    assert await house.store.credentials.list_workspaces() == []
 
 
 class Late:
@@ -251,7 +254,7 @@ async def test_what_cannot_be_sold_is_refused(house, field, value):
 )  # a server's own noise is larger
 async def test_a_known_address_is_answered_alike_and_as_fast(house, clock):
     known = Account(new_id(), "known@example.com", None, house.clock())
-    await house.store.save_account(known)
+    await house.store.accounts.save_account(known)
     spent = {"known": [], "new": []}
     for number in range(60):
         for kind, times in spent.items():
@@ -271,7 +274,7 @@ async def test_the_verification_variant_mails_a_link_to_the_checkout(another, cl
     assert (house.mail.letters[0].to, len(house.mail.letters)) == ("ann@example.com", 1)
     url = await house.applications.verify_email(house.mail.token())
     assert url.startswith(f"{house.WEB}/checkout/")
-    signup = await house.store.find_signup(SignupLookup.ID, url.rpartition("/")[2])
+    signup = await house.store.signups.find_signup(SignupLookup.ID, url.rpartition("/")[2])
     assert await house.settlement.receive_webhook(house.checkout.confirm_payment(signup.id, clock()))
     with pytest.raises(NotFound):
         await house.applications.verify_email(house.mail.token())
@@ -318,7 +321,7 @@ async def test_the_card_of_the_key_is_decided_after_payment_by_the_welcome_link(
     assert card.request.expires_at == clock() + timedelta(hours=24)
     await house.welcome.decide_key_request(token, approve=True)
     request, minted = await poll_key_request(
-        house.store, applied.key_request.id, applied.signup.id, card.workspace, clock()
+        house.store.key_requests, applied.key_request.id, applied.signup.id, card.workspace, clock()
     )
     assert (request.status, minted.credential.workspace_id) == (RequestStatus.COLLECTED, card.workspace.id)
     with pytest.raises(Conflict):
@@ -328,8 +331,8 @@ async def test_the_card_of_the_key_is_decided_after_payment_by_the_welcome_link(
 async def test_an_owner_sees_the_card_among_what_waits_and_it_expires_a_day_after_payment(house, clock):
     applied = await house.sign_up(requested_key=WISH)
     await house.pay(applied)
-    (workspace,) = await house.store.list_workspaces()
-    assert [one.id for one in await house.store.list_pending_requests(workspace.id)] == [
+    (workspace,) = await house.store.credentials.list_workspaces()
+    assert [one.id for one in await house.store.key_requests.list_pending_requests(workspace.id)] == [
         applied.key_request.id
     ]
     token = await welcomed(house, applied)
@@ -351,7 +354,7 @@ async def test_a_new_welcome_link_ends_the_former_one(house):
 async def test_the_secret_of_a_signup_is_found_by_its_digest_alone(house):
     applied = await house.sign_up()
     assert (
-        await house.store.find_signup(SignupLookup.SECRET, sha256_hex(applied.secret))
+        await house.store.signups.find_signup(SignupLookup.SECRET, sha256_hex(applied.secret))
     ).id == applied.signup.id
-    assert await house.store.find_signup(SignupLookup.SECRET, sha256_hex(new_token())) is None
-    assert await house.store.find_signup(SignupLookup.ID, new_id().hex) is None
+    assert await house.store.signups.find_signup(SignupLookup.SECRET, sha256_hex(new_token())) is None
+    assert await house.store.signups.find_signup(SignupLookup.ID, new_id().hex) is None

@@ -63,10 +63,10 @@ class Deployment:
             id=id_ or uuid4(), public_id=uuid4().hex[:12], plan="unlimited", active=True, created_at=NOW,
             secret=b"secret", rules=rules, **plain | fields,
         )  # fmt: skip
-        await directory.create_workspace(owner)
+        await directory.credentials.create_workspace(owner)
         scopes = (Scope.READ, Scope.WRITE_REPORTS)
         minted = await create_named_key(
-            directory, owner, NOW, name="Reader", scopes=scopes, rate_limit=HIGH_RATE_LIMIT
+            directory.credentials, owner, NOW, name="Reader", scopes=scopes, rate_limit=HIGH_RATE_LIMIT
         )
         return WorkspaceClient(self.service, owner, minted.secret)
 
@@ -89,7 +89,7 @@ class WorkspaceClient:
     async def changes(self, **fields):
         """The workspace is another from now on."""
         self.workspace = replace(self.workspace, **fields)
-        await self.service.ports.workspace.save_workspace(self.workspace)
+        await self.service.ports.workspace.workspace_settings.save_workspace(self.workspace)
 
     async def get(self, path, **parameters):
         return self._answered(await self.ask("GET", path, urlencode(parameters)))

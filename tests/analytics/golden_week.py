@@ -152,4 +152,4 @@ async def save_postbacks(shop):
         )
         for number, status in enumerate(statuses)
     ]  # fmt: skip
-    await shop.service.ports.workspace.add_postbacks(postbacks, {rule_id: timedelta()})
+    await shop.service.ports.workspace.postback_outbox.add_postbacks(postbacks, {rule_id: timedelta()})

@@ -40,7 +40,7 @@ async def store(store_url, tmp_path):
         return
     directory = REGISTRY.open_adapter("workspace", store_url, folder=tmp_path)
     await directory.start()
-    initialized_deployment = await create_workspace_with_keys(directory, NOW, name="Example Shop")
+    initialized_deployment = await create_workspace_with_keys(directory.credentials, NOW, name="Example Shop")
     yield directory, initialized_deployment.workspace.id
     await directory.aclose()
 
@@ -105,7 +105,7 @@ async def shop(tmp_path):
 
 async def connect(shop, connection, **fields):
     saved = replace(connection, workspace_id=shop.workspace.id, **fields)
-    await shop.service.ports.workspace.save_connection(saved)
+    await shop.service.ports.workspace.connections.save_connection(saved)
 
 
 async def test_workspace_and_context_name_every_connection_whatever_its_health(shop):
@@ -190,7 +190,7 @@ async def test_connections_that_cannot_be_read_are_unknown_and_never_none(shop, 
     def broken():
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.service.ports.workspace._database, "read", broken)
+    monkeypatch.setattr(shop.service.ports.workspace.database, "read", broken)
     for path in ("/workspace", "/context", "/event-names"):
         assert await shop.refused("GET", path) == (503, "data_unverified")
     assert (await reasons(shop))["ad_spend"] == "source_error"

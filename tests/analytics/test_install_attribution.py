@@ -72,7 +72,7 @@ class Shop:
 async def shop(served):
     client = await served.workspace()
     minted = await create_workspace_key(
-        served.service.ports.workspace, client.workspace, CredentialKind.WRITE, served.now
+        served.service.ports.workspace.credentials, client.workspace, CredentialKind.WRITE, served.now
     )
     return Shop(served, client, minted.secret)
 
@@ -115,7 +115,7 @@ async def test_a_person_who_only_came_directly_is_not_found(shop):
 async def test_another_workspace_knows_nothing_of_the_address(shop, served):
     other = await served.workspace()
     minted = await create_workspace_key(
-        served.service.ports.workspace, other.workspace, CredentialKind.WRITE, served.now
+        served.service.ports.workspace.credentials, other.workspace, CredentialKind.WRITE, served.now
     )
     shop.visit("A", store=False)
     shop.identify("A", "ann@example.com")
@@ -297,7 +297,7 @@ class Links:
             ios_url="https://apps.apple.com/app/id1", android_url=None, **dict.fromkeys(UTM_PARAMETERS), created_at=now,
             updated_at=now, created_via="api", created_by=Actor(type="key", id=new_id(), client_id=None),
         )  # fmt: skip
-        async with self.store.write(self.workspace_id) as unit:
+        async with self.store.transactions.write(self.workspace_id) as unit:
             await unit.resources.save(link)
         return link
 
@@ -307,7 +307,7 @@ class Links:
         )
         enricher = ClickEnricher(self.shop.served.service.ports.devices, self.shop.served.service.ports.geo)
         at = self.shop.served.now - timedelta(minutes=minutes)
-        await self.store.record_clicks([enricher.enrich(route, ClickRequest("", agent, ip), at)])
+        await self.store.clicks.record_clicks([enricher.enrich(route, ClickRequest("", agent, ip), at)])
 
 
 @pytest.fixture
@@ -331,7 +331,7 @@ async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(shop, 
 
 async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(shop, links):
     link = await links.make("app00001")
-    async with links.store.write(links.workspace_id) as unit:
+    async with links.store.transactions.write(links.workspace_id) as unit:
         await unit.resources.remove(link, shop.served.now)
     shop.visit("A", store=False, lyr="app00001")
     await shop.client.knows()
@@ -375,10 +375,10 @@ async def test_the_address_of_a_click_is_forgotten_after_seven_days_and_the_clic
     link = await links.make("app00001")
     await links.click(link, 30)
     await links.click(link, 8)
-    await links.store.purge_click_ips(shop.served.now - timedelta(minutes=20))
+    await links.store.clicks.purge_click_ips(shop.served.now - timedelta(minutes=20))
     since = shop.served.now - timedelta(hours=1)
-    clicked = await links.store.latest_click_by_tag(links.workspace_id, HOME, since)
+    clicked = await links.store.recent_link_clicks.latest_click_by_tag(links.workspace_id, HOME, since)
     assert clicked == {"app00001": shop.served.now - timedelta(minutes=8)}
-    await links.store.purge_click_ips(shop.served.now)
-    assert await links.store.latest_click_by_tag(links.workspace_id, HOME, since) == {}
-    assert await links.store.count_clicks(links.workspace_id) == {link.id: ClickCount(2, 1)}
+    await links.store.clicks.purge_click_ips(shop.served.now)
+    assert await links.store.recent_link_clicks.latest_click_by_tag(links.workspace_id, HOME, since) == {}
+    assert await links.store.clicks.count_clicks(links.workspace_id) == {link.id: ClickCount(2, 1)}

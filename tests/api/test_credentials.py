@@ -52,7 +52,7 @@ class World:
 
         self.service.ports.limits.consume = consume  # the adapter counts by the clock of the machine
         self.initialized_deployment = await create_workspace_with_keys(
-            self.store, self.now, name="Example Shop", plan=plan
+            self.store.credentials, self.now, name="Example Shop", plan=plan
         )
         self.workspace, self.agent = (
             self.initialized_deployment.workspace,
@@ -62,14 +62,16 @@ class World:
 
     async def person(self, role):
         account = Account(new_id(), f"{role.value}-{new_id().hex}@example.com", None, self.now)
-        await self.store.save_account(account)
-        await self.store.save_member(Member(self.workspace.id, account.id, role, self.now))
+        await self.store.accounts.save_account(account)
+        await self.store.members.save_member(Member(self.workspace.id, account.id, role, self.now))
         return account
 
     async def token(self, role=Role.OWNER, scopes=frozenset(Scope), account=None, minutes=15):
         account = account or await self.person(role)
         grant = OAuthGrant(new_id(), account.id, "client", "Bot", self.workspace.id, scopes, self.now)
-        return await issue_access_token(self.store, grant, self.now, lifetime=timedelta(minutes=minutes))
+        return await issue_access_token(
+            self.store.one_time_tokens, grant, self.now, lifetime=timedelta(minutes=minutes)
+        )
 
     async def ask(self, method, path, token=None, body=None, **headers):
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -196,7 +198,7 @@ async def test_only_the_credential_that_filed_can_poll_and_others_cannot_tell_it
         "POST", "/v1/keys/requests", world.agent, {"name": "x", "scopes": ["service:read"]}
     )
     path = f"/v1/keys/requests/{filed.json['request_id']}"
-    other = (await create_named_key(world.store, world.workspace, world.now, name="Other")).secret
+    other = (await create_named_key(world.store.credentials, world.workspace, world.now, name="Other")).secret
     signup = (await world.ask("POST", "/v1/signup", body={"email": "a@example.com"})).json["signup_secret"]
     for credential in (other, await world.token(), signup):
         for asked in (path, f"/v1/keys/requests/{new_id()}", "/v1/keys/requests/nothing"):
@@ -284,7 +286,9 @@ async def test_what_a_role_may_exchange(world, role, body, code):
 
 
 async def test_a_key_cannot_make_a_key(world):
-    owner = await create_named_key(world.store, world.workspace, world.now, name="All", scopes=Scope)
+    owner = await create_named_key(
+        world.store.credentials, world.workspace, world.now, name="All", scopes=Scope
+    )
     for key in (world.agent, owner.secret):
         assert refusal(await world.exchange(key)) == (403, "oauth_required")
     assert (await world.exchange(new_agent_token())).status == 401
@@ -302,18 +306,18 @@ async def test_a_changed_role_narrows_and_a_removal_ends_a_grant_at_once(world):
     await world.person(Role.OWNER)
     account = await world.person(Role.OWNER)
     token = await world.token(account=account)
-    await world.store.save_member(Member(world.workspace.id, account.id, Role.ADMIN, world.now))
+    await world.store.members.save_member(Member(world.workspace.id, account.id, Role.ADMIN, world.now))
     assert refusal(await world.exchange(token, scopes=["service:write:links"])) == (403, "insufficient_scope")
-    await world.store.remove_member(world.workspace.id, account.id)
+    await world.store.members.remove_member(world.workspace.id, account.id)
     assert (await world.exchange(token)).status == 401
 
 
 async def test_an_ended_grant_stays_ended(world):
     token = await world.token()
-    (grant,) = await world.store.list_grants(world.workspace.id)
-    await world.store.end_grant(grant.id, world.now)
+    (grant,) = await world.store.oauth_grants.list_grants(world.workspace.id)
+    await world.store.one_time_tokens.end_grant(grant.id, world.now)
     assert (await world.exchange(token)).status == 401
-    assert await world.store.list_grants(world.workspace.id) == []
+    assert await world.store.oauth_grants.list_grants(world.workspace.id) == []
 
 
 async def test_grants_and_signup_secrets_have_a_budget_of_100_each(world):
@@ -354,10 +358,10 @@ async def test_key_routes_and_signup_fail_closed_while_following_a_signup_goes_o
 
 
 async def test_a_revoked_key_can_no_longer_collect(world):
-    named = await create_named_key(world.store, world.workspace, world.now, name="Reader")
+    named = await create_named_key(world.store.credentials, world.workspace, world.now, name="Reader")
     body = {"name": "x", "scopes": ["service:read"]}
     filed = await world.ask("POST", "/v1/keys/requests", named.secret, body)
-    await revoke_key(world.store, world.workspace, named.credential.id, world.now)
+    await revoke_key(world.store.credentials, world.workspace, named.credential.id, world.now)
     path = f"/v1/keys/requests/{filed.json['request_id']}"
     assert (await world.ask("GET", path, named.secret)).status == 401
 

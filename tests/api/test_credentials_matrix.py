@@ -179,14 +179,14 @@ class World:
             return windows.consume(key, limit, seconds)
 
         self.service.ports.limits.consume = consume  # the adapter counts by the clock of the machine
-        initialized_deployment = await create_workspace_with_keys(store, now, name="Example Shop")
+        initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="Example Shop")
         self.secrets = {
             "agent": initialized_deployment.agent_key.secret,
             "write": initialized_deployment.write_key.secret,
         }
         for scope in Scope:
             minted = await create_named_key(
-                store, initialized_deployment.workspace, now, name=scope.value, scopes=[scope]
+                store.credentials, initialized_deployment.workspace, now, name=scope.value, scopes=[scope]
             )
             self.secrets[scope.value] = minted.secret
         self.secrets["oauth"] = await self.token(initialized_deployment.workspace, Role.OWNER)
@@ -198,10 +198,10 @@ class World:
     async def token(self, workspace, role):
         store, now = self.service.ports.workspace, self.clock()
         account = Account(new_id(), f"{role.value}@example.com", None, now)
-        await store.save_account(account)
-        await store.save_member(Member(workspace.id, account.id, role, now))
+        await store.accounts.save_account(account)
+        await store.members.save_member(Member(workspace.id, account.id, role, now))
         grant = OAuthGrant(new_id(), account.id, "client", "Bot", workspace.id, frozenset(Scope), now)
-        return await issue_access_token(store, grant, now, lifetime=timedelta(days=1))
+        return await issue_access_token(store.one_time_tokens, grant, now, lifetime=timedelta(days=1))
 
     async def ask(self, method, path, *, kind="nothing", body=b"", headers=None):
         self.clock.now += timedelta(minutes=1)

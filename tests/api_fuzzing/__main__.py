@@ -55,9 +55,9 @@ def main() -> int:
 async def _unlimited_key(file: Path) -> str:
     """A key with every scope whose budget no test run can use up."""
     async with compose(load_settings(file), file.parent) as service:
-        (workspace,) = await service.ports.workspace.list_workspaces()
+        (workspace,) = await service.ports.workspace.credentials.list_workspaces()
         minted = await create_named_key(
-            service.ports.workspace,
+            service.ports.workspace.credentials,
             workspace,
             system_clock(),
             name="fuzz",

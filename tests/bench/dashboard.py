@@ -185,8 +185,10 @@ async def create_api_key(service: Service) -> str:
         id=UUID(WORKSPACE), public_id="panels000000", name="Panels", domain=None, timezone="UTC", currency="USD",
         plan="unlimited", active=True, created_at=NOW, secret=b"panels",
     )  # fmt: skip
-    await service.ports.workspace.create_workspace(owner)
-    minted = await create_named_key(service.ports.workspace, owner, NOW, name="Panels", rate_limit=1_000_000)
+    await service.ports.workspace.credentials.create_workspace(owner)
+    minted = await create_named_key(
+        service.ports.workspace.credentials, owner, NOW, name="Panels", rate_limit=1_000_000
+    )
     return minted.secret
 
 

@@ -44,10 +44,15 @@ class LinksClient:
     @classmethod
     async def open(cls, service: Service) -> "LinksClient":
         store, now = service.ports.workspace, datetime.now(UTC)
-        initialized_deployment = await create_workspace_with_keys(store, now, name="Shop")
+        initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="Shop")
         scopes = {Scope.READ, Scope.WRITE_LINKS}
         minted = await create_named_key(
-            store, initialized_deployment.workspace, now, name="L", scopes=scopes, rate_limit=100_000
+            store.credentials,
+            initialized_deployment.workspace,
+            now,
+            name="L",
+            scopes=scopes,
+            rate_limit=100_000,
         )
         return cls(service, initialized_deployment.workspace, minted.secret)
 
@@ -64,7 +69,7 @@ async def make_links(shop: LinksClient, number: int) -> list[str]:
     )
     from service_core.workspace.links.models import TrackingLink  # noqa: PLC0415 - only here
 
-    async with shop.service.ports.workspace.write(shop.workspace.id) as unit:
+    async with shop.service.ports.workspace.transactions.write(shop.workspace.id) as unit:
         (first,) = await unit.resources.list_all(TrackingLink)
         for n in range(1, number):
             changed = {

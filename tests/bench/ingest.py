@@ -34,7 +34,9 @@ async def create_deployment(folder: Path) -> tuple[Path, list[str]]:
     keys = []
     async with start_adapters([ports.workspace]):
         for number in range(WORKSPACES):
-            made = await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{number}")
+            made = await create_workspace_with_keys(
+                ports.workspace.credentials, datetime.now(UTC), name=f"W{number}"
+            )
             keys.append(made.write_key.secret)
     return config, keys
 

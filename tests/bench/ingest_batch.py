@@ -75,7 +75,7 @@ async def measure_requests(app, requests: list, events: int) -> tuple[float, flo
         for request in left:
             await call_application(app, *request)
 
-    gc.collect_key()
+    gc.collect()
     gc.disable()
     loop, process = time.thread_time(), time.process_time()
     await asyncio.gather(*(sender() for _ in range(SENDERS)))
@@ -93,7 +93,7 @@ async def main(rounds: int, events: int) -> None:
         ports = Ports(settings, folder, load_installed_registry(), system_clock)
         async with start_adapters([ports.workspace, ports.queue]):
             initialized_deployment = [
-                await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{n}")
+                await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name=f"W{n}")
                 for n in range(WORKSPACES)
             ]
             app = create_ingest_host_app(settings, ports)

@@ -55,7 +55,7 @@ async def filled_queue(events: int):
         settings = load_settings(config)
         ports = Ports(settings, Path(folder), load_installed_registry(), system_clock)
         async with start_adapters([ports.workspace, ports.queue, ports.events, ports.devices]):
-            workspaces = await ports.workspace.list_workspaces()
+            workspaces = await ports.workspace.credentials.list_workspaces()
             arrivals = [make_arrival(workspaces[n % 24].id, n) for n in range(events)]
             for start in range(0, events, 5_000):
                 await asyncio.gather(*map(ports.queue.offer, arrivals[start : start + 5_000]))

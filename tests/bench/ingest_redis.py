@@ -35,7 +35,9 @@ async def create_deployment(folder: Path, url: str) -> tuple[Path, list[str]]:
     ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace]):
         made = [
-            await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{number}")
+            await create_workspace_with_keys(
+                ports.workspace.credentials, datetime.now(UTC), name=f"W{number}"
+            )
             for number in range(WORKSPACES)
         ]
     return config, [each.write_key.secret for each in made]

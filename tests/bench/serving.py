@@ -39,9 +39,9 @@ def deployment(folder: Path) -> tuple[Path, str, str]:
 
     async def reader() -> str:
         async with compose(load_settings(file), folder) as service:
-            (workspace,) = await service.ports.workspace.list_workspaces()
+            (workspace,) = await service.ports.workspace.credentials.list_workspaces()
             made = await create_named_key(
-                service.ports.workspace, workspace, system_clock(), name="bench", rate_limit=10**9
+                service.ports.workspace.credentials, workspace, system_clock(), name="bench", rate_limit=10**9
             )
             return made.secret
 

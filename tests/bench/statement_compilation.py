@@ -244,7 +244,7 @@ async def measure_cost(
         await bench.measure_request(one)
     bench.played.replays = True
     for _ in range(rounds):
-        gc.collect_key()
+        gc.collect()
         bench.clear_caches()
         await bench.measure_request(warm)
         first.append(await bench.measure_request(request))

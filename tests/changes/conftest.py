@@ -115,9 +115,9 @@ class Desk:
 
 
 async def desk_over(units, directory, name="shop"):
-    initialized_deployment = await create_workspace_with_keys(directory, NOW, name=name)
+    initialized_deployment = await create_workspace_with_keys(directory.credentials, NOW, name=name)
     minted = await create_named_key(
-        directory, initialized_deployment.workspace, NOW, name="Bot", scopes=list(Scope)
+        directory.credentials, initialized_deployment.workspace, NOW, name="Bot", scopes=list(Scope)
     )
     return Desk(
         ChangeExecutor(units, [KIND]), Caller(initialized_deployment.workspace, minted.credential, NOW)
@@ -141,7 +141,7 @@ async def stores(store_url, tmp_path):
         yield MemoryUnits(), MemoryAccess()
         return
     async with opened(store_url, tmp_path) as store:
-        yield store, store
+        yield store.transactions, store
 
 
 @pytest.fixture

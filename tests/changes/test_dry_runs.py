@@ -59,7 +59,7 @@ async def directory(tmp_path):
 @settings(max_examples=15)
 @given(steps=STEPS)
 async def test_whatever_is_tried_changes_nothing_and_shows_what_is_then_done(directory, tmp_path, steps):
-    api_client = await desk_over(directory, directory)
+    api_client = await desk_over(directory.transactions, directory)
     made, done = [], []
     for number, step in enumerate(steps):
         sender = api_client.once(f"{number}", step)

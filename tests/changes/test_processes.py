@@ -13,8 +13,8 @@ from tests.changes.conftest import desk_over, opened
 async def desks(workspace_url, tmp_path):
     """The same person at the desks of two processes."""
     async with opened(workspace_url, tmp_path) as one, opened(workspace_url, tmp_path) as other:
-        api_client = await desk_over(one, one)
-        yield api_client, api_client.at(other)
+        api_client = await desk_over(one.transactions, one)
+        yield api_client, api_client.at(other.transactions)
 
 
 def outcomes(found):

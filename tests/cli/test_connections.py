@@ -39,9 +39,12 @@ def secret_of(deployment, provider):
 
     async def read():
         async with open_vault(Path(deployment["config"])) as ports:
-            (owner,) = await ports.workspace.list_workspaces()
+            (owner,) = await ports.workspace.credentials.list_workspaces()
             opened = await ports.connection_secrets.secrets(owner.id, provider)
-            return opened, await ports.workspace.encrypted_secrets(owner.id, provider)
+            return (
+                opened,
+                await ports.workspace.encrypted_secrets.encrypted_secrets(owner.id, provider),
+            )
 
     return asyncio.run(read())
 

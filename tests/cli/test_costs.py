@@ -19,7 +19,7 @@ def shop(touchpoint, deployment, tmp_path):
 
     async def kept():
         async with open_workspace_store(Path(deployment["config"])) as directory:
-            (workspace,) = await directory.list_workspaces()
+            (workspace,) = await directory.credentials.list_workspaces()
             return [
                 (
                     cost.item,
@@ -28,7 +28,7 @@ def shop(touchpoint, deployment, tmp_path):
                     cost.handling_cost,
                     cost.currency,
                 )
-                for cost in await directory.costs(workspace.id)
+                for cost in await directory.item_costs.costs(workspace.id)
             ]
 
     run.kept = lambda: asyncio.run(kept())

@@ -88,7 +88,7 @@ def test_regenerating_shows_a_new_value_and_ends_the_old_one(touchpoint, deploym
 def second_workspace(deployment):
     async def found():
         async with open_workspace_store(Path(deployment["config"])) as directory:
-            return await create_workspace_with_keys(directory, system_clock(), name="Second")
+            return await create_workspace_with_keys(directory.credentials, system_clock(), name="Second")
 
     return asyncio.run(found()).workspace
 

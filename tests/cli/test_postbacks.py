@@ -27,7 +27,7 @@ def config(deployment):
     async def put_there():
         ports = Ports(load_settings(file), file.parent, load_installed_registry(), system_clock)
         async with start_adapters([ports.workspace]):
-            (workspace,) = await ports.workspace.list_workspaces()
+            (workspace,) = await ports.workspace.credentials.list_workspaces()
             one, other = (
                 Postback(
                     id=new_id(), workspace_id=workspace.id, rule_id=RULE, event_id=f"e{number}", event_at=NOON,
@@ -37,10 +37,12 @@ def config(deployment):
                 )
                 for number in (1, 2)
             )  # fmt: skip
-            await ports.workspace.add_postbacks(
+            await ports.workspace.postback_outbox.add_postbacks(
                 [one, mark_skipped(other, SkipReason.TOO_OLD, NOON)], {RULE: timedelta()}
             )
-            await ports.workspace.save_results([schedule_retry(one, "busy", NOON, timedelta(days=7))])
+            await ports.workspace.postback_queues.save_results(
+                [schedule_retry(one, "busy", NOON, timedelta(days=7))]
+            )
 
     asyncio.run(put_there())
     return file

@@ -20,7 +20,7 @@ from service_core.kernel.clock import system_clock
 async def queue_of(config):
     ports = Ports(load_settings(Path(config)), Path(config).parent, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
-        (workspace,) = await ports.workspace.list_workspaces()
+        (workspace,) = await ports.workspace.credentials.list_workspaces()
         yield ports.queue, workspace.id
 
 

@@ -73,6 +73,16 @@ class Part:
     async def consume(self, key, limit, window_seconds):
         return None
 
+    @property
+    def credentials(self):
+        return self
+
+    def __getattr__(self, name):
+        """Any store of the workspace adapter."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return object()
+
 
 PORTS = (
     "workspace",

@@ -16,7 +16,7 @@ class TestWorkspaceStore(EdgeMapConformance):
 
     @pytest.fixture
     def edge(self, workspace_api):
-        return DatabaseRedirects(workspace_api.service.ports.workspace)
+        return DatabaseRedirects(workspace_api.service.ports.workspace.unique_keys)
 
     @pytest.fixture
     def publish(self, workspace_api):

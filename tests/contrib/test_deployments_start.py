@@ -89,7 +89,7 @@ class Machine:
         url = self.stores["TOUCHPOINT_STORAGE__WORKSPACE"]
         store = load_plugins().open_adapter("workspace", url, folder=self.folder)
         async with start_adapters([store]):
-            return await create_workspace_with_keys(store, datetime.now(UTC), name="Shop")
+            return await create_workspace_with_keys(store.credentials, datetime.now(UTC), name="Shop")
 
 
 async def sent(url, headers, body=None):

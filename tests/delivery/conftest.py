@@ -43,7 +43,9 @@ class Desk:
         self.workspaces = {}
 
     async def found(self, name, **columns):
-        made = await create_workspace_with_keys(self.service.ports.workspace, NOW, name=name, **columns)
+        made = await create_workspace_with_keys(
+            self.service.ports.workspace.credentials, NOW, name=name, **columns
+        )
         self.keys[name], self.workspaces[name] = made.agent_key.secret, made.workspace
 
     def story(self, name="shop"):

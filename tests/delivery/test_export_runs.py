@@ -30,9 +30,15 @@ def worker(api_client, *, streams=None, sink=None, most_rows=None, renew_seconds
         ports.queue,
         **caps,
     )
-    writer = ExportWriter(sink or ports.sink, WorkspaceCache(ports.workspace), contents, create_renderer)
+    writer = ExportWriter(
+        sink or ports.sink, WorkspaceCache(ports.workspace.credentials), contents, create_renderer
+    )
     return ExportWorker(
-        ports.workspace, sink or ports.sink, writer, lambda: api_client.now, renew_seconds=renew_seconds
+        ports.workspace.export_jobs,
+        sink or ports.sink,
+        writer,
+        lambda: api_client.now,
+        renew_seconds=renew_seconds,
     )
 
 
@@ -58,7 +64,9 @@ async def taken_by_nobody(api_client):
 
 
 async def latest(api_client):
-    return (await api_client.service.ports.workspace.list_exports(api_client.workspaces["shop"].id, 1))[0]
+    return (
+        await api_client.service.ports.workspace.exports.list_exports(api_client.workspaces["shop"].id, 1)
+    )[0]
 
 
 async def test_at_the_cap_the_file_is_cut_and_says_so(api_client):

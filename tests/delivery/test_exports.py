@@ -146,7 +146,7 @@ async def test_a_limiter_that_is_down_closes_the_door_to_new_exports_and_not_to_
 
 async def test_an_inactive_workspace_exports_nothing(bare):
     ended = replace(bare.workspaces["other"], active=False)
-    await bare.service.ports.workspace.save_workspace(ended)
+    await bare.service.ports.workspace.workspace_settings.save_workspace(ended)
     refused = await bare.order(key="other", filters={"unknown": "1"})
     assert (refused.status, refused.json["code"]) == (403, "workspace_inactive")
     assert (await bare.ask("GET", "/v1/exports", key="other")).status == 200

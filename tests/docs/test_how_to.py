@@ -66,7 +66,7 @@ async def test_the_endpoint_of_the_page_on_plugins_answers(tmp_path):
     settings = Settings.model_validate({"storage": {"events": "memory://"}})
     async with compose(settings, tmp_path, registry=registry) as service:
         initialized_deployment = await create_workspace_with_keys(
-            service.ports.workspace, system_clock(), name="Shop"
+            service.ports.workspace.credentials, system_clock(), name="Shop"
         )
         sent = {"authorization": f"Bearer {initialized_deployment.agent_key.secret}"}
         answer = await service.dispatch(ApiRequest("GET", "/v1/greeting", "", sent))

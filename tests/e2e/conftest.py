@@ -88,9 +88,9 @@ def initialize_deployment(folder: Path, *options: str) -> Deployment:
 async def _create_reading_key(config: Path) -> str:
     ports = load_ports(config)
     async with start_adapters([ports.workspace]):
-        (workspace,) = await ports.workspace.list_workspaces()
+        (workspace,) = await ports.workspace.credentials.list_workspaces()
         minted = await create_named_key(
-            ports.workspace, workspace, datetime.now(UTC), name="Reader", rate_limit=PLENTY
+            ports.workspace.credentials, workspace, datetime.now(UTC), name="Reader", rate_limit=PLENTY
         )
     return minted.secret
 

@@ -52,7 +52,7 @@ def access_token(initialized_deployment) -> str:
         service = compose(load_settings(initialized_deployment.config), initialized_deployment.config.parent)
         async with start_adapters([service.ports.workspace]):
             store = service.ports.workspace
-            [workspace] = await store.list_workspaces()
+            [workspace] = await store.credentials.list_workspaces()
             return await grant_access_token(
                 store, workspace, system_clock(), scopes=[Scope.READ, Scope.WRITE_LINKS]
             )

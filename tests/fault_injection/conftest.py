@@ -67,7 +67,7 @@ async def deployment(tmp_path) -> Deployment:
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace]):
         initialized_deployment = [
-            await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{n}")
+            await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name=f"W{n}")
             for n in range(4)
         ]
     return Deployment(

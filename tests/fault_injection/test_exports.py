@@ -123,7 +123,9 @@ class Shop:
         async with start_adapters([ports.workspace]):
             return [
                 str(job.id)
-                for job in await ports.workspace.list_available_exports(datetime.now(UTC), MAX_ACTIVE)
+                for job in await ports.workspace.export_jobs.list_available_exports(
+                    datetime.now(UTC), MAX_ACTIVE
+                )
             ]
 
 
@@ -134,7 +136,7 @@ async def shop(tmp_path):
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.events]):
         initialized_deployment = await create_workspace_with_keys(
-            ports.workspace, datetime.now(UTC), name="Shop"
+            ports.workspace.credentials, datetime.now(UTC), name="Shop"
         )
         story, start = (
             EventBuilder(initialized_deployment.workspace.id),

@@ -51,7 +51,7 @@ class Shop:
 
     async def found(self):
         self.workspace = (
-            await create_workspace_with_keys(self.ports.workspace, datetime.now(UTC), name="Shop")
+            await create_workspace_with_keys(self.ports.workspace.credentials, datetime.now(UTC), name="Shop")
         ).workspace
 
     async def offer(self, event_id, body=None):

@@ -119,9 +119,15 @@ async def service(tmp_path, postgres_server):
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace]):
         now = datetime.now(UTC)
-        initialized_deployment = await create_workspace_with_keys(ports.workspace, now, name="Shop")
+        initialized_deployment = await create_workspace_with_keys(
+            ports.workspace.credentials, now, name="Shop"
+        )
         reader = await create_named_key(
-            ports.workspace, initialized_deployment.workspace, now, name="Reader", rate_limit=10_000
+            ports.workspace.credentials,
+            initialized_deployment.workspace,
+            now,
+            name="Reader",
+            rate_limit=10_000,
         )
     made = Service(config, initialized_deployment, reader.secret)
     async with made.processes:

@@ -67,9 +67,10 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_
         opened(hurried, tmp_path) as one,
         opened(hurried, tmp_path) as other,
     ):
-        api_client = await desk_over(patient, patient)
+        api_client = await desk_over(patient.transactions, patient)
         writers = [
-            Writer(api_client.at(store), f"note {n}") for n, store in enumerate([one, other] * (WRITERS // 2))
+            Writer(api_client.at(store.transactions), f"note {n}")
+            for n, store in enumerate([one, other] * (WRITERS // 2))
         ]
         async with asyncio.TaskGroup() as at_work:
             for writer in writers:
@@ -92,7 +93,7 @@ async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_
 
     url = postgres_server.url
     async with opened(url, tmp_path) as store, opened(f"{url}?timeout_seconds=3", tmp_path) as hurried:
-        api_client = await desk_over(store, store)
+        api_client = await desk_over(store.transactions, store)
         last = Desk(ChangeExecutor(hurried, [replace(KIND, announced=hang)]), api_client.who)
         with pytest.raises(StoreUnavailable):
             await last.once("k").create("Plan")

@@ -99,7 +99,8 @@ async def api(redis_server, tmp_path):
     registry = load_plugins([("builtin", builtin), ("notes", Notes())])
     async with compose(load_settings(config), tmp_path, registry=registry) as service:
         initialized_deployment = [
-            await create_workspace_with_keys(service.ports.workspace, datetime.now(UTC), name=n) for n in "AB"
+            await create_workspace_with_keys(service.ports.workspace.credentials, datetime.now(UTC), name=n)
+            for n in "AB"
         ]
         yield Api(service, *(each.agent_key.secret for each in initialized_deployment))
 

@@ -109,7 +109,7 @@ async def cluster(redis_server, tmp_path):
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
         initialized_deployment = [
-            await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name=f"W{n}")
+            await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name=f"W{n}")
             for n in range(CLIENTS)
         ]
         yield Cluster(

@@ -29,7 +29,7 @@ class Factory(Deployment):
     """A deployment with events on PostgreSQL, and one worker at a time to be killed."""
 
     async def fill(self):
-        identity = (await self.service.ports.workspace.list_workspaces())[0]
+        identity = (await self.service.ports.workspace.credentials.list_workspaces())[0]
         story, start = EventBuilder(identity.id), datetime(2026, 7, 1, tzinfo=UTC)
         for number in range(EVENTS):
             story.add_event(
@@ -42,7 +42,7 @@ class Factory(Deployment):
         await self.service.ports.events.append(story.events)
 
     async def state(self, export_id):
-        return await self.service.ports.workspace.find_export(UUID(export_id))
+        return await self.service.ports.workspace.exports.find_export(UUID(export_id))
 
     async def begun(self):
         """An export whose file has been begun and has not ended; one that was faster than this look is left alone."""
@@ -83,7 +83,7 @@ class Factory(Deployment):
         job = await self.state(export_id)
         if job.status is ExportStatus.RUNNING:
             ended = replace(job, free_at=datetime.now(UTC))
-            await self.service.ports.workspace.replace_export_if_unchanged(job, ended)
+            await self.service.ports.workspace.export_jobs.replace_export_if_unchanged(job, ended)
             await self.rouse()
 
 

@@ -30,16 +30,18 @@ async def connect_client(service, workspace, now, *, scopes=frozenset(Scope), ro
 async def grant_access_token(store, workspace, now, *, scopes, role=Role.OWNER, name="ann"):
     """An access token that outlives the test, of a new program."""
     email = f"{name}@example.com"
-    enrolled = await add_member(store, store, workspace, email=email, role=role, now=now)
+    enrolled = await add_member(store.accounts, store.members, workspace, email=email, role=role, now=now)
     client = OAuthClient(str(new_id()), "Helper", ("http://127.0.0.1/callback",), now)
-    await store.add_client(client)
+    await store.oauth_clients.add_client(client)
     grant = OAuthGrant(
         new_id(), enrolled.account.id, client.id, client.name, workspace.id, frozenset(scopes), now
     )
     code, access, refresh = new_token("oac_"), new_access_token(), new_token("ort_")
-    await store.open_grant(OneTimeToken(OneTimeTokenKind.CODE, grant, now + LONG), sha256_hex(code))
+    await store.one_time_tokens.open_grant(
+        OneTimeToken(OneTimeTokenKind.CODE, grant, now + LONG), sha256_hex(code)
+    )
     issued = IssuedTokens(sha256_hex(access), now + LONG, sha256_hex(refresh), now + LONG)
-    assert await store.replace_token(sha256_hex(code), issued, now)
+    assert await store.one_time_tokens.replace_token(sha256_hex(code), issued, now)
     return access
 
 

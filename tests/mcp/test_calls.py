@@ -211,7 +211,7 @@ async def test_while_nobody_can_tell_whose_token_it_is_the_answer_is_503(workspa
     async def away(digest):
         raise ServiceUnavailable("The data cannot be read at the moment", "data_unverified")
 
-    monkeypatch.setattr(workspace_api.service.ports.workspace, "find_access_token", away)
+    monkeypatch.setattr(workspace_api.service.ports.workspace.oauth_grants, "find_access_token", away)
     status, headers, body = await program.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert (status, headers["Retry-After"], json.loads(body)["code"]) == (503, "5", "data_unverified")
 

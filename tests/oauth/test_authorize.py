@@ -151,7 +151,7 @@ async def test_saying_no_is_told(deployment):
     page = "/app/consent?" + urlencode(helper.request())
     answer = await person.send(page, "/app/consent", query=urlencode(helper.request()), decision="deny")
     assert parse_location(answer.location)["error"] == "access_denied"
-    assert not await deployment.store.list_grants(deployment.workspace.id)
+    assert not await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
 
 
 async def test_every_program_is_asked_about_every_time(deployment):
@@ -174,7 +174,7 @@ async def test_consent_needs_the_form_of_this_browser(deployment):
     csrf = await person.token("/app/workspaces")
     cross = {"Origin": "https://evil.example"}
     assert (await person.post("/app/consent", {**fields, "csrf": csrf}, **cross)).status == 403
-    assert not await deployment.store.list_grants(deployment.workspace.id)
+    assert not await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
 
 
 async def test_the_form_is_checked_like_the_request(deployment):
@@ -195,7 +195,7 @@ async def test_with_several_workspaces_the_person_picks_one(deployment):
         person, workspace=deployment.other.workspace.public_id, scope=f"{READ} {LINKS}"
     )
     assert tokens["scope"] == READ
-    [grant] = await deployment.store.list_grants(deployment.other.workspace.id)
+    [grant] = await deployment.store.oauth_grants.list_grants(deployment.other.workspace.id)
     assert grant.client_id == helper.client_id
 
 
@@ -205,7 +205,7 @@ async def test_a_workspace_of_others_cannot_be_picked(deployment):
     fields = {"query": urlencode(helper.request()), "decision": "allow", "csrf": csrf}
     answer = await person.post("/app/consent", {**fields, "workspace": deployment.other.workspace.public_id})
     assert answer.status == 200
-    assert not await deployment.store.list_grants(deployment.other.workspace.id)
+    assert not await deployment.store.oauth_grants.list_grants(deployment.other.workspace.id)
 
 
 async def test_whoever_is_not_signed_in_comes_back_to_the_question(deployment):

@@ -35,7 +35,7 @@ async def test_a_safe_address_is_taken(deployment, uri):
     assert said["client_name"] == "Helper"
     assert said["token_endpoint_auth_method"] == "none"
     assert "client_secret" not in said
-    assert (await deployment.store.client(said["client_id"])).redirect_uris == (uri,)
+    assert (await deployment.store.oauth_clients.find_client(said["client_id"])).redirect_uris == (uri,)
 
 
 @pytest.mark.parametrize("uri", UNSAFE, ids=range(len(UNSAFE)))
@@ -105,4 +105,4 @@ async def test_programs_nobody_let_in_are_forgotten(deployment):
     _, old = await registered(deployment, body)
     deployment.clock.advance(days=91)
     await registered(deployment, body)
-    assert await deployment.store.client(old["client_id"]) is None
+    assert await deployment.store.oauth_clients.find_client(old["client_id"]) is None

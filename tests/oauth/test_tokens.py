@@ -14,7 +14,7 @@ async def ann(deployment):
 
 
 async def live(deployment):
-    return await deployment.store.list_grants(deployment.workspace.id)
+    return await deployment.store.oauth_grants.list_grants(deployment.workspace.id)
 
 
 async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, ann):
@@ -215,7 +215,7 @@ async def test_a_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_
     bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)
     tokens = await helper.tokens(bob, scope=f"{READ} {REPORTS}")
     page = f"{deployment.settings}/members"
-    account = (await deployment.store.find_account_by_email("bob@example.com")).id
+    account = (await deployment.store.accounts.find_account_by_email("bob@example.com")).id
     await ann.send(page, f"{page}/{account}", action="role", role="viewer")
     status, tokens = await helper.refresh(tokens["refresh_token"])
     assert (status, tokens["scope"]) == (200, READ)
@@ -228,7 +228,7 @@ async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, ann):
     bob, helper = await deployment.signed_in("bob", "member"), await register_client(deployment)
     tokens = await helper.tokens(bob)
     page = f"{deployment.settings}/members"
-    account = (await deployment.store.find_account_by_email("bob@example.com")).id
+    account = (await deployment.store.accounts.find_account_by_email("bob@example.com")).id
     await ann.send(page, f"{page}/{account}", action="remove")
     assert not await helper.works(tokens["access_token"])
     await deployment.enrol("bob", "member")
@@ -300,7 +300,7 @@ async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, 
         raise StoreUnavailable
 
     with monkeypatch.context() as patched:
-        patched.setattr(deployment.store, "find_token", away)
+        patched.setattr(deployment.store.one_time_tokens, "find_token", away)
         status, said = await helper.redeem(code)
     assert (status, said["error"]) == (503, "temporarily_unavailable")
     assert (await helper.redeem(code))[0] == 200

@@ -344,7 +344,7 @@ def till(checkout):
             return limiter.consume(key, limit, window_seconds)
 
     applications = SignupCreator(
-        store,
+        store.signups,
         checkout,
         Silent(),
         limiter=Limits(),
@@ -353,7 +353,13 @@ def till(checkout):
         web_url="https://app.example",
     )
     settlement = SignupPayments(
-        store, checkout, store, Silent(), limiter=Limits(), clock=lambda: NOW, web_url="https://app.example"
+        store.signups,
+        checkout,
+        store.accounts,
+        Silent(),
+        limiter=Limits(),
+        clock=lambda: NOW,
+        web_url="https://app.example",
     )
     return store, applications, settlement
 
@@ -364,7 +370,7 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, ti
         applied = await applications.create_signup(
             SignupInput(email="ann@example.com", plan="growth"), "203.0.113.7"
         )
-        signup = await store.find_signup(SignupLookup.ID, applied.signup.id.hex)
+        signup = await store.signups.find_signup(SignupLookup.ID, applied.signup.id.hex)
         account.change(signup.order, **PAID)
         kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
         told = await asyncio.gather(
@@ -376,9 +382,9 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, ti
         )
         with pytest.raises(Forbidden):
             await settlement.receive_webhook(signed(account.event(signup.order), secret="whsec_other"))
-    assert len(await store.workspaces()) == 1
+    assert len(await store.credentials.list_workspaces()) == 1
     assert sum(outcome is True for outcome in told) <= 1
-    assert (await store.workspaces())[0].plan == "growth"
+    assert (await store.credentials.list_workspaces())[0].plan == "growth"
     assert KEY not in caplog.text
     assert SIGNING not in caplog.text
     assert "ann@example.com" not in caplog.text
@@ -387,7 +393,7 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, ti
 async def test_a_paid_session_of_another_price_makes_nothing(account, till):
     store, applications, settlement = till
     applied = await applications.create_signup(SignupInput(email="ann@example.com", plan="growth"), None)
-    signup = await store.find_signup(SignupLookup.ID, applied.signup.id.hex)
+    signup = await store.signups.find_signup(SignupLookup.ID, applied.signup.id.hex)
     account.change(signup.order, **PAID, metadata={"plan": "starter"})
     assert not await settlement.receive_webhook(signed(account.event(signup.order)))
-    assert await store.workspaces() == []
+    assert await store.credentials.list_workspaces() == []

@@ -117,7 +117,9 @@ class Deployment:
         self.key = ""
 
     async def open(self):
-        made = await create_workspace_with_keys(self.service.ports.workspace, datetime.now(UTC), name="Shop")
+        made = await create_workspace_with_keys(
+            self.service.ports.workspace.credentials, datetime.now(UTC), name="Shop"
+        )
         self.key = made.agent_key.secret
 
     async def ask(self, method, path, body=None):
@@ -132,7 +134,7 @@ class Deployment:
     async def final(self, export_id, seconds=200):
         async with asyncio.timeout(seconds):
             while True:
-                job = await self.service.ports.workspace.find_export(UUID(export_id))
+                job = await self.service.ports.workspace.exports.find_export(UUID(export_id))
                 if job.status in {"completed", "failed"}:
                     return job
                 await asyncio.sleep(0.05)

@@ -18,7 +18,7 @@ SCRIPT = {
 async def key_of(deployment, initialized_deployment=None):
     workspace = (initialized_deployment or deployment.initialized_deployment).workspace
     minted = await create_named_key(
-        deployment.store, workspace, deployment.clock(), name="Robot", scopes=Scope
+        deployment.store.credentials, workspace, deployment.clock(), name="Robot", scopes=Scope
     )
     return minted.secret
 

@@ -55,44 +55,48 @@ def passkey_of(account, name):
 async def test_names_of_strangers_stay_text_on_every_page(house):
     store, workspace = house.store, house.initialized_deployment.workspace
     for payload in PAYLOADS:
-        await create_named_key(store, workspace, system_clock(), name=payload)
+        await create_named_key(store.credentials, workspace, system_clock(), name=payload)
         account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
-        await store.save_account(account)
-        await store.save_member(Member(workspace.id, account.id, Role.VIEWER, system_clock()))
+        await store.accounts.save_account(account)
+        await store.members.save_member(Member(workspace.id, account.id, Role.VIEWER, system_clock()))
         grant = OAuthGrant(
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
         )
-        await issue_access_token(store, grant, system_clock())
-        await store.add_passkey(passkey_of(house.ann, payload), len(PAYLOADS))
+        await issue_access_token(store.one_time_tokens, grant, system_clock())
+        await store.passkeys.add_passkey(passkey_of(house.ann, payload), len(PAYLOADS))
     async with house.watched() as look:
         await look(f"{house.app}/account", PAYLOADS)
         for section in ("keys", "members", "connections"):
             await look(f"{house.settings}/{section}", PAYLOADS)
         for some in batched(PAYLOADS, 4):
             texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
-            await store.save_workspace(replace(workspace, name=some[0]))
+            await store.workspace_settings.save_workspace(replace(workspace, name=some[0]))
             await look(await house.asked(**texts), some)
             await look(f"{house.app}/container/proposals/{await house.proposed(*some)}", some)
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
-                await store.save_workspace(replace(workspace, name=payload))
+                await store.workspace_settings.save_workspace(replace(workspace, name=payload))
                 await look(await house.consent(name=name), (name, payload))
         proposed = [some[0] for some in batched(PAYLOADS, 4)]
         await look(f"{house.settings}/scripts", proposed)
         await look(f"{house.settings}/audit", proposed)
         await look(f"{house.app}/workspaces", [some[0]])
-    await store.save_workspace(workspace)
-    for passkey in await store.passkeys(house.ann.id):
-        await store.remove_passkey(house.ann.id, passkey.id)
+    await store.workspace_settings.save_workspace(workspace)
+    for passkey in await store.passkeys.list_passkeys(house.ann.id):
+        await store.passkeys.remove_passkey(house.ann.id, passkey.id)
     assert len(PAYLOADS) >= 100
 
 
 async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
-    await house.store.save_workspace(replace(house.initialized_deployment.workspace, name=LONG_NAMES[0]))
+    await house.store.workspace_settings.save_workspace(
+        replace(house.initialized_deployment.workspace, name=LONG_NAMES[0])
+    )
     await house.proposed(*LONG_NAMES)
     passkey = passkey_of(house.ann, LONG_NAMES[0])
-    await house.store.add_passkey(passkey, 20)
+    await house.store.passkeys.add_passkey(passkey, 20)
     for name in LONG_NAMES:
-        await create_named_key(house.store, house.initialized_deployment.workspace, system_clock(), name=name)
+        await create_named_key(
+            house.store.credentials, house.initialized_deployment.workspace, system_clock(), name=name
+        )
     texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
     addresses = [
         *await house.all_pages(),
@@ -105,8 +109,8 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
             await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
-    await house.store.save_workspace(house.initialized_deployment.workspace)
-    await house.store.remove_passkey(house.ann.id, passkey.id)
+    await house.store.workspace_settings.save_workspace(house.initialized_deployment.workspace)
+    await house.store.passkeys.remove_passkey(house.ann.id, passkey.id)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -220,7 +224,7 @@ async def test_consent_leads_back_to_the_program(house, host):
 async def test_an_invited_person_comes_in_by_the_mailed_link(house):
     letters = house.service.ports.mail.letters
     await invite_member(
-        house.store, house.service.ports.mail, house.initialized_deployment.workspace, house.owner,
+        house.store.invitations, house.service.ports.mail, house.initialized_deployment.workspace, house.owner,
         email="bob@example.com", role=Role.MEMBER, web_url=house.app, now=system_clock(),
     )  # fmt: skip
     link = next(line for line in letters[-1].text.splitlines() if line.startswith("http"))

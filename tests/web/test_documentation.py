@@ -97,9 +97,9 @@ async def searching(tmp_path):
     service = service_in(tmp_path, docs_url="https://docs.example.com/")
     async with service:
         store, now = service.ports.workspace, system_clock()
-        initialized_deployment = await create_workspace_with_keys(store, now, name="shop")
+        initialized_deployment = await create_workspace_with_keys(store.credentials, now, name="shop")
         minted = await create_named_key(
-            store, initialized_deployment.workspace, now, name="Reader", rate_limit=10_000
+            store.credentials, initialized_deployment.workspace, now, name="Reader", rate_limit=10_000
         )
         yield Searching(service, minted.secret)
 

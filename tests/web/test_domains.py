@@ -14,7 +14,7 @@ HOST = "go.shop.example"
 
 
 async def claims(deployment):
-    async with deployment.store.look(deployment.workspace.id) as unit:
+    async with deployment.store.transactions.read(deployment.workspace.id) as unit:
         return await unit.resources.every(LinkDomainClaim)
 
 
@@ -52,7 +52,7 @@ async def test_a_domain_with_links_is_not_removed_and_one_without_is(deployment)
     await person.send(page, f"{page}/{claim.id}", action="verify")
     link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
     minted = await create_named_key(
-        deployment.store, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
+        deployment.store.credentials, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
     status, made = await deployment.api("POST", "/v1/links", minted.secret, {"link": link})
     assert (status, made["data"]["url"][: len(HOST) + 8]) == (200, f"https://{HOST}")
@@ -98,7 +98,7 @@ async def test_a_record_that_is_gone_is_shown_until_it_is_back(deployment):
     await person.send(page, f"{page}/{claim.id}", action="verify")
     link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
     minted = await create_named_key(
-        deployment.store, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
+        deployment.store.credentials, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
     assert (await deployment.api("POST", "/v1/links", minted.secret, {"link": link}))[0] == 200
     records.book.clear()

@@ -39,7 +39,9 @@ async def test_approving_gives_the_requester_the_key_once_with_the_chosen_limit(
     assert sum("key" in said for _, said in polls) == 1
     [key] = [said["key"] for _, said in polls if "key" in said]
     identity = next(
-        one for one in await deployment.store.keys(deployment.workspace.id) if one.name == "Helper key"
+        one
+        for one in await deployment.store.credentials.list_keys(deployment.workspace.id)
+        if one.name == "Helper key"
     )
     assert identity.rate_limit == 250
     assert key not in (await person.get(f"/app{page}")).body

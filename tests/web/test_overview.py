@@ -64,8 +64,8 @@ async def test_nobody_else_sees_them(shop):
     answer = await shop.person().get("/app/w/k3Jx9QmZ2aPr")
     assert (answer.status, answer.location.partition("?")[0]) == (303, "/app/sign-in")
     ann = await joined(shop)
-    await shop.store.remove_member(
-        shop.gallery.workspace.id, (await shop.store.find_account_by_email("ann@example.com")).id
+    await shop.store.members.remove_member(
+        shop.gallery.workspace.id, (await shop.store.accounts.find_account_by_email("ann@example.com")).id
     )
     assert (await ann.get("/app/w/k3Jx9QmZ2aPr")).status == 404
 
@@ -88,7 +88,7 @@ async def test_a_key_that_opens_nothing_shows_nothing_and_says_so_as_the_api_doe
 
 async def test_a_look_is_paid_for_by_the_key(shop):
     minted = await create_named_key(
-        shop.store, shop.gallery.workspace, shop.clock(), name="Poor", rate_limit=8
+        shop.store.credentials, shop.gallery.workspace, shop.clock(), name="Poor", rate_limit=8
     )
     looks = [await shop.person().get("/app/look", Authorization=f"Bearer {minted.secret}") for _ in range(2)]
     assert [look.status for look in looks] == [200, 429]

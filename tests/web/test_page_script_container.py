@@ -19,7 +19,12 @@ pytestmark = IN_BROWSER
 async def approve(shop, **fields):
     house, now = shop.house, system_clock()
     owner = await add_member(
-        house.store, house.store, shop.workspace, email=house.ann.email, role=Role.OWNER, now=now
+        house.store.accounts,
+        house.store.members,
+        shop.workspace,
+        email=house.ann.email,
+        role=Role.OWNER,
+        now=now,
     )
     caller = dashboard_caller(owner.account, owner.member, shop.workspace, now)
     changes, propose = house.service.component(ChangeExecutor), SCRIPT_PROPOSALS.operation("propose_script")

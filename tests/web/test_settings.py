@@ -9,7 +9,7 @@ WRITE_KEY = re.compile(r"dk_[0-9a-f]{32}")
 
 
 async def named(deployment, name="Report key"):
-    keys = await deployment.store.keys(deployment.workspace.id)
+    keys = await deployment.store.credentials.list_keys(deployment.workspace.id)
     return next(key for key in keys if key.name == name)
 
 
@@ -43,7 +43,11 @@ async def test_a_regenerated_key_takes_the_place_of_the_old_one(deployment, kind
     page = f"{deployment.settings}/keys"
     answer = await person.send(page, f"{page}/{kind}/regenerate")
     [secret] = form.findall(answer.body)
-    live = [key for key in await deployment.store.keys(deployment.workspace.id) if key.revoked_at is None]
+    live = [
+        key
+        for key in await deployment.store.credentials.list_keys(deployment.workspace.id)
+        if key.revoked_at is None
+    ]
     assert sorted(key.kind for key in live) == ["agent", "write"]
     if kind == "agent":
         assert (
@@ -141,7 +145,7 @@ async def test_an_invitation_can_be_withdrawn(deployment):
     page = f"{deployment.settings}/members"
     await ann.send(page, page, email="bob@example.com", role="member")
     path = "/app" + deployment.letters[-1].text.split("/app", 1)[1].split()[0]
-    [offer] = await deployment.store.invitations(deployment.workspace.id)
+    [offer] = await deployment.store.invitations.list_open_invitations(deployment.workspace.id)
     await ann.send(page, f"{deployment.settings}/invitations/{offer.id}")
     assert (await deployment.person().get(path)).status == 404
 
@@ -150,7 +154,9 @@ async def test_roles_are_the_owners_and_the_last_owner_stays(deployment):
     ann, bob = await deployment.signed_in("ann", "owner"), await deployment.signed_in("bob", "admin")
     cid = await deployment.enrol("cid", "viewer")
     page = f"{deployment.settings}/members"
-    accounts = {one.account_id: one for one in await deployment.store.members(deployment.workspace.id)}
+    accounts = {
+        one.account_id: one for one in await deployment.store.members.list_members(deployment.workspace.id)
+    }
     owner = next(key for key, one in accounts.items() if one.role == "owner")
     assert (await bob.send(page, f"{page}/{cid.id}", action="role", role="owner")).status == 403
     assert (await bob.send(page, f"{page}/{cid.id}", action="remove")).status == 403
@@ -158,7 +164,7 @@ async def test_roles_are_the_owners_and_the_last_owner_stays(deployment):
     assert (await ann.send(page, f"{page}/{owner}", action="role", role="viewer")).status == 409
     assert (await ann.send(page, f"{page}/{owner}", action="remove")).status == 409
     assert (await ann.send(page, f"{page}/{cid.id}", action="remove")).status == 303
-    assert len(await deployment.store.members(deployment.workspace.id)) == 2
+    assert len(await deployment.store.members.list_members(deployment.workspace.id)) == 2
 
 
 async def test_an_admin_invites_no_owner(deployment):

@@ -145,7 +145,9 @@ async def test_who_has_the_token_learns_410_and_nobody_else_learns_anything(gall
 
 async def test_a_malformed_token_reaches_no_store(gallery, monkeypatch):
     asked = []
-    monkeypatch.setattr(gallery.service.ports.workspace, "find_by_unique_key", lambda *one: asked.append(one))
+    monkeypatch.setattr(
+        gallery.service.ports.workspace.unique_keys, "find_by_unique_key", lambda *one: asked.append(one)
+    )
     for token in ("x", "x" * 42, "x" * 44, "é" * 43, "a.b"):
         assert (await look(gallery, {"path": f"/app/share/{token}"})).status == 404
     assert asked == []

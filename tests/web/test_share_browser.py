@@ -47,7 +47,9 @@ async def test_names_of_saved_work_stay_text(house):
             await look(
                 await opened(house, "dashboard", await gallery.dashboard(cards, title)), [title, *some]
             )
-    await house.store.save_member(Member(gallery.workspace.id, house.eve.id, Role.MEMBER, system_clock()))
+    await house.store.members.save_member(
+        Member(gallery.workspace.id, house.eve.id, Role.MEMBER, system_clock())
+    )
     async with house.watched(house.eve) as look:
         for section in ("audit", "shared"):
             await look(f"{house.app}/w/{gallery.workspace.public_id}/{section}", [title])
@@ -164,7 +166,9 @@ async def test_texts_of_events_stay_text_on_the_overview_of_a_member(house):
 
 async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
     now = system_clock()
-    key = await create_named_key(house.store, house.gallery.workspace, now, name="Reader", rate_limit=100)
+    key = await create_named_key(
+        house.store.credentials, house.gallery.workspace, now, name="Reader", rate_limit=100
+    )
     async with house.page(signed_in=False) as page:
         await page.add_init_script(WATCH)
         await page.goto(f"{house.app}/#key={key.secret}&days=7")
@@ -179,7 +183,7 @@ async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
 
 async def test_the_front_page_can_be_read_on_a_phone_and_without_its_picture(house):
     key = await create_named_key(
-        house.store, house.gallery.workspace, system_clock(), name="Phone", rate_limit=100
+        house.store.credentials, house.gallery.workspace, system_clock(), name="Phone", rate_limit=100
     )
     small = {"viewport": {"width": 375, "height": 800}, "color_scheme": "dark"}
     async with house.page(signed_in=False, **small) as page:

@@ -39,7 +39,7 @@ async def test_twenty_payments_at_once_are_one_workspace(deployment):
     fields = {"csrf": await person.token(checkout), "decision": "pay"}
     answers = await asyncio.gather(*(person.post(checkout, fields) for _ in range(20)))
     assert sum("/welcome" in answer.location for answer in answers) == 1
-    assert len(await deployment.store.workspaces()) == 3
+    assert len(await deployment.store.credentials.list_workspaces()) == 3
     assert len(deployment.letters) == 1
 
 
@@ -49,7 +49,7 @@ async def test_a_canceled_order_makes_nothing(deployment):
     canceled = await person.send(checkout, checkout, decision="cancel")
     assert "Nothing was paid" in (await person.get(canceled.location)).text
     assert "closed" in (await person.get(checkout)).text
-    assert len(await deployment.store.workspaces()) == 2
+    assert len(await deployment.store.credentials.list_workspaces()) == 2
 
 
 async def test_unknown_orders_and_links_are_not_found(deployment):

@@ -4,7 +4,7 @@ import pytest
 
 
 async def origins(deployment):
-    found = await deployment.store.workspaces()
+    found = await deployment.store.credentials.list_workspaces()
     return next(one.allowed_origins for one in found if one.id == deployment.workspace.id)
 
 

@@ -44,7 +44,7 @@ class WorkspaceApi:
     async def open(self):
         store = self.service.ports.workspace
         for name in ("shop", "other"):
-            initialized_deployment = await create_workspace_with_keys(store, NOW, name=name)
+            initialized_deployment = await create_workspace_with_keys(store.credentials, NOW, name=name)
             self.workspaces[name] = initialized_deployment.workspace
             self.keys[name] = await self._key(initialized_deployment.workspace, "Campaign bot", list(Scope))
             for label, scope in SCOPES.items():
@@ -56,7 +56,9 @@ class WorkspaceApi:
 
     async def _key(self, workspace, name, scopes):
         store = self.service.ports.workspace
-        minted = await create_named_key(store, workspace, NOW, name=name, scopes=scopes, rate_limit=10_000)
+        minted = await create_named_key(
+            store.credentials, workspace, NOW, name=name, scopes=scopes, rate_limit=10_000
+        )
         return minted.secret
 
     def later(self, **passed):

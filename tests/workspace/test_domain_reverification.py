@@ -58,7 +58,14 @@ class Watched(DomainOwner):
     async def open(self):
         store = self.office.service.ports.workspace
         for email, role in PEOPLE.items():
-            await add_member(store, store, self.caller.workspace, email=email, role=role, now=self.office.now)
+            await add_member(
+                store.accounts,
+                store.members,
+                self.caller.workspace,
+                email=email,
+                role=role,
+                now=self.office.now,
+            )
         self.letterbox = Letterbox()
         proofs = replace(
             build_domain_verification(self.office.service.ports), records=self.dns, mail=self.letterbox
@@ -153,10 +160,12 @@ async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(shop)
             422, "unknown_domain", "link.domain_id",
         )  # fmt: skip
         assert HOST in refused.json["error"]
-    assert (await DatabaseRedirects(store).find(f"{HOST}/spring")).destination_url == link["destination_url"]
+    assert (await DatabaseRedirects(store.unique_keys).find(f"{HOST}/spring")).destination_url == link[
+        "destination_url"
+    ]
     changed = await workspace_api.ask("PATCH", f"/links/{link['id']}", {"link": {"name": "Autumn reel"}})
     assert (changed.status, changed.json["data"]["url"]) == (200, f"https://{HOST}/spring")
-    assert await is_verified_link_host(store, HOST)
+    assert await is_verified_link_host(store.unique_keys, HOST)
     assert (await workspace_api.link(slug="a"))["data"]["url"] == "https://go.example.com/a"
 
 
@@ -185,7 +194,7 @@ async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(shop)
     claim = await shop.looks(hours=6)
     assert (claim.verified_at, claim.missing_since, claim.lapsed_at) == (None, None, None)
     assert shop.letterbox.told()[4:] == managers(f"{HOST} is no link domain of shop any more")
-    assert not await is_verified_link_host(store, HOST)
+    assert not await is_verified_link_host(store.unique_keys, HOST)
     assert (await rival.prove(theirs)).applied
     assert shop.letterbox.told() == []
     assert not (await shop.looks(hours=6)).is_verified
@@ -258,11 +267,13 @@ async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
         await shop.lose(hours=1)
     shop.letterbox.refused = set()
     store = shop.office.service.ports.workspace
-    [bob] = [each for each in await store.list_members(shop.caller.workspace.id) if each.role is Role.ADMIN]
-    await store.save_member(replace(bob, role=Role.VIEWER))
+    [bob] = [
+        each for each in await store.members.list_members(shop.caller.workspace.id) if each.role is Role.ADMIN
+    ]
+    await store.members.save_member(replace(bob, role=Role.VIEWER))
     await shop.looks(hours=1)
     assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
-    await store.save_member(bob)
+    await store.members.save_member(bob)
     await shop.looks(hours=1)
     assert shop.letterbox.told() == []
 

@@ -121,7 +121,7 @@ async def test_of_two_who_prove_a_host_at_once_one_has_it(tmp_path, workspace_ur
         assert sorted(isinstance(each, Conflict) for each in told) == [False, True]
         verified = [claimed for each in both for claimed in await each.claims() if claimed.is_verified]
         assert len(verified) == 1
-        assert await is_verified_link_host(workspace_api.service.ports.workspace, HOST)
+        assert await is_verified_link_host(workspace_api.service.ports.workspace.unique_keys, HOST)
 
 
 async def test_the_proof_of_one_workspace_proves_nothing_for_another(domain_owner, rival):

@@ -43,7 +43,7 @@ class Setup:
 
     async def connects(self, provider, kind, *accounts, **fields):
         standing = {"status": ConnectionStatus.CONNECTED, "created_at": self.office.now, **fields}
-        await self.store.save_connection(
+        await self.store.connections.save_connection(
             Connection(self.workspace.id, provider, kind, accounts=accounts, **standing)
         )
 
@@ -166,7 +166,7 @@ async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_
         raise StoreUnavailable
 
     await setup.connects("stripe", ProviderKind.REVENUE)
-    monkeypatch.setattr(setup.store, "list_connections", down)
+    monkeypatch.setattr(setup.store.connections, "list_connections", down)
     answer = await setup.asks()
     assert (answer["complete"], answer["connections"]) == (False, [])
     assert answer["next_steps"] == STEPS
@@ -176,14 +176,14 @@ async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_
 
 
 async def test_a_workspace_whose_subscription_ended_is_told_so(setup):
-    await setup.store.save_workspace(replace(setup.workspace, active=False, plan="growth"))
+    await setup.store.workspace_settings.save_workspace(replace(setup.workspace, active=False, plan="growth"))
     workspace = (await setup.asks())["workspace"]
     assert (workspace["active"], workspace["plan"]) == (False, "growth")
 
 
 async def test_above_its_limits_a_workspace_sees_by_how_much_and_nothing_is_refused(setup, monkeypatch):
     monkeypatch.setattr(usage, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 2, 1, 100)})
-    await setup.store.save_workspace(replace(setup.workspace, plan="tiny"))
+    await setup.store.workspace_settings.save_workspace(replace(setup.workspace, plan="tiny"))
     for _ in range(3):
         await setup.happens("purchase")
     answer = await setup.asks("/usage")

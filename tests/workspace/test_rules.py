@@ -368,10 +368,14 @@ async def test_what_an_active_rule_sends_converts_and_stops_with_it(shop):
     assert await conversions(shop) == 0
     await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")
     assert await conversions(shop) == 1
-    owner = next(one for one in await shop.service.ports.workspace.list_workspaces() if one.name == "shop")
+    owner = next(
+        one for one in await shop.service.ports.workspace.credentials.list_workspaces() if one.name == "shop"
+    )
     assert owner.triggers == {"demo_booked"}
-    await shop.service.ports.workspace.save_workspace(replace(owner, triggers=frozenset(), name="Shop"))
+    await shop.service.ports.workspace.workspace_settings.save_workspace(
+        replace(owner, triggers=frozenset(), name="Shop")
+    )
     assert await conversions(shop) == 1
     own = replace(owner, rules=AnalyticsSettings(conversions=frozenset({"purchase"})))
-    await shop.service.ports.workspace.save_workspace(own)
+    await shop.service.ports.workspace.workspace_settings.save_workspace(own)
     assert await conversions(shop) == 0

@@ -23,7 +23,7 @@ async def a_report(workspace_api, name="Weekly", key="shop"):
         created_at=workspace_api.now, updated_at=workspace_api.now, created_via=RequestInterface.API,
         created_by=Actor(type="key", id=new_id(), client_id=None),
     )  # fmt: skip
-    async with workspace_api.service.ports.workspace.write(workspace.id) as unit:
+    async with workspace_api.service.ports.workspace.transactions.write(workspace.id) as unit:
         await unit.resources.save(report)
     return str(report.id)
 

@@ -36,7 +36,7 @@ async def opened(workspace_api):
     """The write key of a third workspace; what programs of the other two hold stands in ``office.keys``."""
     await workspace_api.open()
     initialized_deployment = await create_workspace_with_keys(
-        workspace_api.service.ports.workspace, NOW, name="third"
+        workspace_api.service.ports.workspace.credentials, NOW, name="third"
     )
     workspace_api.keys["nobody"] = new_agent_token()
     return initialized_deployment.write_key.secret
@@ -48,7 +48,7 @@ async def everything_is_unknown(workspace_api, host):
     is_unknown(await workspace_api.ask("POST", "/links", LINK))
     is_unknown(await workspace_api.ask("GET", "/rules", key="nobody"))
     assert await host.track(new_write_key()) == NOT_TOLD
-    assert not (await cache_probe(workspace_api.service.ports.workspace).check()).ok
+    assert not (await cache_probe(workspace_api.service.ports.workspace.credentials).check()).ok
 
 
 async def everything_is_known(workspace_api, host):
@@ -160,7 +160,7 @@ async def test_a_server_that_is_stopped_is_unknown_to_all_but_keys_ingest_rememb
         assert await host.track(writer) == ACCEPTED
         await asyncio.to_thread(postgres_server.stop)
         async with asyncio.timeout(30):
-            while workspace_api.service.ports.workspace.change_version() is not None:
+            while workspace_api.service.ports.workspace.credentials.change_version() is not None:
                 await asyncio.sleep(0.01)
         assert await host.track(writer) == ACCEPTED
         workspace_api.later(seconds=299)

@@ -39,9 +39,11 @@ async def shop(workspace_api, monkeypatch):
     monkeypatch.setattr(send_alerts, "BILLING_PLANS", {"tiny": BillingPlan("tiny", 20, 1, 100)})
     store = workspace_api.service.ports.workspace
     workspace = replace(workspace_api.workspaces["shop"], plan="tiny")
-    await store.save_workspace(workspace)
+    await store.workspace_settings.save_workspace(workspace)
     for email, role in (("ann@shop.example", Role.OWNER), ("bob@shop.example", Role.ADMIN)):
-        await add_member(store, store, workspace, email=email, role=role, now=workspace_api.now)
+        await add_member(
+            store.accounts, store.members, workspace, email=email, role=role, now=workspace_api.now
+        )
     workspace_api.story = EventBuilder(workspace.id)
     workspace_api.letterbox = Letterbox()
     workspace_api.watch = replace(
@@ -92,8 +94,10 @@ async def test_a_new_period_begins_anew(shop):
 async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
     store = shop.service.ports.workspace
     other = replace(shop.workspaces["other"], plan="tiny")
-    await store.save_workspace(other)
-    await add_member(store, store, other, email="eve@other.example", role=Role.OWNER, now=shop.now)
+    await store.workspace_settings.save_workspace(other)
+    await add_member(
+        store.accounts, store.members, other, email="eve@other.example", role=Role.OWNER, now=shop.now
+    )
     story = EventBuilder(other.id)
     theirs = [story.add_event("purchase", at=shop.now, visitor="v") for _ in range(15)]
     await shop.service.ports.events.append(theirs)
@@ -123,8 +127,8 @@ async def test_twenty_looks_at_once_tell_once(shop):
 
 async def test_a_workspace_without_a_limit_or_a_subscription_is_told_nothing(shop):
     store = shop.service.ports.workspace
-    workspace = next(one for one in await store.list_workspaces() if one.plan == "tiny")
+    workspace = next(one for one in await store.credentials.list_workspaces() if one.plan == "tiny")
     for other in (replace(workspace, plan="enterprise"), replace(workspace, active=False)):
-        await store.save_workspace(other)
+        await store.workspace_settings.save_workspace(other)
         await happen(shop, 20)
     assert shop.letterbox.told == []

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from plugins.workspace_sql.tables import METADATA
+from plugins.workspace_sql.records import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

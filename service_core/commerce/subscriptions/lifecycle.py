@@ -135,7 +135,7 @@ class StatusPeriod:
     since: datetime
     until: datetime | None
     status: SubscriptionStatus
-    standing: LifecycleStatus
+    lifecycle_status: LifecycleStatus
     dead_since: datetime | None
     started_at: datetime
 

@@ -20,7 +20,7 @@ from service_core.delivery.postbacks.account_sender import AccountSender, Prepar
 from service_core.delivery.postbacks.circuit_breaker import AccountHealth
 from service_core.delivery.postbacks.customer_reader import CustomerReader
 from service_core.delivery.postbacks.models import Destination
-from service_core.delivery.postbacks.outbox import PostbackOutbox
+from service_core.delivery.postbacks.outbox import PostbackQueues
 from service_core.delivery.postbacks.payloads import PayloadBuilder, expired_postbacks
 from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender
 from service_core.delivery.postbacks.postback import Postback, PostbackQueue, SkipReason, mark_skipped
@@ -59,7 +59,7 @@ class DeliveryWorker:
 
     senders: Mapping[str, ConversionSender]
     call_limits: Mapping[str, int]
-    outbox: PostbackOutbox
+    queues: PostbackQueues
     connections: Connections
     secrets: ConnectionSecrets
     units: Transactions
@@ -74,7 +74,7 @@ class DeliveryWorker:
         Raises:
             StoreUnavailable: they cannot be read.
         """
-        return await self.outbox.list_due_queues(self.clock())
+        return await self.queues.list_due_queues(self.clock())
 
     async def deliver_queue(
         self, queue: PostbackQueue, should_stop: ShouldStop = lambda: False
@@ -95,7 +95,7 @@ class DeliveryWorker:
             turn.not_before = self.clock() + RETRY_DELAY
             raise
         finally:
-            await self.outbox.release_queue(queue, turn.holder, turn.health, turn.not_before)
+            await self.queues.release_queue(queue, turn.holder, turn.health, turn.not_before)
         return turn.finished
 
     async def find_connection(self, queue: PostbackQueue) -> Connection | None:
@@ -126,7 +126,7 @@ class _QueueLease:
     async def acquire(self) -> AccountHealth | None:
         """Have the queue, or have it for longer; how its account stood when somebody left it."""
         now = self.worker.clock()
-        return await self.worker.outbox.claim_queue(self.queue, self.holder, now, now + QUEUE_LEASE)
+        return await self.worker.queues.claim_queue(self.queue, self.holder, now, now + QUEUE_LEASE)
 
     async def deliver(self, should_stop: ShouldStop) -> None:
         """Send for a while, or say why nothing is sent."""
@@ -200,11 +200,11 @@ class _QueueLease:
         return account.allows_call()
 
     async def _due_postbacks(self, limit: int) -> Sequence[Postback]:
-        return await self.worker.outbox.list_due_postbacks(self.queue, self.worker.clock(), limit)
+        return await self.worker.queues.list_due_postbacks(self.queue, self.worker.clock(), limit)
 
     async def _save_results(self, postbacks: Sequence[Postback]) -> None:
         if postbacks:
-            await self.worker.outbox.save_results(postbacks)
+            await self.worker.queues.save_results(postbacks)
             self.finished += len(postbacks)
 
     async def _mark_connection_refused(self, connection: Connection, reason: str) -> None:

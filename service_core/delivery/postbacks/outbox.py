@@ -1,4 +1,4 @@
-"""Where conversions wait, and whose turn it is to send them."""
+"""Ports of the postbacks that wait to be sent to ad platforms, and of the queues they wait in."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,29 +10,43 @@ from service_core.delivery.postbacks.postback import Postback, PostbackQueue, Po
 
 
 class PostbackOutbox(Protocol):
-    """The conversions of every workspace, in queues by account; a process at a time sends those of a queue.
+    """The postbacks of every workspace.
 
-    What a removed rule has waiting is skipped, ``rule_inactive``, in the transaction that removes it.
+    When a rule is deleted, the same transaction skips its open postbacks with the reason ``rule_inactive``.
     """
 
     async def add_postbacks(
         self, postbacks: Sequence[Postback], deduplication_windows: Mapping[UUID, timedelta]
     ) -> None:
-        """Keep what rules fired, all or nothing; one whose rule and event are there already changes nothing.
+        """Add all postbacks or none. One whose rule and event are known changes nothing.
 
-        One that waits is skipped, ``duplicate``, when its rule sends the same ``platform_event_id`` already,
-        or has, by an event less than the rule's window earlier or later; tests and others apart.
+        An open postback is skipped with the reason ``duplicate`` if its rule has sent the same
+        ``platform_event_id``, or will send it, for an event within the window of the rule. Tests and other
+        postbacks are compared separately.
 
         Args:
             postbacks: of one workspace.
-            windows: rule -> its window.
+            deduplication_windows: window by rule.
 
         Raises:
-            StoreUnavailable: nothing was kept.
+            StoreUnavailable: nothing was added.
         """
 
+    async def list_latest_postbacks(
+        self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
+    ) -> Sequence[Postback]:
+        """Return the latest postbacks of a workspace, latest first. ``status`` selects those with a status.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+
+class PostbackQueues(Protocol):
+    """One queue of open postbacks per ad account. One process at a time sends those of a queue."""
+
     async def list_due_queues(self, now: datetime) -> Sequence[PostbackQueue]:
-        """Queues that are open, in nobody's hands, and have something to send, the longest due first.
+        """Return open queues that are due and that no process holds, longest due first.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -41,41 +55,32 @@ class PostbackOutbox(Protocol):
     async def claim_queue(
         self, queue: PostbackQueue, holder: UUID, now: datetime, until: datetime
     ) -> AccountHealth | None:
-        """Have a queue, or have it for longer; None while somebody else does.
+        """Claim a queue, or extend the claim. Returns None while another process holds it.
 
         Args:
             queue: which.
-            holder: who asks, by an id of its own.
-            now: the present.
-            until: when it is over for a holder that died.
+            holder: an id of the process.
+            now: the current time.
+            until: when the claim ends if the process dies.
         """
 
     async def list_due_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> Sequence[Postback]:
-        """What is due of a queue, the oldest event first."""
+        """Return the postbacks of a queue that are due, oldest event first."""
 
     async def save_results(self, postbacks: Sequence[Postback]) -> None:
-        """Write down what became of postbacks of a queue that is held, as they are now.
+        """Save the state of postbacks of a queue that the process holds.
 
-        One that is final meanwhile stays as it is, but for one that was sent: sent it stays.
-        """
-
-    async def list_latest_postbacks(
-        self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
-    ) -> Sequence[Postback]:
-        """Some of a workspace, the latest first, all that there are or those that stand so.
-
-        Raises:
-            StoreUnavailable: they cannot be read.
+        A postback that was finished meanwhile stays as it is, unless the given one was sent.
         """
 
     async def release_queue(
         self, queue: PostbackQueue, holder: UUID, health: AccountHealth, not_before: datetime | None
     ) -> None:
-        """Let a queue go, if it is still the holder's, and say how it stands.
+        """Release a queue if the holder still has it, and save the health of its account.
 
         Args:
             queue: which.
-            holder: who had it.
-            state: how it stands.
-            not_before: when it is looked at again, if something waits; None as soon as something is due.
+            holder: who held it.
+            health: of the account.
+            not_before: when the queue is due again if it has postbacks; None for the time of the first one.
         """

@@ -48,11 +48,11 @@ async def connect_ad_platform(shop, platform, *, accounts=("act_1",), read: date
         found,
         last_synced_at=read,
     )
-    await shop.service.ports.workspace.save_connection(replace(connection, **said))
+    await shop.service.ports.workspace.connections.save_connection(replace(connection, **said))
 
 
 async def save_spend(shop, *rows):
-    await shop.service.ports.workspace.add_spend(shop.workspace.id, rows)
+    await shop.service.ports.workspace.ad_spend.add_spend(shop.workspace.id, rows)
 
 
 CAMPAIGNS = (

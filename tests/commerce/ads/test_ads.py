@@ -214,7 +214,7 @@ async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(shop, monke
     def broken():
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.service.ports.workspace._database, "read", broken)
+    monkeypatch.setattr(shop.service.ports.workspace.database, "read", broken)
     assert await shop.refused("GET", "/ads", **WEEK) == (503, "ads_unavailable")
 
 

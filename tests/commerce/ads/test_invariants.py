@@ -130,7 +130,7 @@ async def test_switched_off_nothing_that_needs_spend_is_a_number(served, drawn, 
     store, workspace_id = served.service.ports.workspace, asking.client.workspace.id
     for platform in platforms:
         if how == "gone":
-            await store.remove_connection(workspace_id, platform)
+            await store.connections.remove_connection(workspace_id, platform)
         elif how == "broken":
             await connect_ad_platform(asking.client, platform, read=served.now, status=ConnectionStatus.ERROR)
         else:

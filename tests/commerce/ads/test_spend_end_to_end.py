@@ -58,11 +58,15 @@ async def shop(tmp_path):
         )
         async with compose(settings, tmp_path, clock=lambda: clock[0]) as service:
             initialized_deployment = await create_workspace_with_keys(
-                service.ports.workspace, NOW, name="Shop", timezone="Europe/Berlin", currency="EUR"
+                service.ports.workspace.credentials,
+                NOW,
+                name="Shop",
+                timezone="Europe/Berlin",
+                currency="EUR",
             )
             own = initialized_deployment.workspace.id
             await service.component(ConnectionSecrets).save_secrets(own, "meta", {"access_token": TOKEN})
-            await service.ports.workspace.save_connection(
+            await service.ports.workspace.connections.save_connection(
                 Connection(own, "meta", ProviderKind.ADS, ConnectionStatus.PENDING, NOW)
             )
 

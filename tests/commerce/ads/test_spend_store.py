@@ -34,9 +34,9 @@ async def stores(store_url, tmp_path):
     directory = REGISTRY.open_adapter("workspace", store_url, folder=tmp_path)
     await directory.start()
     initialized_deployment = [
-        await create_workspace_with_keys(directory, NOW, name=name) for name in ("One", "Other")
+        await create_workspace_with_keys(directory.credentials, NOW, name=name) for name in ("One", "Other")
     ]
-    yield directory, *(each.workspace.id for each in initialized_deployment)
+    yield directory.ad_spend, *(each.workspace.id for each in initialized_deployment)
     await directory.aclose()
 
 

@@ -70,7 +70,7 @@ async def errors_of(shop, **body):
 
 
 async def kept(shop):
-    return sorted(await shop.service.ports.workspace.costs(shop.workspace.id), key=repr)
+    return sorted(await shop.service.ports.workspace.item_costs.costs(shop.workspace.id), key=repr)
 
 
 @pytest.mark.parametrize("step", ["validate", "apply"])

@@ -172,7 +172,7 @@ async def test_costs_that_cannot_be_read_are_unverified(shop, monkeypatch, metho
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(type(shop.service.ports.workspace), method, away)
+    monkeypatch.setattr(shop.service.ports.workspace.item_costs, method, away)
     sent = "&".join(f"{name}={value}" for name, value in WEEK.items())
     status, answer = await shop.ask("GET", "/commerce-metrics", sent)
     assert (status, answer["reason"]) == (503, "costs_unverified")

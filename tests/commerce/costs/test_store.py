@@ -26,7 +26,9 @@ async def store(workspace_url, tmp_path):
 
 
 async def test_an_import_replaces_what_items_cost_from_the_same_day_on(store):
-    workspace_id = (await create_workspace_with_keys(store, NOW, name="Example Shop")).workspace.id
+    workspace_id = (
+        await create_workspace_with_keys(store.credentials, NOW, name="Example Shop")
+    ).workspace.id
     imports = (
         [
             item_cost("Ä", 2, 1),
@@ -41,18 +43,20 @@ async def test_an_import_replaces_what_items_cost_from_the_same_day_on(store):
         ],
     )
     oracle = MemoryCosts()
-    for one in (oracle, store):
+    for one in (oracle, store.item_costs):
         assert not await one.has_costs(workspace_id)
         for costs in (*imports, imports[1]):
             await one.save_costs(workspace_id, uuid4(), costs, NOW)
         assert not await one.has_costs(uuid4())
-    assert await store.has_costs(workspace_id)
-    assert await store.costs(workspace_id) == await oracle.costs(workspace_id)
+    assert await store.item_costs.has_costs(workspace_id)
+    assert await store.item_costs.costs(workspace_id) == await oracle.costs(workspace_id)
 
 
 async def test_an_import_is_kept_whole_or_not_at_all(store):
-    workspace_id = (await create_workspace_with_keys(store, NOW, name="Example Shop")).workspace.id
+    workspace_id = (
+        await create_workspace_with_keys(store.credentials, NOW, name="Example Shop")
+    ).workspace.id
     broken = replace(item_cost("B", 1), currency=None)
     with pytest.raises(Exception, match=r"(?i)null"):
-        await store.save_costs(workspace_id, uuid4(), [item_cost("A", 1), broken], NOW)
-    assert await store.costs(workspace_id) == []
+        await store.item_costs.save_costs(workspace_id, uuid4(), [item_cost("A", 1), broken], NOW)
+    assert await store.item_costs.costs(workspace_id) == []

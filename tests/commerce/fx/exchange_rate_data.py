@@ -22,4 +22,4 @@ async def save_rates(shop, rates):
         for day, told in rates.items()
         for currency, per_euro in told.items()
     ]
-    await shop.service.ports.workspace.save_rates("file", known, NOW)
+    await shop.service.ports.workspace.exchange_rates.save_rates("file", known, NOW)

@@ -19,13 +19,13 @@ async def test_a_service_reads_the_source_it_is_told_and_keeps_what_it_said(tmp_
         ports = served.service.ports
         work = asyncio.create_task(next(tasks.scheduled_tasks(ports, None, (), stop)))
         async with asyncio.timeout(30):
-            while await ports.workspace.rate_coverage("file") != KNOWN:
+            while await ports.workspace.exchange_rates.rate_coverage("file") != KNOWN:
                 await asyncio.sleep(0.01)
             stop.set()
             await work
     rates.unlink()
     async with deployment_with_rates(tmp_path) as served:
-        assert await served.service.ports.workspace.rate_coverage("file") == KNOWN
+        assert await served.service.ports.workspace.exchange_rates.rate_coverage("file") == KNOWN
 
 
 async def test_a_service_that_is_told_no_source_reads_none(tmp_path, monkeypatch):

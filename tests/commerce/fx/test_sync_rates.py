@@ -44,7 +44,7 @@ async def store(store_url, tmp_path):
         return
     directory = REGISTRY.open_adapter("workspace", store_url, folder=tmp_path)
     await directory.start()
-    yield directory
+    yield directory.exchange_rates
     await directory.aclose()
 
 

@@ -242,7 +242,7 @@ async def test_what_is_connected_and_cannot_be_read_is_refused(shop, status):
     await connect_ad_platform(shop, "meta", status=status)
     assert await unverified(shop) == "spend_unverified"
     stripe = Connection(shop.workspace.id, "stripe", ProviderKind.REVENUE, status, NOW)
-    await shop.service.ports.workspace.save_connection(stripe)
+    await shop.service.ports.workspace.connections.save_connection(stripe)
     assert await unverified(shop) == "revenue_unverified"
 
 

@@ -261,7 +261,7 @@ async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop
             raise StoreUnavailable
         await keep(*given)
 
-    monkeypatch.setattr(shop.door.ports.workspace, "mark_processed", failing_once)
+    monkeypatch.setattr(shop.door.ports.workspace.processed_messages, "mark_processed", failing_once)
     with pytest.raises(StoreUnavailable):
         await shop.ask()
     assert (await shop.ask()).problem is None

@@ -190,7 +190,9 @@ async def test_a_connection_knows_of_its_last_message_once_a_minute(door, shop):
 
 
 async def test_a_message_is_taken_though_its_connection_cannot_be_told(door, shop, monkeypatch):
-    monkeypatch.setattr(door.ports.workspace, "mark_synced", lambda *_: failing(StoreUnavailable()))
+    monkeypatch.setattr(
+        door.ports.workspace.connections, "mark_synced", lambda *_: failing(StoreUnavailable())
+    )
     assert told(await door.stripe(shop, PAID)) == TAKEN
 
 
@@ -235,6 +237,6 @@ async def test_a_state_knows_its_person_by_the_ids_of_the_event(door, shop):
 async def test_a_subscription_stays_one_whatever_is_noted_of_accounts(door, shop):
     await door.stripe(shop, STARTED)
     connection = await door.connection(shop)
-    await door.ports.workspace.save_connection(replace(connection, accounts=()))
+    await door.ports.workspace.connections.save_connection(replace(connection, accounts=()))
     await door.stripe(shop, {**STARTED, "id": "evt_3", "type": "customer.subscription.updated"})
     assert len(await door.subscriptions(shop)) == 1

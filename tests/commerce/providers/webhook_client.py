@@ -48,14 +48,14 @@ class WebhookClient:
         connection = Connection(
             client.workspace.id, provider, ProviderKind.REVENUE, status, NOW, (ConnectedAccount("acct_1"),)
         )
-        await self.ports.workspace.save_connection(connection)
+        await self.ports.workspace.connections.save_connection(connection)
         await self.ports.connection_secrets.save_secrets(
             client.workspace.id, provider, {"webhook_secret": secret}
         )
         return connection
 
     async def connection(self, client):
-        (found,) = await self.ports.workspace.list_connections(client.workspace.id)
+        (found,) = await self.ports.workspace.connections.list_connections(client.workspace.id)
         return found
 
     async def post(self, path, body, headers=(), *, method="POST"):
@@ -114,7 +114,7 @@ class WebhookClient:
         """Every subscription as it was told last."""
         end = self.served.now + timedelta(days=1)
         page = SubscriptionPage(client.workspace.id, end - timedelta(days=30), end, 100)
-        return [stance.state for stance in await self.ports.workspace.subscriptions(page)]
+        return [stance.state for stance in await self.ports.workspace.subscriptions.subscriptions(page)]
 
     async def person(self, client, id_):
         """Whose events an id leads to."""

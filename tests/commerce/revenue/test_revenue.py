@@ -25,7 +25,7 @@ async def shop(tmp_path):
 
 async def connect(shop, provider, status=ConnectionStatus.CONNECTED, kind=ProviderKind.REVENUE):
     connection = Connection(shop.workspace.id, provider, kind, status, NOW, last_synced_at=NOW)
-    await shop.service.ports.workspace.save_connection(connection)
+    await shop.service.ports.workspace.connections.save_connection(connection)
 
 
 async def subscribed(shop, *ids):
@@ -37,7 +37,7 @@ async def subscribed(shop, *ids):
         )
         for id_ in ids
     ]
-    await shop.service.ports.workspace.add_subscription_reports(shop.workspace.id, states, ())
+    await shop.service.ports.workspace.subscriptions.add_subscription_reports(shop.workspace.id, states, ())
 
 
 def orders(shop, *amounts, source="web", **said):
@@ -209,7 +209,7 @@ async def test_what_cannot_be_read_is_refused(shop, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(type(shop.service.ports.workspace), "list_connections", away)
+    monkeypatch.setattr(type(shop.service.ports.workspace.connections), "list_connections", away)
     assert (await shop.refused("GET", "/revenue", **WEEK))[0] == 503
 
 

@@ -32,9 +32,11 @@ def state_on_day(state, day, **said):
 async def connect_revenue_provider(shop, status=ConnectionStatus.CONNECTED, provider="stripe"):
     """A provider is connected, or stands in some other way."""
     stripe = Connection(shop.workspace.id, provider, ProviderKind.REVENUE, status, NOW)
-    await shop.service.ports.workspace.save_connection(stripe)
+    await shop.service.ports.workspace.connections.save_connection(stripe)
 
 
 async def save_subscription_facts(shop, *states, payments=()):
     """The store holds what was told."""
-    await shop.service.ports.workspace.add_subscription_reports(shop.workspace.id, states, payments)
+    await shop.service.ports.workspace.subscriptions.add_subscription_reports(
+        shop.workspace.id, states, payments
+    )

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hosts.composition.compose import load_installed_registry
 from hosts.composition.providers import build_delivery_worker
 from hosts.worker.consumer import build_pipeline
-from plugins.workspace_sql.postback_tables import POSTBACKS
+from plugins.workspace_sql.tables import POSTBACKS
 from service_core.access.api_keys import create_named_key
 from service_core.analytics.connections.models import (
     Asset,
@@ -142,7 +142,12 @@ class PostbackShop:
     async def with_key(self):
         """Whoever asks may write rules, too."""
         minted = await create_named_key(
-            self.store, self.client.workspace, NOW, name="Writer", scopes=list(Scope), rate_limit=10**6
+            self.store.credentials,
+            self.client.workspace,
+            NOW,
+            name="Writer",
+            scopes=list(Scope),
+            rate_limit=10**6,
         )
         self.client.key = minted.secret
 
@@ -156,12 +161,14 @@ class PostbackShop:
     async def connect(self, provider="adhub", status=ConnectionStatus.CONNECTED, secrets=SECRETS):
         account = ConnectedAccount("act_1", None, (Asset("p1", "Shop pixel"), Asset("p2")))
         connection = Connection(self.id, provider, ProviderKind.ADS, status, NOW, (account,))
-        await self.store.save_connection(connection)
+        await self.store.connections.save_connection(connection)
         await self.ports.connection_secrets.save_secrets(self.id, provider, secrets)
         return connection
 
     async def status(self, provider="adhub"):
-        return next(one for one in await self.store.list_connections(self.id) if one.provider == provider)
+        return next(
+            one for one in await self.store.connections.list_connections(self.id) if one.provider == provider
+        )
 
     async def write(self, method, target, body=None):
         self.writes += 1
@@ -246,7 +253,7 @@ class PostbackShop:
     async def rows(self):
         """What is in the outbox, in the order it was put there."""
         query = sa.select(POSTBACKS).order_by(POSTBACKS.c.created_at, POSTBACKS.c.id)
-        async with self.store._database.read() as connection:
+        async with self.store.database.read() as connection:
             return [dict(row) for row in (await connection.execute(query)).mappings()]
 
     async def row(self):

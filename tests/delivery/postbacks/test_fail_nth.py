@@ -18,7 +18,16 @@ def failing_with(shop: PostbackShop, faults) -> DeliveryWorker:
     sound = build_delivery_worker(shop.ports, PostbacksSettings())
     store, events = with_faults(shop.store, faults), with_faults(shop.ports.events, faults)
     return DeliveryWorker(
-        sound.senders, {}, store, store, sound.secrets, store, sound.workspaces, events, events, sound.clock
+        sound.senders,
+        {},
+        store.postback_queues,
+        store.connections,
+        sound.secrets,
+        store.transactions,
+        sound.workspaces,
+        events,
+        events,
+        sound.clock,
     )
 
 

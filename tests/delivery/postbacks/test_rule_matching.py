@@ -157,7 +157,7 @@ async def test_a_platform_that_is_not_connected_is_sent_nothing(shop):
 async def test_what_waits_for_a_platform_that_is_then_disconnected_is_skipped(shop):
     await shop.rule()
     await shop.sells("o1")
-    await shop.store.remove_connection(shop.id, "adhub")
+    await shop.store.connections.remove_connection(shop.id, "adhub")
     await shop.send()
     assert (await shop.outcome(), shop.sender.calls) == (("skipped", "not_connected"), [])
 
@@ -214,7 +214,7 @@ async def test_what_cannot_be_put_into_the_outbox_stays_in_the_queue_of_events(s
         async def refuse(*_):
             raise StoreUnavailable
 
-        broken.setattr(shop.store, "add_postbacks", refuse)
+        broken.setattr(shop.store.postback_outbox, "add_postbacks", refuse)
         with pytest.raises(StoreUnavailable):
             await shop.sells("o1")
     assert await shop.rows() == []

@@ -211,7 +211,7 @@ async def test_a_crash_after_sending_may_repeat_the_call_and_records_it_once(sho
         async def lost(*_):
             raise OSError("the disk is gone")
 
-        broken.setattr(shop.store, "save_results", lost)
+        broken.setattr(shop.store.postback_queues, "save_results", lost)
         with pytest.raises(OSError, match="gone"):
             await shop.send()
     assert await shop.outcome() == ("queued", None)
@@ -247,7 +247,12 @@ async def test_two_processes_never_send_one_conversion_at_once(shop):
 async def test_the_turn_of_a_process_that_died_is_over_after_five_minutes(shop):
     await shop.sells("o1")
     queue = await shop.queue()
-    assert await shop.store.claim_queue(queue, shop.id, shop.now, shop.now + timedelta(minutes=5)) is not None
+    assert (
+        await shop.store.postback_queues.claim_queue(
+            queue, shop.id, shop.now, shop.now + timedelta(minutes=5)
+        )
+        is not None
+    )
     shop.later(minutes=4, seconds=59)
     await shop.send()
     assert shop.sender.calls == []

@@ -42,7 +42,7 @@ async def shop(tmp_path):
     ports = Ports(load_settings(config), folder, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace]):
         initialized_deployment = await create_workspace_with_keys(
-            ports.workspace, datetime.now(UTC), name="Shop"
+            ports.workspace.credentials, datetime.now(UTC), name="Shop"
         )
     return config, initialized_deployment
 

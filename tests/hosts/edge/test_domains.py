@@ -98,7 +98,7 @@ async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains
         asked.append(model.resource_type)
         return await find(model, key)
 
-    monkeypatch.setattr(store, "find_by_unique_key", counted)
+    monkeypatch.setattr(store.unique_keys, "find_by_unique_key", counted)
     for host in domains.made:
         assert (await edge.follow("/spring", host=host)).status == 302
     assert asked == ["tracking_link"] * 3

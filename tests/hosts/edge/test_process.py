@@ -32,7 +32,7 @@ async def workspace_api(tmp_path):
 async def clicks_of(workspace_api, link):
     """The count of a link, None before its first click."""
     workspace_id, link_id = UUID(link["workspace_id"]), UUID(link["id"])
-    return (await workspace_api.service.ports.workspace.count_clicks(workspace_id)).get(link_id)
+    return (await workspace_api.service.ports.workspace.clicks.count_clicks(workspace_id)).get(link_id)
 
 
 async def test_links_are_followed_at_both_addresses_and_no_click_is_lost(workspace_api):

@@ -199,7 +199,7 @@ async def test_without_apps_there_are_no_such_files(edge):
 async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_later(edge, monkeypatch):
     await link(edge)
     store, failures = edge.office.service.ports.workspace, []
-    record = store.record_clicks
+    record = store.clicks.record_clicks
 
     async def away(clicks):
         failures.append(len(clicks))
@@ -207,7 +207,7 @@ async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_late
             raise OSError("the disk is away")
         await record(clicks)
 
-    monkeypatch.setattr(store, "record_clicks", away)
+    monkeypatch.setattr(store.clicks, "record_clicks", away)
     assert (await edge.follow("/spring")).status == 302
     assert await edge.wait_for_counts(1, 1)
     assert len(failures) == 3
@@ -217,7 +217,7 @@ async def test_a_store_that_cannot_be_read_is_a_page_that_asks_to_try_again(edge
     async def away(*_):
         raise ServiceUnavailable("away", "data_unverified")
 
-    monkeypatch.setattr(edge.office.service.ports.workspace, "find_by_unique_key", away)
+    monkeypatch.setattr(edge.office.service.ports.workspace.unique_keys, "find_by_unique_key", away)
     answer = await edge.follow("/spring")
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
 
@@ -227,7 +227,7 @@ async def test_clicks_under_way_are_kept_when_the_host_stops(tmp_path):
         made = await link(edge)
         await asyncio.gather(*(edge.follow("/spring") for _ in range(50)))
     async with serve_edge(tmp_path) as edge:
-        counts = await edge.office.service.ports.workspace.count_clicks(UUID(made["workspace_id"]))
+        counts = await edge.office.service.ports.workspace.clicks.count_clicks(UUID(made["workspace_id"]))
     assert counts == {UUID(made["id"]): ClickCount(50, 1)}
 
 

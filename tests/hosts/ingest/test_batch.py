@@ -58,7 +58,9 @@ class Host:
         return [(each["index"], each["error"]) for each in (await self.batch(*events))[1]["rejected"]]
 
     async def save(self, **changes):
-        await self.ports.workspace.save_workspace(replace(self.client.workspace, **changes))
+        await self.ports.workspace.workspace_settings.save_workspace(
+            replace(self.client.workspace, **changes)
+        )
 
     async def drain(self):
         while await self.pipeline.process_batch():

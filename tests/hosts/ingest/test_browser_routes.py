@@ -39,7 +39,7 @@ class Host(EdgeClient):
         proposal = {"name": name, "type": "inline", "content": f"// {name}"}
         made = await self.office.ask("POST", "/scripts/proposals", {"proposal": proposal})
         assert made.status == 200, made.json
-        async with self.office.service.ports.workspace.write(self.workspace.id) as unit:
+        async with self.office.service.ports.workspace.transactions.write(self.workspace.id) as unit:
             (found,) = [
                 each for each in await unit.resources.list_all(ScriptProposal) if each.status == "pending"
             ]
@@ -61,7 +61,9 @@ async def host(tmp_path):
         host = Host(workspace_api, listener_address(listener))
         app = create_ingest_host_app(settings, ports, links)
         serving = asyncio.create_task(serve(app, listener, "hypercorn", stop))
-        host.workspace = next(each for each in await ports.workspace.list_workspaces() if each.name == "shop")
+        host.workspace = next(
+            each for each in await ports.workspace.credentials.list_workspaces() if each.name == "shop"
+        )
         yield host
         stop.set()
         await serving
@@ -128,7 +130,7 @@ async def test_of_one_name_the_script_approved_last_runs(host):
 
 async def test_what_is_approved_is_there_a_second_later(host):
     now = [10.0]
-    containers = ContainerCache(host.office.service.ports.workspace, (), lambda: now[0])
+    containers = ContainerCache(host.office.service.ports.workspace.transactions, (), lambda: now[0])
     assert (await containers.get(host.workspace.id))["scripts"] == []
     await host.propose("Chat")
     assert (await containers.get(host.workspace.id))["scripts"] == []
@@ -146,7 +148,9 @@ async def test_a_workspace_nobody_knows_has_an_empty_container(host, body):
 
 async def test_a_workspace_whose_subscription_ended_has_an_empty_container(host):
     await host.propose("Chat")
-    await host.office.service.ports.workspace.save_workspace(replace(host.workspace, active=False))
+    await host.office.service.ports.workspace.workspace_settings.save_workspace(
+        replace(host.workspace, active=False)
+    )
     assert (await host.container())[1] == EMPTY
 
 
@@ -158,7 +162,9 @@ async def test_a_body_that_is_no_object_is_refused(host, body, status):
 
 async def test_only_pages_of_the_listed_origins_get_it(host):
     origins = ("https://SHOP.example/", "https://other.example:8443")
-    await host.office.service.ports.workspace.save_workspace(replace(host.workspace, allowed_origins=origins))
+    await host.office.service.ports.workspace.workspace_settings.save_workspace(
+        replace(host.workspace, allowed_origins=origins)
+    )
     for allowed in (ORIGIN, "https://other.example:8443"):
         answer, _ = await host.container(origin=allowed)
         assert answer.status == 200

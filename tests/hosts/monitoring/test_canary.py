@@ -47,7 +47,8 @@ async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
         assert await ports.events.event_time_range(CANARY_WORKSPACE.id) is not None
         assert await ports.queue.list_quarantined(CANARY_WORKSPACE.id, 1) == []
         assert all(
-            workspace.id != CANARY_WORKSPACE.id for workspace in await ports.workspace.list_workspaces()
+            workspace.id != CANARY_WORKSPACE.id
+            for workspace in await ports.workspace.credentials.list_workspaces()
         )
     assert heard[-1] == (canary.lag, True)
     assert (await canary.probe().check()).ok

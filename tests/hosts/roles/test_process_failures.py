@@ -72,9 +72,15 @@ async def shop(tmp_path, postgres_url, redis_server):
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace]):
         now = datetime.now(UTC)
-        initialized_deployment = await create_workspace_with_keys(ports.workspace, now, name="Shop")
+        initialized_deployment = await create_workspace_with_keys(
+            ports.workspace.credentials, now, name="Shop"
+        )
         reader = await create_named_key(
-            ports.workspace, initialized_deployment.workspace, now, name="Reader", rate_limit=10_000
+            ports.workspace.credentials,
+            initialized_deployment.workspace,
+            now,
+            name="Reader",
+            rate_limit=10_000,
         )
     return config, initialized_deployment, reader.secret
 

@@ -35,7 +35,7 @@ async def config(tmp_path):
     file.write_text('[storage]\nevents = "memory://"\n')
     ports = Ports(load_settings(file), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.queue]):
-        await create_workspace_with_keys(ports.workspace, datetime.now(UTC), name="Shop")
+        await create_workspace_with_keys(ports.workspace.credentials, datetime.now(UTC), name="Shop")
     return file
 
 

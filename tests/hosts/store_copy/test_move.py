@@ -45,7 +45,7 @@ async def deployment(tmp_path):
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace]):
         initialized_deployment = await create_workspace_with_keys(
-            ports.workspace, datetime.now(UTC), name="Shop", timezone="Europe/Berlin"
+            ports.workspace.credentials, datetime.now(UTC), name="Shop", timezone="Europe/Berlin"
         )
     return config, initialized_deployment.workspace
 
@@ -223,7 +223,7 @@ async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(depl
     ports = Ports(load_settings(config), tmp_path, load_installed_registry(), system_clock)
     async with start_adapters([ports.workspace, ports.events]):
         caller = read_only_caller(workspace, NOW, "Ann")
-        writes = ChangeExecutor(ports.workspace, [REVOKED_LINK_TYPE])
+        writes = ChangeExecutor(ports.workspace.transactions, [REVOKED_LINK_TYPE])
         await revoke_identity_links(
             caller, alias.event_id, writes=writes, log=ports.events, store=ports.events
         )

@@ -14,14 +14,15 @@ from hosts.consumer_lock import try_consumer_lock
 from hosts.store_copy.copy_workspace_store import copy_workspace_store
 from plugins.workspace_sql.adapter import open_store  # noqa: F401 - with every table there is
 from plugins.workspace_sql.column_types import Instant
-from plugins.workspace_sql.tables import CHANGE_COUNTER, METADATA
+from plugins.workspace_sql.records import METADATA
+from plugins.workspace_sql.schema import DATABASE_TABLES
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.kernel.errors import StartupError
 from service_core.kernel.ids import sha256_hex
 from tests.fixtures.databases import LONG_TIMEOUT
 
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
-KINDS = [table.name for table in METADATA.sorted_tables if table is not CHANGE_COUNTER]
+KINDS = [table.name for table in METADATA.sorted_tables if table not in DATABASE_TABLES]
 MANY = 1003
 """More than one page."""
 

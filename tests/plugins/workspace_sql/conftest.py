@@ -14,6 +14,9 @@ from service_core.extensions.registry import load_plugins
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
 REGISTRY = load_plugins([("workspace_sql", workspace_sql)], discover=False)
 
+PARTIAL_INDEXES = {"ix_clicks_ip", "ix_ad_spend_latest", "ix_postbacks_waiting"}
+"""They are created with their tables, and are no part of the metadata."""
+
 
 @pytest.fixture(autouse=True)
 def a_counter_is_believed_for_long(monkeypatch):
@@ -46,5 +49,5 @@ async def directory(opened):
 @pytest.fixture
 async def initialized_deployment(directory):
     return await create_workspace_with_keys(
-        directory, NOW, name="Example Shop", timezone="Europe/Berlin", currency="EUR"
+        directory.credentials, NOW, name="Example Shop", timezone="Europe/Berlin", currency="EUR"
     )

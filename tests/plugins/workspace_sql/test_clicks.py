@@ -48,7 +48,7 @@ def make(directory, workspace):
             ios_url=None, android_url=None, **dict.fromkeys(UTM_PARAMETERS), created_at=NOW, updated_at=NOW,
             created_via="api", created_by=Actor(type="key", id=new_id(), client_id=None),
         ).model_copy(update=changes)  # fmt: skip
-        async with directory.begin(workspace.id) as unit:
+        async with directory.transactions.write(workspace.id) as unit:
             await unit.resources.save(link)
         return link
 
@@ -57,7 +57,7 @@ def make(directory, workspace):
 
 async def test_a_click_is_unique_for_its_link_network_agent_and_hour(directory, workspace, link_id):
     other = uuid4()
-    await directory.record_clicks(
+    await directory.clicks.record_clicks(
         [
             click(workspace, link_id),
             click(workspace, link_id, ip="203.0.113.99"),
@@ -68,23 +68,23 @@ async def test_a_click_is_unique_for_its_link_network_agent_and_hour(directory, 
             click(workspace, other),
         ]
     )
-    await directory.record_clicks([click(workspace, link_id), click(workspace, other, agent="Chrome")])
+    await directory.clicks.record_clicks([click(workspace, link_id), click(workspace, other, agent="Chrome")])
     counts = {link_id: ClickCount(6, 4), other: ClickCount(2, 2)}
-    assert await directory.count_clicks(workspace.id) == counts
-    assert await directory.count_clicks(workspace.id, [other]) == {other: ClickCount(2, 2)}
-    assert await directory.count_clicks(workspace.id, []) == {}
+    assert await directory.clicks.count_clicks(workspace.id) == counts
+    assert await directory.clicks.count_clicks(workspace.id, [other]) == {other: ClickCount(2, 2)}
+    assert await directory.clicks.count_clicks(workspace.id, []) == {}
 
 
 async def test_a_click_that_is_recorded_again_counts_no_more(directory, workspace, link_id):
     clicks = [click(workspace, link_id) for _ in range(300)]
-    await directory.record_clicks(clicks[:200])
-    await directory.record_clicks(clicks)
-    assert await directory.count_clicks(workspace.id) == {link_id: ClickCount(300, 1)}
+    await directory.clicks.record_clicks(clicks[:200])
+    await directory.clicks.record_clicks(clicks)
+    assert await directory.clicks.count_clicks(workspace.id) == {link_id: ClickCount(300, 1)}
 
 
 async def test_bots_alone_leave_no_count(directory, workspace, link_id):
-    await directory.record_clicks([click(workspace, link_id, bot=True)])
-    assert await directory.count_clicks(workspace.id) == {}
+    await directory.clicks.record_clicks([click(workspace, link_id, bot=True)])
+    assert await directory.clicks.count_clicks(workspace.id) == {}
 
 
 async def test_hosts_that_record_at_once_count_every_click(opened, directory, workspace, link_id):
@@ -92,62 +92,66 @@ async def test_hosts_that_record_at_once_count_every_click(opened, directory, wo
         stores = [directory, second] * 10
         await asyncio.gather(
             *(
-                store.record_clicks([click(workspace, link_id, agent=f"Agent {n % 5}") for n in range(20)])
+                store.clicks.record_clicks(
+                    [click(workspace, link_id, agent=f"Agent {n % 5}") for n in range(20)]
+                )
                 for store in stores
             )
         )
-    assert await directory.count_clicks(workspace.id) == {link_id: ClickCount(400, 5)}
+    assert await directory.clicks.count_clicks(workspace.id) == {link_id: ClickCount(400, 5)}
 
 
 async def test_an_address_is_forgotten_and_its_network_stays(directory, workspace, link_id):
     late = NOW + timedelta(days=1)
-    await directory.record_clicks(
+    await directory.clicks.record_clicks(
         [click(workspace, link_id), click(workspace, link_id, at=late, lyr="late0000")]
     )
-    found = await directory.latest_click_by_tag(workspace.id, HERE, NOW)
+    found = await directory.recent_link_clicks.latest_click_by_tag(workspace.id, HERE, NOW)
     assert found == {"k7m2q9xa": NOW, "late0000": late}
-    assert await directory.latest_click_by_tag(workspace.id, HERE, NOW + timedelta(seconds=1)) == {
+    assert await directory.recent_link_clicks.latest_click_by_tag(
+        workspace.id, HERE, NOW + timedelta(seconds=1)
+    ) == {"late0000": late}
+    await directory.clicks.purge_click_ips(late)
+    assert await directory.recent_link_clicks.latest_click_by_tag(workspace.id, HERE, NOW) == {
         "late0000": late
     }
-    await directory.purge_click_ips(late)
-    assert await directory.latest_click_by_tag(workspace.id, HERE, NOW) == {"late0000": late}
-    assert await directory.count_clicks(workspace.id) == {link_id: ClickCount(2, 2)}
+    assert await directory.clicks.count_clicks(workspace.id) == {link_id: ClickCount(2, 2)}
 
 
 async def test_bots_and_other_workspaces_are_no_clicks_of_an_address(directory, workspace, link_id):
-    await directory.create_workspace(replace(workspace, id=uuid4(), public_id="k3Jx9QmZ2aPr"))
-    (other,) = [each for each in await directory.workspaces() if each.id != workspace.id]
-    await directory.record_clicks([click(workspace, link_id, bot=True), click(other, link_id)])
-    assert await directory.latest_click_by_tag(workspace.id, HERE, NOW) == {}
+    await directory.credentials.create_workspace(replace(workspace, id=uuid4(), public_id="k3Jx9QmZ2aPr"))
+    (other,) = [each for each in await directory.credentials.list_workspaces() if each.id != workspace.id]
+    await directory.clicks.record_clicks([click(workspace, link_id, bot=True), click(other, link_id)])
+    assert await directory.recent_link_clicks.latest_click_by_tag(workspace.id, HERE, NOW) == {}
 
 
 async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, workspace, make):
     link = await make(target="app", utm_source="insta", utm_term="")
-    found = await directory.tagged(workspace.id, ["k7m2q9xa", "unknown0"])
+    found = await directory.links.links_by_tag(workspace.id, ["k7m2q9xa", "unknown0"])
     assert set(found) == {"k7m2q9xa"}
     tagged = found["k7m2q9xa"]
-    assert (tagged.id, tagged.name, tagged.to_app, tagged.utm) == (
+    assert (tagged.id, tagged.name, tagged.targets_app, tagged.utm) == (
         link.id,
         "Reel",
         True,
         {"utm_source": "insta"},
     )
-    async with directory.begin(workspace.id) as unit:
+    async with directory.transactions.write(workspace.id) as unit:
         await unit.resources.remove(link, NOW)
-    assert await directory.tagged(workspace.id, ["k7m2q9xa"]) == found
-    assert await directory.tagged(uuid4(), ["k7m2q9xa"]) == {}
+    assert await directory.links.links_by_tag(workspace.id, ["k7m2q9xa"]) == found
+    assert await directory.links.links_by_tag(uuid4(), ["k7m2q9xa"]) == {}
     live = await make(id=new_id(), created_at=NOW - timedelta(days=1))
-    assert (await directory.tagged(workspace.id, ["k7m2q9xa"]))["k7m2q9xa"].id == live.id
+    assert (await directory.links.links_by_tag(workspace.id, ["k7m2q9xa"]))["k7m2q9xa"].id == live.id
 
 
 async def test_another_process_sees_a_changed_and_a_deleted_link_at_once(opened, directory, workspace, make):
     async with opened() as second:
-        edge = DatabaseRedirects(second)
+        edge = DatabaseRedirects(second.unique_keys)
         link = await make()
         for n in range(10):
             await make(id=link.id, destination_url=f"https://example.com/{n}")
             assert (await edge.find(f"{HOST}/spring")).destination_url == f"https://example.com/{n}"
-        async with directory.begin(workspace.id) as unit:
+        async with directory.transactions.write(workspace.id) as unit:
             await unit.resources.remove(link, NOW)
         assert await edge.find(f"{HOST}/spring") is None
 
@@ -168,7 +172,7 @@ async def test_counts_are_those_of_the_definition(directory, workspace, clicks, 
     ]
     for part in (made[:cut], made[cut:]):
         if part:
-            await directory.record_clicks(part)
+            await directory.clicks.record_clicks(part)
     people = [one for one in clicks if not one[4]]
     expected = {
         links[n]: ClickCount(
@@ -176,4 +180,4 @@ async def test_counts_are_those_of_the_definition(directory, workspace, clicks, 
         )
         for n in {one[0] for one in people}
     }
-    assert await directory.count_clicks(workspace.id, links) == expected
+    assert await directory.clicks.count_clicks(workspace.id, links) == expected

@@ -14,7 +14,8 @@ CREDENTIALS = {"access_token": "EAAB-geheim", "app_id": "77"}
 
 def sealing(directory, folder):
     return EncryptedConnectionSecrets(
-        directory, REGISTRY.open_adapter("vault", "keyfile:///connections.key", folder=folder)
+        directory.encrypted_secrets.encrypted_secrets,
+        REGISTRY.open_adapter("vault", "keyfile:///connections.key", folder=folder),
     )
 
 
@@ -26,9 +27,9 @@ async def test_credentials_are_kept_replaced_and_forgotten_and_the_store_sees_no
     await secrets.save_secrets(own, "meta", {"access_token": "old"})
     await secrets.save_secrets(own, "meta", CREDENTIALS)
     assert await secrets.secrets(own, "meta") == CREDENTIALS
-    kept = await directory.sealed(own, "meta")
+    kept = await directory.encrypted_secrets.encrypted_secrets(own, "meta")
     assert b"geheim" not in kept
-    assert await directory.sealed(own, "google") is None
+    assert await directory.encrypted_secrets.encrypted_secrets(own, "google") is None
     await secrets.save_secrets(own, "meta", {})
     assert await secrets.secrets(own, "meta") is None
 
@@ -36,9 +37,9 @@ async def test_credentials_are_kept_replaced_and_forgotten_and_the_store_sees_no
 async def test_credentials_go_when_their_connection_is_removed(directory, initialized_deployment, tmp_path):
     secrets, own = sealing(directory, tmp_path), initialized_deployment.workspace
     connection = Connection(own.id, "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, own.created_at)
-    await directory.save_connection(connection)
+    await directory.connections.save_connection(connection)
     await secrets.save_secrets(own.id, "meta", CREDENTIALS)
-    assert await directory.remove_connection(own.id, "meta")
+    assert await directory.connections.remove_connection(own.id, "meta")
     assert await secrets.secrets(own.id, "meta") is None
 
 
@@ -47,14 +48,20 @@ async def test_one_of_many_has_the_turn_to_read_a_workspace_until_it_ends_or_die
 ):
     own, now = initialized_deployment.workspace.id, initialized_deployment.workspace.created_at
     until, first, second = now + timedelta(minutes=5), uuid4(), uuid4()
-    assert await directory.acquire_lease(own, "ads", first, now, until)
-    assert await directory.acquire_lease(own, "revenue", second, now, until)  # another kind of thing
+    assert await directory.sync_leases.acquire_lease(own, "ads", first, now, until)
+    assert await directory.sync_leases.acquire_lease(
+        own, "revenue", second, now, until
+    )  # another kind of thing
     async with opened() as other:
-        assert not await other.acquire_lease(own, "ads", second, now, until)
-        assert await directory.acquire_lease(own, "ads", first, now, until + timedelta(minutes=5))
-        assert not await other.acquire_lease(own, "ads", second, until, until + timedelta(minutes=5))
-        await other.release_lease(own, "ads", second)  # it never had it
-        assert not await other.acquire_lease(own, "ads", second, now, until)
-        await directory.release_lease(own, "ads", first)
-        assert await other.acquire_lease(own, "ads", second, now, until)
-        assert await directory.acquire_lease(own, "ads", first, until, until + timedelta(minutes=5))
+        assert not await other.sync_leases.acquire_lease(own, "ads", second, now, until)
+        assert await directory.sync_leases.acquire_lease(own, "ads", first, now, until + timedelta(minutes=5))
+        assert not await other.sync_leases.acquire_lease(
+            own, "ads", second, until, until + timedelta(minutes=5)
+        )
+        await other.sync_leases.release_lease(own, "ads", second)  # it never had it
+        assert not await other.sync_leases.acquire_lease(own, "ads", second, now, until)
+        await directory.sync_leases.release_lease(own, "ads", first)
+        assert await other.sync_leases.acquire_lease(own, "ads", second, now, until)
+        assert await directory.sync_leases.acquire_lease(
+            own, "ads", first, until, until + timedelta(minutes=5)
+        )

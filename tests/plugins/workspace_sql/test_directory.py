@@ -21,15 +21,20 @@ async def test_what_is_saved_is_what_is_found(directory, initialized_deployment)
         initialized_deployment.workspace, id=initialized_deployment.agent_key.credential.id, public_id="k3Jx9QmZ2aPr", domain="example.com",
         active=False, allowed_origins=("https://example.com",), created_at=NOW + timedelta(hours=1),
     )  # fmt: skip
-    await directory.create_workspace(workspace)
+    await directory.credentials.create_workspace(workspace)
     minted = await create_named_key(
-        directory, workspace, NOW, name="Campaign bot", scopes=[Scope.READ, Scope.WRITE_LINKS], rate_limit=7
+        directory.credentials,
+        workspace,
+        NOW,
+        name="Campaign bot",
+        scopes=[Scope.READ, Scope.WRITE_LINKS],
+        rate_limit=7,
     )
-    identity = await directory.identify(sha256_hex(minted.secret))
+    identity = await directory.credentials.find_auth_context(sha256_hex(minted.secret))
     assert identity.credential == minted.credential
     assert identity.workspace == workspace
-    assert await directory.workspaces() == [initialized_deployment.workspace, workspace]
-    assert await directory.keys(workspace.id) == [minted.credential]
+    assert await directory.credentials.list_workspaces() == [initialized_deployment.workspace, workspace]
+    assert await directory.credentials.list_keys(workspace.id) == [minted.credential]
 
 
 @pytest.mark.parametrize(
@@ -52,52 +57,66 @@ async def test_the_rules_a_workspace_made_its_own_are_kept_and_seen_at_once(
     directory, initialized_deployment, rules
 ):
     changed = replace(initialized_deployment.workspace, rules=rules)
-    before = directory.generation()
-    await directory.save_workspace(changed)
-    assert directory.generation() != before
+    before = directory.credentials.change_version()
+    await directory.workspace_settings.save_workspace(changed)
+    assert directory.credentials.change_version() != before
     assert (
-        await directory.identify(sha256_hex(initialized_deployment.agent_key.secret))
+        await directory.credentials.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
     ).workspace == changed
-    assert await directory.workspaces() == [changed]
+    assert await directory.credentials.list_workspaces() == [changed]
 
 
 async def test_everything_is_there_after_a_restart(opened):
     async with opened() as first:
-        initialized_deployment = await create_workspace_with_keys(first, NOW, name="Example Shop")
+        initialized_deployment = await create_workspace_with_keys(first.credentials, NOW, name="Example Shop")
     async with opened() as second:
-        assert await second.workspaces() == [initialized_deployment.workspace]
-        assert len(await second.keys(initialized_deployment.workspace.id)) == 2
+        assert await second.credentials.list_workspaces() == [initialized_deployment.workspace]
+        assert len(await second.credentials.list_keys(initialized_deployment.workspace.id)) == 2
 
 
 async def test_what_is_at_work_when_the_store_closes_is_done_and_leaves_no_connection_open(
     opened, initialized_deployment
 ):
     async with opened() as closing:
-        async with closing.begin(initialized_deployment.workspace.id) as unit:
-            await unit.owner.set_triggers({"purchase"})
+        async with closing.transactions.write(initialized_deployment.workspace.id) as unit:
+            await unit.triggers.set_triggers({"purchase"})
             await closing.aclose()
-        assert len(await closing.workspaces()) == 1  # somebody asks as late as that
-    gc.collect_key()  # an open connection nobody has warns, and a warning fails the test
+        assert len(await closing.credentials.list_workspaces()) == 1  # somebody asks as late as that
+    gc.collect()  # an open connection nobody has warns, and a warning fails the test
 
 
 async def test_an_unknown_digest_and_a_revoked_key_match_nothing(directory, initialized_deployment):
-    assert await directory.identify(sha256_hex("dk_agent_nothing")) is None
+    assert await directory.credentials.find_auth_context(sha256_hex("dk_agent_nothing")) is None
     await revoke_key(
-        directory, initialized_deployment.workspace, initialized_deployment.write_key.credential.id, NOW
+        directory.credentials,
+        initialized_deployment.workspace,
+        initialized_deployment.write_key.credential.id,
+        NOW,
     )
-    assert await directory.identify(sha256_hex(initialized_deployment.write_key.secret)) is None
+    assert (
+        await directory.credentials.find_auth_context(sha256_hex(initialized_deployment.write_key.secret))
+        is None
+    )
     assert initialized_deployment.write_key.credential.id in {
-        c.id for c in await directory.keys(initialized_deployment.workspace.id)
+        c.id for c in await directory.credentials.list_keys(initialized_deployment.workspace.id)
     }
 
 
 async def test_a_revoked_key_stays_revoked_whatever_is_saved_later(directory, initialized_deployment):
     await revoke_key(
-        directory, initialized_deployment.workspace, initialized_deployment.agent_key.credential.id, NOW
+        directory.credentials,
+        initialized_deployment.workspace,
+        initialized_deployment.agent_key.credential.id,
+        NOW,
     )
-    await directory.save_credential(replace(initialized_deployment.agent_key.credential, name="Renamed"))
-    assert await directory.identify(sha256_hex(initialized_deployment.agent_key.secret)) is None
-    kept = {c.id: c for c in await directory.keys(initialized_deployment.workspace.id)}[
+    await directory.credentials.save_credential(
+        replace(initialized_deployment.agent_key.credential, name="Renamed")
+    )
+    assert (
+        await directory.credentials.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
+        is None
+    )
+    kept = {c.id: c for c in await directory.credentials.list_keys(initialized_deployment.workspace.id)}[
         initialized_deployment.agent_key.credential.id
     ]
     assert (kept.name, kept.revoked_at) == ("Renamed", NOW)
@@ -106,43 +125,50 @@ async def test_a_revoked_key_stays_revoked_whatever_is_saved_later(directory, in
 async def test_directories_that_start_together_all_succeed(opened):
     async def start(number):
         async with opened() as directory:
-            await create_workspace_with_keys(directory, NOW, name=f"shop {number}")
+            await create_workspace_with_keys(directory.credentials, NOW, name=f"shop {number}")
 
     await asyncio.gather(*(start(number) for number in range(8)))
     async with opened() as directory:
-        assert len(await directory.workspaces()) == 8
+        assert len(await directory.credentials.list_workspaces()) == 8
 
 
 async def test_30_concurrent_writers_lose_nothing(opened, directory, initialized_deployment):
-    before = directory.generation()
+    before = directory.credentials.change_version()
     async with opened() as second, opened() as third:
         doors = [directory, second, third]
         minted = await asyncio.gather(
             *(
-                create_named_key(doors[n % 3], initialized_deployment.workspace, NOW, name=f"key {n}")
+                create_named_key(
+                    doors[n % 3].credentials, initialized_deployment.workspace, NOW, name=f"key {n}"
+                )
                 for n in range(30)
             )
         )
         async with asyncio.timeout(30):
-            while [door.generation() for door in doors] != [before + 30] * 3:
+            while [door.credentials.change_version() for door in doors] != [before + 30] * 3:
                 await asyncio.sleep(0.01)
-    kept = {credential.id for credential in await directory.keys(initialized_deployment.workspace.id)}
+    kept = {
+        credential.id
+        for credential in await directory.credentials.list_keys(initialized_deployment.workspace.id)
+    }
     assert {one.credential.id for one in minted} <= kept
 
 
 async def test_a_failed_write_changes_nothing(directory, initialized_deployment):
-    before = directory.generation()
+    before = directory.credentials.change_version()
     with pytest.raises(IntegrityError):
-        await directory.create_workspace(initialized_deployment.workspace)
+        await directory.credentials.create_workspace(initialized_deployment.workspace)
     stranger = replace(
         initialized_deployment.agent_key.credential,
         id=initialized_deployment.workspace.id,
         workspace_id=initialized_deployment.agent_key.credential.id,
     )
     with pytest.raises(IntegrityError):
-        await directory.save_credential(stranger, sha256_hex("of a workspace that does not exist"))
-    assert directory.generation() == before
-    assert await directory.workspaces() == [initialized_deployment.workspace]
+        await directory.credentials.save_credential(
+            stranger, sha256_hex("of a workspace that does not exist")
+        )
+    assert directory.credentials.change_version() == before
+    assert await directory.credentials.list_workspaces() == [initialized_deployment.workspace]
 
 
 def test_an_instant_is_kept_in_utc_and_needs_a_zone():

@@ -9,8 +9,8 @@ async def test_a_notice_is_claimed_by_one_of_many_and_again_when_it_is_let_go(
     notice = initialized_deployment.workspace.id, initialized_deployment.workspace.created_at, 90
     async with opened() as other:
         stores = (directory, other) * 10
-        claims = await asyncio.gather(*(store.claim_alert(*notice) for store in stores))
+        claims = await asyncio.gather(*(store.usage_alerts.claim_alert(*notice) for store in stores))
         assert claims.count(True) == 1
-        await other.release_alert(*notice)
-        assert await directory.claim_alert(*notice)
-        assert await directory.claim_alert(*notice[:2], 100)
+        await other.usage_alerts.release_alert(*notice)
+        assert await directory.usage_alerts.claim_alert(*notice)
+        assert await directory.usage_alerts.claim_alert(*notice[:2], 100)

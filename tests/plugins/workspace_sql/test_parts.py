@@ -39,26 +39,32 @@ def export_of(shop, **more):
 async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(doors, shop):
     one, other = doors
     job = export_of(shop, ticket=sha256_hex("once"))
-    assert await one.add_export(job, 5) == job
-    assert await other.add_export(replace(job, id=new_id()), 5) == job
-    assert await other.list_available_exports(NOW, 9) == await other.list_due_exports(NOW) == [job]
+    assert await one.exports.add_export(job, 5) == job
+    assert await other.exports.add_export(replace(job, id=new_id()), 5) == job
+    assert (
+        await other.export_jobs.list_available_exports(NOW, 9)
+        == await other.export_jobs.list_due_exports(NOW)
+        == [job]
+    )
     taken = replace(job, status=ExportStatus.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
     moved = await asyncio.gather(
-        *(door.replace_export_if_unchanged(job, taken) for door in doors for _ in range(10))
+        *(door.export_jobs.replace_export_if_unchanged(job, taken) for door in doors for _ in range(10))
     )
     assert moved.count(True) == 1
-    assert await one.export(job.id) == taken
+    assert await one.exports.find_export(job.id) == taken
 
 
 async def test_of_20_exports_asked_for_at_once_5_are_taken(doors, shop):
-    asked = (door.add_export(export_of(shop), 5) for door in doors for _ in range(10))
+    asked = (door.exports.add_export(export_of(shop), 5) for door in doors for _ in range(10))
     assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
 
 
 async def test_of_20_claims_of_a_visit_one_wins(doors, shop):
-    claims = (door.mark_visit_matched(shop.id, "phone", NOW) for door in doors for _ in range(10))
+    claims = (
+        door.matched_visits.mark_visit_matched(shop.id, "phone", NOW) for door in doors for _ in range(10)
+    )
     assert (await asyncio.gather(*claims)).count(True) == 1
-    assert await doors[0].claimed(shop.id, ["phone", "tablet"]) == {"phone"}
+    assert await doors[0].matched_visits.list_matched(shop.id, ["phone", "tablet"]) == {"phone"}
 
 
 def passkey_of(account, number=0, **more):
@@ -71,32 +77,32 @@ def passkey_of(account, number=0, **more):
 async def saved(door, *emails):
     accounts = [Account(new_id(), email, None, NOW) for email in emails]
     for account in accounts:
-        await door.save_account(account)
+        await door.accounts.save_account(account)
     return accounts
 
 
 async def test_a_passkey_has_one_owner_who_has_so_many(doors):
     ann, bob = await saved(doors[0], "ann@example.com", "bob@example.com")
-    same = (doors[n % 2].add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
+    same = (doors[n % 2].passkeys.add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
     assert (await asyncio.gather(*same)).count(True) == 1
-    many = (doors[n % 2].add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
+    many = (doors[n % 2].passkeys.add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
     await asyncio.gather(*many)
-    assert len(await doors[0].passkeys(ann.id)) == 3
+    assert len(await doors[0].passkeys.list_passkeys(ann.id)) == 3
 
 
 async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(doors):
     one, other = doors
     [ann] = await saved(one, "ann@example.com")
     made = passkey_of(ann)
-    assert await one.add_passkey(made, 1)
-    assert await other.passkey_of(made.credential_id) == made
-    uses = (door.record_passkey_use(made.id, 2**32 - 1, NOW) for door in doors for _ in range(10))
+    assert await one.passkeys.add_passkey(made, 1)
+    assert await other.passkeys.find_passkey(made.credential_id) == made
+    uses = (door.passkeys.record_passkey_use(made.id, 2**32 - 1, NOW) for door in doors for _ in range(10))
     assert (await asyncio.gather(*uses)).count(True) == 1
-    assert await other.passkeys(ann.id) == [replace(made, counter=2**32 - 1, used_at=NOW)]
-    assert not await one.record_passkey_use(made.id, 0, NOW)
-    assert not await one.remove_passkey(new_id(), made.id)
-    assert await one.remove_passkey(ann.id, made.id)
-    assert not await one.record_passkey_use(made.id, 2**32, NOW)
+    assert await other.passkeys.list_passkeys(ann.id) == [replace(made, counter=2**32 - 1, used_at=NOW)]
+    assert not await one.passkeys.record_passkey_use(made.id, 0, NOW)
+    assert not await one.passkeys.remove_passkey(new_id(), made.id)
+    assert await one.passkeys.remove_passkey(ann.id, made.id)
+    assert not await one.passkeys.record_passkey_use(made.id, 2**32, NOW)
 
 
 async def test_of_20_answers_to_a_challenge_one_counts(doors):
@@ -104,42 +110,45 @@ async def test_of_20_answers_to_a_challenge_one_counts(doors):
     [ann] = await saved(one, "ann@example.com")
     late = Challenge("browser", None, NOW + timedelta(minutes=1))
     asked = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
-    await one.add_challenge(late, sha256_hex("late"), NOW)
+    await one.passkey_challenges.add_challenge(late, sha256_hex("late"), NOW)
     kept = (
-        door.add_challenge(asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1))
+        door.passkey_challenges.add_challenge(asked, sha256_hex(f"{n}"), NOW + timedelta(minutes=1))
         for n, door in enumerate(doors)
     )
     await asyncio.gather(*kept)
     answers = await asyncio.gather(
-        *(door.take_challenge(sha256_hex("0"), NOW) for door in doors for _ in range(10))
+        *(door.passkey_challenges.take_challenge(sha256_hex("0"), NOW) for door in doors for _ in range(10))
     )
     assert [answer for answer in answers if answer is not None] == [asked]
-    assert await one.take_challenge(sha256_hex("1"), asked.expires_at) is None
-    assert await one.take_challenge(sha256_hex("late"), NOW) is None
+    assert await one.passkey_challenges.take_challenge(sha256_hex("1"), asked.expires_at) is None
+    assert await one.passkey_challenges.take_challenge(sha256_hex("late"), NOW) is None
 
 
 async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(doors, shop):
     one, other = doors
     ann = Account(new_id(), "ann@example.com", None, NOW)
-    await one.save_account(ann)
-    await one.save_member(Member(shop.id, ann.id, Role.OWNER, NOW))
+    await one.accounts.save_account(ann)
+    await one.members.save_member(Member(shop.id, ann.id, Role.OWNER, NOW))
     grant = OAuthGrant(new_id(), ann.id, "client", "Program", shop.id, frozenset({Scope.READ}), NOW)
     code = OneTimeToken(
         OneTimeTokenKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43
     )
-    await one.open_grant(code, sha256_hex("code"))
-    assert await other.ticket(sha256_hex("code")) == code
+    await one.one_time_tokens.open_grant(code, sha256_hex("code"))
+    assert await other.one_time_tokens.find_token(sha256_hex("code")) == code
 
     def issued(number):
         later = NOW + timedelta(minutes=15)
         return IssuedTokens(sha256_hex(f"access {number}"), later, sha256_hex(f"refresh {number}"), later)
 
     exchanged = await asyncio.gather(
-        *((one, other)[n % 2].exchange(sha256_hex("code"), issued(n), NOW) for n in range(20))
+        *(
+            (one, other)[n % 2].one_time_tokens.replace_token(sha256_hex("code"), issued(n), NOW)
+            for n in range(20)
+        )
     )
     assert exchanged.count(True) == 1
-    assert await one.access_token(sha256_hex(f"access {exchanged.index(True)}")) is None
-    assert await other.list_account_grants(ann.id, shop.id) == []
+    assert await one.oauth_grants.find_access_token(sha256_hex(f"access {exchanged.index(True)}")) is None
+    assert await other.one_time_tokens.list_account_grants(ann.id, shop.id) == []
 
 
 def click_of(shop, link_id, ip="203.0.113.7", **more):
@@ -161,9 +170,11 @@ async def test_clicks_are_counted_once_by_two_processes_and_found_by_their_addre
     )
     again = replace(ann, id=new_id(), clicked_at=NOW + timedelta(minutes=5))
     sent = [ann, ben, bot, again]
-    await asyncio.gather(*(door.record_clicks(sent) for door in doors for _ in range(3)))
-    assert await other.count_clicks(shop.id, [link]) == {link: ClickCount(3, 1)}
-    assert await one.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {"spring": again.clicked_at}
-    await one.purge_click_ips(NOW + timedelta(days=1))
-    assert await other.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {}
-    assert await other.count_clicks(shop.id) == {link: ClickCount(3, 1)}
+    await asyncio.gather(*(door.clicks.record_clicks(sent) for door in doors for _ in range(3)))
+    assert await other.clicks.count_clicks(shop.id, [link]) == {link: ClickCount(3, 1)}
+    assert await one.recent_link_clicks.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {
+        "spring": again.clicked_at
+    }
+    await one.clicks.purge_click_ips(NOW + timedelta(days=1))
+    assert await other.recent_link_clicks.latest_click_by_tag(shop.id, "203.0.113.7", NOW) == {}
+    assert await other.clicks.count_clicks(shop.id) == {link: ClickCount(3, 1)}

@@ -42,12 +42,12 @@ def fired(shop, order="o1", **fields):
 
 async def waiting(store, shop, now=NOW):
     queue = fired(shop).queue
-    return await store.list_due_postbacks(queue, now, 100)
+    return await store.postback_queues.list_due_postbacks(queue, now, 100)
 
 
 async def test_a_postback_reads_back_as_it_was_put_there(directory, shop):
     told = fired(shop, is_custom=True, is_test=True, test_code="T1", request_masked={"event": "Buy"})
-    await directory.add_postbacks([told], WINDOWS)
+    await directory.postback_outbox.add_postbacks([told], WINDOWS)
     assert await waiting(directory, shop) == [told]
 
 
@@ -56,9 +56,12 @@ async def test_what_two_processes_put_there_at_once_is_there_once(opened, direct
     async with opened() as other:
         tellers = (directory, other) * 6
         await asyncio.gather(
-            *(store.add_postbacks([one], WINDOWS) for store, one in zip(tellers, orders, strict=True))
+            *(
+                store.postback_outbox.add_postbacks([one], WINDOWS)
+                for store, one in zip(tellers, orders, strict=True)
+            )
         )
-        told = await other.deliveries(shop, {f"e{number}" for number in range(4)})
+        told = await other.postbacks.list_event_postbacks(shop, {f"e{number}" for number in range(4)})
     assert sorted(told) == ["e0", "e1", "e2", "e3"]
     assert [len(found) for found in told.values()] == [1] * 4
     assert len(await waiting(directory, shop)) <= 3
@@ -66,10 +69,10 @@ async def test_what_two_processes_put_there_at_once_is_there_once(opened, direct
 
 async def test_twins_of_one_batch_and_of_an_earlier_one_are_duplicates_and_tests_apart(directory, shop):
     tests = fired(shop, is_test=True)
-    await directory.add_postbacks([fired(shop), fired(shop), tests], WINDOWS)
-    await directory.add_postbacks([fired(shop), fired(shop, event_at=NOW - WEEK)], WINDOWS)
+    await directory.postback_outbox.add_postbacks([fired(shop), fired(shop), tests], WINDOWS)
+    await directory.postback_outbox.add_postbacks([fired(shop), fired(shop, event_at=NOW - WEEK)], WINDOWS)
     assert len(await waiting(directory, shop)) == 3
-    counts = await directory.count_postbacks(shop, (NOW, NOW + WEEK))
+    counts = await directory.postbacks.count_postbacks(shop, (NOW, NOW + WEEK))
     assert counts == [PostbackCount(0, "adhub", "skipped", 2)]
 
 
@@ -78,68 +81,71 @@ async def test_of_two_processes_one_has_a_queue_until_it_leaves_it_or_its_time_i
 ):
     one, other = uuid4(), uuid4()
     until = NOW + timedelta(minutes=5)
-    await directory.add_postbacks([fired(shop)], WINDOWS)
-    (queue,) = await directory.due_queues(NOW)
+    await directory.postback_outbox.add_postbacks([fired(shop)], WINDOWS)
+    (queue,) = await directory.postback_queues.list_due_queues(NOW)
     async with opened() as process:
         took = await asyncio.gather(
-            directory.claim_queue(queue, one, NOW, until), process.claim_queue(queue, other, NOW, until)
+            directory.postback_queues.claim_queue(queue, one, NOW, until),
+            process.postback_queues.claim_queue(queue, other, NOW, until),
         )
         assert [state for state in took if state] == [AccountHealth()]
         holder, loser = (one, other) if took[0] else (other, one)
-        assert await process.due_queues(NOW) == []
-        assert await process.claim_queue(queue, holder, NOW, until) is not None
-        await directory.release_queue(queue, loser, AccountHealth(failures=9), None)
-        assert await process.due_queues(NOW) == []
-        assert await process.claim_queue(queue, loser, until, until + WEEK) == AccountHealth()
+        assert await process.postback_queues.list_due_queues(NOW) == []
+        assert await process.postback_queues.claim_queue(queue, holder, NOW, until) is not None
+        await directory.postback_queues.release_queue(queue, loser, AccountHealth(failures=9), None)
+        assert await process.postback_queues.list_due_queues(NOW) == []
+        assert await process.postback_queues.claim_queue(queue, loser, until, until + WEEK) == AccountHealth()
         state = AccountHealth(3, NOW + WEEK, refused=True, counted_from=NOW, calls=7)
-        await process.release_queue(queue, loser, state, None)
-        assert await directory.due_queues(NOW + timedelta(days=6)) == []
-        assert await directory.due_queues(NOW + WEEK) == [queue]
-        assert await directory.claim_queue(queue, one, NOW + WEEK, NOW + WEEK) == state
+        await process.postback_queues.release_queue(queue, loser, state, None)
+        assert await directory.postback_queues.list_due_queues(NOW + timedelta(days=6)) == []
+        assert await directory.postback_queues.list_due_queues(NOW + WEEK) == [queue]
+        assert await directory.postback_queues.claim_queue(queue, one, NOW + WEEK, NOW + WEEK) == state
 
 
 async def test_a_queue_is_due_when_the_first_of_what_waits_is(directory, shop):
     holder, minute = uuid4(), timedelta(minutes=1)
     first, second = fired(shop), fired(shop, "o2")
-    await directory.add_postbacks([first, second], WINDOWS)
-    await directory.claim_queue(first.queue, holder, NOW, NOW + WEEK)
+    await directory.postback_outbox.add_postbacks([first, second], WINDOWS)
+    await directory.postback_queues.claim_queue(first.queue, holder, NOW, NOW + WEEK)
     later = schedule_retry(second, "busy", NOW, WEEK)
-    await directory.save_results([mark_sent(first, 200, NOW), later])
-    await directory.release_queue(first.queue, holder, AccountHealth(), None)
-    assert await directory.due_queues(NOW + minute - timedelta.resolution) == []
-    assert await directory.due_queues(NOW + minute) == [first.queue]
+    await directory.postback_queues.save_results([mark_sent(first, 200, NOW), later])
+    await directory.postback_queues.release_queue(first.queue, holder, AccountHealth(), None)
+    assert await directory.postback_queues.list_due_queues(NOW + minute - timedelta.resolution) == []
+    assert await directory.postback_queues.list_due_queues(NOW + minute) == [first.queue]
     assert await waiting(directory, shop, NOW + minute) == [later]
-    await directory.add_postbacks([fired(shop, "o3")], WINDOWS)
-    assert await directory.due_queues(NOW) == [first.queue]
-    await directory.claim_queue(first.queue, holder, NOW, NOW + WEEK)
-    await directory.release_queue(first.queue, holder, AccountHealth(), NOW + minute)
-    assert await directory.due_queues(NOW) == []
-    assert await directory.due_queues(NOW + minute) == [first.queue]
+    await directory.postback_outbox.add_postbacks([fired(shop, "o3")], WINDOWS)
+    assert await directory.postback_queues.list_due_queues(NOW) == [first.queue]
+    await directory.postback_queues.claim_queue(first.queue, holder, NOW, NOW + WEEK)
+    await directory.postback_queues.release_queue(first.queue, holder, AccountHealth(), NOW + minute)
+    assert await directory.postback_queues.list_due_queues(NOW) == []
+    assert await directory.postback_queues.list_due_queues(NOW + minute) == [first.queue]
 
 
 async def test_what_is_final_stays_so_but_what_was_sent_was_sent(directory, shop):
     one = fired(shop, event_id="e1")
-    await directory.add_postbacks([one], WINDOWS)
-    await directory.save_results([mark_skipped(one, SkipReason.RULE_INACTIVE, NOW)])
-    await directory.save_results([mark_failed(one, "bad", 400, NOW)])
-    assert (await directory.deliveries(shop, ["e1"]))["e1"][0].status == "skipped"
-    await directory.save_results([mark_sent(one, 200, NOW)])
-    await directory.save_results([mark_sent(one, 200, NOW + WEEK)])
-    await directory.save_results([mark_failed(one, "bad", 400, NOW)])
-    assert await directory.deliveries(shop, ["e1"]) == {"e1": [PostbackSummary(RULE, "adhub", "sent", NOW)]}
+    await directory.postback_outbox.add_postbacks([one], WINDOWS)
+    await directory.postback_queues.save_results([mark_skipped(one, SkipReason.RULE_INACTIVE, NOW)])
+    await directory.postback_queues.save_results([mark_failed(one, "bad", 400, NOW)])
+    assert (await directory.postbacks.list_event_postbacks(shop, ["e1"]))["e1"][0].status == "skipped"
+    await directory.postback_queues.save_results([mark_sent(one, 200, NOW)])
+    await directory.postback_queues.save_results([mark_sent(one, 200, NOW + WEEK)])
+    await directory.postback_queues.save_results([mark_failed(one, "bad", 400, NOW)])
+    assert await directory.postbacks.list_event_postbacks(shop, ["e1"]) == {
+        "e1": [PostbackSummary(RULE, "adhub", "sent", NOW)]
+    }
 
 
 async def test_counts_stand_between_the_instants_they_are_asked_for(directory, shop):
     days = [NOW + timedelta(days=number) for number in range(4)]
     every = [fired(shop, f"o{number}") for number in range(5)]
-    await directory.add_postbacks(every, WINDOWS)
+    await directory.postback_outbox.add_postbacks(every, WINDOWS)
     at = (days[0], days[1] - timedelta.resolution, days[1], days[2], days[3])
-    await directory.save_results(
+    await directory.postback_queues.save_results(
         [mark_sent(one, 200, instant) for one, instant in zip(every, at, strict=True)]
     )
-    found = await directory.count_postbacks(shop, days)
+    found = await directory.postbacks.count_postbacks(shop, days)
     assert sorted((each.bucket, each.count) for each in found) == [(0, 2), (1, 1), (2, 1)]
-    assert await directory.count_postbacks(uuid4(), days) == []
+    assert await directory.postbacks.count_postbacks(uuid4(), days) == []
 
 
 async def test_a_rule_that_is_removed_takes_along_what_it_has_waiting(directory, shop):
@@ -148,18 +154,18 @@ async def test_a_rule_that_is_removed_takes_along_what_it_has_waiting(directory,
         fired(shop, "o2", event_id="e2"),
         fired(shop, rule_id=UUID(int=8), event_id="e3"),
     )
-    await directory.add_postbacks([waits, sent], WINDOWS)
-    await directory.add_postbacks([other], {other.rule_id: WEEK})
-    await directory.save_results([mark_sent(sent, 200, NOW)])
-    async with directory.begin(shop) as unit:
+    await directory.postback_outbox.add_postbacks([waits, sent], WINDOWS)
+    await directory.postback_outbox.add_postbacks([other], {other.rule_id: WEEK})
+    await directory.postback_queues.save_results([mark_sent(sent, 200, NOW)])
+    async with directory.transactions.write(shop) as unit:
         await unit.resources.remove(Note.model_construct(id=RULE), NOW + WEEK)
     assert await waiting(directory, shop) == [other]
-    told = await directory.deliveries(shop, ["e1", "e2", "e3"])
+    told = await directory.postbacks.list_event_postbacks(shop, ["e1", "e2", "e3"])
     assert {id_: one.status for id_, (one,) in told.items()} == {
         "e1": "skipped",
         "e2": "sent",
         "e3": "queued",
     }
-    assert await directory.count_postbacks(shop, (NOW + WEEK, NOW + 2 * WEEK)) == [
+    assert await directory.postbacks.count_postbacks(shop, (NOW + WEEK, NOW + 2 * WEEK)) == [
         PostbackCount(0, "adhub", "skipped", 1)
     ]

@@ -27,28 +27,30 @@ from pathlib import Path
 from hosts.ingest.write_key_cache import WriteKeyCache
 from plugins import workspace_sql
 from plugins.workspace_sql.change_counter_poller import PolledChangeCounter
-from service_core.access.request_authentication import Admission
-from service_core.access.key_authentication import Authenticator
-from service_core.access.workspace_cache import Workspaces
-from service_core.extensions.registry import load
+from service_core.access.request_authentication import RequestAuthenticator
+from service_core.access.key_authentication import KeyAuthenticator
+from service_core.access.workspace_cache import WorkspaceCache
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import Unauthorized
-from service_core.kernel.operations import Entry
+from service_core.kernel.operations import CredentialRequirement
 
 async def main(url, folder, key, writer, *tokens):
-    registry = load([("workspace_sql", workspace_sql)], discover=False)
-    store = registry.open("workspace", url, folder=Path(folder))
+    registry = load_plugins([("workspace_sql", workspace_sql)], discover=False)
+    store = registry.open_adapter("workspace", url, folder=Path(folder))
     await store.start()
-    authenticator = Authenticator(store, system_clock)
-    admission = Admission(authenticator, store, store, Workspaces(store), system_clock)
-    writers = WriteKeyCache(authenticator, store)
+    authenticator = KeyAuthenticator(store.credentials, system_clock)
+    admission = RequestAuthenticator(
+        authenticator, store.oauth_grants, store.signups, WorkspaceCache(store.credentials), system_clock
+    )
+    writers = WriteKeyCache(authenticator, store.credentials)
 
     async def accepted(secret):
         try:
             if secret == writer:
-                return await writers.find(secret) is not None
-            entry = Entry.OAUTH if secret in tokens else Entry.KEY
-            return bool(await admission.admit(entry, {"authorization": f"Bearer {secret}"}))
+                return await writers.look_up(secret) is not None
+            entry = CredentialRequirement.OAUTH if secret in tokens else CredentialRequirement.KEY
+            return bool(await admission.authenticate(entry, {"authorization": f"Bearer {secret}"}))
         except Unauthorized:
             return False
 
@@ -86,12 +88,12 @@ async def token_of(directory, workspace, role, email):
     """A member with a program they have let in, and its token."""
     now = system_clock()
     account = Account(new_id(), email, None, now)
-    await directory.save_account(account)
-    await directory.save_member(Member(workspace.id, account.id, role, now))
+    await directory.accounts.save_account(account)
+    await directory.members.save_member(Member(workspace.id, account.id, role, now))
     grant = OAuthGrant(
         new_id(), account.id, "client", "Program", workspace.id, frozenset({Scope.READ}), now, None
     )
-    return await issue_access_token(directory, grant, now), account, grant
+    return await issue_access_token(directory.one_time_tokens, grant, now), account, grant
 
 
 async def test_of_four_processes_none_accepts_what_was_revoked_a_second_ago(
@@ -117,13 +119,13 @@ async def test_of_four_processes_none_accepts_what_was_revoked_a_second_ago(
     for process in asking:
         assert await process.stdout.readline() == b"warm\n"
     done = {}
-    await regenerate_workspace_key(directory, shop, CredentialKind.AGENT, system_clock())
+    await regenerate_workspace_key(directory.credentials, shop, CredentialKind.AGENT, system_clock())
     done[key] = time.monotonic()
-    await regenerate_workspace_key(directory, shop, CredentialKind.WRITE, system_clock())
+    await regenerate_workspace_key(directory.credentials, shop, CredentialKind.WRITE, system_clock())
     done[writer] = time.monotonic()
-    await directory.end_grant(grant.id, system_clock())
+    await directory.one_time_tokens.end_grant(grant.id, system_clock())
     done[ended] = time.monotonic()
-    assert await directory.remove_member(shop.id, member.id)
+    assert await directory.members.remove_member(shop.id, member.id)
     done[removed] = time.monotonic()
     for process in asking:
         answer, _ = await asyncio.wait_for(process.communicate(), 100)

@@ -24,30 +24,35 @@ async def kept(directory, workspace):
     """A new link, and its token."""
     token = new_token()
     link = link_of(workspace, token)
-    async with directory.begin(workspace.id) as unit:
+    async with directory.transactions.write(workspace.id) as unit:
         await unit.resources.save(link)
     return link, token
 
 
 async def test_a_link_is_found_by_the_digest_of_its_token_whosever_it_is(directory, initialized_deployment):
-    other = (await create_workspace_with_keys(directory, NOW, name="Other")).workspace
+    other = (await create_workspace_with_keys(directory.credentials, NOW, name="Other")).workspace
     for workspace in (initialized_deployment.workspace, other):
         link, token = await kept(directory, workspace)
-        assert await directory.holder(ShareLink, share_token_key(sha256_hex(token))) == (workspace, link)
-    assert await directory.holder(ShareLink, share_token_key(sha256_hex(new_token()))) is None
+        assert await directory.unique_keys.find_by_unique_key(
+            ShareLink, share_token_key(sha256_hex(token))
+        ) == (workspace, link)
+    assert (
+        await directory.unique_keys.find_by_unique_key(ShareLink, share_token_key(sha256_hex(new_token())))
+        is None
+    )
 
 
 async def test_every_process_finds_it_revoked_at_once(directory, initialized_deployment, opened):
     link, token = await kept(directory, initialized_deployment.workspace)
     async with opened() as second:
-        assert (await second.holder(ShareLink, share_token_key(sha256_hex(token))))[
+        assert (await second.unique_keys.find_by_unique_key(ShareLink, share_token_key(sha256_hex(token))))[
             1
         ].status is ShareLinkStatus.ACTIVE
-        async with directory.begin(initialized_deployment.workspace.id) as unit:
+        async with directory.transactions.write(initialized_deployment.workspace.id) as unit:
             await unit.resources.save(
                 link.model_copy(update={"status": ShareLinkStatus.REVOKED, "revoked_at": NOW})
             )
-        assert (await second.holder(ShareLink, share_token_key(sha256_hex(token))))[
+        assert (await second.unique_keys.find_by_unique_key(ShareLink, share_token_key(sha256_hex(token))))[
             1
         ].status is ShareLinkStatus.REVOKED
 
@@ -56,15 +61,17 @@ async def test_no_view_is_lost_when_many_look_at_once(directory, initialized_dep
     link, _ = await kept(directory, initialized_deployment.workspace)
     async with opened() as second:
         looks = [
-            store.count_view(link.id, NOW + timedelta(seconds=number))
+            store.share_link_views.count_view(link.id, NOW + timedelta(seconds=number))
             for number in range(10)
             for store in (directory, second)
         ]
         await asyncio.gather(*looks)
     other_link, _ = await kept(directory, initialized_deployment.workspace)
-    await directory.count_view(other_link.id, NOW)
-    found = await directory.views(initialized_deployment.workspace.id, [link.id, new_id()])
+    await directory.share_link_views.count_view(other_link.id, NOW)
+    found = await directory.share_link_views.get_view_counts(
+        initialized_deployment.workspace.id, [link.id, new_id()]
+    )
     assert {link_id: views.count for link_id, views in found.items()} == {link.id: 20}
-    assert await directory.views(initialized_deployment.workspace.id, []) == {}
-    other = (await create_workspace_with_keys(directory, NOW, name="Other")).workspace
-    assert await directory.views(other.id, [link.id]) == {}
+    assert await directory.share_link_views.get_view_counts(initialized_deployment.workspace.id, []) == {}
+    other = (await create_workspace_with_keys(directory.credentials, NOW, name="Other")).workspace
+    assert await directory.share_link_views.get_view_counts(other.id, [link.id]) == {}

@@ -12,13 +12,13 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine
 
 from plugins import workspace_sql
-from plugins.workspace_sql.tables import METADATA
+from plugins.workspace_sql.records import METADATA
 from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError, Unauthorized
 from service_core.kernel.ids import sha256_hex
-from tests.plugins.workspace_sql.conftest import NOW, REGISTRY
+from tests.plugins.workspace_sql.conftest import NOW, PARTIAL_INDEXES, REGISTRY
 
 pytestmark = pytest.mark.usefixtures("real_migrations")
 
@@ -40,13 +40,15 @@ async def test_no_secret_is_in_the_file(tmp_path, directory, initialized_deploym
 async def test_a_revoke_through_another_connection_is_seen_by_the_very_next_request(
     opened, directory, initialized_deployment
 ):
-    door = KeyAuthenticator(directory, system_clock)
+    door = KeyAuthenticator(directory.credentials, system_clock)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
     await door.find_active_write_key(initialized_deployment.write_key.secret)
     async with opened() as elsewhere:
         for minted in initialized_deployment.agent_key, initialized_deployment.write_key:
-            await revoke_key(elsewhere, initialized_deployment.workspace, minted.credential.id, NOW)
+            await revoke_key(
+                elsewhere.credentials, initialized_deployment.workspace, minted.credential.id, NOW
+            )
     with pytest.raises(Unauthorized):
         await door.authenticate(token)
     assert await door.find_active_write_key(initialized_deployment.write_key.secret) is None
@@ -58,20 +60,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from plugins import workspace_sql
 from service_core.access.api_keys import create_workspace_with_keys, revoke_key
-from service_core.extensions.registry import load
+from service_core.extensions.registry import load_plugins
 
 async def main(folder, task):
-    directory = load([("workspace_sql", workspace_sql)], discover=False).open(
+    directory = load_plugins([("workspace_sql", workspace_sql)], discover=False).open_adapter(
         "workspace", "sqlite:///store/workspace.db", folder=Path(folder)
     )
     await directory.start()
     now = datetime.now(UTC)
     if task == "revoke":
-        (workspace,) = await directory.workspaces()
-        for credential in await directory.keys(workspace.id):
-            await revoke_key(directory, workspace, credential.id, now)
+        (workspace,) = await directory.credentials.list_workspaces()
+        for credential in await directory.credentials.list_keys(workspace.id):
+            await revoke_key(directory.credentials, workspace, credential.id, now)
     else:
-        await create_workspace_with_keys(directory, now, name=task)
+        await create_workspace_with_keys(directory.credentials, now, name=task)
     await directory.aclose()
 
 asyncio.run(main(*sys.argv[1:]))
@@ -89,7 +91,7 @@ async def another_process(folder, task):
 async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(
     tmp_path, directory, initialized_deployment
 ):
-    door = KeyAuthenticator(directory, system_clock)
+    door = KeyAuthenticator(directory.credentials, system_clock)
     token = f"Bearer {initialized_deployment.agent_key.secret}"
     await door.authenticate(token)
     await another_process(tmp_path, "revoke")
@@ -100,7 +102,7 @@ async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(
 async def test_processes_that_start_together_on_a_new_file_all_succeed(opened, tmp_path):
     await asyncio.gather(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
     async with opened() as directory:
-        assert {workspace.name for workspace in await directory.workspaces()} == {
+        assert {workspace.name for workspace in await directory.credentials.list_workspaces()} == {
             f"shop {n}" for n in range(4)
         }
 
@@ -111,11 +113,11 @@ async def test_readers_go_on_while_another_process_writes(tmp_path, directory, i
         other.execute("BEGIN IMMEDIATE")
         other.execute("UPDATE workspaces SET name = 'half written'")
         assert (
-            await directory.identify(sha256_hex(initialized_deployment.agent_key.secret))
+            await directory.credentials.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
         ).workspace.name == "Example Shop"
-        before = directory.generation()
+        before = directory.credentials.change_version()
         other.execute("ROLLBACK")
-        assert directory.generation() == before
+        assert directory.credentials.change_version() == before
     finally:
         other.close()
 
@@ -123,20 +125,20 @@ async def test_readers_go_on_while_another_process_writes(tmp_path, directory, i
 async def test_the_generation_changes_with_keys_and_not_with_other_tables(
     tmp_path, directory, initialized_deployment
 ):
-    before = directory.generation()
+    before = directory.credentials.change_version()
     other = sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)
     try:
         other.execute("CREATE TABLE notes (text TEXT)")
         other.execute("INSERT INTO notes VALUES ('unrelated')")
     finally:
         other.close()
-    assert directory.generation() == before
-    await create_named_key(directory, initialized_deployment.workspace, NOW, name="Reader")
-    assert directory.generation() == before + 1
+    assert directory.credentials.change_version() == before
+    await create_named_key(directory.credentials, initialized_deployment.workspace, NOW, name="Reader")
+    assert directory.credentials.change_version() == before + 1
 
 
 async def test_writes_are_durable_and_references_are_kept(directory):
-    async with directory._database.write() as connection:
+    async with directory.database.write() as connection:
         pragmas = [
             (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
             for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -149,8 +151,11 @@ async def test_the_migrations_build_exactly_the_tables(tmp_path, directory):
     try:
         with engine.connect() as connection:
             context = MigrationContext.configure(connection, opts={"compare_type": True})
-            assert compare_metadata(context, METADATA) == []
-            assert context.get_current_revision() == max(path.name for path in STEPS.glob("[0-9]*.py"))[:4]
+            differences = compare_metadata(context, METADATA)
+            assert {(kind, index.name) for kind, index in differences} == {
+                ("remove_index", name) for name in PARTIAL_INDEXES
+            }
+            assert context.get_current_revision() == max(path.stem for path in STEPS.glob("[0-9]*.py"))
     finally:
         engine.dispose()
 
@@ -189,11 +194,13 @@ async def test_a_folder_in_the_way_stops_the_start_with_a_sentence(opened, tmp_p
 
 async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(opened, tmp_path):
     async with opened() as directory:
-        await create_workspace_with_keys(directory, NOW, name="Example Shop")
+        await create_workspace_with_keys(directory.credentials, NOW, name="Example Shop")
     with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
         (here,) = other.execute("SELECT version_num FROM alembic_version").fetchone()
         other.execute("UPDATE alembic_version SET version_num = '9999'")
         assert "9999" in await refused_start(opened)
         other.execute("UPDATE alembic_version SET version_num = ?", (here,))
     async with opened() as directory:
-        assert [workspace.name for workspace in await directory.workspaces()] == ["Example Shop"]
+        assert [workspace.name for workspace in await directory.credentials.list_workspaces()] == [
+            "Example Shop"
+        ]

@@ -17,14 +17,14 @@ async def test_messages_that_two_processes_take_at_once_count_once(opened, direc
     async with opened() as other:
         tellers = (directory, other) * 6
         told = (
-            store.add_subscription_reports(
+            store.subscriptions.add_subscription_reports(
                 workspace, [messages[n // 2]], [replace(CHARGE_PAYMENT, message_id=f"c{n // 4}")]
             )
             for n, store in enumerate(tellers)
         )
         await asyncio.gather(*told)
-        moved = await other.subscription_movements(MovementQuery(workspace, PLAN_EDGES))
-    found = {each.kind: (each.count, each.worth, each.amount) for each in moved}
+        moved = await other.subscriptions.sum_movements(MovementQuery(workspace, PLAN_EDGES))
+    found = {each.kind: (each.count, each.mrr_delta, each.amount) for each in moved}
     assert found == {
         MovementKind.NEW: (1, Fraction(1000), 0),
         MovementKind.EXPANSION: (5, Fraction(5000), 0),

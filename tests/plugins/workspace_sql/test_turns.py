@@ -30,7 +30,7 @@ async def doors(workspace_postgres, tmp_path):
 async def desks(doors):
     """People of two workspaces, each in a process of their own."""
     one, other = doors
-    return await desk_over(one, one, "shop"), await desk_over(other, other, "other")
+    return await desk_over(one.transactions, one, "shop"), await desk_over(other.transactions, other, "other")
 
 
 def owners(*addresses):
@@ -39,29 +39,31 @@ def owners(*addresses):
 
 async def test_a_workspace_waits_for_nobody_else_also_when_keys_and_triggers_change(doors, desks):
     shop, other = desks
-    async with doors[0].begin(shop.who.workspace.id) as unit:
-        await unit.owner.set_triggers({"purchase"})
+    async with doors[0].transactions.write(shop.who.workspace.id) as unit:
+        await unit.triggers.set_triggers({"purchase"})
         async with asyncio.timeout(30):
             for name, door in zip(("one", "two"), doors, strict=True):
-                await other.at(door).create(name)
-                await create_named_key(door, other.who.workspace, NOW, name="Bot", scopes=[Scope.READ])
-                await door.save_workspace(replace(other.who.workspace, name="renamed"))
+                await other.at(door.transactions).create(name)
+                await create_named_key(
+                    door.credentials, other.who.workspace, NOW, name="Bot", scopes=[Scope.READ]
+                )
+                await door.workspace_settings.save_workspace(replace(other.who.workspace, name="renamed"))
     assert len(await other.notes()) == 2
-    assert doors[0].generation() == await doors[0]._database._ask()
+    assert doors[0].credentials.change_version() == await doors[0].database._ask()
 
 
 async def test_one_workspace_has_one_writer_whichever_process_it_is(doors, desks, monkeypatch):
     shop, _ = desks
-    async with doors[0].begin(shop.who.workspace.id):
+    async with doors[0].transactions.write(shop.who.workspace.id):
         with monkeypatch.context() as hasty:
-            database = doors[1]._database
+            database = doors[1].database
             hasty.setattr(
                 database, "_settings", database._settings.model_copy(update={"timeout_seconds": 0.3})
             )
             with pytest.raises(StoreUnavailable):
-                await shop.at(doors[1]).create("Plan")
+                await shop.at(doors[1].transactions).create("Plan")
     assert await shop.notes() == []
-    await shop.at(doors[1]).create("Plan")
+    await shop.at(doors[1].transactions).create("Plan")
 
 
 async def test_of_two_workspaces_that_want_one_name_of_the_deployment_one_gets_it(desks, monkeypatch):
@@ -76,29 +78,34 @@ async def test_owners_who_remove_each_other_at_once_leave_one(doors, desks):
     shop = desks[0].who.workspace
     ann, bob = owners("ann@example.com", "bob@example.com")
     for person in (ann, bob):
-        await doors[0].save_account(person)
-        await doors[0].save_member(Member(shop.id, person.id, Role.OWNER, NOW))
+        await doors[0].accounts.save_account(person)
+        await doors[0].members.save_member(Member(shop.id, person.id, Role.OWNER, NOW))
     removed = await asyncio.gather(
-        *(door.remove_member(shop.id, person.id) for door, person in zip(doors, (ann, bob), strict=True))
+        *(
+            door.members.remove_member(shop.id, person.id)
+            for door, person in zip(doors, (ann, bob), strict=True)
+        )
     )
     assert sorted(removed) == [False, True]
-    assert len(await doors[0].members(shop.id)) == 1
+    assert len(await doors[0].members.list_members(shop.id)) == 1
 
 
 async def test_of_20_people_who_want_one_address_one_gets_it(doors):
     people = owners(*["ann@example.com"] * 20)
-    kept = await asyncio.gather(*(doors[n % 2].save_account(person) for n, person in enumerate(people)))
+    kept = await asyncio.gather(
+        *(doors[n % 2].accounts.save_account(person) for n, person in enumerate(people))
+    )
     assert kept.count(True) == 1
-    assert await doors[0].find_account_by_email("ann@example.com") == people[kept.index(True)]
+    assert await doors[0].accounts.find_account_by_email("ann@example.com") == people[kept.index(True)]
 
 
 async def test_of_20_uses_of_a_link_one_counts(doors):
     (ann,) = owners("ann@example.com")
-    await doors[0].save_account(ann)
+    await doors[0].accounts.save_account(ann)
     link = OneTimeLink(ann.id, Purpose.PASSWORD, NOW.replace(year=2027))
-    await doors[0].save_password_link(link, sha256_hex("secret"))
+    await doors[0].accounts.save_password_link(link, sha256_hex("secret"))
     uses = (
-        door.consume_password_link(sha256_hex("secret"), Purpose.PASSWORD, NOW)
+        door.accounts.consume_password_link(sha256_hex("secret"), Purpose.PASSWORD, NOW)
         for door in doors
         for _ in range(10)
     )

@@ -274,7 +274,9 @@ async def test_a_run_writes_nothing_and_needs_no_more_than_reading(api_client):
 async def test_what_is_not_installed_any_more_is_told_per_card(api_client):
     plan, gone = await api_client.plan(), await api_client.plan()
     path = f"/dashboards/{(await api_client.board(plan, gone))['id']}"
-    async with api_client.service.ports.workspace.write(api_client.workspaces["shop"].id) as unit:
+    async with api_client.service.ports.workspace.transactions.write(
+        api_client.workspaces["shop"].id
+    ) as unit:
         (board,) = await unit.resources.list_all(Dashboard)
         gone = await unit.resources.get(Report, UUID(gone["id"]))
         unknown = FilterBody(dimension="mood", value="good")

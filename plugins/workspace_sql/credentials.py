@@ -1,0 +1,77 @@
+"""Stores of workspaces and credentials."""
+
+import hmac
+from typing import Final
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.workspace_sql.access_tables import CREDENTIALS, WORKSPACES
+from plugins.workspace_sql.change_counter import request_increment
+from plugins.workspace_sql.column_types import Instant
+from plugins.workspace_sql.database import SqlStore
+from plugins.workspace_sql.records import prefixed_columns, record_of, row_of
+from service_core.plugin import AuthContext, Credential, Workspace
+
+_ACTIVE_CREDENTIAL: Final = (
+    sa.select(CREDENTIALS, *prefixed_columns(WORKSPACES, "owner_"))
+    .join(WORKSPACES, WORKSPACES.c.id == CREDENTIALS.c.workspace_id)
+    .where(CREDENTIALS.c.digest == sa.bindparam("sought"), CREDENTIALS.c.revoked_at.is_(None))
+)
+
+
+class SqlCredentials(SqlStore):
+    """Implements the port `CredentialStore`."""
+
+    def change_version(self) -> int | None:
+        """Return a number that changes with every credential and workspace, or None while it is unknown."""
+        return self._database.change_version()
+
+    async def find_auth_context(self, digest: str) -> AuthContext | None:
+        """Return the active credential with this digest and its workspace."""
+        rows = await self._database.fetch_rows(_ACTIVE_CREDENTIAL, {"sought": digest})
+        if not rows or not hmac.compare_digest(rows[0]["digest"], digest):
+            return None
+        return AuthContext(record_of(Credential, rows[0]), record_of(Workspace, rows[0], "owner_"))
+
+    async def create_workspace(self, workspace: Workspace) -> None:
+        """Add a workspace."""
+        async with self._database.write() as connection:
+            await connection.execute(sa.insert(WORKSPACES).values(row_of(workspace)))
+            request_increment(connection)
+
+    async def list_workspaces(self) -> list[Workspace]:
+        """Return every workspace, oldest first."""
+        query = sa.select(WORKSPACES).order_by(WORKSPACES.c.created_at, WORKSPACES.c.id)
+        return await self._database.fetch_records(Workspace, query)
+
+    async def save_credential(self, credential: Credential, digest: str | None = None) -> None:
+        """Add or replace a credential. A revoked one stays revoked, and None keeps the stored digest."""
+        row = row_of(credential)
+        if digest is not None:
+            row["digest"] = digest
+        revoked_at = sa.func.coalesce(CREDENTIALS.c.revoked_at, sa.literal(credential.revoked_at, Instant()))
+        update = sa.update(CREDENTIALS).where(CREDENTIALS.c.id == credential.id)
+        async with self._database.write(credential.workspace_id) as connection:
+            changed = await connection.execute(update.values({**row, "revoked_at": revoked_at}))
+            if changed.rowcount == 0:
+                await connection.execute(sa.insert(CREDENTIALS).values(row))
+            request_increment(connection)
+
+    async def list_keys(self, workspace_id: UUID) -> list[Credential]:
+        """Return every credential of a workspace, revoked ones included, oldest first."""
+        own = sa.select(CREDENTIALS).where(CREDENTIALS.c.workspace_id == workspace_id)
+        return await self._database.fetch_records(
+            Credential, own.order_by(CREDENTIALS.c.created_at, CREDENTIALS.c.id)
+        )
+
+
+class SqlWorkspaceSettings(SqlStore):
+    """Implements the port `WorkspaceSettings`."""
+
+    async def save_workspace(self, workspace: Workspace) -> None:
+        """Replace the workspace with this id. Its triggers stay: they follow from its rules."""
+        row = {name: value for name, value in row_of(workspace).items() if name != "triggers"}
+        async with self._database.write(workspace.id) as connection:
+            await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
+            request_increment(connection)
