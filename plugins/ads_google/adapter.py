@@ -1,4 +1,4 @@
-"""What Google Ads reports, asked in its query language; an answer comes whole, in pieces of one stream."""
+"""Reads ad spend from Google Ads with its query language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

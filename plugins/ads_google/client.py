@@ -1,4 +1,4 @@
-"""The Google Ads API over HTTP as JSON, and what its refusals mean."""
+"""The Google Ads API over HTTP, and its errors."""
 
 import ssl
 from collections.abc import AsyncIterator, Mapping

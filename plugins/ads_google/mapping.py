@@ -1,4 +1,4 @@
-"""Questions in the query language of Google Ads, and its rows as rows of spend."""
+"""Queries in the query language of Google Ads, and its rows as ad spend."""
 
 from collections.abc import Mapping
 from datetime import date, datetime

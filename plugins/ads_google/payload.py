@@ -1,4 +1,4 @@
-"""Conversions as Google Ads takes them (semantics 13.2, 13.3), and what it answers to each."""
+"""Conversions as Google Ads accepts them, and the outcome of each."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC

@@ -1,4 +1,4 @@
-"""What Meta reports, asked in its words: one question per page, followed to the last."""
+"""Reads ad spend from Meta, page by page."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

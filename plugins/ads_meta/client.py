@@ -1,4 +1,4 @@
-"""The Graph API over HTTP, and what its refusals mean. The token travels in a header: addresses are logged."""
+"""The Graph API over HTTP, and its errors. The token is sent as a header, because URLs are logged."""
 
 import json
 import ssl

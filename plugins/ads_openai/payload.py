@@ -1,4 +1,4 @@
-"""Conversions as the Conversions API takes them (semantics 13.2, 13.3)."""
+"""Conversions as the Conversions API accepts them."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

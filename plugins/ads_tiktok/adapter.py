@@ -1,4 +1,4 @@
-"""What TikTok reports, page by page; an advertiser of theirs is an ad account here."""
+"""Reads ad spend from TikTok, page by page. An advertiser is an ad account."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""The Business API over HTTP: its answers have a status of their own, beside that of HTTP."""
+"""The Business API over HTTP. Its responses have a status code of their own."""
 
 import ssl
 from collections.abc import AsyncIterator, Mapping

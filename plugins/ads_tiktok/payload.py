@@ -1,4 +1,4 @@
-"""Conversions as the Events API takes them (semantics 13.2, 13.3)."""
+"""Conversions as the Events API accepts them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A message of RevenueCat as what it says. Pure."""
+"""Maps RevenueCat messages. Pure functions."""
 
 from collections.abc import Mapping
 from datetime import datetime

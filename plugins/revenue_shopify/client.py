@@ -1,4 +1,4 @@
-"""The REST Admin API of one shop, and what its refusals mean."""
+"""The REST Admin API of one shop, and its errors."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What an order consists of, and what of it came back, as events list items."""
+"""Line items of orders and refunds."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

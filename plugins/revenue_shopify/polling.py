@@ -1,4 +1,4 @@
-"""The orders of a shop, asked for, as the webhooks that would have told of them.
+"""Polls the orders of a shop, as the webhooks that would have reported them.
 
 An order is listed as it stands now, with its refunds; a webhook tells it as it stood then. Money and ids
 are the same. When it was paid is told by its transactions, which are asked for only where no webhook came.

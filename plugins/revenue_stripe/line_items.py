@@ -1,4 +1,4 @@
-"""What an invoice is for, as events list items."""
+"""Line items of invoices."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""A message of Stripe as what it says. Pure."""
+"""Maps Stripe events to messages. Pure functions."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""The events Stripe keeps for 30 days, asked for: each is what its webhook sends, under the same id."""
+"""Polls the events that Stripe keeps for 30 days, under the ids of their webhooks."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A message of Superwall as what it says. Pure."""
+"""Maps Superwall messages. Pure functions."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How a platform fails whoever calls it: for now, or until somebody connects it again."""
+"""Errors of platforms: unavailable for now, or credentials rejected."""
 
 
 class PlatformUnavailable(Exception):

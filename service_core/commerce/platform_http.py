@@ -1,4 +1,4 @@
-"""Calls to platforms: what their clients do alike, over an HTTP client that each plugin opens itself."""
+"""HTTP requests to platforms: what their clients share, over an HTTP client that each plugin opens."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ class HttpResponse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JsonResponse:
-    """What a platform answered.
+    """A response of a platform.
 
     Attributes:
         told: what its JSON says, numbers with a point as `Decimal`; None when it is no JSON.
@@ -48,11 +48,11 @@ class JsonResponse:
 
     @property
     def is_success(self) -> bool:
-        """Whether the status says that all went well."""
+        """Returns whether the status is 2xx."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     def require_json(self) -> Any:
-        """What it tells: an object or a list.
+        """Returns the JSON payload, an object or a list.
 
         Raises:
             PlatformUnavailable: it is something else.
@@ -68,7 +68,7 @@ class JsonResponse:
 
 @dataclass(frozen=True, slots=True)
 class JsonHttpClient:
-    """An open connection to a platform.
+    """A client for requests to a platform.
 
     Attributes:
         platform: what people call it.
@@ -82,7 +82,7 @@ class JsonHttpClient:
     clock: Clock
 
     async def request_json(self, method: str, url: str, **content: Any) -> JsonResponse:
-        """One request; nothing is judged but whether there was an answer.
+        """Sends a request and returns the response, whatever its status.
 
         Raises:
             PlatformUnavailable: there was none.
@@ -98,19 +98,19 @@ class JsonHttpClient:
         return JsonResponse(self.platform, answer.status_code, told, answer.headers, wait)
 
     async def post_json(self, url: str, body: Any, **content: Any) -> JsonResponse:
-        """One request with a body of JSON; as `ask`."""
+        """Sends a POST request with a JSON body; see `request_json`."""
         written = json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         return await self.request_json("POST", url, content=written, headers=headers, **content)
 
 
 def drop_empty(**fields: Any) -> dict[str, Any]:
-    """Fields without those of which nothing is known: a platform takes neither null nor what is empty."""
+    """Returns the fields without None and empty values, which platforms refuse."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
 def require_credentials(secrets: Mapping[str, str], names: Collection[str]) -> None:
-    """Name the credentials that are missing.
+    """Checks that credentials are present.
 
     Raises:
         CredentialsRejected: there are some.
@@ -137,7 +137,7 @@ def require_http_client(platform: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def time_limit(seconds: float, platform: str) -> AsyncIterator[None]:
-    """Give up what is inside the block after some time, however slowly a platform answers.
+    """Limits the time of the block.
 
     Raises:
         PlatformUnavailable: it took longer.
@@ -150,7 +150,7 @@ async def time_limit(seconds: float, platform: str) -> AsyncIterator[None]:
 
 
 def parse_retry_after(header: str | None, now: datetime) -> float | None:
-    """What ``Retry-After`` asks for: seconds, some write ``2.0``, or a date; None when it says neither."""
+    """Returns the seconds of a ``Retry-After`` header, a number or a date; None if it is neither."""
     text = (header or "").strip()
     if text.replace(".", "", 1).isdecimal():
         return float(text)

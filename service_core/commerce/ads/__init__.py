@@ -1,1 +1,1 @@
-"""Ad spend: what ad platforms report of their accounts, kept by day (semantics 12)."""
+"""Ad spend: daily rows that ad platforms report of their accounts."""

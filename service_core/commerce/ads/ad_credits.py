@@ -1,4 +1,4 @@
-"""Credits by the ad a touch came from: the event store tells them by what addresses said, and here that is looked up.
+"""Attributes credits to ads. The event store groups by UTM values; the matching ads are looked up here.
 
 Nothing is written to events: an account that is connected later is joined to touches of before.
 """

@@ -1,4 +1,4 @@
-"""A row of spend as an ad platform reports it (semantics 12.1)."""
+"""Ad accounts, ad entities and rows of ad spend."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class AdLevel(StrEnum):
-    """What a row of spend is of; levels are never added to each other (semantics 12.4)."""
+    """What a row of spend is of; levels are never added to each other."""
 
     CAMPAIGN = "campaign"
     GROUP = "group"

@@ -1,4 +1,4 @@
-"""`GET /ads`: what ad platforms report of each campaign, group or ad (contract 3.13)."""
+"""`GET /ads`: spend, delivery and claimed conversions of campaigns, ad groups or ads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

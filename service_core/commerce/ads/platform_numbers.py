@@ -1,4 +1,4 @@
-"""Figures as ad platforms write them: money meets no float, and what is missing is no zero."""
+"""Parses numbers and amounts of platform payloads exactly. A missing value is None, not zero."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

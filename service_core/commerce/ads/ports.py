@@ -1,4 +1,4 @@
-"""Where spend comes from, and where it is kept."""
+"""Ports of ad platforms, and the store of ad spend."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a request of `GET /ads` says, checked (contract 3.13)."""
+"""Query parameters of `GET /ads`."""
 
 import re
 from collections.abc import Iterable

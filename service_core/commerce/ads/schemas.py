@@ -1,4 +1,4 @@
-"""The answer of `GET /ads` (contract 3.13)."""
+"""Response models of `GET /ads`."""
 
 from datetime import date, datetime
 

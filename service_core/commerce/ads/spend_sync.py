@@ -1,4 +1,4 @@
-"""Reading what ad platforms report into the store, one workspace at a time."""
+"""Syncs the ad spend of connected platforms."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""When an ad platform is read, which days, and what a connection says afterwards (semantics 12.2)."""
+"""Date range and accounts of a sync of ad spend, and the connection after it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,14 +11,14 @@ from service_core.commerce.ads.models import AdAccount
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
 
 RESTATED_DAYS: Final = 28
-"""Days that platforms restate: today is the last of them."""
+"""Number of recent days, today included, whose numbers platforms still correct."""
 _CHUNK_DAYS: Final = 7
 
 
 def sync_days(
     account: AdAccount, last_synced_at: datetime | None, now: datetime, first_days: int
 ) -> tuple[date, date]:
-    """The first and the last day to read, both inclusive, in the account's zone.
+    """Returns the first and the last day to sync, both inclusive, in the time zone of the account.
 
     Args:
         account: whose days.
@@ -45,7 +45,7 @@ def sync_days(
 
 
 def date_chunks(first: date, last: date) -> Iterator[tuple[date, date]]:
-    """Stretches of a few days, the newest first: what is asked for most is there first."""
+    """Yields chunks of up to 7 days, newest first."""
     while first <= last:
         begin = max(first, last - timedelta(days=_CHUNK_DAYS - 1))
         yield begin, last
@@ -53,7 +53,7 @@ def date_chunks(first: date, last: date) -> Iterator[tuple[date, date]]:
 
 
 def accounts_to_sync(connection: Connection, accounts: Sequence[AdAccount]) -> list[AdAccount]:
-    """The accounts to read: those that are noted, or all that were found when none is.
+    """Returns the accounts to sync: those listed at the connection, or all if none is listed.
 
     Raises:
         CredentialsRejected: there is none of them.
@@ -67,7 +67,7 @@ def accounts_to_sync(connection: Connection, accounts: Sequence[AdAccount]) -> l
 
 
 def mark_synced(connection: Connection, accounts: Sequence[AdAccount], started_at: datetime) -> Connection:
-    """A connection all of whose accounts were read, or all but those the credentials do not open any more."""
+    """Returns the connection after a successful sync; accounts that are no longer accessible are its error."""
     by_id = {account.id: account for account in accounts}
     kept = [_update_account(noted, by_id.get(noted.id)) for noted in connection.accounts]
     known = {noted.id for noted in kept}
@@ -83,12 +83,12 @@ def mark_synced(connection: Connection, accounts: Sequence[AdAccount], started_a
 
 
 def mark_expired(connection: Connection, reason: str) -> Connection:
-    """A connection whose credentials are not good any more."""
+    """Returns the connection with the status expired."""
     return replace(connection, status=ConnectionStatus.EXPIRED, error=reason)
 
 
 def _update_account(connected: ConnectedAccount, account: AdAccount | None) -> ConnectedAccount:
-    """An account as it was noted, and as the platform describes it."""
+    """Returns the account with the details of the platform."""
     if account is None:
         return connected
     return replace(

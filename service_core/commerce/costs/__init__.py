@@ -1,1 +1,1 @@
-"""What goods cost: imported by item and day, and what follows for what was sold."""
+"""Costs of items: imported by item and start day, and evaluated for sold items."""

@@ -1,4 +1,4 @@
-"""What a cost import sends: rows, or a file of comma-separated values with the same columns (contract 12)."""
+"""Request models of cost imports: rows, or CSV with the same columns."""
 
 import csv
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What an item costs, from a day on."""
+"""Costs of an item, each valid from a start day."""
 
 from collections import defaultdict
 from collections.abc import Iterable

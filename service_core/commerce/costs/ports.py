@@ -1,4 +1,4 @@
-"""Where costs are kept."""
+"""The store of item costs."""
 
 from collections.abc import Sequence
 from datetime import datetime

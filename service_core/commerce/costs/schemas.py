@@ -1,4 +1,4 @@
-"""What cost imports answer (contract 12)."""
+"""Response models of cost imports."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Costs as a source of the query layer: items counted by the event store, times what they cost (semantics 17)."""
+"""Evaluates costs for queries: sold quantities from the event store times the cost of each item."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -24,7 +24,7 @@ from service_core.kernel.time_ranges import Buckets, ResolvedRange
 
 @dataclass(frozen=True, slots=True)
 class CostSource:
-    """Evaluates leaves over `Relation.COSTS`.
+    """Evaluates aggregations over `Relation.COSTS`.
 
     A cost in another currency than that of a scan is turned into it by the rate of the day of sale. For that
     sales are told apart by day, as far back as refunds are looked for.
@@ -37,11 +37,11 @@ class CostSource:
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """Costs alone."""
+        """Returns the relation of costs."""
         return frozenset({Relation.COSTS})
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures; what is not known of a row adds nothing, and the query layer asks for that.
+        """Returns the aggregations. Unknown values add nothing; the query layer counts them separately.
 
         Raises:
             StoreUnavailable: costs or items cannot be read.
@@ -69,7 +69,7 @@ class CostSource:
         return sum(map(_list_price, covered), Fraction(0)) / whole if whole else None
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Measured from the first import on; what the table lacks makes single values unknown (semantics 19.1)."""
+        """Returns the state: available once costs were imported."""
         try:
             known = await self.store.has_costs(workspace.id)
         except StoreUnavailable:
@@ -90,14 +90,14 @@ class CostSource:
 
 
 def _list_price(sold: LineItemSum) -> Fraction:
-    """Major units of whatever currency."""
+    """Returns the price before discounts in major units of its currency."""
     if sold.is_listed:
         return Fraction(sold.amount, MILLION)
     return Fraction(to_major(sold.amount, sold.currency or ""))
 
 
 def _cost_row(sold: LineItemSum, table: CostTable, rates: ExchangeRates, first: date) -> Row:
-    """A row, in the currency of the rates where there is one for the day of sale."""
+    """Returns a row of costs, converted if there is a rate for the day of sale."""
     cost = table.item_cost(sold.sku, sold.variant_id, sold.period)
     goods, handling = (
         (cost.cost_of_goods(sold.quantity), cost.cost_of_handling(sold.quantity)) if cost else (None, None)

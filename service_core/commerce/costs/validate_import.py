@@ -1,4 +1,4 @@
-"""Rows of an import as costs, and what is wrong with the others.
+"""Validates the rows of a cost import.
 
 A cost is taken whether or not anybody ever bought its item: what a shop will sell is imported first, and
 its first import comes before its first order. So ``unknown_sku`` is said of a row that names no item, and

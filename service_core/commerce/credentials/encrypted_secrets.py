@@ -1,4 +1,4 @@
-"""Credentials of connections between the vault that seals them and the store that keeps them."""
+"""Encrypts the credentials of connections before they are stored."""
 
 import json
 import logging

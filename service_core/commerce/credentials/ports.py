@@ -1,4 +1,4 @@
-"""Where credentials of connections are, and what seals them."""
+"""Ports for the credentials of connections and their encryption."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

@@ -1,1 +1,1 @@
-"""How exchange rates come in."""
+"""The sync of exchange rates."""

@@ -1,4 +1,4 @@
-"""When the source of exchange rates is read: each hour, by whichever process comes first."""
+"""Syncs exchange rates hourly."""
 
 import logging
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What is left of revenue after what it cost: several sources in one answer (contract 3.15)."""
+"""Profit: revenue, ad spend and costs in one response."""

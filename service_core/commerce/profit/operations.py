@@ -1,4 +1,4 @@
-"""`GET /commerce-metrics`: revenue, what it cost, and what is left (contract 3.15)."""
+"""`GET /commerce-metrics`: revenue, ad spend, costs and profit, and how complete each part is."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

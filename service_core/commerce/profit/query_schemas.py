@@ -1,4 +1,4 @@
-"""What a request of `GET /commerce-metrics` says, checked (contract 3.15)."""
+"""Query parameters of `GET /commerce-metrics`."""
 
 from datetime import datetime, timedelta
 from typing import Final

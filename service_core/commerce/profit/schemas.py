@@ -1,4 +1,4 @@
-"""What `GET /commerce-metrics` answers (contract 3.15)."""
+"""Response models of `GET /commerce-metrics`."""
 
 from datetime import datetime
 

@@ -1,1 +1,1 @@
-"""Revenue providers: their webhooks become events and states of subscriptions (semantics 11)."""
+"""Revenue providers: webhooks and polled messages become events and subscription facts."""

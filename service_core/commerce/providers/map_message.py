@@ -1,4 +1,4 @@
-"""A genuine message of a provider becomes an arrival of the queue. Pure."""
+"""Maps verified provider messages to received events. Pure functions."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ from service_core.ingestion.track import Decode
 from service_core.ingestion.validation import read_event_id
 
 IDENTITY_BOUND_EVENT: Final = "$provider_identity_bound"
-"""Event of a message that tells ids alone (semantics 5.6)."""
+"""Event of a message that tells ids alone."""
 
 _PERSON_ID_FIELDS: Final = ("visitor_id", "user_id")
 _MAX_REASON_LENGTH: Final = 200
@@ -31,7 +31,7 @@ _MAX_REASON_LENGTH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class UnmappedMessage:
-    """A message that becomes no event: the id it is known by, and why."""
+    """A message that becomes no event: its id, and the reason."""
 
     message_id: str
     reason: str
@@ -44,7 +44,7 @@ def map_delivery(
     decode: Decode,
     visitor_id_field: str | None = None,
 ) -> MappedMessage | UnmappedMessage:
-    """What a genuine message says, or why nobody knows.
+    """Returns what a verified message is mapped to, or why it cannot be mapped.
 
     Args:
         provider: whose message it is.
@@ -79,7 +79,7 @@ def to_arrival(
     delivery: WebhookDelivery,
     message: MappedMessage | UnmappedMessage,
 ) -> ReceivedEvent:
-    """The arrival: an event as ``/track`` takes it, or the message as it came.
+    """Returns the received event for the queue: a mapped event, or the original message.
 
     The ledger counts it under the workspace's id: a webhook has no write key.
     """
@@ -108,7 +108,7 @@ def to_arrival(
 
 
 def subscriber_ids(provider_id: str, mapped: MappedMessage) -> tuple[tuple[str, str], ...]:
-    """The ids a subscription's person is known by: those of the event, and the e-mail."""
+    """Returns the ids by which the person of a subscription is found: those of the event, and the e-mail."""
     email = mapped.identity.get("email")
     return tuple(sorted({**_person_ids(provider_id, mapped), **({"email": email} if email else {})}.items()))
 
@@ -130,9 +130,9 @@ def _event_body(provider_id: str, mapped: MappedMessage) -> Mapping[str, Any]:
 
 
 def _person_ids(provider_id: str, mapped: MappedMessage) -> Mapping[str, str]:
-    """Who it is about; without any id of a person, a visitor of its own that nobody else can be.
+    """Returns the ids of the person; without any, a visitor id that is unique to the customer of the provider.
 
-    It joins a person by what else it carries, at query time (semantics 11.3).
+    It joins a person by what else it carries, at query time.
     """
     told = {name: mapped.identity.get(name, "").strip() for name in _PERSON_ID_FIELDS}
     known = {name: id_ for name, id_ in told.items() if id_ and not is_placeholder_id(id_)}

@@ -1,4 +1,4 @@
-"""Fields of a provider's message, read as what they are."""
+"""Typed access to the fields of a JSON message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

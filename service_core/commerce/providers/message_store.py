@@ -1,4 +1,4 @@
-"""What becomes of genuine messages of a provider, whether it sent them or was asked for them.
+"""Stores messages of revenue providers, delivered or polled.
 
 Facts of subscriptions are written before the events are offered, both under ids that follow from the
 provider's own, and afterwards the messages are remembered for ever: whatever fails in between, the

@@ -1,4 +1,4 @@
-"""A message of a revenue provider, and what it says."""
+"""Webhook deliveries and messages of revenue providers, and what they are mapped to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,15 +48,15 @@ class MappedMessage:
 
     Attributes:
         message_id: the provider's id of the message; the event's is ``<provider>_<message_id>``.
-        event_name: by the map of the provider (semantics 11.1); None for identity only, and for a
+        event_name: by the map of the provider; None for identity only, and for a
             kind of message nobody knows, which says nothing else either.
         at: when it happened.
         identity: what a person is found by, in the fields of ``/track``: ``visitor_id``, ``user_id``;
-            and ``email`` (semantics 11.3).
+            and ``email``.
         properties: of the event, as ``/track`` takes them: ``revenue`` as a decimal text, ``currency``,
             ``order_id``, and what else is worth keeping; `intake.amounts.CHARGE_COMPONENTS` that are known, as decimal texts, too.
         external_ids: ids of other systems, by namespace, such as the customer of the provider under
-            the provider's id. Persons that carry the same one are one (semantics 5.6).
+            the provider's id. Persons that carry the same one are one.
     """
 
     message_id: str

@@ -1,4 +1,4 @@
-"""Asking revenue providers what happened, besides what they send."""
+"""Polls revenue providers for messages that no webhook delivered."""
 
 from collections.abc import Collection, Mapping
 from contextlib import aclosing

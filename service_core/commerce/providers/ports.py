@@ -1,4 +1,4 @@
-"""What a revenue provider is to the house."""
+"""Ports of revenue providers."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

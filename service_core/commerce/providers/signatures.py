@@ -1,4 +1,4 @@
-"""What signatures of webhooks have in common (semantics 11.2)."""
+"""Verification of webhook signatures."""
 
 import base64
 import hashlib

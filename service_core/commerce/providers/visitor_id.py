@@ -1,4 +1,4 @@
-"""The visitor's id that a provider carried back, under a name the deployment chose (semantics 11.3)."""
+"""Finds the visitor id in a message, in a field whose name the deployment configures."""
 
 from collections.abc import Mapping
 from typing import Any

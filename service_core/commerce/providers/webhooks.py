@@ -1,4 +1,4 @@
-"""`POST /webhooks/{provider}/{workspace_public_id}` without its transport (contract 11.4).
+"""Handles `POST /webhooks/{provider}/{workspace_public_id}`, independent of the HTTP server.
 
 Whatever fails on the way to what is kept (`keeping`) is answered 503, and the provider tries again.
 """

@@ -1,1 +1,1 @@
-"""Revenue as its providers and tracked events tell it (semantics 10)."""
+"""Revenue by provider."""

@@ -1,4 +1,4 @@
-"""`GET /revenue`: what each provider and tracked events say was earned (contract 3.14)."""
+"""`GET /revenue`: revenue, orders and refunds by provider."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What `GET /revenue` answers (contract 3.14)."""
+"""Response models of `GET /revenue`."""
 
 from datetime import datetime
 

@@ -1,1 +1,1 @@
-"""Subscriptions: what each was worth at every instant, and how that moved (semantics 16.6, 16.7)."""
+"""Subscriptions: their lifecycle, their recurring revenue (MRR) and its movements."""

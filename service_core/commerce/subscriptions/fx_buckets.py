@@ -1,4 +1,4 @@
-"""What subscriptions of other currencies are worth in that of a scan, when they moved and where a bucket ends."""
+"""Exchange rates of subscription movements and of bucket ends."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How a subscription stood, and what it was worth a month, from each instant on (semantics 16.6)."""
+"""Computes lifecycle status and MRR of a subscription over time."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class LifecycleStatus(StrEnum):
 
 
 PAID: Final = frozenset({LifecycleStatus.ACTIVE, LifecycleStatus.PAST_DUE})
-"""What has a worth."""
+"""Statuses with recurring revenue."""
 
 _LIFECYCLE_STATUS: Final = {
     SubscriptionStatus.TRIALING: LifecycleStatus.TRIALING,
@@ -53,7 +53,7 @@ _ENDING_STATUSES: Final = frozenset({SubscriptionStatus.CANCELED, SubscriptionSt
 
 
 def normalize_to_month(state: SubscriptionState) -> Fraction | None:
-    """What a price comes to in a month, in minor units, exactly; None while it is not known."""
+    """Returns the price per month as an exact fraction of minor units; None if it is unknown."""
     if state.amount is None or state.currency is None or state.interval is None:
         return None
     if not 1 <= state.interval_count <= _MAX_INTERVAL_COUNT:
@@ -65,7 +65,7 @@ def normalize_to_month(state: SubscriptionState) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class LifecycleState:
-    """A subscription from an instant on, until the next stance; ``state`` is what was known of it."""
+    """Lifecycle status and known fields of a subscription, valid from ``since`` until the next state."""
 
     since: datetime
     lifecycle_status: LifecycleStatus
@@ -73,17 +73,17 @@ class LifecycleState:
 
     @property
     def is_paid(self) -> bool:
-        """Whether it counts in recurring revenue."""
+        """Returns whether it counts in recurring revenue."""
         return self.lifecycle_status in PAID
 
     @property
     def mrr(self) -> Fraction:
-        """What it adds to recurring revenue in a month."""
+        """Returns the MRR in minor units; 0 if it is not paid."""
         return (normalize_to_month(self.state) if self.is_paid else None) or Fraction(0)
 
     @property
     def status(self) -> SubscriptionStatus:
-        """As the provider said; expired, when it only said when that would be."""
+        """Returns the reported status; expired after the reported end."""
         said = self.state.status
         return (
             SubscriptionStatus.EXPIRED
@@ -93,7 +93,7 @@ class LifecycleState:
 
 
 def lifecycle_states(states: Iterable[SubscriptionState]) -> Iterator[LifecycleState]:
-    """How one subscription stood, oldest first; what another state replaced at once is left out.
+    """Yields the lifecycle states of one subscription, oldest first; states replaced at the same instant are omitted.
 
     Args:
         states: of one subscription, each once, in any order.
@@ -124,7 +124,7 @@ def _lifecycle_status(state: SubscriptionState, previous: LifecycleStatus | None
 
 @dataclass(frozen=True, slots=True)
 class StatusPeriod:
-    """A run of stances of one status and start.
+    """A period in which status and start of a subscription are the same.
 
     Attributes:
         until: when the next one begins; None for the last.
@@ -141,7 +141,7 @@ class StatusPeriod:
 
 
 def status_periods(states: Iterable[LifecycleState]) -> Iterator[StatusPeriod]:
-    """A subscription's stances by status, from when it was first known to be alive."""
+    """Yields periods of equal status, from when the subscription was first alive."""
     runs = list(_period_starts(states))
     dead: datetime | None = None
     for run, following in zip_longest(runs, runs[1:]):
@@ -152,7 +152,7 @@ def status_periods(states: Iterable[LifecycleState]) -> Iterator[StatusPeriod]:
 
 
 def _period_starts(states: Iterable[LifecycleState]) -> Iterator[LifecycleState]:
-    """The first stance of each run."""
+    """Yields the first state of each period."""
     last: LifecycleState | None = None
     for stance in states:
         if last is None and stance.lifecycle_status is LifecycleStatus.ENDED:
@@ -163,5 +163,5 @@ def _period_starts(states: Iterable[LifecycleState]) -> Iterator[LifecycleState]
 
 
 def _period_key(stance: LifecycleState) -> tuple[object, ...]:
-    """What a phase is known by."""
+    """Returns what is equal within a period."""
     return stance.status, stance.lifecycle_status, stance.state.started_at

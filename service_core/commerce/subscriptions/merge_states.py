@@ -1,4 +1,4 @@
-"""States of one subscription, each with what it left out taken from those before it."""
+"""Fills missing fields of subscription states from earlier states."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

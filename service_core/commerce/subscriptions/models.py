@@ -1,4 +1,4 @@
-"""A subscription as its provider told it, state after state."""
+"""Subscription states and payments, as providers report them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class SubscriptionStatus(StrEnum):
-    """How a subscription stands (contract 4.6)."""
+    """How a subscription stands."""
 
     TRIALING = "trialing"
     ACTIVE = "active"

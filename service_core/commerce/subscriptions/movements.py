@@ -1,4 +1,4 @@
-"""How subscriptions moved: what each change of one did to all figures of them (semantics 16.7).
+"""Computes the movements of a subscription: changes of MRR, trials and payments.
 
 Worth before an instant and all movements from there on add up to the worth after them, whatever they
 are summed by: a change of plan or product takes the worth over to the other first.
@@ -61,7 +61,7 @@ class Movement:
 def subscription_movements(
     states: Sequence[LifecycleState], payments: Iterable[SubscriptionPayment]
 ) -> list[Movement]:
-    """Every movement of one subscription, in order of time.
+    """Returns all movements of one subscription in order of time.
 
     Args:
         known: how it stood.
@@ -78,7 +78,7 @@ def subscription_movements(
 
 
 def _mrr_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
-    """What became of its worth."""
+    """Yields the changes of MRR."""
     was_paid = False
     for before, now in pairwise((None, *states)):
         if now is None:
@@ -146,7 +146,7 @@ def _trial_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
 def _conversion_movements(
     states: Sequence[LifecycleState], payments: Sequence[SubscriptionPayment]
 ) -> Iterator[Movement]:
-    """The first payment for a trial that was not ended, once it is a trial no more."""
+    """Yields the conversion of each trial: its first payment, once the trial is over."""
     paid = [deed.at for deed in payments if deed.kind is PaymentKind.CHARGE and deed.amount]
     started: datetime | None = None
     for place, (before, now) in enumerate(pairwise((None, *states))):
@@ -163,7 +163,7 @@ def _conversion_movements(
 
 
 def _ended_or_trialing_at(states: Iterable[LifecycleState]) -> datetime | None:
-    """When a subscription ended, or was on trial again."""
+    """Returns when a subscription ended or was in a trial again."""
     return next(
         (one.since for one in states if one.lifecycle_status in (LifecycleStatus.ENDED, _TRIALING)), None
     )
@@ -172,7 +172,7 @@ def _ended_or_trialing_at(states: Iterable[LifecycleState]) -> datetime | None:
 def _payment_movements(
     states: Sequence[LifecycleState], payments: Sequence[SubscriptionPayment]
 ) -> Iterator[Movement]:
-    """Charges, and those that failed, of what the subscription was for at the time."""
+    """Yields charges and failed payments, with product and plan of the state at their time."""
     since = [stance.since for stance in states]
     for deed in payments:
         place = max(bisect_right(since, deed.at) - 1, 0)

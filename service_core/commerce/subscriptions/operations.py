@@ -1,4 +1,4 @@
-"""`GET /subscriptions` (contract 4.6)."""
+"""`GET /subscriptions`: subscriptions of a time range and their summary."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Where subscriptions are kept."""
+"""The store of subscriptions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

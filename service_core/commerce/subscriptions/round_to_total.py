@@ -1,4 +1,4 @@
-"""Amounts that are rounded and still add up: the movements between two rounded amounts (semantics 16.7)."""
+"""Rounds amounts so that they add up to a rounded total."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The answer of `GET /subscriptions` (contract 4.6)."""
+"""Response models of `GET /subscriptions`."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Subscriptions as a source of the query layer: movements by bucket, and what they come to at its end."""
+"""Evaluates subscriptions for queries: movements by bucket, and totals at the end of each bucket."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ Sum: TypeAlias = tuple[str, Fraction, Fraction | None]
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSource:
-    """Evaluates leaves over `Relation.SUBSCRIPTIONS`; what is known to end later has not ended yet."""
+    """Evaluates aggregations over `Relation.SUBSCRIPTIONS`; an end in the future has not happened yet."""
 
     store: SubscriptionStore
     connections: Connections
@@ -55,11 +55,11 @@ class SubscriptionSource:
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """Subscriptions alone."""
+        """Returns the relation of subscriptions."""
         return frozenset({Relation.SUBSCRIPTIONS})
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures; worths are exact, and no whole minor units.
+        """Returns the aggregations; MRR is an exact fraction of minor units.
 
         Raises:
             StoreUnavailable: subscriptions cannot be read.
@@ -79,7 +79,7 @@ class SubscriptionSource:
         """Measured as soon as a revenue provider is connected, unless one cannot be believed; each for itself.
 
         Providers send what happens when it happens, and again until it is taken: of one that is not asked
-        all is believed present. What one is asked for reaches as far as it was read (semantics 19.1).
+        all is believed present. What one is asked for reaches as far as it was read.
         """
         try:
             known = await self.connections.list_connections(workspace.id)
@@ -106,7 +106,7 @@ def _silent(now: datetime, reason: UnavailableReason) -> SourceState:
 def _bucket_rows(
     moved: Iterable[MovementSum], by: Sequence[str], worth: FxBuckets
 ) -> Iterator[tuple[int, Row]]:
-    """The rows of each bucket, by what was before it and what happened in it."""
+    """Yields the rows of each bucket, from the movements before and in it."""
     groups: dict[tuple[Any, ...], dict[int, list[MovementSum]]] = defaultdict(lambda: defaultdict(list))
     for each in moved:
         groups[*each.keys, each.currency][worth.bucket_of(each)].append(each)
@@ -133,13 +133,13 @@ def _add_movements(moved: Iterable[MovementSum], worth: Fraction, live: int) -> 
 
 
 def _totals_at_bucket_end(total: Fraction, rate: Fraction | None) -> Iterator[Sum]:
-    """What subscriptions come to at the end of a bucket."""
+    """Yields MRR and ARR at the end of a bucket."""
     yield "mrr", total, rate
     yield "arr", _MONTHS * total, rate
 
 
 def _amounts_moved(moved: Iterable[MovementSum], worth: FxBuckets) -> Iterator[Sum]:
-    """The money that movements of a bucket moved."""
+    """Yields the amounts of the movements of a bucket."""
     for each in moved:
         if each.kind in _MRR_COLUMNS:
             yield _MRR_COLUMNS[each.kind], each.mrr_delta, worth.rate_at_movement(each)
@@ -148,7 +148,7 @@ def _amounts_moved(moved: Iterable[MovementSum], worth: FxBuckets) -> Iterator[S
 
 
 def _count_by_kind(moved: Iterable[MovementSum]) -> dict[str, int]:
-    """How many movements of each kind there were in a bucket."""
+    """Returns the number of movements of each kind."""
     found = dict.fromkeys(_COUNT_COLUMNS.values(), 0)
     for each in moved:
         if each.kind in _COUNT_COLUMNS:
@@ -157,7 +157,7 @@ def _count_by_kind(moved: Iterable[MovementSum]) -> dict[str, int]:
 
 
 def _split_by_rate(counts: Mapping[str, int], sums: Iterable[Sum]) -> Iterator[Row]:
-    """A row of what is known, and a further one of the money that no rate is known for, if there is any."""
+    """Yields a row of converted amounts, and one of amounts without an exchange rate if there are any."""
     known, unknown = dict(_NO_MONEY), dict(_NO_MONEY)
     for column, amount, rate in sums:
         if rate is None:

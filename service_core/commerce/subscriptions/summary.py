@@ -1,4 +1,4 @@
-"""What the subscriptions of a workspace come to: the values of metrics, each with its one definition."""
+"""Builds the summary of `GET /subscriptions` from metrics of the catalog."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

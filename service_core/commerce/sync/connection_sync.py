@@ -1,4 +1,4 @@
-"""Reading what workspaces have connected, round after round: each connection on its time, one process at a time."""
+"""Syncs connections in the background: hourly, one process per workspace, with backoff after errors."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -18,13 +18,13 @@ from service_core.commerce.sync.ports import SyncLeases
 from service_core.kernel.clock import Clock
 
 SYNC_INTERVAL: Final = timedelta(hours=1)
-"""How often a connection is read."""
+"""How often a connection is synced."""
 FRESH_FOR: Final = 2 * SYNC_INTERVAL
-"""What was read longer ago than this reaches to then, and not to the present (semantics 19.1)."""
+"""After this time without a sync, data is complete only up to the last one."""
 ERROR_AFTER: Final = timedelta(days=1)
-"""How long a platform may be away before its connection says so."""
+"""How long a platform may be unavailable before its connection has the status error."""
 LEASE_DURATION: Final = timedelta(minutes=15)
-"""How long a turn lasts without a sign of life; each question to a platform is one."""
+"""How long a lease lasts unless it is renewed, which happens before each request to a platform."""
 
 _FIRST_BACKOFF: Final = timedelta(minutes=1)
 _MAX_BACKOFF: Final = timedelta(hours=1)
@@ -38,7 +38,7 @@ _log: Final = logging.getLogger("touchpoint.rounds")
 
 @dataclass(frozen=True, slots=True)
 class SyncProgress:
-    """How far the reading of a connection has come.
+    """Progress of the sync of a connection.
 
     Attributes:
         part: which account, or what else is read of it by itself.
@@ -53,7 +53,7 @@ class SyncProgress:
 
 @dataclass(frozen=True, slots=True)
 class SyncOutcome:
-    """What became of a connection.
+    """Result of the sync of a connection.
 
     Attributes:
         found: how much of what was read, by its name.
@@ -89,7 +89,7 @@ class _Backoff:
 
 @dataclass(frozen=True, slots=True)
 class SyncRun:
-    """One connection that is being read.
+    """One running sync of a connection.
 
     Attributes:
         hold: says that the reading lives; to be awaited before each question. It raises `Overtaken`.
@@ -105,13 +105,13 @@ class SyncRun:
 
     @property
     def connection_key(self) -> ConnectionKey:
-        """Whose connection with whom."""
+        """Returns workspace id and provider."""
         return self.connection.workspace_id, self.connection.provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSync(ABC):
-    """Reads connections of one kind.
+    """Syncs the connections of one kind.
 
     Attributes:
         connections, secrets: what is connected, and with which credentials; without any a connection is
@@ -130,11 +130,11 @@ class ConnectionSync(ABC):
     @property
     @abstractmethod
     def supported_providers(self) -> Collection[str]:
-        """Ids of the providers that can be read."""
+        """Returns the ids of the providers that can be synced."""
 
     @abstractmethod
     async def last_sync(self, connection: Connection) -> datetime | None:
-        """When a connection was read with success; None for never."""
+        """Returns the time of the last successful sync of a connection; None for never."""
 
     @abstractmethod
     async def sync_connection(self, run: SyncRun) -> tuple[Connection, Mapping[str, int]] | None:
@@ -149,10 +149,10 @@ class ConnectionSync(ABC):
 
     @abstractmethod
     def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
-        """A connection whose credentials are not good any more."""
+        """Returns the connection with rejected credentials."""
 
     async def due_workspaces(self) -> list[UUID]:
-        """The workspaces with a connection whose time has come.
+        """Returns the workspaces with a connection that is due.
 
         Raises:
             StoreUnavailable: connections cannot be read.
@@ -199,7 +199,7 @@ class ConnectionSync(ABC):
             await self.leases.release_lease(workspace_id, self.kind, holder)
 
     async def _syncable_connections(self, workspace_id: UUID) -> list[Connection]:
-        """Connections that can be read, unless they wait for somebody to connect them again."""
+        """Returns connections that can be synced, without those that have to be connected again."""
         known = await self.connections.list_connections(workspace_id)
         return [
             one
@@ -227,7 +227,7 @@ class ConnectionSync(ABC):
     async def _sync_and_save(
         self, connection: Connection, holder: UUID, on_progress: ProgressCallback
     ) -> SyncOutcome | None:
-        """Read one connection and write down how it stands; None for one of which nothing can be read."""
+        """Syncs a connection and saves its status; returns None if there is nothing to sync."""
         place = connection.workspace_id, connection.provider
 
         async def hold() -> None:
@@ -256,7 +256,7 @@ class ConnectionSync(ABC):
         return SyncOutcome(connection.provider, found)
 
     async def _record_failure(self, run: SyncRun, error: Exception) -> SyncOutcome:
-        """Write down why a connection could not be read."""
+        """Saves why a connection could not be synced."""
         connection, secrets = run.connection, run.secrets
         if isinstance(error, CredentialsRejected):
             reason = redact_secrets(str(error), secrets)
@@ -271,7 +271,7 @@ class ConnectionSync(ABC):
         return await self._back_off(connection, "Its answer could not be read.", None)
 
     async def _back_off(self, connection: Connection, reason: str, retry_after: float | None) -> SyncOutcome:
-        """Leave a platform alone for a while."""
+        """Saves the error and delays the next attempt."""
         before = self._current_backoff(connection)
         failures = before.failures + 1 if before else 1
         after = mark_unreachable(connection, reason, await self.last_sync(connection), self.clock())
@@ -289,7 +289,7 @@ class ConnectionSync(ABC):
         return SyncOutcome(before.provider, problem=reason)
 
     async def _save_if_unchanged(self, before: Connection, after: Connection) -> None:
-        """Write down how a connection stands, unless somebody connected or removed it meanwhile."""
+        """Saves the connection unless it was changed or removed meanwhile."""
         known = await self.connections.list_connections(before.workspace_id)
         now = next((one for one in known if _is_unchanged(one, before)), None)
         if now is None or after == before:
@@ -299,14 +299,14 @@ class ConnectionSync(ABC):
 
 
 def complete_through(last_sync: datetime, now: datetime) -> datetime:
-    """Up to when what was read by then is believed present (semantics 19.1)."""
+    """Returns up to when data is complete: now if the last sync is recent, else the time of that sync."""
     return now if now - last_sync < FRESH_FOR else last_sync
 
 
 def mark_unreachable(
     connection: Connection, reason: str, last_sync: datetime | None, now: datetime
 ) -> Connection:
-    """A connection that could not be read now: it says so at once when it never was, else after a day."""
+    """Returns the connection with the error: at once if it was never synced, else after `ERROR_AFTER`."""
     if last_sync is None:
         return replace(connection, error=reason)
     if now - last_sync < ERROR_AFTER:
@@ -315,18 +315,18 @@ def mark_unreachable(
 
 
 def backoff_delay(failures: int, retry_after: float | None) -> timedelta:
-    """How long to leave a platform alone after so many failures in a row, and for as long as it asks."""
+    """Returns the delay after consecutive failures, at least as long as the platform requests."""
     doubled = min(_MAX_BACKOFF, _FIRST_BACKOFF * (1 << min(failures - 1, 10)))
     return max(doubled, timedelta(seconds=retry_after or 0))
 
 
 def redact_secrets(reason: str, secrets: Mapping[str, str]) -> str:
-    """A reason as people may read it: short, and without a credential the platform repeats."""
+    """Returns a shortened reason in which credentials are replaced by ``***``."""
     for value in secrets.values():
         reason = reason.replace(value, "***")
     return reason[:_MAX_REASON_LENGTH]
 
 
 def _is_unchanged(connection: Connection, other: Connection) -> bool:
-    """Whether nobody changed a connection: messages move when it was synced last, whoever reads it."""
+    """Returns whether a connection is unchanged, apart from the time of its last sync."""
     return replace(connection, last_synced_at=None) == replace(other, last_synced_at=None)

@@ -1,4 +1,4 @@
-"""How far what revenue providers are asked for is believed present (semantics 19.1)."""
+"""Computes up to when the data of polled revenue providers is complete."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _MAX_CACHED_WORKSPACES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PollState:
-    """How far a provider was read.
+    """Polling state of a provider.
 
     Attributes:
         since: what came before was told by webhooks, and is not read again; None when there is no such time.
@@ -31,7 +31,7 @@ class PollState:
 
 
 class PollStates(Protocol):
-    """How far the providers of workspaces were read."""
+    """Stores the polling state of each provider of a workspace."""
 
     async def poll_states(self, workspace_id: UUID) -> Mapping[str, PollState]:
         """By provider; one that was never read may be missing.
@@ -45,7 +45,7 @@ class PollStates(Protocol):
 
 
 def polled_through(state: PollState | None, now: datetime) -> datetime:
-    """Up to when what a provider tells is present; one that was never asked sends it when it happens."""
+    """Returns up to when the data of a provider is complete; now for one that only sends webhooks."""
     return now if state is None or state.read_at is None else complete_through(state.read_at, now)
 
 
@@ -58,7 +58,7 @@ class ProviderFreshness:
     _oldest_polls: dict[UUID, tuple[datetime, datetime | None]] = field(default_factory=dict)
 
     async def complete_through(self, workspace: Workspace, now: datetime) -> datetime:
-        """Up to when their money is present; where that cannot be looked up, nothing is known to be."""
+        """Returns up to when payments are complete; the creation of the workspace if that cannot be read."""
         asked_at, last = self._oldest_polls.get(workspace.id, (None, None))
         if asked_at is None or not timedelta() <= now - asked_at < _CACHED_FOR:
             try:
@@ -71,7 +71,7 @@ class ProviderFreshness:
         return now if last is None else complete_through(last, now)
 
     async def _oldest_poll(self, workspace_id: UUID) -> datetime | None:
-        """When the one of them that was not asked for longest was; None when none is asked at all."""
+        """Returns the oldest last poll of the connected providers; None if none is polled."""
         reads = await self.poll_states.poll_states(workspace_id)
         asked = {provider: read.read_at for provider, read in reads.items() if read.read_at is not None}
         if not asked:

@@ -1,4 +1,4 @@
-"""Whose turn it is to read what somebody else keeps."""
+"""Leases that let one process at a time sync a workspace."""
 
 from datetime import datetime
 from typing import Protocol

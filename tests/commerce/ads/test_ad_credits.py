@@ -1,4 +1,4 @@
-"""Attributed metrics by campaign, group and ad: the join of touches to what there was spend of (semantics 12.3)."""
+"""Attributed metrics by campaign, group and ad: the join of touches to what there was spend of."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`GET /ads`, with numbers worked out by hand (contract 3.13)."""
+"""`GET /ads`, with numbers worked out by hand."""
 
 from datetime import timedelta
 

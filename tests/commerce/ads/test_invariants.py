@@ -1,4 +1,4 @@
-"""What holds of ad spend in every world, through every door, on both stores (semantics 23)."""
+"""What holds of ad spend in every world, through every door, on both stores."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Metrics of ad spend, with numbers worked out by hand (semantics 12, 17)."""
+"""Metrics of ad spend, with numbers worked out by hand."""
 
 from dataclasses import replace
 from datetime import timedelta

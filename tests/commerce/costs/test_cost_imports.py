@@ -1,4 +1,4 @@
-"""`POST /shopify/economics/cost-imports/...`, as whoever runs the deployment calls it (contract 12)."""
+"""`POST /shopify/economics/cost-imports/...`, as whoever runs the deployment calls it."""
 
 from contextlib import asynccontextmanager
 

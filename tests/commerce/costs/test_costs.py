@@ -1,4 +1,4 @@
-"""What sold goods cost, with numbers worked out by hand (semantics 17, contract 3.15)."""
+"""What sold goods cost, with numbers worked out by hand."""
 
 import pytest
 

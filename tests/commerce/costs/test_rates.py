@@ -1,4 +1,4 @@
-"""Costs in another currency than the workspace's, by the rate of the day of sale (semantics 10.7, 17)."""
+"""Costs in another currency than the workspace's, by the rate of the day of sale."""
 
 import pytest
 

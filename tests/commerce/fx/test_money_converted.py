@@ -1,4 +1,4 @@
-"""Money of events in other currencies, told in that of the workspace wherever money is told (semantics 10.7)."""
+"""Money of events in other currencies, told in that of the workspace wherever money is told."""
 
 import pytest
 

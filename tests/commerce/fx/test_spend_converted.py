@@ -1,4 +1,4 @@
-"""Spend of accounts in other currencies, told in that of the workspace (semantics 10.7, contract 3.13)."""
+"""Spend of accounts in other currencies, told in that of the workspace."""
 
 import pytest
 

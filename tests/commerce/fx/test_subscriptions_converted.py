@@ -1,4 +1,4 @@
-"""Subscriptions in other currencies, told in that of the workspace (semantics 10.7, 16.7)."""
+"""Subscriptions in other currencies, told in that of the workspace."""
 
 from dataclasses import replace
 

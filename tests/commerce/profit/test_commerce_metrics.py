@@ -1,4 +1,4 @@
-"""`GET /commerce-metrics`, with numbers worked out by hand (contract 3.15)."""
+"""`GET /commerce-metrics`, with numbers worked out by hand."""
 
 from datetime import timedelta
 from random import Random

@@ -1,4 +1,4 @@
-"""However many messages tell of a payment, and in whatever order, it is one order (semantics 10.3, 11.1)."""
+"""However many messages tell of a payment, and in whatever order, it is one order."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""Whose a message of a provider is (semantics 11.3), and that nobody becomes somebody else by one."""
+"""Whose a message of a provider is, and that nobody becomes somebody else by one."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Providers are asked for what their webhooks did not bring, and nothing is there twice (semantics 11, 19.1)."""
+"""Providers are asked for what their webhooks did not bring, and nothing is there twice."""
 
 import asyncio
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The name under which a provider carries the visitor's id is a setting (semantics 11.3)."""
+"""The name under which a provider carries the visitor's id is a setting."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""`POST /webhooks/{provider}/{workspace}`: what is answered, and what becomes of a message (contract 11.4)."""
+"""`POST /webhooks/{provider}/{workspace}`: what is answered, and what becomes of a message."""
 
 import asyncio
 import logging

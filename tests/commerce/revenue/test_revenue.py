@@ -1,4 +1,4 @@
-"""`GET /revenue`, with numbers worked out by hand (contract 3.14)."""
+"""`GET /revenue`, with numbers worked out by hand."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What revenue consists of: gross revenue, discounts, taxes, shipping and fees (semantics 10.4, 17)."""
+"""What revenue consists of: gross revenue, discounts, taxes, shipping and fees."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What holds for whatever providers may have sent, through every door, on both stores (semantics 23)."""
+"""What holds for whatever providers may have sent, through every door, on both stores."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

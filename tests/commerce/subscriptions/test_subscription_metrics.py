@@ -1,4 +1,4 @@
-"""What subscriptions come to, in numbers worked out by hand (semantics 16.6, 16.7, 17)."""
+"""What subscriptions come to, in numbers worked out by hand."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`GET /subscriptions`: who subscribes, and what it comes to (contract 4.6)."""
+"""`GET /subscriptions`: who subscribes, and what it comes to."""
 
 from dataclasses import replace
 from datetime import timedelta

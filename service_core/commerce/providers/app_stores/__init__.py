@@ -1,1 +1,1 @@
-"""Purchases in app stores, as the services tell them that gather the notices of the stores (semantics 11.1)."""
+"""Purchases in app stores, as services report them that collect the notifications of the stores."""

@@ -1,4 +1,4 @@
-"""How long a price pays for, by the length of the period it paid for."""
+"""Derives the billing interval from the length of a paid period."""
 
 from datetime import datetime, timedelta
 from math import log

@@ -1,4 +1,4 @@
-"""A message of an app store as an event (semantics 11.1)."""
+"""Maps app store notifications to events."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""A message about a purchase in an app store, whoever gathered it."""
+"""A notification about a purchase in an app store, independent of the service that sent it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

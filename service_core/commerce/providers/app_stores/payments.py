@@ -1,4 +1,4 @@
-"""Charges and failed charges of subscriptions, as messages of app stores tell them."""
+"""Maps app store notifications to payments of subscriptions."""
 
 from service_core.commerce.providers.app_stores.models import AppStoreNotification, NotificationKind
 from service_core.commerce.subscriptions.models import PaymentKind, SubscriptionPayment

@@ -1,4 +1,4 @@
-"""What a message of an app store says of its subscription."""
+"""Maps app store notifications to subscription states."""
 
 from dataclasses import replace
 
