@@ -39,9 +39,9 @@ def compute_credit_shares(rule: CreditRule, path: Sequence[PathTouch], converted
         weights = [2 ** ((path[i].time - path[counted[-1]].time) / rule.half_life) for i in counted]
     else:
         weights = _compute_position_weights(rule, len(counted))
-    whole = sum(weights)
+    total = sum(weights)
     for i, weight in zip(counted, weights, strict=True):
-        shares[i] = weight / whole
+        shares[i] = weight / total
     return shares
 
 

@@ -67,38 +67,42 @@ class RuleBasedAttribution:
     async def totals(self) -> AttributionTotals:
         """Returns the totals over all groups."""
         parts = [CreditAggregations.matching(which) for which in (ATTRIBUTED, UNATTRIBUTED)]
-        leaves = (VISITORS, SESSIONS, *(leaf for part in parts for leaf in part.in_sort_order))
-        grid = await self.aggregates.aggregate(AggregateQuery(self.scan, leaves, credit=self.credit))
-        values = dict(zip(grid.aggregations, grid.rows[0], strict=True))
+        aggregations = (
+            VISITORS,
+            SESSIONS,
+            *(aggregation for part in parts for aggregation in part.in_sort_order),
+        )
+        result = await self.aggregates.aggregate(AggregateQuery(self.scan, aggregations, credit=self.credit))
+        values = dict(zip(result.aggregations, result.rows[0], strict=True))
         return AttributionTotals(
             values[VISITORS], values[SESSIONS], *(part.amounts_from(values) for part in parts)
         )
 
     async def groups(self, grouping: Grouping, limit: int | None = None) -> tuple[list[CreditedGroup], bool]:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
-        leaves = CreditAggregations.matching(ATTRIBUTED)
+        aggregations = CreditAggregations.matching(ATTRIBUTED)
         plan = AggregateQuery(
             self.scan,
-            (*leaves.in_sort_order[:2], VISITORS, *leaves.in_sort_order[2:], SESSIONS),
+            (*aggregations.in_sort_order[:2], VISITORS, *aggregations.in_sort_order[2:], SESSIONS),
             dimensions=grouping.dimension_columns,
             order=(ColumnSort("m0"), ColumnSort("m1"), ColumnSort("m2"), *_sort_by_dimensions(grouping)),
             limit=limit,
             credit=self.credit,
         )
-        grid = await self.aggregates.aggregate(plan)
+        result = await self.aggregates.aggregate(plan)
         groups = [
-            CreditedGroup(key, values[VISITORS], values[SESSIONS], leaves.amounts_from(values))
-            for key, values in _iterate_rows_by_key(grid)
+            CreditedGroup(key, values[VISITORS], values[SESSIONS], aggregations.amounts_from(values))
+            for key, values in _iterate_rows_by_key(result)
         ]
-        return groups, grid.total_rows > len(grid.rows)
+        return groups, result.total_rows > len(result.rows)
 
     async def traffic_by_group(self, grouping: Grouping) -> list[CreditedGroup]:
         """Returns visitors and sessions by group, without credits."""
         plan = AggregateQuery(self.scan, (VISITORS, SESSIONS), dimensions=grouping.dimension_columns)
-        grid = await self.aggregates.aggregate(plan)
+        result = await self.aggregates.aggregate(plan)
         return [
             CreditedGroup(key, values[VISITORS], values[SESSIONS], CreditedAmounts())
-            for key, values in _iterate_rows_by_key(grid)
+            for key, values in _iterate_rows_by_key(result)
         ]
 
 
@@ -115,15 +119,17 @@ class DataDrivenAttribution:
         self, grouping: Grouping, totals: AttributionTotals, limit: int | None = None
     ) -> tuple[list[CreditedGroup], bool]:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
-        credit, scan = self.rule_based.credit, self.rule_based.scan
-        plan = TouchPathQuery(scan, credit.window, grouping.touch_columns, credit.event_names)
-        weights, visits = await gather_or_cancel(
+        credit, scope = self.rule_based.credit, self.rule_based.scan
+        plan = TouchPathQuery(scope, credit.window, grouping.touch_columns, credit.event_names)
+        weights, traffic = await gather_or_cancel(
             fit_weights(self.models, self.model, plan, self.paths), self.rule_based.traffic_by_group(grouping)
         )
-        found = {group.key: group for group in visits}
+        groups_by_key = {group.key: group for group in traffic}
         for key, earned in _split_by_weight(totals.attributed, weights).items():
-            found[key] = replace(found.get(key) or CreditedGroup(key, 0, 0, earned), credited=earned)
-        ordered = sorted(found.values(), key=_best_first_sort_key)
+            groups_by_key[key] = replace(
+                groups_by_key.get(key) or CreditedGroup(key, 0, 0, earned), credited=earned
+            )
+        ordered = sorted(groups_by_key.values(), key=_best_first_sort_key)
         return ordered[:limit], limit is not None and len(ordered) > limit
 
 
@@ -141,8 +147,10 @@ def _split_by_weight(
 ) -> dict[TouchKey, CreditedAmounts]:
     """Splits the totals in proportion to weights, exactly to the last millionth and minor unit."""
     shares = list(weights.values())
-    parts = [_split_amount(whole, shares) for whole in (totals.credit, totals.amount, totals.refunded)]
-    return {key: CreditedAmounts(*of_key) for key, *of_key in zip(weights, *parts, strict=True)}
+    split_amounts = [
+        _split_amount(amount, shares) for amount in (totals.credit, totals.amount, totals.refunded)
+    ]
+    return {key: CreditedAmounts(*of_key) for key, *of_key in zip(weights, *split_amounts, strict=True)}
 
 
 def _split_amount(total: int | None, weights: Sequence[Any]) -> Sequence[int | None]:

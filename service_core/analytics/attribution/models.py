@@ -51,10 +51,10 @@ class AttributionRequest(BodyModel):
 
     def resolve_for(self, workspace: Workspace) -> AttributionSettings:
         """Returns the settings for a workspace."""
-        usual = AttributionSettings.workspace_default(workspace)
+        default = AttributionSettings.workspace_default(workspace)
         return AttributionSettings(
-            model=self.model or usual.model,
-            window_days=usual.window_days if self.window_days is None else self.window_days,
+            model=self.model or default.model,
+            window_days=default.window_days if self.window_days is None else self.window_days,
         )
 
 

@@ -93,14 +93,14 @@ class AttributionQuery(RangeQuery):
 
     def query_scope(self, caller: Caller, date_range: ResolvedRange) -> QueryScope:
         """Returns the scope of the read. A requested event counts as a conversion even if the workspace excludes it."""
-        scan = scope_for_caller(
+        scope = scope_for_caller(
             caller,
             date_range.span,
             include_bots=self.include_bots,
             order_refunds=self.refund_basis == "order",
         )
         names = self.event_names
-        return replace(scan, conversions=ConversionSet(names, any_revenue=False)) if names else scan
+        return replace(scope, conversions=ConversionSet(names, any_revenue=False)) if names else scope
 
 
 class AttributionResponse(ResponseModel):
@@ -135,14 +135,14 @@ async def get_attribution(
     ``visitors`` and ``sessions`` count those whose session has the values of the row; they do not
     depend on the model. Data-driven models need enough conversions, and enough paths without one.
     """
-    asked = query.resolve_range(caller)
+    date_range = query.resolve_range(caller)
     chosen = query.attribution_settings(caller)
     model = models.require(chosen.model)
     validate_basis(query, model)
     credit = credit_rule_for(
         models, chosen, book_at_touch=query.books_at_touch, event_names=query.event_names
     )
-    report = RuleBasedAttribution(query.query_scope(caller, asked), without_model(credit), aggregates)
+    report = RuleBasedAttribution(query.query_scope(caller, date_range), without_model(credit), aggregates)
     fitting = (
         DataDrivenAttribution(report, models, model, paths) if isinstance(model, DataDrivenModel) else None
     )
@@ -166,8 +166,8 @@ async def get_attribution(
         refund_basis=query.refund_basis,
         truncated=truncated,
         currency=currency,
-        range=RangeResponse.from_range(asked),
-        complete=_is_final(query, chosen, asked) and await is_range_complete(queue, asked),
+        range=RangeResponse.from_range(date_range),
+        complete=_is_final(query, chosen, date_range) and await is_range_complete(queue, date_range),
     )
 
 

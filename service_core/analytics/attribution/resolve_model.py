@@ -80,11 +80,14 @@ async def fit_weights(
     Raises:
         InsufficientData: there are too few conversions, or too few paths without a conversion.
     """
-    found = await path_reader.list_touch_paths(query)
-    converted, unconverted = sum(path.converted for path in found), sum(path.unconverted for path in found)
+    touch_paths = await path_reader.list_touch_paths(query)
+    converted, unconverted = (
+        sum(path.converted for path in touch_paths),
+        sum(path.unconverted for path in touch_paths),
+    )
     if min(converted, unconverted) < models.min_conversions:
         raise InsufficientData(model.label, models.min_conversions, converted, unconverted)
-    weights = await asyncio.to_thread(model.fit, found)  # may take seconds, and other requests go on
+    weights = await asyncio.to_thread(model.fit, touch_paths)  # may take seconds, and other requests go on
     return {key: Fraction(weights[key]) for key in sorted(weights, key=touch_key_sort_key)}
 
 

@@ -111,12 +111,12 @@ class CohortPeriod:
 
 def build_cohort_periods(table: CohortResult, periods: CohortPeriods) -> list[CohortPeriod]:
     """Returns the periods of every cohort that has persons, ordered by cohort."""
-    found = {(cell.cohort, cell.bucket): cell for cell in table.cells}
+    activity = {(key.cohort, key.bucket): key for key in table.cells}
     return [
-        cell
+        key
         for cohort, size in sorted(table.sizes.items())
         if size
-        for cell in _periods_of_cohort(cohort, size, found, periods)
+        for key in _periods_of_cohort(cohort, size, activity, periods)
     ]
 
 
@@ -125,9 +125,9 @@ def _periods_of_cohort(
 ) -> Iterator[CohortPeriod]:
     returned = _count_returned(cohort, found, len(periods.activity.starts))
     for period, running in periods.periods_of_cohort(cohort):
-        cell = found.get((cohort, cohort + period)) or CohortActivity(cohort, cohort + period, 0, 0, 0)
-        revenue = None if cell.foreign_money else cell.revenue
-        yield CohortPeriod(cohort, period, size, cell.active, returned[cohort + period], revenue, running)
+        key = found.get((cohort, cohort + period)) or CohortActivity(cohort, cohort + period, 0, 0, 0)
+        revenue = None if key.foreign_money else key.revenue
+        yield CohortPeriod(cohort, period, size, key.active, returned[cohort + period], revenue, running)
 
 
 def _count_returned(
@@ -137,7 +137,7 @@ def _count_returned(
     returned: dict[int, int] = {}
     later = 0
     for bucket in reversed(range(cohort, buckets)):
-        cell = found.get((cohort, bucket))
-        later = cell.returned if cell else later
+        key = found.get((cohort, bucket))
+        later = key.returned if key else later
         returned[bucket] = later
     return returned

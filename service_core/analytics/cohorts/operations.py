@@ -180,32 +180,33 @@ async def get_retention(
     One row per cohort and elapsed period. ``on_or_after`` counts a person who came back in the period or any
     later one.
     """
-    asked = query.resolve_range(caller)
-    periods = query.cohort_periods(asked)
-    found = build_cohort_periods(
-        await _read_cohorts(query.cohort_query(caller, asked, periods), cohort_reader, converter), periods
+    date_range = query.resolve_range(caller)
+    periods = query.cohort_periods(date_range)
+    cohort_periods = build_cohort_periods(
+        await _read_cohorts(query.cohort_query(caller, date_range, periods), cohort_reader, converter),
+        periods,
     )
     late = query.mode == "on_or_after"
     return Retention(
         granularity=periods.acquisition.unit.value,
-        timezone=asked.zone.key,
+        timezone=date_range.zone.key,
         rows=[
             RetentionRow(
-                cohort_start=periods.start_date(cell.cohort),
-                cohort_size=cell.size,
-                period=cell.period,
-                period_start=periods.start_date(cell.cohort + cell.period),
-                active_persons=_count_active_persons(cell, on_or_after=late),
-                retention_rate=round_ratio(_count_active_persons(cell, on_or_after=late), cell.size),
-                revenue=to_decimal_amount(cell.revenue, caller.workspace.currency),
-                partial=cell.is_partial,
+                cohort_start=periods.start_date(key.cohort),
+                cohort_size=key.size,
+                period=key.period,
+                period_start=periods.start_date(key.cohort + key.period),
+                active_persons=_count_active_persons(key, on_or_after=late),
+                retention_rate=round_ratio(_count_active_persons(key, on_or_after=late), key.size),
+                revenue=to_decimal_amount(key.revenue, caller.workspace.currency),
+                partial=key.is_partial,
             )
-            for cell in found
+            for key in cohort_periods
         ],
-        averages=_averages(found, late=late),
+        averages=_averages(cohort_periods, late=late),
         currency=caller.workspace.currency,
-        range=RangeResponse.from_range(asked),
-        complete=await is_range_complete(queue, asked),
+        range=RangeResponse.from_range(date_range),
+        complete=await is_range_complete(queue, date_range),
     )
 
 
@@ -223,31 +224,32 @@ async def get_lifetime_value(
     Averages cover all persons of the cohort, paying or not. One row per cohort and elapsed period; there are
     no forecasts.
     """
-    asked = query.resolve_range(caller)
-    periods = query.cohort_periods(asked)
-    found = build_cohort_periods(
-        await _read_cohorts(query.cohort_query(caller, asked, periods), cohort_reader, converter), periods
+    date_range = query.resolve_range(caller)
+    periods = query.cohort_periods(date_range)
+    cohort_periods = build_cohort_periods(
+        await _read_cohorts(query.cohort_query(caller, date_range, periods), cohort_reader, converter),
+        periods,
     )
     currency = caller.workspace.currency
     return LifetimeValue(
         granularity=periods.acquisition.unit.value,
-        timezone=asked.zone.key,
+        timezone=date_range.zone.key,
         rows=[
             LifetimeValueRow(
-                cohort_start=periods.start_date(cell.cohort),
-                cohort_size=cell.size,
-                period=cell.period,
-                period_start=periods.start_date(cell.cohort + cell.period),
-                revenue=to_decimal_amount(cell.revenue, currency),
+                cohort_start=periods.start_date(key.cohort),
+                cohort_size=key.size,
+                period=key.period,
+                period_start=periods.start_date(key.cohort + key.period),
+                revenue=to_decimal_amount(key.revenue, currency),
                 cumulative_revenue=to_decimal_amount(so_far, currency),
-                cumulative_revenue_per_person=amount_per_unit(so_far, cell.size, currency),
-                partial=cell.is_partial,
+                cumulative_revenue_per_person=amount_per_unit(so_far, key.size, currency),
+                partial=key.is_partial,
             )
-            for cell, so_far in _cumulated(found)
+            for key, so_far in _cumulated(cohort_periods)
         ],
         currency=currency,
-        range=RangeResponse.from_range(asked),
-        complete=await is_range_complete(queue, asked),
+        range=RangeResponse.from_range(date_range),
+        complete=await is_range_complete(queue, date_range),
     )
 
 
@@ -255,13 +257,13 @@ async def _read_cohorts(
     plan: CohortReaderQuery, cohort_reader: CohortReader, converter: CurrencyConverter
 ) -> CohortResult:
     """Returns the cohorts with money converted to the currency of the workspace, as far as rates exist."""
-    whole = TimeRange(plan.activity.starts[0], plan.activity.end) if plan.activity.starts else plan.scope.span
+    span = TimeRange(plan.activity.starts[0], plan.activity.end) if plan.activity.starts else plan.scope.span
 
-    def asked(scan: QueryScope) -> Awaitable[CohortResult]:
-        return cohort_reader.read_cohorts(replace(plan, scope=replace(plan.scope, rates=scan.rates)))
+    def asked(scope: QueryScope) -> Awaitable[CohortResult]:
+        return cohort_reader.read_cohorts(replace(plan, scope=replace(plan.scope, rates=scope.rates)))
 
     return await converter.run_converted(
-        replace(plan.scope, span=whole), asked, lambda table: any(cell.foreign_money for cell in table.cells)
+        replace(plan.scope, span=span), asked, lambda result: any(key.foreign_money for key in result.cells)
     )
 
 
@@ -270,16 +272,16 @@ def _count_active_persons(cell: CohortPeriod, *, on_or_after: bool) -> int:
 
 
 def _averages(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAverage]:
-    elapsed = [cell for cell in found if not cell.is_partial]
+    elapsed = [key for key in found if not key.is_partial]
     by_period = {
-        period: [cell for cell in elapsed if cell.period == period]
-        for period in sorted({cell.period for cell in elapsed})
+        period: [key for key in elapsed if key.period == period]
+        for period in sorted({key.period for key in elapsed})
     }
     return [
         RetentionAverage(
             period=period,
             retention_rate=round_ratio(
-                sum(_count_active_persons(cell, on_or_after=late) for cell in group),
+                sum(_count_active_persons(key, on_or_after=late) for key in group),
                 sum(c.size for c in group),
             ),
             cohorts=len(group),
@@ -291,12 +293,12 @@ def _averages(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAve
 def _cumulated(found: Sequence[CohortPeriod]) -> list[tuple[CohortPeriod, int | None]]:
     """Each cell with the revenue of its cohort so far; unknown from the first unknown period on."""
     rows: list[tuple[CohortPeriod, int | None]] = []
-    for _, cohort in groupby(found, key=lambda cell: cell.cohort):
+    for _, cohort in groupby(found, key=lambda key: key.cohort):
         line = list(cohort)
-        sums = accumulate(
-            (cell.revenue for cell in line), lambda a, b: None if a is None or b is None else a + b
+        totals = accumulate(
+            (key.revenue for key in line), lambda a, b: None if a is None or b is None else a + b
         )
-        rows += zip(line, sums, strict=True)
+        rows += zip(line, totals, strict=True)
     return rows
 
 

@@ -106,10 +106,10 @@ async def get_funnel(
     Each step is later than the previous one. The range applies to step 1; the window runs from step 1 to the
     last step. Synonymous event names count as one step.
     """
-    asked = query.resolve_range(caller)
+    date_range = query.resolve_range(caller)
     plan = FunnelReaderQuery(
         scope=scope_for_caller(
-            caller, asked.span, filters=query.first_step_filters(), include_bots=query.include_bots
+            caller, date_range.span, filters=query.first_step_filters(), include_bots=query.include_bots
         ),
         steps=expand_synonyms(query.steps),
         window=timedelta(days=query.window_days),
@@ -118,18 +118,18 @@ async def get_funnel(
         by_session=query.unit == "session",
         exclude=list_event_synonyms(query.exclude) if query.exclude else None,
     )
-    table = await funnel_reader.read_funnel(plan)
-    steps = _build_steps(query.steps, table)
+    result = await funnel_reader.read_funnel(plan)
+    steps = _build_steps(query.steps, result)
     return FunnelResponse(
         steps=steps,
         overall_conversion_rate=steps[-1].conversion_rate,
-        open=table.open,
+        open=result.open,
         window_days=query.window_days,
         order=query.order,
         unit=query.unit,
-        timezone=asked.zone.key,
-        range=RangeResponse.from_range(asked),
-        complete=await is_range_complete(queue, asked),
+        timezone=date_range.zone.key,
+        range=RangeResponse.from_range(date_range),
+        complete=await is_range_complete(queue, date_range),
     )
 
 

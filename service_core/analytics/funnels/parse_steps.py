@@ -28,10 +28,10 @@ def parse_steps(sent: Sequence[str]) -> tuple[str, ...]:
 def _split_step_names(text: str) -> list[Any]:
     if text.lstrip().startswith("["):
         try:
-            found = json.loads(text)
+            parsed = json.loads(text)
         except (ValueError, RecursionError):
             return [None]
-        return found if isinstance(found, list) else [None]
+        return parsed if isinstance(parsed, list) else [None]
     return text.split(",")
 
 

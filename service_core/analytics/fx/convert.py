@@ -56,14 +56,16 @@ class CurrencyConverter:
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Returns measures with converted money. Measures of money must count rows without a rate (`MISSING_FX_RATE`)."""
-        leaves = (leaf for measure in query.measures for leaf in measure.aggregations())
-        lacking = tuple(dict.fromkeys(leaf for leaf in leaves if MISSING_FX_RATE in leaf.where))
+        aggregations = (aggregation for measure in query.measures for aggregation in measure.aggregations())
+        lacking = tuple(
+            dict.fromkeys(aggregation for aggregation in aggregations if MISSING_FX_RATE in aggregation.where)
+        )
         if not lacking:
             return await self.reader.aggregate(query)
         return await self._run_with_rates(
             query.scope,
-            lambda scan: self.reader.aggregate(replace(query, scope=scan)),
-            lambda grid: _has_unconverted_rows(grid, lacking),
+            lambda scope: self.reader.aggregate(replace(query, scope=scope)),
+            lambda result: _has_unconverted_rows(result, lacking),
             replace(query, measures=lacking, buckets=None, order=(), limit=None, offset=0),
         )
 
@@ -107,16 +109,16 @@ class CurrencyConverter:
             is_missing_rates: whether a result lacks money for want of a rate.
             unconverted_query: counts the rows without a rate.
         """
-        seen = self._seen_currencies.get(scope.workspace_id, frozenset())
+        known_currencies = self._seen_currencies.get(scope.workspace_id, frozenset())
         ahead = _compute_look_ahead(unconverted_query.credit)
-        answer = await run(await self._add_rates(scope, seen, ahead))
+        answer = await run(await self._add_rates(scope, known_currencies, ahead))
         if self.rate_lookup.source is None or not is_missing_rates(answer):
             return answer
-        found = seen | await self._unconverted_currencies(unconverted_query)
-        if found == seen:
+        currencies = known_currencies | await self._unconverted_currencies(unconverted_query)
+        if currencies == known_currencies:
             return answer
-        self._remember(scope.workspace_id, found)
-        return await run(await self._add_rates(scope, found, ahead))
+        self._remember(scope.workspace_id, currencies)
+        return await run(await self._add_rates(scope, currencies, ahead))
 
     async def _add_rates(
         self, scope: QueryScope, currencies: frozenset[str], look_ahead: timedelta = timedelta()
@@ -131,12 +133,12 @@ class CurrencyConverter:
     async def _unconverted_currencies(self, money: AggregateQuery) -> frozenset[str]:
         """Returns the currencies of the rows that a query counts."""
         by_currency = {
-            str(leaf.relation): Column("currency")
+            str(aggregation.relation): Column("currency")
             for measure in money.measures
-            for leaf in measure.aggregations()
+            for aggregation in measure.aggregations()
         }
-        grid = await self.reader.aggregate(replace(money, dimensions=(by_currency,)))
-        return frozenset(row[0] for row in grid.rows if row[0] is not None and any(row[1:]))
+        result = await self.reader.aggregate(replace(money, dimensions=(by_currency,)))
+        return frozenset(row[0] for row in result.rows if row[0] is not None and any(row[1:]))
 
     def _remember(self, workspace_id: UUID, currencies: frozenset[str]) -> None:
         self._seen_currencies[workspace_id] = currencies
@@ -181,5 +183,7 @@ def _build_unconverted_payments_query(scope: QueryScope) -> AggregateQuery:
 
 def _has_unconverted_rows(result: AggregateResult, unconverted_counts: tuple[Aggregation, ...]) -> bool:
     return any(
-        result.totals[place] for place, leaf in enumerate(result.aggregations) if leaf in unconverted_counts
+        result.totals[index]
+        for index, aggregation in enumerate(result.aggregations)
+        if aggregation in unconverted_counts
     )

@@ -38,5 +38,5 @@ class RateLookup:
         if self.source is None or not others:
             return ExchangeRates(target_currency)
         first = days.first_day - look_back - MAX_RATE_AGE
-        found = await self.store.rates(self.source.id, {*others, target_currency}, first, days.last_day)
-        return ExchangeRates.from_published(target_currency, found)
+        rates = await self.store.rates(self.source.id, {*others, target_currency}, first, days.last_day)
+        return ExchangeRates.from_published(target_currency, rates)

@@ -82,15 +82,15 @@ class InstallMatcher:
 
     async def match_email(self, caller: Caller, email: str) -> AttributionMatch:
         """Returns the latest touch that is not direct of the person with exactly this address."""
-        scan = _scope_since(caller, _EARLIEST_EVENT)
-        page = PeoplePageQuery(scan, limit=_MAX_PERSONS, offset=0, sort="last_seen", search=email)
-        found, _ = await self._people.list_people(page)
-        named = [person for person in found if (person.email or "").lower() == email]
-        for person in named:
-            event = await self._latest_non_direct_touch_event(scan, person.person)
+        scope = _scope_since(caller, _EARLIEST_EVENT)
+        query = PeoplePageQuery(scope, limit=_MAX_PERSONS, offset=0, sort="last_seen", search=email)
+        candidates, _ = await self._people.list_people(query)
+        persons = [person for person in candidates if (person.email or "").lower() == email]
+        for person in persons:
+            event = await self._latest_non_direct_touch_event(scope, person.person)
             if event is not None:
-                return AttributionMatch(MatchMethod.EMAIL, len(named), event, person)
-        return replace(NO_MATCH, candidates=len(named))
+                return AttributionMatch(MatchMethod.EMAIL, len(persons), event, person)
+        return replace(NO_MATCH, candidates=len(persons))
 
     async def match_install(self, caller: Caller, install: InstallSignals) -> AttributionMatch:
         """Returns the visit of an install and marks it matched: by link tag, then click id, then IP address."""
@@ -110,9 +110,9 @@ class InstallMatcher:
         self, caller: Caller, kind: MatchMethod, mark: Predicate
     ) -> AttributionMatch | None:
         rows = await self._list_events(caller, SIGNAL_WINDOW, mark)
-        visits = await self._latest_event_per_unmatched_visit(caller, rows)
-        for event in visits:
-            match = await self._mark_matched(caller, kind, event, len(visits))
+        events = await self._latest_event_per_unmatched_visit(caller, rows)
+        for event in events:
+            match = await self._mark_matched(caller, kind, event, len(events))
             if match is not None:
                 return match
         return None
@@ -122,13 +122,13 @@ class InstallMatcher:
         if address is None:
             return NO_MATCH
         rows = await self._list_events(caller, self._window, Predicate("ip", FilterOperator.EQ, address))
-        visits = await self._latest_event_per_unmatched_visit(
+        events = await self._latest_event_per_unmatched_visit(
             caller, await self._events_leading_to_app(caller, address, rows)
         )
-        visitors = {event.visitor_id for event in visits}
+        visitors = {event.visitor_id for event in events}
         if len(visitors) != 1:
             return AttributionMatch(MatchMethod.IP, len(visitors)) if visitors else NO_MATCH
-        return await self._mark_matched(caller, MatchMethod.IP, visits[0], 1) or NO_MATCH
+        return await self._mark_matched(caller, MatchMethod.IP, events[0], 1) or NO_MATCH
 
     async def _events_leading_to_app(
         self, caller: Caller, address: str, rows: Sequence[Event]
@@ -152,21 +152,21 @@ class InstallMatcher:
         self, caller: Caller, kind: MatchMethod, visit: Event, candidates: int
     ) -> AttributionMatch | None:
         """Returns the match of a visit; None if it has no touch or was matched meanwhile."""
-        scan = _scope_since(caller, _EARLIEST_EVENT)
+        scope = _scope_since(caller, _EARLIEST_EVENT)
         key = await self._people.find_person(caller.workspace.id, visit.visitor_id)
-        event = None if key is None else await self._latest_non_direct_touch_event(scan, key)
+        event = None if key is None else await self._latest_non_direct_touch_event(scope, key)
         if key is None or event is None:
             return None
         if not await self._claims.mark_visit_matched(caller.workspace.id, _visit_key(visit), caller.now):
             return None
-        page = PeoplePageQuery(scan, limit=1, offset=0, sort="last_seen", person=key)
-        persons, _ = await self._people.list_people(page)
+        query = PeoplePageQuery(scope, limit=1, offset=0, sort="last_seen", person=key)
+        persons, _ = await self._people.list_people(query)
         return AttributionMatch(kind, candidates, event, persons[0] if persons else None)
 
     async def _latest_non_direct_touch_event(self, scope: QueryScope, person: str) -> Event | None:
         """Returns the event of the person's latest touch that is not direct."""
         touches = await self._people.list_person_touches(scope, person)
-        touch = next((one for one in reversed(touches) if one.channel != "direct"), None)
+        touch = next((candidate for candidate in reversed(touches) if candidate.channel != "direct"), None)
         if touch is None:
             return None
         moment = TimeRange(touch.timestamp, touch.timestamp + timedelta.resolution)
@@ -174,16 +174,16 @@ class InstallMatcher:
         return next((row for row in rows if _is_event_of_touch(row, touch)), rows[0] if rows else None)
 
     async def _list_events(self, caller: Caller, look_back: timedelta, signal: Predicate) -> Sequence[Event]:
-        scan = replace(_scope_since(caller, caller.now - look_back), filters=(signal,))
-        return (await self._events.list_events(EventPageQuery(scan, _MAX_EVENTS, count_total=False))).events
+        scope = replace(_scope_since(caller, caller.now - look_back), filters=(signal,))
+        return (await self._events.list_events(EventPageQuery(scope, _MAX_EVENTS, count_total=False))).events
 
     async def _latest_event_per_unmatched_visit(self, caller: Caller, rows: Iterable[Event]) -> list[Event]:
         """Returns one event of each visit that is not matched, the latest visit first."""
-        visits: dict[str, Event] = {}
+        events_by_visit: dict[str, Event] = {}
         for event in rows:
-            visits.setdefault(_visit_key(event), event)
-        taken = await self._claims.list_matched(caller.workspace.id, list(visits))
-        return [event for visit, event in visits.items() if visit not in taken]
+            events_by_visit.setdefault(_visit_key(event), event)
+        taken = await self._claims.list_matched(caller.workspace.id, list(events_by_visit))
+        return [event for touch, event in events_by_visit.items() if touch not in taken]
 
 
 def _scope_since(caller: Caller, start: datetime) -> QueryScope:

@@ -26,18 +26,18 @@ class InstallSignals:
     def with_referrer(self, address: str | None) -> Self:
         """Returns the signals extended by an install referrer: a URL or a query string."""
         values = _referrer_params(address or "")
-        known = replace(self, referrer_lyr=values.get("lyr"))
+        signals = replace(self, referrer_lyr=values.get("lyr"))
         if self.click_id is not None:
-            return known
+            return signals
         return replace(
-            known, click_id=values.get("tp_click_id"), click_id_type=values.get("tp_click_id_type")
+            signals, click_id=values.get("tp_click_id"), click_id_type=values.get("tp_click_id_type")
         )
 
 
 def _referrer_params(text: str) -> dict[str, str]:
     try:
         query = urlsplit(text).query if "://" in text or text.startswith("?") else text
-        values = {name: found[-1] for name, found in parse_qs(query, max_num_fields=100).items()}
+        values = {name: sent[-1] for name, sent in parse_qs(query, max_num_fields=100).items()}
     except ValueError:
         return {}
     return _referrer_params(values["referrer"]) | values if "referrer" in values else values

@@ -44,19 +44,22 @@ class LineItem:
 def get_raw_line_items(properties: Mapping[str, Any]) -> Sequence[Any]:
     """Returns the line items of an event as sent; empty if it lists none."""
     lists = (properties.get(name) for name in LIST_KEYS)
-    return next((found for found in lists if isinstance(found, list) and found), ())
+    return next((items for items in lists if isinstance(items, list) and items), ())
 
 
 def parse_line_item(sent: Any) -> LineItem:
     """Returns a line item as sent. If the quantity is not a number, the ids are dropped, as nobody knows how many were sold."""
-    told = sent if isinstance(sent, Mapping) else {}
-    said, price = _first_text(told, QUANTITY_KEYS), _parse_number(_first_text(told, PRICE_KEYS))
-    quantity = _parse_number(said)
-    is_known = said is None or quantity is not None
+    properties = sent if isinstance(sent, Mapping) else {}
+    quantity_text, price = (
+        _first_text(properties, QUANTITY_KEYS),
+        _parse_number(_first_text(properties, PRICE_KEYS)),
+    )
+    quantity = _parse_number(quantity_text)
+    is_known = quantity_text is None or quantity is not None
     count = 1.0 if quantity is None else quantity
     return LineItem(
-        _first_text(told, SKU_KEYS) if is_known else None,
-        _first_text(told, VARIANT_KEYS) if is_known else None,
+        _first_text(properties, SKU_KEYS) if is_known else None,
+        _first_text(properties, VARIANT_KEYS) if is_known else None,
         _round_half_up(count * MILLION),
         None if price is None else _round_half_up(price * count * MILLION),
     )

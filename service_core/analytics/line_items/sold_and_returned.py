@@ -31,14 +31,14 @@ def find_event_with_line_items(charge: Event, charges: Iterable[Event]) -> Event
     if get_raw_line_items(charge.event_data):
         return charge
     ids = order_match_ids(charge)
-    near = [
-        one
-        for one in charges
-        if ids & order_match_ids(one)
-        and abs(one.timestamp - charge.timestamp) < ORDER_DEDUP_WINDOW
-        and get_raw_line_items(one.event_data)
+    matches = [
+        other
+        for other in charges
+        if ids & order_match_ids(other)
+        and abs(other.timestamp - charge.timestamp) < ORDER_DEDUP_WINDOW
+        and get_raw_line_items(other.event_data)
     ]
-    return max(sorted(near, key=event_time_key), key=source_precedence, default=charge)
+    return max(sorted(matches, key=event_time_key), key=source_precedence, default=charge)
 
 
 def select_return_events(events: Iterable[Event]) -> Sequence[Event]:

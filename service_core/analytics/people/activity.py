@@ -151,8 +151,11 @@ def build_conversion_response(
         ),
         postbacks=[
             PostbackResponse(
-                rule_id=str(one.rule_id), platform=one.platform, status=one.status, sent_at=one.sent_at
+                rule_id=str(postback.rule_id),
+                platform=postback.platform,
+                status=postback.status,
+                sent_at=postback.sent_at,
             )
-            for one in postbacks
+            for postback in postbacks
         ],
     )

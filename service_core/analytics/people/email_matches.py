@@ -29,10 +29,10 @@ def extract_identified_email(event: Event) -> str | None:
     """Returns the e-mail address of an ``$identify`` event, from its traits or its properties."""
     if event.event_name != IDENTIFY_EVENT:
         return None
-    told = event.event_data.get("traits")
-    mail = told.get("email") if isinstance(told, Mapping) else None
-    mail = event.event_data.get("email") if mail is None else mail
-    return normalize_email(mail.strip(" ")) or None if isinstance(mail, str) else None
+    traits = event.event_data.get("traits")
+    email = traits.get("email") if isinstance(traits, Mapping) else None
+    email = event.event_data.get("email") if email is None else email
+    return normalize_email(email.strip(" ")) or None if isinstance(email, str) else None
 
 
 def extract_email_user_id(event: Event) -> str | None:
@@ -44,14 +44,14 @@ def extract_lookup_email(event: Event) -> str | None:
     """Returns the e-mail address by which a provider event without a person is looked up."""
     if event.source in TRACKED_SOURCES or event.strong_id is not None:
         return None
-    mail, is_nobodys = event.event_data.get("email"), event.visitor_id.startswith(f"{event.source}:")
-    return normalize_email(mail) or None if is_nobodys and isinstance(mail, str) else None
+    email, is_nobodys = event.event_data.get("email"), event.visitor_id.startswith(f"{event.source}:")
+    return normalize_email(email) or None if is_nobodys and isinstance(email, str) else None
 
 
 def has_email(event: Event) -> bool:
     """Whether an event tells that a person has an e-mail address, or is looked up by one. Events of bots do neither."""
-    told = (extract_identified_email(event), extract_email_user_id(event), extract_lookup_email(event))
-    return not event.is_bot and any(told)
+    emails = (extract_identified_email(event), extract_email_user_id(event), extract_lookup_email(event))
+    return not event.is_bot and any(emails)
 
 
 def match_persons_by_email(
@@ -66,12 +66,12 @@ def match_persons_by_email(
         persons_by_email: e-mail address to the merged persons that have it.
         members: merged person to the persons it consists of, itself included.
     """
-    found: dict[str, str] = {}
-    for seeker, mails in emails_by_person.items():
-        persons = {person for mail in mails for person in persons_by_email.get(mail, ())} - {seeker}
+    merged: dict[str, str] = {}
+    for seeker, emails in emails_by_person.items():
+        persons = {person for email in emails for person in persons_by_email.get(email, ())} - {seeker}
         if len(persons) == 1:
-            found |= dict.fromkeys(members[seeker], persons.pop())
-    return found
+            merged |= dict.fromkeys(members[seeker], persons.pop())
+    return merged
 
 
 def group_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

@@ -71,12 +71,12 @@ class IdentityMap:
 
     def person_of_event(self, event: Event) -> str:
         """Returns the person of an event."""
-        own = (
+        person = (
             self.person_of_user_id(event.strong_id)
             if event.strong_id
             else self.person_at(event.visitor_id, event_time_key(event))
         )
-        return self.merged_person(own)
+        return self.merged_person(person)
 
     def merged_person(self, person: str) -> str:
         """Returns the person that a person is merged into, or itself."""
@@ -120,8 +120,8 @@ def resolve_identities(events: Iterable[Event], revoked_event_ids: Collection[st
     owners = replace(owners, links=links)
     joined, conflicts = _merge_by_external_id(facts, owners)
     owners = replace(owners, merged_into=joined, conflicting_external_ids=conflicts)
-    people = [event for event in everything if not event.is_bot]
-    return replace(owners, merged_into=joined | _merge_by_email(people, owners, revoked_event_ids))
+    human_events = [event for event in everything if not event.is_bot]
+    return replace(owners, merged_into=joined | _merge_by_email(human_events, owners, revoked_event_ids))
 
 
 def get_aliased_user_id(event: Event) -> str | None:
@@ -158,19 +158,19 @@ def _merge_by_external_id(
     """Returns merged persons by external ids, and the external ids in conflict."""
     carriers: defaultdict[ExternalId, set[str]] = defaultdict(set)
     for event in facts:
-        own = identities.person_of_event(event)
+        person = identities.person_of_event(event)
         for external in _list_external_ids(event):
-            carriers[external] |= {own, *_list_email_matched_persons(event, identities)}
+            carriers[external] |= {person, *_list_email_matched_persons(event, identities)}
     joined: dict[str, str] = {}
     conflicts = {external for external, persons in carriers.items() if len(_select_identified(persons)) > 1}
     for externals, persons in _find_connected_components(
         {e: carriers[e] for e in carriers if e not in conflicts}
     ):
-        known = _select_identified(persons)
-        if len(known) > 1:
+        identified = _select_identified(persons)
+        if len(identified) > 1:
             conflicts |= externals
         else:
-            joined |= dict.fromkeys(persons, known[0] if known else min(persons))
+            joined |= dict.fromkeys(persons, identified[0] if identified else min(persons))
     return joined, frozenset(conflicts)
 
 
@@ -180,20 +180,20 @@ def _merge_by_email(events: Sequence[Event], owners: IdentityMap, revoked: Colle
     if not seeking:
         return {}
     providers = tuple(f"{ANONYMOUS_PREFIX}{source}:" for source in {event.source for event in seeking})
-    left = {event.visitor_id for event in events if event.event_id in revoked}
+    revoked_visitors = {event.visitor_id for event in events if event.event_id in revoked}
     members = group_pairs((owners.merged_person(person), person) for person in owners.merged_into)
     sought = group_pairs(
         (owners.merged_person(ANONYMOUS_PREFIX + event.visitor_id), extract_lookup_email(event) or "")
         for event in seeking
-        if event.visitor_id not in left and event.visitor_id not in owners.links
+        if event.visitor_id not in revoked_visitors and event.visitor_id not in owners.links
     )
     seekers = {
-        person: mails
-        for person, mails in sought.items()
+        person: emails
+        for person, emails in sought.items()
         if all(one.startswith(providers) for one in members[person] | {person})
     }
     having = group_pairs(
-        (mail, owners.merged_person(one)) for mail, one in _list_persons_by_email(events, owners)
+        (email, owners.merged_person(one)) for email, one in _list_persons_by_email(events, owners)
     )
     return match_persons_by_email(seekers, having, {one: members[one] | {one} for one in seekers})
 
@@ -201,15 +201,15 @@ def _merge_by_email(events: Sequence[Event], owners: IdentityMap, revoked: Colle
 def _list_persons_by_email(people: Iterable[Event], owners: IdentityMap) -> Iterator[tuple[str, str]]:
     """Yields e-mail addresses with a person that has them."""
     for event in people:
-        if (mail := extract_identified_email(event)) is not None:
+        if (email := extract_identified_email(event)) is not None:
             known = (
                 {owners.person_of_user_id(event.strong_id)}
                 if event.strong_id
                 else owners.linked_persons(event.visitor_id)
             )
-            yield from ((mail, person) for person in known)
-        if (mail := extract_email_user_id(event)) is not None:
-            yield mail, owners.person_of_user_id(event.strong_id or "")
+            yield from ((email, person) for person in known)
+        if (email := extract_email_user_id(event)) is not None:
+            yield email, owners.person_of_user_id(event.strong_id or "")
 
 
 def _select_identified(persons: Iterable[str]) -> list[str]:
@@ -233,8 +233,8 @@ def _find_connected_components(
     """Returns groups of external ids and persons that are connected."""
     components: list[tuple[set[ExternalId], set[str]]] = []
     for external, persons in carriers.items():
-        touching = [part for part in components if part[1] & persons]
-        components = [part for part in components if not part[1] & persons]
-        externals = {external}.union(*(part[0] for part in touching))
-        components.append((externals, persons.union(*(part[1] for part in touching))))
+        touching = [component for component in components if component[1] & persons]
+        components = [component for component in components if not component[1] & persons]
+        externals = {external}.union(*(component[0] for component in touching))
+        components.append((externals, persons.union(*(component[1] for component in touching))))
     return components

@@ -148,22 +148,22 @@ async def list_users(
 
     A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` is at most 5000.
     """
-    page = query.people_query(caller)
-    found, total = await converter.run_converted(
-        page.scope,
-        lambda scan: people.list_people(replace(page, scope=scan)),
+    people_query = query.people_query(caller)
+    persons, total = await converter.run_converted(
+        people_query.scope,
+        lambda scope: people.list_people(replace(people_query, scope=scope)),
         lambda answer: any(person.foreign_money for person in answer[0]),
     )
-    asked, currency = query.resolve_range(caller), caller.workspace.currency
+    date_range, currency = query.resolve_range(caller), caller.workspace.currency
     return UserList(
-        users=[UserRow.model_validate(build_user_row(person, currency)) for person in found],
+        users=[UserRow.model_validate(build_user_row(person, currency)) for person in persons],
         total_count=total,
-        has_more=query.offset + len(found) < total,
+        has_more=query.offset + len(persons) < total,
         limit=query.limit,
         offset=query.offset,
         currency=currency,
-        range=RangeResponse.from_range(asked),
-        complete=await is_range_complete(queue, asked),
+        range=RangeResponse.from_range(date_range),
+        complete=await is_range_complete(queue, date_range),
     )
 
 
@@ -187,30 +187,30 @@ async def get_user(
     person = await people.find_person(caller.workspace.id, path.userId)
     if person is None:
         raise NotFound
-    asked = _resolve_activity_range(query, caller)
-    scan = scope_for_caller(caller, asked.span, include_bots=query.include_bots)
+    date_range = _resolve_activity_range(query, caller)
+    scope = scope_for_caller(caller, date_range.span, include_bots=query.include_bots)
     chosen = AttributionSettings.workspace_default(caller.workspace)
     credit = credit_rule_for(models, chosen)
-    journey = await _read_activity(
-        PersonActivityQuery(scan, person, credit.window, MAX_ACTIVITY_ITEMS), activity_reader, converter
+    activity = await _read_activity(
+        PersonActivityQuery(scope, person, credit.window, MAX_ACTIVITY_ITEMS), activity_reader, converter
     )
-    converted = [one.event.event_id for one in journey.conversions]
+    converted = [one.event.event_id for one in activity.conversions]
     sent = await postbacks.list_event_postbacks(caller.workspace.id, converted) if converted else {}
-    detail = _build_user_detail(journey, scan.currency)
+    detail = _build_user_detail(activity, scope.currency)
     ids = max(len(detail.visitor_ids), len(detail.anonymous_ids))
-    whole = ids < MAX_ITEMS_PER_PERSON and not any(
-        conversion.is_truncated for conversion in journey.conversions
+    is_whole = ids < MAX_ITEMS_PER_PERSON and not any(
+        conversion.is_truncated for conversion in activity.conversions
     )
     return UserResponse(
         user=detail,
-        sessions=[build_session_response(session, scan.currency) for session in journey.sessions],
+        sessions=[build_session_response(session, scope.currency) for session in activity.sessions],
         conversions=[
             build_conversion_response(conversion, credit, chosen, sent.get(conversion.event.event_id, ()))
-            for conversion in journey.conversions
+            for conversion in activity.conversions
         ],
         window_days=query.window_days,
-        currency=scan.currency,
-        complete=whole and await is_range_complete(queue, asked),
+        currency=scope.currency,
+        complete=is_whole and await is_range_complete(queue, date_range),
     )
 
 
@@ -219,12 +219,12 @@ async def _read_activity(
 ) -> PersonActivity:
     """Returns the activity with money converted to the currency of the workspace, as far as rates exist."""
 
-    def asked(scan: QueryScope) -> Awaitable[PersonActivity]:
-        return activity_reader.read_activity(replace(plan, scope=replace(plan.scope, rates=scan.rates)))
+    def asked(scope: QueryScope) -> Awaitable[PersonActivity]:
+        return activity_reader.read_activity(replace(plan, scope=replace(plan.scope, rates=scope.rates)))
 
-    def lacks(journey: PersonActivity) -> bool:
-        told = (journey.in_range, journey.lifetime, *journey.sessions)
-        return any(each is not None and each.foreign_money for each in told)
+    def lacks(activity: PersonActivity) -> bool:
+        parts = (activity.in_range, activity.lifetime, *activity.sessions)
+        return any(part is not None and part.foreign_money for part in parts)
 
     return await converter.run_converted(
         replace(plan.scope, span=TimeRange(EARLIEST_EVENT_TIME, plan.scope.span.end)), asked, lacks
@@ -238,13 +238,13 @@ def _resolve_activity_range(query: UserQuery, caller: Caller) -> ResolvedRange:
 
 
 def _build_user_detail(journey: PersonActivity, currency: str) -> UserDetail:
-    ever, profile = journey.lifetime, journey.profile
-    if ever is None:
+    lifetime, profile = journey.lifetime, journey.profile
+    if lifetime is None:
         raise NotFound
     fields = (
         build_user_row(journey.in_range, currency)
         if journey.in_range
-        else build_inactive_user_row(ever, currency)
+        else build_inactive_user_row(lifetime, currency)
     )
     return UserDetail.model_validate(
         {
@@ -252,9 +252,9 @@ def _build_user_detail(journey: PersonActivity, currency: str) -> UserDetail:
             "traits": dict(profile.traits),
             "external_ids": dict(profile.external_ids),
             "anonymous_ids": list(profile.anonymous_ids),
-            "first_touch": build_touch_response(ever.first_touch),
+            "first_touch": build_touch_response(lifetime.first_touch),
             "last_touch": build_touch_response(journey.last_touch),
-            "lifetime": _lifetime(ever, currency),
+            "lifetime": _lifetime(lifetime, currency),
         }
     )
 

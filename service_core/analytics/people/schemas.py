@@ -106,8 +106,8 @@ def build_user_row(person: Person, currency: str) -> Mapping[str, Any]:
 
 def build_inactive_user_row(lifetime: Person, currency: str) -> Mapping[str, Any]:
     """Returns the fields of a `UserRow` for a person without an event in the range."""
-    nothing = dict.fromkeys(("sessions", "pageviews", "events", "conversions"), 0)
-    return {**build_user_row(lifetime, currency), **nothing, "revenue": Decimal(0), "last_seen": None}
+    zero_counts = dict.fromkeys(("sessions", "pageviews", "events", "conversions"), 0)
+    return {**build_user_row(lifetime, currency), **zero_counts, "revenue": Decimal(0), "last_seen": None}
 
 
 def compute_person_revenue(person: Person, currency: str) -> Decimal | None:

@@ -120,24 +120,26 @@ def detect_touches(
         carried = campaign and campaigns.get(who) == values and not event.campaign_in_url
         if campaign:
             campaigns[who] = values
-        visit = _classify_touch(event, repeats_campaign=carried, is_first_of_session=first)
-        if visit and (same := tuple(visit.value(column) for column in _DISTINGUISHING_COLUMNS)) != latest:
+        touch = _classify_touch(event, repeats_campaign=carried, is_first_of_session=first)
+        if touch and (same := tuple(touch.value(column) for column in _DISTINGUISHING_COLUMNS)) != latest:
             sessions[session] = same
-            yield who, visit
+            yield who, touch
 
 
 def list_reported_touches(event: Event) -> list[TouchEvent]:
     """Returns the touches that the client reported with an event, oldest first."""
-    told = event.told or {}
-    found = []
+    reported = event.told or {}
+    touches = []
     for side in TOUCH_POSITIONS:
-        if at := told.get(f"{side}_timestamp"):
-            columns: dict[str, Any] = {name: told.get(f"{side}_{name}") for name in REPORTED_TOUCH_COLUMNS}
+        if at := reported.get(f"{side}_timestamp"):
+            columns: dict[str, Any] = {
+                name: reported.get(f"{side}_{name}") for name in REPORTED_TOUCH_COLUMNS
+            }
             when = datetime.fromisoformat(at).replace(tzinfo=UTC)
-            found.append(
+            touches.append(
                 TouchEvent(replace(event, timestamp=when, **columns), TouchClassification.EVENT_VALUES)
             )
-    return sorted(found, key=lambda visit: visit.event.timestamp)
+    return sorted(touches, key=lambda touch: touch.event.timestamp)
 
 
 def _classify_touch(event: Event, *, repeats_campaign: bool, is_first_of_session: bool) -> TouchEvent | None:

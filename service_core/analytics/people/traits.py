@@ -32,16 +32,16 @@ def merge_traits(properties: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         Flat properties and those of ``properties.traits``, which have precedence. A later event overrides
         earlier ones; null removes nothing.
     """
-    known: dict[str, Any] = {}
-    for said in properties:
-        flat = {key: value for key, value in said.items() if not _is_reserved(key)}
-        nested = said.get("traits")
-        known |= {
+    merged: dict[str, Any] = {}
+    for event_data in properties:
+        flat = {key: value for key, value in event_data.items() if not _is_reserved(key)}
+        nested = event_data.get("traits")
+        merged |= {
             key: value
             for key, value in (flat | (dict(nested) if isinstance(nested, Mapping) else {})).items()
             if value is not None
         }
-    return known
+    return merged
 
 
 def text_trait(known: Mapping[str, Any], name: str) -> str | None:

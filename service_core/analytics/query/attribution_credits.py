@@ -53,22 +53,33 @@ class DataDrivenCredits:
         Raises:
             InsufficientData: there is too little data to fit the model.
         """
-        leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
-        others = tuple(leaf for leaf in leaves if leaf.relation is not Relation.CREDITS)
-        found: dict[ResultKey, dict[Aggregation, Any]] = defaultdict(lambda: dict.fromkeys(leaves, 0))
+        aggregations = tuple(
+            dict.fromkeys(aggregation for measure in query.measures for aggregation in measure.aggregations())
+        )
+        others = tuple(
+            aggregation for aggregation in aggregations if aggregation.relation is not Relation.CREDITS
+        )
+        rows_by_key: dict[ResultKey, dict[Aggregation, Any]] = defaultdict(
+            lambda: dict.fromkeys(aggregations, 0)
+        )
         if others:
-            grid = await self.events.aggregate(replace(query, measures=others, credit=None))
-            for cell, values in _iterate_rows_by_key(grid):
-                found[cell].update(values)
-        question = _CreditSplit(query, tuple(leaf for leaf in leaves if leaf.relation is Relation.CREDITS))
-        if question.aggregations:
-            weights = await self._fit_weights(query, credit, question.touch_columns)
-            totals = await self.events.aggregate(question.totals_query(credit))
-            for cell, leaf, value in question.split_totals(totals, weights):
-                found[cell][leaf] += value
-        rows = [(*cell, *values.values()) for cell, values in found.items()]
-        sums = tuple(sum(values[leaf] for values in found.values()) for leaf in leaves)
-        return AggregateResult(rows or _empty_rows(query, leaves), leaves, len(rows), sums)
+            result = await self.events.aggregate(replace(query, measures=others, credit=None))
+            for key, values in _iterate_rows_by_key(result):
+                rows_by_key[key].update(values)
+        metric_query = _CreditSplit(
+            query,
+            tuple(aggregation for aggregation in aggregations if aggregation.relation is Relation.CREDITS),
+        )
+        if metric_query.aggregations:
+            weights = await self._fit_weights(query, credit, metric_query.touch_columns)
+            totals = await self.events.aggregate(metric_query.totals_query(credit))
+            for key, aggregation, value in metric_query.split_totals(totals, weights):
+                rows_by_key[key][aggregation] += value
+        rows = [(*key, *values.values()) for key, values in rows_by_key.items()]
+        sums = tuple(
+            sum(values[aggregation] for values in rows_by_key.values()) for aggregation in aggregations
+        )
+        return AggregateResult(rows or _empty_rows(query, aggregations), aggregations, len(rows), sums)
 
     async def _fit_weights(
         self, plan: AggregateQuery, credit: CreditRule, columns: tuple[Column, ...]
@@ -91,7 +102,9 @@ class _CreditSplit:
     def touch_columns(self) -> tuple[Column, ...]:
         """Every column of touches that is grouped by or filtered."""
         grouped = (column for column in self._dimension_columns if _is_touch_column(column))
-        compared = (p.column for leaf in self.aggregations for p in self._touch_conditions(leaf))
+        compared = (
+            p.column for aggregation in self.aggregations for p in self._touch_conditions(aggregation)
+        )
         return tuple(dict.fromkeys((*grouped, *compared))) or (_DEFAULT_KEY_COLUMN,)
 
     def totals_query(self, credit: CreditRule) -> AggregateQuery:
@@ -113,15 +126,18 @@ class _CreditSplit:
     ) -> Iterator[tuple[ResultKey, Aggregation, int | float]]:
         """Yields the part of each total that belongs to each result key."""
         keys = [dict(zip(self.touch_columns, key, strict=True)) for key in weights]
-        for cell, values in _iterate_rows_by_key(totals):
-            for leaf in self.aggregations:
-                for key, part in zip(
-                    keys, _split_total(leaf, values[_without_touch_filter(leaf)], weights), strict=True
+        for group_key, values in _iterate_rows_by_key(totals):
+            for aggregation in self.aggregations:
+                for key, share in zip(
+                    keys,
+                    _split_total(aggregation, values[_without_touch_filter(aggregation)], weights),
+                    strict=True,
                 ):
-                    if part and all(
-                        value_matches(key[p.column], p.op, p.value) for p in self._touch_conditions(leaf)
+                    if share and all(
+                        value_matches(key[p.column], p.op, p.value)
+                        for p in self._touch_conditions(aggregation)
                     ):
-                        yield self._result_key(cell, key), leaf, part
+                        yield self._result_key(group_key, key), aggregation, share
 
     @property
     def _dimension_columns(self) -> tuple[Column, ...]:
@@ -132,11 +148,14 @@ class _CreditSplit:
 
     def _result_key(self, total: ResultKey, key: Mapping[Column, str | None]) -> ResultKey:
         """Returns the result key from a key of the totals and a touch key."""
-        own = iter(total)
-        lead = (next(own),) if self.query.buckets else ()
+        remaining = iter(total)
+        prefix = (next(remaining),) if self.query.buckets else ()
         return (
-            *lead,
-            *(key[column] if _is_touch_column(column) else next(own) for column in self._dimension_columns),
+            *prefix,
+            *(
+                key[column] if _is_touch_column(column) else next(remaining)
+                for column in self._dimension_columns
+            ),
         )
 
 

@@ -23,28 +23,31 @@ class RowAccumulator:
     """
 
     def __init__(self, plan: Iterable[SourceQuery]) -> None:
-        atoms = [atom for part in plan for atom in part.aggregation_by_base]
-        self.positions: Mapping[BaseMeasure, int] = {atom: slot for slot, atom in enumerate(atoms)}
+        atoms = [base_measure for source_query in plan for base_measure in source_query.aggregation_by_base]
+        self.positions: Mapping[BaseMeasure, int] = {
+            base_measure: position for position, base_measure in enumerate(atoms)
+        }
         self.rows: dict[RowKey, list[Number | None]] = {}
         self._initial_values: Sequence[Number | None] = [
-            None if isinstance(atom, DailyMean) else 0 for atom in atoms
+            None if isinstance(base_measure, DailyMean) else 0 for base_measure in atoms
         ]
 
     def ensure_row(self, key: RowKey) -> list[Number | None]:
         """Returns the values of a row; creates the row if it is new."""
-        found = self.rows.get(key)
-        if found is None:
-            found = self.rows[key] = list(self._initial_values)
-        return found
+        row = self.rows.get(key)
+        if row is None:
+            row = self.rows[key] = list(self._initial_values)
+        return row
 
     def add(self, key: RowKey, positions: Sequence[int], values: Iterable[float | Fraction]) -> None:
         """Adds values to a row; stored values with the same label share a row."""
         row = self.ensure_row(key)
-        for slot, value in zip(positions, values, strict=True):
-            row[slot] = (row[slot] or 0) + (Fraction(value) if isinstance(value, float) else value)
+        for position, value in zip(positions, values, strict=True):
+            row[position] = (row[position] or 0) + (Fraction(value) if isinstance(value, float) else value)
 
     def column_totals(self) -> dict[BaseMeasure, Number]:
         """Returns the sum over all rows per base measure."""
         return {
-            atom: sum(row[slot] or 0 for row in self.rows.values()) for atom, slot in self.positions.items()
+            base_measure: sum(row[position] or 0 for row in self.rows.values())
+            for base_measure, position in self.positions.items()
         }

@@ -26,7 +26,7 @@ def compile_filters(
     filters: Iterable[DimensionFilter], dimensions: Mapping[str, Dimension], relation: Relation
 ) -> tuple[Predicate, ...] | None:
     """Returns the filters as predicates on one relation; `MATCHES_NOTHING` if no row can meet them."""
-    found: list[Predicate] = []
+    predicates: list[Predicate] = []
     for condition in filters:
         dimension = dimensions[condition.dimension]
         column = dimension.columns.get(relation)
@@ -37,22 +37,22 @@ def compile_filters(
             op = _LIST_OPERATOR_FOR.get(condition.op, FilterOperator.IN)
             values = _list_column_values(condition, dimension)
             if values:
-                found.append(_simplify_list_condition(column, op, values))
+                predicates.append(_simplify_list_condition(column, op, values))
             elif op is FilterOperator.IN:
                 return MATCHES_NOTHING
         else:
-            found.append(Predicate(column, condition.op, _operand_as_text(condition.value)))
-    return tuple(found)
+            predicates.append(Predicate(column, condition.op, _operand_as_text(condition.value)))
+    return tuple(predicates)
 
 
 def _list_column_values(condition: DimensionFilter, dimension: Dimension) -> tuple[Scalar | None, ...]:
     """Returns the column values of the listed labels, or of all labels that meet the condition."""
     if condition.op not in _LIST_OPERATOR_FOR:
         wanted = _operand_as_text(condition.value)
-        found = (
+        matching = (
             value for label, value in dimension.labels.items() if value_matches(label, condition.op, wanted)
         )
-        return (*found, *((None,) if value_matches(None, condition.op, wanted) else ()))
+        return (*matching, *((None,) if value_matches(None, condition.op, wanted) else ()))
     labels = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     return tuple(stored for label in labels for stored in _list_column_values_for_label(label, dimension))
 
@@ -89,6 +89,6 @@ def _null_matches(condition: DimensionFilter, dimension: Dimension) -> bool:
     """Whether rows without a value of the dimension meet a condition."""
     if condition.op in _LIST_OPERATOR_FOR:
         value = condition.value
-        named = dimension.null_label in (value if isinstance(value, tuple) else (value,))
-        return named is (_LIST_OPERATOR_FOR[condition.op] is FilterOperator.IN)
+        is_listed = dimension.null_label in (value if isinstance(value, tuple) else (value,))
+        return is_listed is (_LIST_OPERATOR_FOR[condition.op] is FilterOperator.IN)
     return condition.op is FilterOperator.IS_NOT_SET or condition.op in _NEGATIVE_OPERATORS

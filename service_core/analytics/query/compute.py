@@ -110,13 +110,13 @@ def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], curr
         return _compile_binary(
             _make_division(measure), measure.numerator, measure.denominator, positions, currency
         )
-    slot = positions.get(measure)
-    if slot is None:
-        nothing = Measured(None if isinstance(measure, DailyMean) else 0)
-        return lambda _: nothing
+    position = positions.get(measure)
+    if position is None:
+        empty = Measured(None if isinstance(measure, DailyMean) else 0)
+        return lambda _: empty
     if isinstance(measure, DailyMean):
-        return lambda values: Measured(values[slot])
-    return _compile_aggregation(measure, slot, positions, currency)
+        return lambda values: Measured(values[position])
+    return _compile_aggregation(measure, position, positions, currency)
 
 
 def _compile_aggregation(
@@ -129,8 +129,8 @@ def _compile_aggregation(
         for rows, unknown in flawed:
             if values[rows]:
                 return unknown
-        found = values[slot]
-        return Measured(found if scale == 1 else Fraction(found or 0) / scale)
+        value = values[slot]
+        return Measured(value if scale == 1 else Fraction(value or 0) / scale)
 
     return read
 

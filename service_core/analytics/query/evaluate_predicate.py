@@ -40,7 +40,7 @@ def value_matches(value: Any, op: FilterOperator, operand: Any = None) -> bool:
     if op in _NEGATED_OPERATORS:
         return not value_matches(value, _NEGATED_OPERATORS[op], operand)
     if op is FilterOperator.IN:
-        return any(_equals_listed_value(value, one) for one in operand)
+        return any(_equals_listed_value(value, listed) for listed in operand)
     if value is None or op is FilterOperator.IS_SET:
         return op is FilterOperator.IS_SET and value is not None
     if op is FilterOperator.BETWEEN:

@@ -63,7 +63,7 @@ class QueryExecution:
 
     async def execute(self) -> QueryResult:
         """Returns the result of the query."""
-        parts = plan_query(
+        plan = plan_query(
             self.query,
             self._measured_metrics,
             self.catalog,
@@ -71,41 +71,46 @@ class QueryExecution:
             self.who.workspace,
         )
         return (
-            await self._execute_in_store(parts.source_queries[0])
-            if self._runs_in_one_store_query(parts)
-            else await self._combine_sources(parts)
+            await self._execute_in_store(plan.source_queries[0])
+            if self._runs_in_one_store_query(plan)
+            else await self._combine_sources(plan)
         )
 
     def _runs_in_one_store_query(self, plan: QueryPlan) -> bool:
-        labelled = any(self.catalog.dimensions[d].labels for d in self.query.dimensions)
-        filled = self.query.buckets is not None and not self.query.dimensions
-        given = (self.query.credit_rule, self.query.default_credit_rule)
-        fitted = any(credit is not None and credit.data_driven_model_id is not None for credit in given)
-        return plan.is_single_query and not (labelled or filled or fitted)
+        has_labels = any(self.catalog.dimensions[d].labels for d in self.query.dimensions)
+        needs_empty_buckets = self.query.buckets is not None and not self.query.dimensions
+        rules = (self.query.credit_rule, self.query.default_credit_rule)
+        is_data_driven = any(
+            credit is not None and credit.data_driven_model_id is not None for credit in rules
+        )
+        return plan.is_single_query and not (has_labels or needs_empty_buckets or is_data_driven)
 
     async def _execute_in_store(self, source_query: SourceQuery) -> QueryResult:
-        question = self.query
-        plan = aggregate_query_for(source_query, question, self.catalog, self.who)
+        query = self.query
+        plan = aggregate_query_for(source_query, query, self.catalog, self.who)
         composed = tuple(
             to_source_measure(metric.measure, source_query.aggregation_by_base)
             for metric in self._measured_metrics
         )
-        rest = tuple(leaf for leaf in plan.measures if leaf not in composed)
-        grid = await _aggregate_from_source(
+        remaining = tuple(aggregation for aggregation in plan.measures if aggregation not in composed)
+        result = await _aggregate_from_source(
             source_query,
             replace(
                 plan,
-                measures=(*composed, *rest),
+                measures=(*composed, *remaining),
                 order=self._build_column_sorts(source_query),
-                limit=question.limit,
-                offset=question.offset,
+                limit=query.limit,
+                offset=query.offset,
             ),
         )
-        tally = RowAccumulator([source_query])
-        self._accumulate(tally, source_query, grid)
-        sums = dict(zip(grid.aggregations, grid.totals, strict=True))
-        added = {atom: sums[leaf] for atom, leaf in source_query.aggregation_by_base.items()}
-        return QueryResult(tuple(self._rows(tally)), grid.total_rows, self._sum_metrics(added))
+        accumulator = RowAccumulator([source_query])
+        self._accumulate(accumulator, source_query, result)
+        totals = dict(zip(result.aggregations, result.totals, strict=True))
+        added = {
+            base_measure: totals[aggregation]
+            for base_measure, aggregation in source_query.aggregation_by_base.items()
+        }
+        return QueryResult(tuple(self._rows(accumulator)), result.total_rows, self._sum_metrics(added))
 
     def _build_column_sorts(self, source_query: SourceQuery) -> tuple[ColumnSort, ...]:
         dimensions = [self.query.dimensions[position] for position in source_query.dimension_positions]
@@ -120,18 +125,26 @@ class QueryExecution:
         )
 
     async def _combine_sources(self, plan: QueryPlan) -> QueryResult:
-        tally = RowAccumulator(plan.source_queries)
+        accumulator = RowAccumulator(plan.source_queries)
         await gather_or_cancel(
-            *(self._aggregate_source(part, tally) for part in plan.source_queries if not part.is_daily_mean)
+            *(
+                self._aggregate_source(source_query, accumulator)
+                for source_query in plan.source_queries
+                if not source_query.is_daily_mean
+            )
         )
-        self._add_empty_buckets(tally)
+        self._add_empty_buckets(accumulator)
         await gather_or_cancel(
-            *(self._aggregate_daily_means(part, tally) for part in plan.source_queries if part.is_daily_mean)
+            *(
+                self._aggregate_daily_means(source_query, accumulator)
+                for source_query in plan.source_queries
+                if source_query.is_daily_mean
+            )
         )
-        rows = sort_rows(self._rows(tally), self.query)
+        rows = sort_rows(self._rows(accumulator), self.query)
         end = None if self.query.limit is None else self.query.offset + self.query.limit
         return QueryResult(
-            tuple(rows[self.query.offset : end]), len(rows), self._sum_metrics(tally.column_totals())
+            tuple(rows[self.query.offset : end]), len(rows), self._sum_metrics(accumulator.column_totals())
         )
 
     def _add_empty_buckets(self, accumulator: RowAccumulator) -> None:
@@ -166,16 +179,16 @@ class QueryExecution:
             ),
             bucketed=True,
         )
-        slots = [accumulator.positions[atom] for atom in source_query.aggregation_by_base]
+        positions = [accumulator.positions[base_measure] for base_measure in source_query.aggregation_by_base]
         days_of = Counter(_find_bucket_start(start, self.query.buckets) for start in days.starts)
         for (day, labels), values in by_day.rows.items():
             bucket = _find_bucket_start(day or span.start, self.query.buckets)
             accumulator.add(
-                (bucket, labels), slots, [Fraction(value or 0, days_of[bucket]) for value in values]
+                (bucket, labels), positions, [Fraction(value or 0, days_of[bucket]) for value in values]
             )
         for (bucket, _), row in accumulator.rows.items():
-            for slot in slots:
-                row[slot] = row[slot] or (0 if days_of[bucket] else None)
+            for position in positions:
+                row[position] = row[position] or (0 if days_of[bucket] else None)
 
     def _accumulate(
         self,
@@ -185,14 +198,14 @@ class QueryExecution:
         *,
         bucketed: bool | None = None,
     ) -> None:
-        lead = (self.query.buckets is not None) if bucketed is None else bucketed
-        width = lead + len(source_query.dimension_positions)
-        slots = [accumulator.positions[atom] for atom in source_query.aggregation_by_base]
-        places = {leaf: width + place for place, leaf in enumerate(result.aggregations)}
-        columns = [places[leaf] for leaf in source_query.aggregation_by_base.values()]
+        prefix = (self.query.buckets is not None) if bucketed is None else bucketed
+        width = prefix + len(source_query.dimension_positions)
+        positions = [accumulator.positions[base_measure] for base_measure in source_query.aggregation_by_base]
+        column_of = {aggregation: width + index for index, aggregation in enumerate(result.aggregations)}
+        columns = [column_of[aggregation] for aggregation in source_query.aggregation_by_base.values()]
         for row in result.rows:
-            key = (row[0] if lead else None, self._labels(source_query, row[lead:width]))
-            accumulator.add(key, slots, [row[column] for column in columns])
+            key = (row[0] if prefix else None, self._labels(source_query, row[prefix:width]))
+            accumulator.add(key, positions, [row[column] for column in columns])
 
     def _labels(self, source_query: SourceQuery, values: Sequence[Any]) -> tuple[str, ...]:
         by_position = dict(zip(source_query.dimension_positions, values, strict=True))
@@ -237,10 +250,10 @@ def _to_exact_number(value: float | Fraction) -> Number:
 
 def _list_full_days(query: MetricQuery) -> Buckets:
     """Returns the local days that lie completely in the range and have passed."""
-    asked = query.range
-    days = buckets_covering(asked.span, BucketUnit.DAY, asked.zone)
-    last = min(asked.span.end, asked.now)
-    full = [(s, e) for s, e in pairwise((*days.starts, days.end)) if s >= asked.span.start and e <= last]
+    date_range = query.range
+    days = buckets_covering(date_range.span, BucketUnit.DAY, date_range.zone)
+    last = min(date_range.span.end, date_range.now)
+    full = [(s, e) for s, e in pairwise((*days.starts, days.end)) if s >= date_range.span.start and e <= last]
     return Buckets(BucketUnit.DAY, tuple(start for start, _ in full), full[-1][1] if full else days.end)
 
 

@@ -72,8 +72,12 @@ class MetricQuery:
     @property
     def fixed_dimensions(self) -> Mapping[str, Operand]:
         """Dimensions with one value in each row: the value it is filtered to, None if each row has its own."""
-        named = {each.dimension: each.single_value for each in self.filters if each.single_value is not None}
-        return dict.fromkeys(self.dimensions) | named
+        filtered = {
+            condition.dimension: condition.single_value
+            for condition in self.filters
+            if condition.single_value is not None
+        }
+        return dict.fromkeys(self.dimensions) | filtered
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,22 +21,22 @@ def complete_order(
     order: tuple[SortKey, ...], dimensions: tuple[str, ...], *, bucketed: bool
 ) -> tuple[SortKey, ...]:
     """Returns the order extended by bucket and dimensions, ascending, so that it is total."""
-    named = {key.field for key in order}
-    rest = (*((BUCKET,) if bucketed else ()), *dimensions)
-    return (*order, *(SortKey(field, descending=False) for field in rest if field not in named))
+    sorted_fields = {key.field for key in order}
+    remaining = (*((BUCKET,) if bucketed else ()), *dimensions)
+    return (*order, *(SortKey(field, descending=False) for field in remaining if field not in sorted_fields))
 
 
 def sort_rows(rows: Iterable[ResultRow], query: MetricQuery) -> list[ResultRow]:
     """Returns the rows in the order of the query."""
-    found = list(rows)
+    result = list(rows)
     for key in reversed(query.order):
         value = _sort_value_getter(key.field, query)
         if value is None:
             continue
-        known = [row for row in found if value(row) is not None]
-        unknown = [row for row in found if value(row) is None]
-        found = sorted(known, key=value, reverse=key.descending) + unknown
-    return found
+        with_value = [row for row in result if value(row) is not None]
+        without_value = [row for row in result if value(row) is None]
+        result = sorted(with_value, key=value, reverse=key.descending) + without_value
+    return result
 
 
 def _sort_value_getter(field: str, query: MetricQuery) -> Callable[[ResultRow], Any] | None:
@@ -47,5 +47,5 @@ def _sort_value_getter(field: str, query: MetricQuery) -> Callable[[ResultRow], 
         return lambda row: row.labels[position]
     if field in query.metrics:
         position = query.metrics.index(field)
-        return lambda row: reading.value if isinstance(reading := row.values[position], Measured) else None
+        return lambda row: value.value if isinstance(value := row.values[position], Measured) else None
     return None

@@ -56,7 +56,7 @@ class SourceQuery:
     @property
     def relations(self) -> frozenset[Relation]:
         """The relations it reads."""
-        return frozenset(leaf.relation for leaf in self.aggregation_by_base.values())
+        return frozenset(aggregation.relation for aggregation in self.aggregation_by_base.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ def plan_query(
         not conversion_set_for(workspace.rules, workspace.triggers).names >= DEFAULT_CONVERSION_SET.names
     )
     conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
-    parts: dict[tuple[int, tuple[int, ...], bool, bool, bool], SourceQuery] = {}
+    plan: dict[tuple[int, tuple[int, ...], bool, bool, bool], SourceQuery] = {}
     never = False
-    for atom in _all_base_measures(metrics, workspace.currency):
-        leaf = aggregation_of(atom)
-        relation = leaf.relation
+    for base_measure in _all_base_measures(metrics, workspace.currency):
+        aggregation = aggregation_of(base_measure)
+        relation = aggregation.relation
         if relation not in conditions:
             conditions[relation] = compile_filters(query.filters, catalog.dimensions, relation)
         if conditions[relation] is MATCHES_NOTHING:
@@ -97,22 +97,22 @@ def plan_query(
         source = by_relation[relation]
         present = _find_dimension_positions(query, catalog, relation)
         kind = (
-            isinstance(atom, DailyMean),
-            leaf.use_default_attribution,
-            leaf.use_builtin_conversions and differs,
+            isinstance(base_measure, DailyMean),
+            aggregation.use_default_attribution,
+            aggregation.use_builtin_conversions and differs,
         )
-        part = parts.setdefault((id(source), present, *kind), SourceQuery(source, present, *kind))
-        part.aggregation_by_base[atom] = _to_source_aggregation(atom)
-    for part in parts.values():
-        _assign_filters(part, conditions)
-    cut = all(_can_sort_in_store(part, query, catalog) for part in parts.values())
-    return QueryPlan(tuple(parts.values()), is_single_query=len(parts) == 1 and cut and not never)
+        source_query = plan.setdefault((id(source), present, *kind), SourceQuery(source, present, *kind))
+        source_query.aggregation_by_base[base_measure] = _to_source_aggregation(base_measure)
+    for source_query in plan.values():
+        _assign_filters(source_query, conditions)
+    cut = all(_can_sort_in_store(source_query, query, catalog) for source_query in plan.values())
+    return QueryPlan(tuple(plan.values()), is_single_query=len(plan) == 1 and cut and not never)
 
 
 def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: Catalog) -> bool:
     """Whether the event store has all columns that its rows are sorted and filtered by."""
-    asked = (*query.dimensions, *(condition.dimension for condition in query.filters))
-    columns = (catalog.dimensions[id_].columns.get(of) for id_ in asked for of in source_query.relations)
+    date_range = (*query.dimensions, *(condition.dimension for condition in query.filters))
+    columns = (catalog.dimensions[id_].columns.get(of) for id_ in date_range for of in source_query.relations)
     of_events = UNCONNECTED_REASONS.keys().isdisjoint(source_query.relations)
     return (
         of_events
@@ -123,9 +123,11 @@ def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: C
 
 def _all_base_measures(metrics: Iterable[Metric], currency: str) -> Iterable[Aggregation | DailyMean]:
     for metric in metrics:
-        for atom in list_base_measures(metric.measure):
-            yield atom
-            yield from (rows for rows, _ in list_incompleteness_counts(aggregation_of(atom), currency))
+        for base_measure in list_base_measures(metric.measure):
+            yield base_measure
+            yield from (
+                rows for rows, _ in list_incompleteness_counts(aggregation_of(base_measure), currency)
+            )
 
 
 def _to_source_aggregation(base_measure: Aggregation | DailyMean) -> Aggregation:
@@ -149,13 +151,13 @@ def _assign_filters(
     source_query: SourceQuery, conditions: Mapping[Relation, tuple[Predicate, ...] | None]
 ) -> None:
     """Sets the filters on the whole query if all aggregations share them, otherwise on each aggregation."""
-    used = {conditions[leaf.relation] for leaf in source_query.aggregation_by_base.values()}
+    used = {conditions[aggregation.relation] for aggregation in source_query.aggregation_by_base.values()}
     if len(used) == 1:
         source_query.filters = used.pop() or ()
         return
     source_query.aggregation_by_base = {
-        atom: leaf.with_conditions(*conditions[leaf.relation] or ())
-        for atom, leaf in source_query.aggregation_by_base.items()
+        base_measure: aggregation.with_conditions(*conditions[aggregation.relation] or ())
+        for base_measure, aggregation in source_query.aggregation_by_base.items()
     }
 
 
@@ -171,7 +173,8 @@ def aggregate_query_for(
         scope=_build_query_scope(source_query, query, caller),
         measures=tuple(dict.fromkeys(source_query.aggregation_by_base.values())),
         dimensions=tuple(
-            {str(relation): named[relation] for relation in source_query.relations} for named in columns
+            {str(relation): by_relation[relation] for relation in source_query.relations}
+            for by_relation in columns
         ),
         buckets=query.buckets and buckets_overlapping(query.buckets, EARLIEST_EVENT_TIME, caller.now),
         credit=query.default_credit_rule if source_query.use_default_attribution else query.credit_rule,
@@ -179,14 +182,16 @@ def aggregate_query_for(
 
 
 def _build_query_scope(source_query: SourceQuery, query: MetricQuery, caller: Caller) -> QueryScope:
-    scan = scope_for_caller(
+    scope = scope_for_caller(
         caller,
         query.range.span,
         filters=source_query.filters,
         include_bots=query.include_bots,
         order_refunds=query.book_refunds_at_order,
     )
-    return replace(scan, conversions=DEFAULT_CONVERSION_SET) if source_query.use_builtin_conversions else scan
+    return (
+        replace(scope, conversions=DEFAULT_CONVERSION_SET) if source_query.use_builtin_conversions else scope
+    )
 
 
 def to_source_measure(measure: Measure, sent: Mapping[Aggregation | DailyMean, Aggregation]) -> Measure:

@@ -106,10 +106,10 @@ def is_in_millionths(aggregation: Aggregation) -> bool:
 
 def find_unknown_columns(measure: Measure) -> Iterator[str]:
     """Yields a message for every column of a measure that its relation does not have."""
-    for leaf in [measure.aggregation] if isinstance(measure, DailyMean) else measure.aggregations():
-        for column in (leaf.column, *(condition.column for condition in leaf.where)):
+    for aggregation in [measure.aggregation] if isinstance(measure, DailyMean) else measure.aggregations():
+        for column in (aggregation.column, *(condition.column for condition in aggregation.where)):
             if column is not None:
-                yield from find_unknown_column_names(leaf.relation, column)
+                yield from find_unknown_column_names(aggregation.relation, column)
 
 
 def find_unknown_column_names(relation: Relation, column: Column) -> Iterator[str]:
@@ -120,6 +120,6 @@ def find_unknown_column_names(relation: Relation, column: Column) -> Iterator[st
     for part in column.candidates:
         is_property = part.owner is ColumnOwner.PROPERTY and relation in _WITH_PROPERTIES
         if part not in known and not is_property:
-            near = get_close_matches(str(part), map(str, known), n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
+            matches = get_close_matches(str(part), map(str, known), n=1)
+            meant = f"; did you mean {matches[0]!r}?" if matches else ""
             yield f"{relation} have no column {str(part)!r}{meant}"

@@ -13,11 +13,11 @@ def as_count(reading: Measurement) -> int:
 
 def as_counts(row: ResultRow) -> tuple[int, ...]:
     """Returns the values of a row of counts."""
-    return tuple(as_count(reading) for reading in row.values)
+    return tuple(as_count(value) for value in row.values)
 
 
 def to_json_numbers(row: ResultRow, metrics: tuple[Metric, ...], currency: str) -> tuple[float | None, ...]:
     """Returns the values of a row as JSON numbers."""
     return tuple(
-        round_for_unit(reading, metric, currency) for reading, metric in zip(row.values, metrics, strict=True)
+        round_for_unit(value, metric, currency) for value, metric in zip(row.values, metrics, strict=True)
     )

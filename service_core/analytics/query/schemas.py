@@ -101,20 +101,20 @@ class MetricsRequestBase(BodyModel):
         Raises:
             BadRequest: ``invalid_attribution``.
         """
-        asked, usual = (
+        date_range, default = (
             (self.attribution or AttributionRequest()).resolve_for(workspace),
             AttributionSettings.workspace_default(workspace),
         )
-        models.require(asked.model, "attribution.model")
+        models.require(date_range.model, "attribution.model")
         by_default = {
-            leaf.use_default_attribution
+            aggregation.use_default_attribution
             for id_ in metrics
-            for leaf in _credit_aggregations(catalog.metrics[id_])
+            for aggregation in _credit_aggregations(catalog.metrics[id_])
         }
         return CreditRules(
-            attribution=asked if False in by_default else usual if by_default else None,
-            requested=credit_rule_for(models, asked) if False in by_default else None,
-            workspace_default=credit_rule_for(models, usual) if True in by_default else None,
+            attribution=date_range if False in by_default else default if by_default else None,
+            requested=credit_rule_for(models, date_range) if False in by_default else None,
+            workspace_default=credit_rule_for(models, default) if True in by_default else None,
         )
 
 
@@ -135,9 +135,9 @@ class CreditRules:
 
 def _credit_aggregations(metric: Metric) -> Iterable[Aggregation]:
     return (
-        leaf
-        for atom in list_base_measures(metric.measure)
-        if (leaf := aggregation_of(atom)).relation is Relation.CREDITS
+        aggregation
+        for base_measure in list_base_measures(metric.measure)
+        if (aggregation := aggregation_of(base_measure)).relation is Relation.CREDITS
     )
 
 
@@ -149,8 +149,8 @@ def unknown_dimension(name: str, catalog: Catalog, field: str) -> BadRequest:
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
     """Returns a hint with the closest known name."""
-    near = get_close_matches(name[:_MAX_COMPARED_LENGTH], list(known), n=1)
-    return f"{f'Did you mean {near[0]}? ' if near else ''}GET /metrics/catalog lists them all."
+    matches = get_close_matches(name[:_MAX_COMPARED_LENGTH], list(known), n=1)
+    return f"{f'Did you mean {matches[0]}? ' if matches else ''}GET /metrics/catalog lists them all."
 
 
 def validate_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[str], field: str) -> None:

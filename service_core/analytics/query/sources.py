@@ -48,7 +48,7 @@ class SourceState:
 
     def for_dimensions(self, held: Mapping[str, Operand]) -> "SourceState":
         """Returns the state of rows that have the given values of dimensions."""
-        return next((self.per_value[each] for each in held.items() if each in self.per_value), self)
+        return next((self.per_value[item] for item in held.items() if item in self.per_value), self)
 
 
 class Source(Protocol):

@@ -9,6 +9,6 @@ from service_core.kernel.wall_clock import local_date
 
 def compute_trailing_span(span: TimeRange, days: int, zone: str) -> TimeRange:
     """Returns the span of whole local days, ``days`` of them, that ends with the last local day of a span or bucket."""
-    wall = ZoneInfo(zone)
-    last = local_date(span.end - timedelta.resolution, wall)
-    return whole_days_range(last - timedelta(days=days - 1), last, wall)
+    timezone = ZoneInfo(zone)
+    last = local_date(span.end - timedelta.resolution, timezone)
+    return whole_days_range(last - timedelta(days=days - 1), last, timezone)

@@ -129,13 +129,13 @@ async def get_locations(
     """Returns visits by country, region or city."""
     date_range = query.resolve_range(caller)
     snapshot = await queries.read_snapshot(caller, (query.counted_metric,))
-    table = await queries.execute(caller, _build_query(query, date_range), snapshot)
+    result = await queries.execute(caller, _build_query(query, date_range), snapshot)
     row = _build_country_row if query.type == "country" else _build_region_or_city_row
     return Breakdown[CountryRow | RegionOrCityRow](
-        data=[row(labels, count, percent) for labels, count, percent in _list_rows_with_percentage(table)],
+        data=[row(labels, count, percent) for labels, count, percent in _list_rows_with_percentage(result)],
         type=query.type,
         metric=query.counted_metric,
-        total=_compute_percentage_base(table),
+        total=_compute_percentage_base(result),
         range=RangeResponse.from_range(date_range),
         complete=snapshot.is_complete(date_range, (query.counted_metric,)),
     )
@@ -146,15 +146,15 @@ async def _count_breakdown(
 ) -> Breakdown[CountRow]:
     date_range = query.resolve_range(caller)
     snapshot = await queries.read_snapshot(caller, (query.counted_metric,))
-    table = await queries.execute(caller, _build_query(query, date_range), snapshot)
+    result = await queries.execute(caller, _build_query(query, date_range), snapshot)
     return Breakdown[CountRow](
         data=[
             CountRow(name=labels[0], count=count, percentage=share)
-            for labels, count, share in _list_rows_with_percentage(table)
+            for labels, count, share in _list_rows_with_percentage(result)
         ],
         type=query.type,
         metric=query.counted_metric,
-        total=_compute_percentage_base(table),
+        total=_compute_percentage_base(result),
         range=RangeResponse.from_range(date_range),
         complete=snapshot.is_complete(date_range, (query.counted_metric,)),
     )

@@ -91,7 +91,7 @@ async def get_context(
     workspace, credential = caller.workspace, caller.credential
     usage = await read_usage(caller, events, postbacks)
     first, last = await event_reader.event_time_range(workspace.id) or (None, None)
-    known = await connections.list_connections(workspace.id)
+    platforms = await connections.list_connections(workspace.id)
     return Context(
         **dict(usage),
         workspace=ContextWorkspace(
@@ -116,8 +116,12 @@ async def get_context(
             data_through=await get_events_complete_through(queue, caller.now),
         ),
         connections=[
-            ContextConnection(platform=one.provider, status=one.status, last_synced_at=one.last_synced_at)
-            for one in known
+            ContextConnection(
+                platform=connection.provider,
+                status=connection.status,
+                last_synced_at=connection.last_synced_at,
+            )
+            for connection in platforms
         ],
         limits=LIMITS,
     )

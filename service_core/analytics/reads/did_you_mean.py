@@ -32,20 +32,23 @@ async def suggest_filter_values(
     caller: Caller, queries: MetricQueries, query: MetricQuery, snapshot: SourceSnapshot
 ) -> list[ValueSuggestion]:
     """Returns up to 3 similar values for exact filter values without rows in the last 90 days."""
-    found: list[ValueSuggestion] = []
+    suggestions: list[ValueSuggestion] = []
     for condition in query.filters:
         if condition.op not in (FilterOperator.EQ, FilterOperator.IN):
             continue
-        known = await _list_recent_values(caller, queries, condition.dimension, snapshot)
-        asked = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        for value in map(str, asked):
-            near = (
-                [] if value in known else get_close_matches(value, known, _MAX_SUGGESTIONS, _MIN_SIMILARITY)
+        recent_values = await _list_recent_values(caller, queries, condition.dimension, snapshot)
+        date_range = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        for value in map(str, date_range):
+            matches = (
+                []
+                if value in recent_values
+                else get_close_matches(value, recent_values, _MAX_SUGGESTIONS, _MIN_SIMILARITY)
             )
-            found += [
-                ValueSuggestion(dimension=condition.dimension, value=value, suggestion=each) for each in near
+            suggestions += [
+                ValueSuggestion(dimension=condition.dimension, value=value, suggestion=match)
+                for match in matches
             ]
-    return found[:_MAX_SUGGESTIONS]
+    return suggestions[:_MAX_SUGGESTIONS]
 
 
 async def _list_recent_values(

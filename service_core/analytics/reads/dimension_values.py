@@ -151,18 +151,18 @@ async def list_dimension_values(
     """
     metrics = counting_metrics(dimension)
     if not metrics:
-        told = (
+        counts = (
             await count_spend_dimension_values(caller, queries, (dimension,), date_range)
             if _is_ad_dimension(dimension)
             else []
         )
-        every = [
+        values = [
             value
-            for (name,), rows in told
+            for (name,), rows in counts
             if _matches_search(value := _build_dimension_value(name, rows, dimension), q)
         ]
-        return every[offset : offset + limit], len(every) > offset + limit
-    question = MetricQuery(
+        return values[offset : offset + limit], len(values) > offset + limit
+    query = MetricQuery(
         metrics,
         date_range,
         dimensions=(dimension.id,),
@@ -170,42 +170,46 @@ async def list_dimension_values(
         include_bots=include_bots,
     )
     if _is_filtered_in_python(dimension):
-        table = await queries.execute(caller, question, snapshot)
-        every = [
+        result = await queries.execute(caller, query, snapshot)
+        values = [
             value
-            for row in table.rows
+            for row in result.rows
             if _matches_search(value := _build_dimension_value_from_row(row, dimension), q)
         ]
-        return every[offset : offset + limit], len(every) > offset + limit
-    absent = await _read_null_value(caller, queries, snapshot, question, dimension=dimension, q=q)
-    lead = 1 if absent and offset else 0
-    page = replace(
-        question,
+        return values[offset : offset + limit], len(values) > offset + limit
+    absent = await _read_null_value(caller, queries, snapshot, query, dimension=dimension, q=q)
+    prefix = 1 if absent and offset else 0
+    page_query = replace(
+        query,
         filters=(DimensionFilter(dimension.id, FilterOperator.CONTAINS, q),) if q else (),
-        limit=limit + lead,
-        offset=offset - lead,
+        limit=limit + prefix,
+        offset=offset - prefix,
     )
-    table = await queries.execute(caller, page, snapshot)
-    found = [_build_dimension_value_from_row(row, dimension) for row in table.rows]
+    result = await queries.execute(caller, page_query, snapshot)
+    page_values = [_build_dimension_value_from_row(row, dimension) for row in result.rows]
     # The value of absent rows may belong before, on or after the page: sorting it with the value before
     # the page decides.
     if absent:
-        found = sorted([*found, absent], key=lambda each: (-each.count, each.value))[lead : lead + limit]
-    return found, table.total_rows + bool(absent) > offset + len(found)
+        page_values = sorted([*page_values, absent], key=lambda each: (-each.count, each.value))[
+            prefix : prefix + limit
+        ]
+    return page_values, result.total_rows + bool(absent) > offset + len(page_values)
 
 
 async def count_spend_dimension_values(
     caller: Caller, queries: MetricQueries, dimensions: Sequence[Dimension], date_range: ResolvedRange
 ) -> list[tuple[tuple[str, ...], int]]:
     """Returns the labels of ad dimensions with the number of spend rows, most frequent first."""
-    columns = tuple({str(Relation.SPEND): each.columns[Relation.SPEND]} for each in dimensions)
+    columns = tuple({str(Relation.SPEND): dimension.columns[Relation.SPEND]} for dimension in dimensions)
     plan = AggregateQuery(scope_for_caller(caller, date_range.span), (count_rows(Relation.SPEND),), columns)
     source = queries.source_for(Relation.SPEND)
-    found = (await source.aggregate(plan)).rows if source else []
-    told: Counter[tuple[str, ...]] = Counter()
-    for *values, rows in found:
-        told[tuple(each.label_of(value) for each, value in zip(dimensions, values, strict=True))] += rows
-    return sorted(told.items(), key=lambda each: (-each[1], each[0]))
+    spend_rows = (await source.aggregate(plan)).rows if source else []
+    counts: Counter[tuple[str, ...]] = Counter()
+    for *values, rows in spend_rows:
+        counts[
+            tuple(dimension.label_of(value) for dimension, value in zip(dimensions, values, strict=True))
+        ] += rows
+    return sorted(counts.items(), key=lambda dimension: (-dimension[1], dimension[0]))
 
 
 def _is_ad_dimension(dimension: Dimension) -> bool:
@@ -229,12 +233,12 @@ async def _read_null_value(
     """Returns the value that stands for absent ones if its label contains the text: stores do not know that label."""
     if not q or lower_per_letter(q) not in lower_per_letter(dimension.null_label):
         return None
-    table = await queries.execute(
+    result = await queries.execute(
         caller,
         replace(query, filters=(DimensionFilter(dimension.id, FilterOperator.EQ, dimension.null_label),)),
         snapshot,
     )
-    return _build_dimension_value_from_row(table.rows[0], dimension) if table.rows else None
+    return _build_dimension_value_from_row(result.rows[0], dimension) if result.rows else None
 
 
 def _is_filtered_in_python(dimension: Dimension) -> bool:

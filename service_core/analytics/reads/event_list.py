@@ -65,8 +65,8 @@ class EventsQuery(RangeQuery):
             if (value := getattr(self, column))
         ]
         names = tuple(name.strip() for name in (self.event_name or "").split(",") if name.strip())
-        named = [Predicate("event_name", FilterOperator.IN, names)] if names else []
-        return (*exact, *named, *parse_property_filters(self.property_filters))
+        by_name = [Predicate("event_name", FilterOperator.IN, names)] if names else []
+        return (*exact, *by_name, *parse_property_filters(self.property_filters))
 
     def page_query(self, caller: Caller) -> EventPageQuery:
         """Returns the query of the page; matches are not counted if a lower bound suffices."""
@@ -104,25 +104,25 @@ async def get_events(
 
     With `property_filters` and without `include_total`, `total_count` is a lower bound until the last page.
     """
-    found = await _read_page(event_reader, query.page_query(caller))
-    asked = query.resolve_range(caller)
+    page = await _read_page(event_reader, query.page_query(caller))
+    date_range = query.resolve_range(caller)
     return EventListResponse(
-        events=[event_row(event) for event in found.events],
-        total_count=_total_count(query, found),
-        total_count_is_lower_bound=found.total is None and found.has_more,
-        has_more=found.has_more,
+        events=[event_row(event) for event in page.events],
+        total_count=_total_count(query, page),
+        total_count_is_lower_bound=page.total is None and page.has_more,
+        has_more=page.has_more,
         limit=query.limit,
         offset=query.offset,
-        range=RangeResponse.from_range(asked),
-        complete=await is_range_complete(queue, asked),
+        range=RangeResponse.from_range(date_range),
+        complete=await is_range_complete(queue, date_range),
     )
 
 
 async def _read_page(event_reader: EventReader, plan: EventPageQuery) -> EventPageResult:
     """Returns the page. After the last page the number of matches is unknown, so it is counted."""
-    found = await event_reader.list_events(plan)
-    is_behind = found.total is None and plan.offset and not found.events
-    return await event_reader.list_events(replace(plan, count_total=True)) if is_behind else found
+    page = await event_reader.list_events(plan)
+    is_behind = page.total is None and plan.offset and not page.events
+    return await event_reader.list_events(replace(plan, count_total=True)) if is_behind else page
 
 
 def _total_count(query: EventsQuery, found: EventPageResult) -> int:
@@ -154,8 +154,10 @@ def _parse_property_filter(condition: Any) -> Predicate:
     key, op = condition.get("key"), condition.get("op", "eq")
     if not isinstance(key, str) or not key or not isinstance(op, str):
         raise _invalid_filter("A property filter needs a key")
-    known = parse_operator(op, _CODE, _FIELD)
-    return Predicate(property_column(key), known, parse_operand(known, condition.get("value"), _CODE, _FIELD))
+    operator = parse_operator(op, _CODE, _FIELD)
+    return Predicate(
+        property_column(key), operator, parse_operand(operator, condition.get("value"), _CODE, _FIELD)
+    )
 
 
 def _invalid_filter(message: str) -> BadRequest:

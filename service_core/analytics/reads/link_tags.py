@@ -54,13 +54,13 @@ async def get_tags(
     query: LinkTagsQuery, *, caller: Caller, events: AggregateReader, queue: IngestQueue, links: LinkLookup
 ) -> LinkTagsResponse:
     """Returns the tags of trackable links by visitors."""
-    asked = query.resolve_range(caller)
-    plan = _build_visitors_by_tag_query(query, caller, asked)
-    grid = await events.aggregate(plan)
-    tags = [row[0] for row in grid.rows]
+    date_range = query.resolve_range(caller)
+    plan = _build_visitors_by_tag_query(query, caller, date_range)
+    result = await events.aggregate(plan)
+    tags = [row[0] for row in result.rows]
     sources = await _read_most_common_sources(events, plan, tags)
-    known = await links.links_by_tag(caller.workspace.id, tags) if tags else {}
-    total = int(grid.totals[0])
+    links_by_tag = await links.links_by_tag(caller.workspace.id, tags) if tags else {}
+    total = int(result.totals[0])
     return LinkTagsResponse(
         data=[
             LinkTagCount(
@@ -68,14 +68,14 @@ async def get_tags(
                 count=count,
                 percentage=percentage(count, total),
                 source=sources.get(tag),
-                link_id=known[tag].id if tag in known else None,
-                link_name=known[tag].name if tag in known else None,
+                link_id=links_by_tag[tag].id if tag in links_by_tag else None,
+                link_name=links_by_tag[tag].name if tag in links_by_tag else None,
             )
-            for tag, count in grid.rows
+            for tag, count in result.rows
         ],
         total=total,
-        range=RangeResponse.from_range(asked),
-        complete=await is_range_complete(queue, asked),
+        range=RangeResponse.from_range(date_range),
+        complete=await is_range_complete(queue, date_range),
     )
 
 
@@ -96,12 +96,12 @@ async def _read_most_common_sources(
     events: AggregateReader, by_tag: AggregateQuery, tags: Iterable[str]
 ) -> dict[str, str | None]:
     """Returns tag to the source that most of its visitors had, the first by name among equals."""
-    named = Predicate("lyr", FilterOperator.IN, tuple(tags))
-    if not named.value:
+    has_tag = Predicate("lyr", FilterOperator.IN, tuple(tags))
+    if not has_tag.value:
         return {}
     plan = replace(
         by_tag,
-        scope=replace(by_tag.scope, filters=(named,)),
+        scope=replace(by_tag.scope, filters=(has_tag,)),
         dimensions=({Relation.EVENTS: Column("lyr")}, {Relation.EVENTS: Column("attribution_source")}),
         order=(ColumnSort("m0", descending=False), ColumnSort("d1")),
         limit=None,

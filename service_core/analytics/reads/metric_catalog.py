@@ -72,8 +72,8 @@ async def get_metrics_catalog(*, caller: Caller, queries: MetricQueries) -> Metr
         for metric in catalog.metrics.values()
     ]
     dimensions = [
-        DimensionEntry(id=each.id, label=each.label, description=each.description)
-        for each in catalog.dimensions.values()
+        DimensionEntry(id=dimension.id, label=dimension.label, description=dimension.description)
+        for dimension in catalog.dimensions.values()
     ]
     return MetricCatalog(metrics=metrics, dimensions=dimensions, count=len(metrics))
 

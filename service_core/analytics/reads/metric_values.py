@@ -98,36 +98,36 @@ async def post_metrics(
     A metric that is not measured is null and listed in `unavailable`, never zero.
     """
     ids = body.metric_ids(queries.catalog, _MAX_METRICS)
-    asked = await body.asked(caller, event_reader)
-    before = await resolve_comparison_range(body.compare, asked, caller, event_reader)
-    given = body.credit_rules(queries.catalog, models, ids, caller.workspace)
-    question = MetricQuery(
+    date_range = await body.asked(caller, event_reader)
+    previous_range = await resolve_comparison_range(body.compare, date_range, caller, event_reader)
+    rules = body.credit_rules(queries.catalog, models, ids, caller.workspace)
+    query = MetricQuery(
         ids,
-        asked,
+        date_range,
         filters=body.validate_filters(queries.catalog, ids),
-        credit_rule=given.requested,
-        default_credit_rule=given.workspace_default,
+        credit_rule=rules.requested,
+        default_credit_rule=rules.workspace_default,
         book_refunds_at_order=body.refund_basis == "order",
         include_bots=body.include_bots,
     )
     snapshot = await queries.read_snapshot(caller, ids)
-    now, then = await gather_or_cancel(
-        _read_metric_values(caller, queries, question, snapshot),
-        _read_comparison_values(caller, queries, question, before, snapshot),
+    now, previous_values = await gather_or_cancel(
+        _read_metric_values(caller, queries, query, snapshot),
+        _read_comparison_values(caller, queries, query, previous_range, snapshot),
     )
     values = {
-        metric.id: metric_value(metric, reading, previous, caller.workspace.currency)
-        for metric, reading, previous in zip(queries.metrics_by_id(ids), now, then, strict=True)
+        metric.id: metric_value(metric, value, previous, caller.workspace.currency)
+        for metric, value, previous in zip(queries.metrics_by_id(ids), now, previous_values, strict=True)
     }
     return MetricValues(
         metrics=[values[id_] for id_ in body.metrics],
-        range=RangeResponse.from_range(asked),
-        previous_range=RangeResponse.from_range(before) if before else None,
-        attribution=given.attribution,
+        range=RangeResponse.from_range(date_range),
+        previous_range=RangeResponse.from_range(previous_range) if previous_range else None,
+        attribution=rules.attribution,
         refund_basis=body.refund_basis,
         currency=caller.workspace.currency,
         unavailable=list_unavailable(ids, now),
-        complete=snapshot.is_complete(asked, ids, question.fixed_dimensions),
+        complete=snapshot.is_complete(date_range, ids, query.fixed_dimensions),
     )
 
 
@@ -176,9 +176,9 @@ async def _read_comparison_values(
 def list_unavailable(ids: tuple[str, ...], readings: tuple[Measurement, ...]) -> list[UnavailableMetric]:
     """Returns the metrics whose values are unavailable, with their reasons."""
     return [
-        UnavailableMetric(metric=id_, reason=reading.reason)
-        for id_, reading in zip(ids, readings, strict=True)
-        if isinstance(reading, Unavailable)
+        UnavailableMetric(metric=id_, reason=value.reason)
+        for id_, value in zip(ids, readings, strict=True)
+        if isinstance(value, Unavailable)
     ]
 
 

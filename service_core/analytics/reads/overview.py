@@ -80,22 +80,26 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
 
     Counts visitors, page views, sessions and custom events, and each custom event by its name.
     """
-    asked = query.resolve_range(caller)
-    buckets = query.buckets(asked)
+    date_range = query.resolve_range(caller)
+    buckets = query.buckets(date_range)
     snapshot = await queries.read_snapshot(caller, _METRICS)
     distinct, over_time, by_name = await gather_or_cancel(
         queries.execute(
-            caller, MetricQuery(_NON_ADDITIVE_METRICS, asked, include_bots=query.include_bots), snapshot
+            caller, MetricQuery(_NON_ADDITIVE_METRICS, date_range, include_bots=query.include_bots), snapshot
         ),
         queries.execute(
             caller,
-            MetricQuery(_METRICS, asked, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots),
+            MetricQuery(
+                _METRICS, date_range, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots
+            ),
             snapshot,
         ),
-        queries.execute(caller, _build_custom_events_query(asked, include_bots=query.include_bots), snapshot),
+        queries.execute(
+            caller, _build_custom_events_query(date_range, include_bots=query.include_bots), snapshot
+        ),
     )
     visitors, sessions = as_counts(distinct.rows[0])
-    series = _build_overview_buckets(over_time, buckets, asked)
+    series = _build_overview_buckets(over_time, buckets, date_range)
     return Overview(
         visitors_total=visitors,
         pageviews_total=sum(bucket.pageviews for bucket in series),
@@ -103,10 +107,10 @@ async def get_overview(query: OverviewQuery, *, caller: Caller, queries: MetricQ
         custom_events_total=sum(bucket.custom_events for bucket in series),
         custom_event_counts={row.labels[0]: as_counts(row)[0] for row in by_name.rows},
         time_series=series,
-        complete=snapshot.is_complete(asked, _METRICS),
+        complete=snapshot.is_complete(date_range, _METRICS),
         aggregation_level=buckets.unit.value,
-        timezone=asked.zone.key,
-        range=RangeResponse.from_range(asked),
+        timezone=date_range.zone.key,
+        range=RangeResponse.from_range(date_range),
     )
 
 

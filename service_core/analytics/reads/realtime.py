@@ -106,7 +106,7 @@ async def get_realtime(
         queries.execute(caller, _build_per_minute_query(half_hour, include_bots=bots), snapshot),
         converter.run_converted(
             scope_for_caller(caller, recent.span, include_bots=bots),
-            lambda scan: event_reader.list_active_visitors(scan, recent.span.start, MAX_VISITORS),
+            lambda scope: event_reader.list_active_visitors(scope, recent.span.start, MAX_VISITORS),
             lambda visitors: any(visitor.revenue is None for visitor in visitors),
         ),
     )

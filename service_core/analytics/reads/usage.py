@@ -70,13 +70,16 @@ class Usage(ResponseModel):
 async def get_workspace(*, caller: Caller, connections: Connections) -> WorkspaceResponse:
     """Returns the workspace of the key."""
     workspace = caller.workspace
-    known = await connections.list_connections(workspace.id)
+    platforms = await connections.list_connections(workspace.id)
     return WorkspaceResponse(
         id=workspace.public_id,
         name=workspace.name,
         domain=workspace.domain,
         timezone=workspace.timezone,
-        connected_platforms=[ConnectedPlatform(provider=one.provider, status=one.status) for one in known],
+        connected_platforms=[
+            ConnectedPlatform(provider=connection.provider, status=connection.status)
+            for connection in platforms
+        ],
         currency=workspace.currency,
     )
 
@@ -111,15 +114,15 @@ async def read_usage(caller: Caller, events: AggregateReader, postbacks: Postbac
 
 async def count_billed_events(events: AggregateReader, workspace: Workspace, period: TimeRange) -> int:
     """Returns the number of events in a period that count against the limit of the plan."""
-    grid = await events.aggregate(AggregateQuery(scope_for_workspace(workspace, period), (_BILLED_EVENTS,)))
-    used: int = grid.rows[0][0]
+    result = await events.aggregate(AggregateQuery(scope_for_workspace(workspace, period), (_BILLED_EVENTS,)))
+    used: int = result.rows[0][0]
     return used
 
 
 async def count_sent_postbacks(postbacks: PostbackReader, workspace: Workspace, period: TimeRange) -> int:
     """Returns the number of postbacks in a period that platforms accepted; tests and failures do not count."""
     counts = await postbacks.count_postbacks(workspace.id, (period.start, period.end))
-    return sum(one.count for one in counts if one.status == SENT)
+    return sum(count.count for count in counts if count.status == SENT)
 
 
 def get_billing_period(now: datetime) -> TimeRange:

@@ -53,31 +53,33 @@ async def post_query(
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
-    asked = await resolve_range(body.date_range, caller, event_reader)
-    question, attribution = body.metric_query(queries, models, asked, caller.workspace)
-    snapshot = await queries.read_snapshot(caller, question.metrics)
+    date_range = await resolve_range(body.date_range, caller, event_reader)
+    query, attribution = body.metric_query(queries, models, date_range, caller.workspace)
+    snapshot = await queries.read_snapshot(caller, query.metrics)
     page, totals = await _read_page_and_totals(
-        caller, queries, replace(question, offset=cursor.offset), snapshot
+        caller, queries, replace(query, offset=cursor.offset), snapshot
     )
-    form = ResponseRenderer(question, queries.metrics_by_id(question.metrics), caller.workspace.currency)
-    before = await resolve_comparison_range(body.compare, asked, caller, event_reader)
+    renderer = ResponseRenderer(query, queries.metrics_by_id(query.metrics), caller.workspace.currency)
+    previous_range = await resolve_comparison_range(body.compare, date_range, caller, event_reader)
     return QueryResponse(
-        columns=form.result_columns(),
-        rows=form.rows_as_arrays(page.rows) if body.format == "compact" else form.rows_as_objects(page.rows),
-        totals=form.metric_values(totals),
+        columns=renderer.result_columns(),
+        rows=renderer.rows_as_arrays(page.rows)
+        if body.format == "compact"
+        else renderer.rows_as_objects(page.rows),
+        totals=renderer.metric_values(totals),
         comparison=await build_comparison(
-            before, page, form, caller=caller, queries=queries, snapshot=snapshot
+            previous_range, page, renderer, caller=caller, queries=queries, snapshot=snapshot
         )
-        if before
+        if previous_range
         else None,
         meta=QueryMeta(
-            resolved=_build_resolved_query(body, question, attribution, caller),
-            unavailable=list_unavailable(question.metrics, totals.values),
+            resolved=_build_resolved_query(body, query, attribution, caller),
+            unavailable=list_unavailable(query.metrics, totals.values),
             **_build_next_page(body, caller, cursor, page),
             row_count=len(page.rows),
-            complete=snapshot.is_complete(question.range, question.metrics, question.fixed_dimensions),
-            data_through=snapshot.complete_through(question),
-            did_you_mean=await suggest_filter_values(caller, queries, question, snapshot)
+            complete=snapshot.is_complete(query.range, query.metrics, query.fixed_dimensions),
+            data_through=snapshot.complete_through(query),
+            did_you_mean=await suggest_filter_values(caller, queries, query, snapshot)
             if _is_empty(page, totals)
             else [],
             query_ms=round((perf_counter() - started) * 1000),
@@ -101,7 +103,9 @@ async def _read_page_and_totals(
 
 def _is_empty(page: QueryResult, totals: ResultRow) -> bool:
     """Whether the query has no data. Without dimensions, rows exist all the same."""
-    return not page.total_rows or not any(isinstance(each, Measured) and each.value for each in totals.values)
+    return not page.total_rows or not any(
+        isinstance(value, Measured) and value.value for value in totals.values
+    )
 
 
 def _build_next_page(

@@ -137,32 +137,35 @@ async def build_comparison(
     snapshot: SourceSnapshot,
 ) -> QueryComparison:
     """Returns the rows of the page in the comparison range; buckets are matched by position."""
-    question = form.query
-    there = replace(
-        question,
+    query = form.query
+    comparison_query = replace(
+        query,
         range=comparison_range,
         order=(),
         limit=None,
         offset=0,
-        filters=_filters_for_page(question, page),
+        filters=_filters_for_page(query, page),
     )
-    if question.buckets:
-        there = replace(
-            there,
-            buckets=buckets_covering(comparison_range.span, question.buckets.unit, comparison_range.zone),
+    if query.buckets:
+        comparison_query = replace(
+            comparison_query,
+            buckets=buckets_covering(comparison_range.span, query.buckets.unit, comparison_range.zone),
         )
-    rows = {(row.bucket, row.labels): row for row in (await queries.execute(caller, there, snapshot)).rows}
+    rows = {
+        (row.bucket, row.labels): row
+        for row in (await queries.execute(caller, comparison_query, snapshot)).rows
+    }
     totals = await queries.execute(
-        caller, without_breakdown(replace(question, range=comparison_range)), snapshot
+        caller, without_breakdown(replace(query, range=comparison_range)), snapshot
     )
-    nothing = queries.empty_row_values(question, snapshot)
+    empty_values = queries.empty_row_values(query, snapshot)
     records = []
     for row in page.rows:
-        bucket = _aligned_bucket(row.bucket, question, there)
+        bucket = _aligned_bucket(row.bucket, query, comparison_query)
         if row.bucket is not None and bucket is None:
             continue
-        found = rows.get((bucket, row.labels)) or ResultRow(bucket, row.labels, nothing)
-        record = form.rows_as_objects([found])[0]
+        result_row = rows.get((bucket, row.labels)) or ResultRow(bucket, row.labels, empty_values)
+        record = form.rows_as_objects([result_row])[0]
         records.append(
             record if row.bucket is None else {BUCKET: bucket, "aligned_bucket": row.bucket} | record
         )

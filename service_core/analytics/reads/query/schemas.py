@@ -62,8 +62,8 @@ class AnalyticsQueryBase(MetricsRequestBase):
         catalog = queries.catalog
         ids = self.metric_ids(catalog, _MAX_METRICS)
         dimensions = self._dimensions(catalog, ids)
-        given = self.credit_rules(catalog, models, ids, workspace)
-        question = MetricQuery(
+        rules = self.credit_rules(catalog, models, ids, workspace)
+        query = MetricQuery(
             ids,
             date_range,
             dimensions=dimensions,
@@ -71,12 +71,12 @@ class AnalyticsQueryBase(MetricsRequestBase):
             buckets=self._buckets(date_range),
             order=self._order(ids, dimensions),
             limit=self.limit,
-            credit_rule=given.requested,
-            default_credit_rule=given.workspace_default,
+            credit_rule=rules.requested,
+            default_credit_rule=rules.workspace_default,
             book_refunds_at_order=self.refund_basis == "order",
             include_bots=self.include_bots,
         )
-        return question, given.attribution
+        return query, rules.attribution
 
     def _dimensions(self, catalog: Catalog, ids: tuple[str, ...]) -> tuple[str, ...]:
         if len(self.dimensions) > MAX_DIMENSIONS:
@@ -105,9 +105,9 @@ class AnalyticsQueryBase(MetricsRequestBase):
             return default_order(ids, dimensions, bucketed=bucketed)
         if len(self.order_by) > _MAX_SORT_KEYS:
             raise BadRequest(f"At most {_MAX_SORT_KEYS} sort keys", "invalid_parameter", field="order_by")
-        known = (*ids, *dimensions, *((BUCKET,) if bucketed else ()))
+        sortable = (*ids, *dimensions, *((BUCKET,) if bucketed else ()))
         for position, key in enumerate(self.order_by):
-            if key.field not in known:
+            if key.field not in sortable:
                 raise BadRequest(
                     f"{key.field!r} is no metric, dimension or bucket of this query",
                     "invalid_parameter",
