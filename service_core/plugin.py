@@ -115,9 +115,11 @@ from service_core.analytics.event_rules.order_deduplication import event_time_ke
 from service_core.analytics.event_rules.order_deduplication import (
     list_charge_components as list_charge_components,
 )
-from service_core.analytics.event_rules.order_deduplication import order_match_ids as order_match_ids
 from service_core.analytics.event_rules.order_deduplication import (
-    order_or_payment_ids as order_or_payment_ids,
+    list_order_and_payment_ids as list_order_and_payment_ids,
+)
+from service_core.analytics.event_rules.order_deduplication import (
+    list_order_match_ids as list_order_match_ids,
 )
 from service_core.analytics.event_rules.order_deduplication import provider_of_payment as provider_of_payment
 from service_core.analytics.funnels.ports import FunnelOrder as FunnelOrder
@@ -181,8 +183,8 @@ from service_core.analytics.people.ports import Touch as Touch
 from service_core.analytics.people.touches import TouchEvent as TouchEvent
 from service_core.analytics.people.touches import detect_touches as detect_touches
 from service_core.analytics.people.touches import list_reported_touches as list_reported_touches
+from service_core.analytics.people.traits import get_text_trait as get_text_trait
 from service_core.analytics.people.traits import merge_traits as merge_traits
-from service_core.analytics.people.traits import text_trait as text_trait
 from service_core.analytics.ports import ActiveVisitor as ActiveVisitor
 from service_core.analytics.ports import AggregateQuery as AggregateQuery
 from service_core.analytics.ports import AggregateReader as AggregateReader

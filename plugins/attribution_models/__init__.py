@@ -8,5 +8,5 @@ from service_core.plugin import AttributionModel, hook
 
 @hook
 def attribution_models() -> Iterable[AttributionModel]:
-    """The models of contract 2.10."""
+    """Returns the built-in attribution models."""
     return MODELS

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from plugins.attribution_models.matrix import invert_absorbing_chain
+from plugins.attribution_models.matrix import invert_absorbing_chain_matrix
 from service_core.plugin import TouchKey, TouchPath
 
 START_STATE: Final = 0
@@ -18,10 +18,12 @@ START_STATE: Final = 0
 
 
 def compute_removal_effects(paths: Sequence[TouchPath]) -> Mapping[TouchKey, float]:
-    """Removal effect per key: ``1 - P(without the key) / P`` (semantics 9)."""
+    """Returns the removal effect of each key: ``1 - P(without the key) / P``."""
     keys = sorted({key for path in paths for key in path.keys}, key=repr)
-    steps, wins = _transition_probabilities(paths, {key: state for state, key in enumerate(keys, start=1)})
-    visits = invert_absorbing_chain(
+    steps, wins = _compute_transition_probabilities(
+        paths, {key: state for state, key in enumerate(keys, start=1)}
+    )
+    visits = invert_absorbing_chain_matrix(
         [[float(a == b) - step for b, step in enumerate(row)] for a, row in enumerate(steps)]
     )
     chances = [sum(n * win for n, win in zip(row, wins, strict=True)) for row in visits]
@@ -31,21 +33,21 @@ def compute_removal_effects(paths: Sequence[TouchPath]) -> Mapping[TouchKey, flo
     }
 
 
-def _transition_probabilities(
+def _compute_transition_probabilities(
     paths: Sequence[TouchPath], states: Mapping[TouchKey, int]
 ) -> tuple[list[list[float]], list[float]]:
-    """Chances of a step from state to state, and of a step from each state to the conversion."""
+    """Returns the probabilities of a step from state to state, and from each state to the conversion."""
     size = len(states) + 1
     steps = [[0.0] * size for _ in range(size)]
     wins = [0.0] * size
     leaving = [0] * size
     for path in paths:
-        walked = path.converted + path.unconverted
-        walk = [START_STATE, *(states[key] for key in path.keys)]
-        for a, b in pairwise(walk):
-            steps[a][b] += walked
-        wins[walk[-1]] += path.converted
-        for state in walk:
-            leaving[state] += walked
+        count = path.converted + path.unconverted
+        states_visited = [START_STATE, *(states[key] for key in path.keys)]
+        for a, b in pairwise(states_visited):
+            steps[a][b] += count
+        wins[states_visited[-1]] += path.converted
+        for state in states_visited:
+            leaving[state] += count
     chances = [[n / leaving[a] if n else 0.0 for n in row] for a, row in enumerate(steps)]
     return chances, [won / leaving[a] if won else 0.0 for a, won in enumerate(wins)]

@@ -1,8 +1,8 @@
-"""The inverse of the one kind of matrix that absorbing chains need."""
+"""Inverts the matrices of absorbing Markov chains."""
 
 
-def invert_absorbing_chain(matrix: list[list[float]]) -> list[list[float]]:
-    """The inverse of ``I - Q``, where every state of the chain ``Q`` ends in absorption.
+def invert_absorbing_chain_matrix(matrix: list[list[float]]) -> list[list[float]]:
+    """Returns the inverse of ``I - Q``, where every state of the chain ``Q`` ends in absorption.
 
     Gauss-Jordan elimination in place, without pivoting: the diagonal of such a matrix dominates, so
     every pivot is positive and no exchange of rows would be more exact. The cost grows with the

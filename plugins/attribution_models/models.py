@@ -1,4 +1,4 @@
-"""The models, one value each (semantics 9)."""
+"""The built-in attribution models."""
 
 from typing import Final
 

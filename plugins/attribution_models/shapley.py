@@ -13,10 +13,10 @@ from service_core.plugin import TouchKey, TouchPath
 
 
 def split_conversions_evenly(paths: Sequence[TouchPath]) -> Mapping[TouchKey, Fraction]:
-    """Conversions per key: each path's split evenly over its different keys."""
-    worth: dict[TouchKey, Fraction] = defaultdict(Fraction)
+    """Returns the conversions per key: those of each path, split evenly over its different keys."""
+    conversions: dict[TouchKey, Fraction] = defaultdict(Fraction)
     for path in paths:
         keys = set(path.keys)
         for key in keys:
-            worth[key] += Fraction(path.converted, len(keys))
-    return worth
+            conversions[key] += Fraction(path.converted, len(keys))
+    return conversions

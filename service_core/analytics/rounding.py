@@ -14,9 +14,11 @@ def round_decimal(value: float | Fraction, decimals: int) -> Decimal:
     return Decimal(round(Fraction(value) * 10**decimals)).scaleb(-decimals)
 
 
-def round_ratio(source_query: float | Fraction, whole: float | Fraction) -> Decimal | None:
+def round_ratio(numerator: float | Fraction, denominator: float | Fraction) -> Decimal | None:
     """Returns a fraction with at most 6 decimals; None if the denominator is 0."""
-    return round_decimal(Fraction(source_query) / Fraction(whole), _RATIO_DECIMALS) if whole else None
+    return (
+        round_decimal(Fraction(numerator) / Fraction(denominator), _RATIO_DECIMALS) if denominator else None
+    )
 
 
 def round_seconds(value: float | None) -> Decimal | None:

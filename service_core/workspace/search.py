@@ -13,7 +13,7 @@ from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.dimension_values import (
     count_spend_dimension_values,
-    counting_metrics,
+    find_counting_metric,
     list_dimension_values,
     resolve_last_90_days,
 )
@@ -125,7 +125,7 @@ async def get_search(
         for type_ in types
         if type_ in _DIMENSION_TYPES
     }
-    metrics = [id_ for dimension in dimensions.values() for id_ in counting_metrics(dimension)]
+    metrics = [id_ for dimension in dimensions.values() for id_ in find_counting_metric(dimension)]
     snapshot = await queries.read_snapshot(caller, metrics)
     named = [
         _search_dimension_values(

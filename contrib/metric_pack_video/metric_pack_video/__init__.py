@@ -8,11 +8,11 @@ from service_core.plugin import Dimension, Metric, hook
 
 @hook
 def metrics() -> Iterable[Metric]:
-    """Plays, viewers, and how many watch to the end."""
+    """Returns plays, viewers, and the share of plays that reach the end."""
     return VIDEO_METRICS
 
 
 @hook
 def dimensions() -> Iterable[Dimension]:
-    """Which video."""
+    """Returns the dimension of the video."""
     return (VIDEO_DIMENSION,)

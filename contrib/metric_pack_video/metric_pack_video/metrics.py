@@ -1,4 +1,4 @@
-"""What is counted: every metric and dimension of the pack, once."""
+"""Metrics and dimensions of a video player."""
 
 from service_core.plugin import (
     Additivity,

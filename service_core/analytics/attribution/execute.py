@@ -14,7 +14,7 @@ from service_core.analytics.attribution.credited_amounts import (
 )
 from service_core.analytics.attribution.models import AttributionModels
 from service_core.analytics.attribution.ports import DataDrivenModel, TouchKey
-from service_core.analytics.attribution.resolve_model import fit_weights, touch_key_sort_key
+from service_core.analytics.attribution.resolve_model import fit_weights, order_absent_last
 from service_core.analytics.attribution.schemas import Grouping
 from service_core.analytics.measures import Aggregation
 from service_core.analytics.ports import (
@@ -60,9 +60,9 @@ class AttributionTotals:
 class RuleBasedAttribution:
     """Attribution by a rule that the event store applies."""
 
-    scan: QueryScope
+    scope: QueryScope
     credit: CreditRule
-    aggregates: AggregateReader
+    reader: AggregateReader
 
     async def totals(self) -> AttributionTotals:
         """Returns the totals over all groups."""
@@ -72,7 +72,7 @@ class RuleBasedAttribution:
             SESSIONS,
             *(aggregation for part in parts for aggregation in part.in_sort_order),
         )
-        result = await self.aggregates.aggregate(AggregateQuery(self.scan, aggregations, credit=self.credit))
+        result = await self.reader.aggregate(AggregateQuery(self.scope, aggregations, credit=self.credit))
         values = dict(zip(result.aggregations, result.rows[0], strict=True))
         return AttributionTotals(
             values[VISITORS], values[SESSIONS], *(part.amounts_from(values) for part in parts)
@@ -82,14 +82,14 @@ class RuleBasedAttribution:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
         aggregations = CreditAggregations.matching(ATTRIBUTED)
         plan = AggregateQuery(
-            self.scan,
+            self.scope,
             (*aggregations.in_sort_order[:2], VISITORS, *aggregations.in_sort_order[2:], SESSIONS),
             dimensions=grouping.dimension_columns,
             order=(ColumnSort("m0"), ColumnSort("m1"), ColumnSort("m2"), *_sort_by_dimensions(grouping)),
             limit=limit,
             credit=self.credit,
         )
-        result = await self.aggregates.aggregate(plan)
+        result = await self.reader.aggregate(plan)
         groups = [
             CreditedGroup(key, values[VISITORS], values[SESSIONS], aggregations.amounts_from(values))
             for key, values in _iterate_rows_by_key(result)
@@ -98,8 +98,8 @@ class RuleBasedAttribution:
 
     async def traffic_by_group(self, grouping: Grouping) -> list[CreditedGroup]:
         """Returns visitors and sessions by group, without credits."""
-        plan = AggregateQuery(self.scan, (VISITORS, SESSIONS), dimensions=grouping.dimension_columns)
-        result = await self.aggregates.aggregate(plan)
+        plan = AggregateQuery(self.scope, (VISITORS, SESSIONS), dimensions=grouping.dimension_columns)
+        result = await self.reader.aggregate(plan)
         return [
             CreditedGroup(key, values[VISITORS], values[SESSIONS], CreditedAmounts())
             for key, values in _iterate_rows_by_key(result)
@@ -119,7 +119,7 @@ class DataDrivenAttribution:
         self, grouping: Grouping, totals: AttributionTotals, limit: int | None = None
     ) -> tuple[list[CreditedGroup], bool]:
         """Returns the groups, highest revenue first, and whether ``limit`` cut some off."""
-        credit, scope = self.rule_based.credit, self.rule_based.scan
+        credit, scope = self.rule_based.credit, self.rule_based.scope
         plan = TouchPathQuery(scope, credit.window, grouping.touch_columns, credit.event_names)
         weights, traffic = await gather_or_cancel(
             fit_weights(self.models, self.model, plan, self.paths), self.rule_based.traffic_by_group(grouping)
@@ -162,5 +162,5 @@ def _best_first_sort_key(group: CreditedGroup) -> tuple[Any, ...]:
         -(group.credited.amount or 0),
         -group.credited.credit,
         -group.visitors,
-        touch_key_sort_key(group.key),
+        order_absent_last(group.key),
     )

@@ -88,9 +88,9 @@ async def fit_weights(
     if min(converted, unconverted) < models.min_conversions:
         raise InsufficientData(model.label, models.min_conversions, converted, unconverted)
     weights = await asyncio.to_thread(model.fit, touch_paths)  # may take seconds, and other requests go on
-    return {key: Fraction(weights[key]) for key in sorted(weights, key=touch_key_sort_key)}
+    return {key: Fraction(weights[key]) for key in sorted(weights, key=order_absent_last)}
 
 
-def touch_key_sort_key(key: TouchKey) -> tuple[tuple[bool, str], ...]:
+def order_absent_last(key: TouchKey) -> tuple[tuple[bool, str], ...]:
     """Returns a sort key that orders touch keys by code point, absent values last."""
     return tuple((value is None, value or "") for value in key)

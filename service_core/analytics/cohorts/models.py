@@ -17,7 +17,7 @@ _UNIT_BY_MAX_DAYS: Final = ((31, BucketUnit.DAY), (182, BucketUnit.WEEK))
 _DEFAULT_WEEKS: Final = 12
 
 
-def default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
+def resolve_default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
     """Returns the 12 full ISO weeks before the current one."""
     today = local_date(now, zone)
     monday = today - timedelta(days=today.weekday())
@@ -25,7 +25,7 @@ def default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
     return ResolvedRange(whole_days_range(first, monday - timedelta(days=1), zone), zone, now)
 
 
-def unit_for(date_range: ResolvedRange) -> BucketUnit:
+def choose_bucket_unit(date_range: ResolvedRange) -> BucketUnit:
     """Returns the cohort size that suits a range."""
     days = (date_range.last_day - date_range.first_day).days + 1
     return next((unit for most, unit in _UNIT_BY_MAX_DAYS if days <= most), BucketUnit.MONTH)
@@ -53,7 +53,7 @@ class CohortPeriods:
 
     @classmethod
     def for_range(
-        cls, date_range: ResolvedRange, unit: BucketUnit, most: int, *, with_running: bool
+        cls, date_range: ResolvedRange, unit: BucketUnit, max_period: int, *, include_partial: bool
     ) -> "CohortPeriods":
         """Returns the periods of a range; ``most`` is limited to the maximum of the unit.
 
@@ -69,7 +69,12 @@ class CohortPeriods:
         )
         activity = buckets_covering(begun, unit, date_range.zone)
         return cls(
-            acquisition, activity, min(most, MAX_PERIODS[unit]), date_range.zone, date_range.now, with_running
+            acquisition,
+            activity,
+            min(max_period, MAX_PERIODS[unit]),
+            date_range.zone,
+            date_range.now,
+            include_partial,
         )
 
     def periods_of_cohort(self, cohort: int) -> Iterator[tuple[int, bool]]:
@@ -116,11 +121,11 @@ def build_cohort_periods(table: CohortResult, periods: CohortPeriods) -> list[Co
         key
         for cohort, size in sorted(table.sizes.items())
         if size
-        for key in _periods_of_cohort(cohort, size, activity, periods)
+        for key in _build_periods_of_cohort(cohort, size, activity, periods)
     ]
 
 
-def _periods_of_cohort(
+def _build_periods_of_cohort(
     cohort: int, size: int, found: Mapping[tuple[int, int], CohortActivity], periods: CohortPeriods
 ) -> Iterator[CohortPeriod]:
     returned = _count_returned(cohort, found, len(periods.activity.starts))
@@ -131,13 +136,13 @@ def _periods_of_cohort(
 
 
 def _count_returned(
-    cohort: int, found: Mapping[tuple[int, int], CohortActivity], buckets: int
+    cohort: int, activity: Mapping[tuple[int, int], CohortActivity], buckets: int
 ) -> dict[int, int]:
     """Returns, per bucket, the number of persons active in it or later; empty buckets take the value of the next one."""
     returned: dict[int, int] = {}
     later = 0
     for bucket in reversed(range(cohort, buckets)):
-        key = found.get((cohort, bucket))
+        key = activity.get((cohort, bucket))
         later = key.returned if key else later
         returned[bucket] = later
     return returned

@@ -14,8 +14,8 @@ from service_core.analytics.cohorts.models import (
     CohortPeriod,
     CohortPeriods,
     build_cohort_periods,
-    default_range,
-    unit_for,
+    choose_bucket_unit,
+    resolve_default_range,
 )
 from service_core.analytics.cohorts.ports import CohortReader, CohortReaderQuery, CohortResult
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
@@ -57,14 +57,14 @@ class CohortQuery(RangeQuery):
     def resolve_range(self, caller: Caller) -> ResolvedRange:
         """Returns the acquisition range."""
         if self.start_date is None and self.end_date is None:
-            return default_range(caller.workspace.zone, caller.now)
+            return resolve_default_range(caller.workspace.zone, caller.now)
         return super().resolve_range(caller)
 
     def unit(self, date_range: ResolvedRange) -> BucketUnit:
         """Returns the cohort size."""
         if self.granularity is not None:
             return BucketUnit(self.granularity)
-        return BucketUnit.WEEK if self.start_date is None else unit_for(date_range)
+        return BucketUnit.WEEK if self.start_date is None else choose_bucket_unit(date_range)
 
     def first_touch_filters(self) -> tuple[Predicate, ...]:
         """Returns the conditions on the first touch of a person."""
@@ -76,7 +76,7 @@ class CohortQuery(RangeQuery):
     def cohort_periods(self, date_range: ResolvedRange) -> CohortPeriods:
         """Returns the cohorts and periods to show."""
         return CohortPeriods.for_range(
-            date_range, self.unit(date_range), self.periods, with_running=self.include_partial
+            date_range, self.unit(date_range), self.periods, include_partial=self.include_partial
         )
 
     def cohort_query(
@@ -203,7 +203,7 @@ async def get_retention(
             )
             for key in cohort_periods
         ],
-        averages=_averages(cohort_periods, late=late),
+        averages=_average_by_period(cohort_periods, late=late),
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
@@ -245,7 +245,7 @@ async def get_lifetime_value(
                 cumulative_revenue_per_person=amount_per_unit(so_far, key.size, currency),
                 partial=key.is_partial,
             )
-            for key, so_far in _cumulated(cohort_periods)
+            for key, so_far in _iterate_cumulative_revenue(cohort_periods)
         ],
         currency=currency,
         range=RangeResponse.from_range(date_range),
@@ -271,7 +271,7 @@ def _count_active_persons(cell: CohortPeriod, *, on_or_after: bool) -> int:
     return cell.returned if on_or_after else cell.active
 
 
-def _averages(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAverage]:
+def _average_by_period(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAverage]:
     elapsed = [key for key in found if not key.is_partial]
     by_period = {
         period: [key for key in elapsed if key.period == period]
@@ -290,7 +290,7 @@ def _averages(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAve
     ]
 
 
-def _cumulated(found: Sequence[CohortPeriod]) -> list[tuple[CohortPeriod, int | None]]:
+def _iterate_cumulative_revenue(found: Sequence[CohortPeriod]) -> list[tuple[CohortPeriod, int | None]]:
     """Each cell with the revenue of its cohort so far; unknown from the first unknown period on."""
     rows: list[tuple[CohortPeriod, int | None]] = []
     for _, cohort in groupby(found, key=lambda key: key.cohort):

@@ -80,12 +80,12 @@ def source_precedence(event: Event) -> tuple[int, int, str]:
     return 2 if event.is_storefront else 1, known, told_by
 
 
-def order_or_payment_ids(event: Event) -> frozenset[str]:
+def list_order_and_payment_ids(event: Event) -> frozenset[str]:
     """Returns the order id and the payment id of an event."""
     return frozenset(id_ for id_ in (event.order_id, event.payment_id) if id_ is not None)
 
 
-def order_match_ids(event: Event) -> frozenset[str]:
+def list_order_match_ids(event: Event) -> frozenset[str]:
     """Returns the ids that other reports of the same order may name.
 
     These are the order, its payment, and the message of a provider, which a tracked event may repeat.

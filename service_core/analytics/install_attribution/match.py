@@ -67,7 +67,7 @@ class InstallMatcher:
         self,
         people: PersonReader,
         events: EventReader,
-        claims: MatchedVisits,
+        matched_visits: MatchedVisits,
         *,
         links: LinkLookup,
         clicks: RecentLinkClicks,
@@ -75,19 +75,19 @@ class InstallMatcher:
     ) -> None:
         self._people = people
         self._events = events
-        self._claims = claims
+        self._claims = matched_visits
         self._links = links
         self._clicks = clicks
         self._window = window
 
     async def match_email(self, caller: Caller, email: str) -> AttributionMatch:
         """Returns the latest touch that is not direct of the person with exactly this address."""
-        scope = _scope_since(caller, _EARLIEST_EVENT)
+        scope = _build_scope_since(caller, _EARLIEST_EVENT)
         query = PeoplePageQuery(scope, limit=_MAX_PERSONS, offset=0, sort="last_seen", search=email)
         candidates, _ = await self._people.list_people(query)
         persons = [person for person in candidates if (person.email or "").lower() == email]
         for person in persons:
-            event = await self._latest_non_direct_touch_event(scope, person.person)
+            event = await self._find_latest_non_direct_touch_event(scope, person.person)
             if event is not None:
                 return AttributionMatch(MatchMethod.EMAIL, len(persons), event, person)
         return replace(NO_MATCH, candidates=len(persons))
@@ -107,10 +107,10 @@ class InstallMatcher:
         return await self._match_by_ip(caller, install.client_ip)
 
     async def _match_by_signal(
-        self, caller: Caller, kind: MatchMethod, mark: Predicate
+        self, caller: Caller, kind: MatchMethod, signal: Predicate
     ) -> AttributionMatch | None:
-        rows = await self._list_events(caller, SIGNAL_WINDOW, mark)
-        events = await self._latest_event_per_unmatched_visit(caller, rows)
+        rows = await self._list_events(caller, SIGNAL_WINDOW, signal)
+        events = await self._list_latest_event_per_unmatched_visit(caller, rows)
         for event in events:
             match = await self._mark_matched(caller, kind, event, len(events))
             if match is not None:
@@ -122,15 +122,15 @@ class InstallMatcher:
         if address is None:
             return NO_MATCH
         rows = await self._list_events(caller, self._window, Predicate("ip", FilterOperator.EQ, address))
-        events = await self._latest_event_per_unmatched_visit(
-            caller, await self._events_leading_to_app(caller, address, rows)
+        events = await self._list_latest_event_per_unmatched_visit(
+            caller, await self._select_events_leading_to_app(caller, address, rows)
         )
         visitors = {event.visitor_id for event in events}
         if len(visitors) != 1:
             return AttributionMatch(MatchMethod.IP, len(visitors)) if visitors else NO_MATCH
         return await self._mark_matched(caller, MatchMethod.IP, events[0], 1) or NO_MATCH
 
-    async def _events_leading_to_app(
+    async def _select_events_leading_to_app(
         self, caller: Caller, address: str, rows: Sequence[Event]
     ) -> list[Event]:
         """Returns events of visits that ended at an app store or at a link to an app."""
@@ -152,9 +152,9 @@ class InstallMatcher:
         self, caller: Caller, kind: MatchMethod, visit: Event, candidates: int
     ) -> AttributionMatch | None:
         """Returns the match of a visit; None if it has no touch or was matched meanwhile."""
-        scope = _scope_since(caller, _EARLIEST_EVENT)
+        scope = _build_scope_since(caller, _EARLIEST_EVENT)
         key = await self._people.find_person(caller.workspace.id, visit.visitor_id)
-        event = None if key is None else await self._latest_non_direct_touch_event(scope, key)
+        event = None if key is None else await self._find_latest_non_direct_touch_event(scope, key)
         if key is None or event is None:
             return None
         if not await self._claims.mark_visit_matched(caller.workspace.id, _visit_key(visit), caller.now):
@@ -163,7 +163,7 @@ class InstallMatcher:
         persons, _ = await self._people.list_people(query)
         return AttributionMatch(kind, candidates, event, persons[0] if persons else None)
 
-    async def _latest_non_direct_touch_event(self, scope: QueryScope, person: str) -> Event | None:
+    async def _find_latest_non_direct_touch_event(self, scope: QueryScope, person: str) -> Event | None:
         """Returns the event of the person's latest touch that is not direct."""
         touches = await self._people.list_person_touches(scope, person)
         touch = next((candidate for candidate in reversed(touches) if candidate.channel != "direct"), None)
@@ -174,10 +174,12 @@ class InstallMatcher:
         return next((row for row in rows if _is_event_of_touch(row, touch)), rows[0] if rows else None)
 
     async def _list_events(self, caller: Caller, look_back: timedelta, signal: Predicate) -> Sequence[Event]:
-        scope = replace(_scope_since(caller, caller.now - look_back), filters=(signal,))
+        scope = replace(_build_scope_since(caller, caller.now - look_back), filters=(signal,))
         return (await self._events.list_events(EventPageQuery(scope, _MAX_EVENTS, count_total=False))).events
 
-    async def _latest_event_per_unmatched_visit(self, caller: Caller, rows: Iterable[Event]) -> list[Event]:
+    async def _list_latest_event_per_unmatched_visit(
+        self, caller: Caller, rows: Iterable[Event]
+    ) -> list[Event]:
         """Returns one event of each visit that is not matched, the latest visit first."""
         events_by_visit: dict[str, Event] = {}
         for event in rows:
@@ -186,7 +188,7 @@ class InstallMatcher:
         return [event for touch, event in events_by_visit.items() if touch not in taken]
 
 
-def _scope_since(caller: Caller, start: datetime) -> QueryScope:
+def _build_scope_since(caller: Caller, start: datetime) -> QueryScope:
     return scope_for_caller(caller, TimeRange(start, caller.now + timedelta.resolution))
 
 

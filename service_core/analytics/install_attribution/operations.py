@@ -84,13 +84,13 @@ class MatchResponse(ResponseModel):
     tag="attribution",
 )
 async def look_up_attribution(
-    body: EmailLookupRequest, *, caller: Caller, resolver: InstallMatcher
+    body: EmailLookupRequest, *, caller: Caller, matcher: InstallMatcher
 ) -> MatchResponse | NoMatchResponse:
     """Returns the web touch that brought the person with an e-mail address.
 
     This is the latest touch that is not direct. For SDKs on devices; a backend reads ``GET /users``.
     """
-    return _build_match_response(await resolver.match_email(caller, normalize_email(body.email)))
+    return _build_match_response(await matcher.match_email(caller, normalize_email(body.email)))
 
 
 @operation(
@@ -101,7 +101,7 @@ async def look_up_attribution(
     tag="attribution",
 )
 async def look_up_install(
-    body: InstallLookupRequest, *, caller: Caller, resolver: InstallMatcher
+    body: InstallLookupRequest, *, caller: Caller, matcher: InstallMatcher
 ) -> MatchResponse | NoMatchResponse:
     """Returns the web visit that led to an app install; each visit is matched once.
 
@@ -116,7 +116,7 @@ async def look_up_install(
         client_ip=caller.client_ip,
     )
     return _build_match_response(
-        await resolver.match_install(caller, install.with_referrer(body.install_referrer_url))
+        await matcher.match_install(caller, install.with_referrer(body.install_referrer_url))
     )
 
 

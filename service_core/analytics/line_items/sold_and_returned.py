@@ -13,7 +13,7 @@ from service_core.analytics.event_rules.order_deduplication import (
     ORDER_DEDUP_WINDOW,
     deduplicate_orders,
     event_time_key,
-    order_match_ids,
+    list_order_match_ids,
     source_precedence,
 )
 from service_core.analytics.line_items.line_item_lists import get_raw_line_items
@@ -30,11 +30,11 @@ def find_event_with_line_items(charge: Event, charges: Iterable[Event]) -> Event
     """
     if get_raw_line_items(charge.event_data):
         return charge
-    ids = order_match_ids(charge)
+    ids = list_order_match_ids(charge)
     matches = [
         other
         for other in charges
-        if ids & order_match_ids(other)
+        if ids & list_order_match_ids(other)
         and abs(other.timestamp - charge.timestamp) < ORDER_DEDUP_WINDOW
         and get_raw_line_items(other.event_data)
     ]
@@ -44,7 +44,7 @@ def find_event_with_line_items(charge: Event, charges: Iterable[Event]) -> Event
 def select_return_events(events: Iterable[Event]) -> Sequence[Event]:
     """Returns the events whose line items were returned, without duplicate reports."""
     return deduplicate_orders(
-        (e for e in events if _is_return(e)), order_match_ids, allow_several_per_source=True
+        (e for e in events if _is_return(e)), list_order_match_ids, allow_several_per_source=True
     )
 
 

@@ -42,7 +42,7 @@ def _define_metrics(
             label,
             unit,
             category,
-            _additivity(id_, measure),
+            _additivity_of(id_, measure),
             measure,
             dimensions,
             text,
@@ -56,7 +56,7 @@ _RATE_IDS: Final = frozenset({"churn_rate", "trial_conversion_rate", "ctr", "pos
 _SNAPSHOT_IDS: Final = frozenset({"mrr", "arr", "active_subscriptions"})
 
 
-def _additivity(id_: str, measure: Measure) -> Additivity:
+def _additivity_of(id_: str, measure: Measure) -> Additivity:
     if isinstance(measure, Ratio):
         return Additivity.RATIO
     return Additivity.SNAPSHOT if id_ in _SNAPSHOT_IDS else Additivity.ADDITIVE

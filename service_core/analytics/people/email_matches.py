@@ -20,9 +20,9 @@ MergedPersons = Mapping[str, str]
 """Person to the person it is merged into."""
 
 
-def normalize_email(mail: str) -> str:
+def normalize_email(email: str) -> str:
     """Returns an e-mail address for comparison, with Latin letters in lower case."""
-    return mail.translate(_LOWERCASE_ASCII)
+    return email.translate(_LOWERCASE_ASCII)
 
 
 def extract_identified_email(event: Event) -> str | None:

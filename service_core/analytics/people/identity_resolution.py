@@ -174,18 +174,20 @@ def _merge_by_external_id(
     return joined, frozenset(conflicts)
 
 
-def _merge_by_email(events: Sequence[Event], owners: IdentityMap, revoked: Collection[str]) -> dict[str, str]:
+def _merge_by_email(
+    events: Sequence[Event], identities: IdentityMap, revoked_event_ids: Collection[str]
+) -> dict[str, str]:
     """Returns merged persons by e-mail. A visitor with a revoked event is not looked up."""
     seeking = [event for event in events if extract_lookup_email(event)]
     if not seeking:
         return {}
     providers = tuple(f"{ANONYMOUS_PREFIX}{source}:" for source in {event.source for event in seeking})
-    revoked_visitors = {event.visitor_id for event in events if event.event_id in revoked}
-    members = group_pairs((owners.merged_person(person), person) for person in owners.merged_into)
+    revoked_visitors = {event.visitor_id for event in events if event.event_id in revoked_event_ids}
+    members = group_pairs((identities.merged_person(person), person) for person in identities.merged_into)
     sought = group_pairs(
-        (owners.merged_person(ANONYMOUS_PREFIX + event.visitor_id), extract_lookup_email(event) or "")
+        (identities.merged_person(ANONYMOUS_PREFIX + event.visitor_id), extract_lookup_email(event) or "")
         for event in seeking
-        if event.visitor_id not in revoked_visitors and event.visitor_id not in owners.links
+        if event.visitor_id not in revoked_visitors and event.visitor_id not in identities.links
     )
     seekers = {
         person: emails
@@ -193,23 +195,23 @@ def _merge_by_email(events: Sequence[Event], owners: IdentityMap, revoked: Colle
         if all(one.startswith(providers) for one in members[person] | {person})
     }
     having = group_pairs(
-        (email, owners.merged_person(one)) for email, one in _list_persons_by_email(events, owners)
+        (email, identities.merged_person(one)) for email, one in _list_persons_by_email(events, identities)
     )
     return match_persons_by_email(seekers, having, {one: members[one] | {one} for one in seekers})
 
 
-def _list_persons_by_email(people: Iterable[Event], owners: IdentityMap) -> Iterator[tuple[str, str]]:
+def _list_persons_by_email(events: Iterable[Event], identities: IdentityMap) -> Iterator[tuple[str, str]]:
     """Yields e-mail addresses with a person that has them."""
-    for event in people:
+    for event in events:
         if (email := extract_identified_email(event)) is not None:
             known = (
-                {owners.person_of_user_id(event.strong_id)}
+                {identities.person_of_user_id(event.strong_id)}
                 if event.strong_id
-                else owners.linked_persons(event.visitor_id)
+                else identities.linked_persons(event.visitor_id)
             )
             yield from ((email, person) for person in known)
         if (email := extract_email_user_id(event)) is not None:
-            yield email, owners.person_of_user_id(event.strong_id or "")
+            yield email, identities.person_of_user_id(event.strong_id or "")
 
 
 def _select_identified(persons: Iterable[str]) -> list[str]:
@@ -222,17 +224,17 @@ def _list_external_ids(event: Event) -> list[ExternalId]:
     return [*ids, (event.event_id,)] if by_mail else ids
 
 
-def _list_email_matched_persons(event: Event, owners: IdentityMap) -> set[str]:
+def _list_email_matched_persons(event: Event, identities: IdentityMap) -> set[str]:
     web = get_email_matched_visitor(event)
-    return set() if web is None else owners.linked_persons(web)
+    return set() if web is None else identities.linked_persons(web)
 
 
 def _find_connected_components(
-    carriers: Mapping[ExternalId, set[str]],
+    persons_by_external_id: Mapping[ExternalId, set[str]],
 ) -> list[tuple[set[ExternalId], set[str]]]:
     """Returns groups of external ids and persons that are connected."""
     components: list[tuple[set[ExternalId], set[str]]] = []
-    for external, persons in carriers.items():
+    for external, persons in persons_by_external_id.items():
         touching = [component for component in components if component[1] & persons]
         components = [component for component in components if not component[1] & persons]
         externals = {external}.union(*(component[0] for component in touching))

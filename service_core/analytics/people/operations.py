@@ -254,12 +254,12 @@ def _build_user_detail(journey: PersonActivity, currency: str) -> UserDetail:
             "anonymous_ids": list(profile.anonymous_ids),
             "first_touch": build_touch_response(lifetime.first_touch),
             "last_touch": build_touch_response(journey.last_touch),
-            "lifetime": _lifetime(lifetime, currency),
+            "lifetime": _build_lifetime(lifetime, currency),
         }
     )
 
 
-def _lifetime(ever: Person, currency: str) -> Lifetime:
+def _build_lifetime(ever: Person, currency: str) -> Lifetime:
     return Lifetime(
         revenue=compute_person_revenue(ever, currency),
         orders=ever.orders,

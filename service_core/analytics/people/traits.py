@@ -44,7 +44,7 @@ def merge_traits(properties: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def text_trait(known: Mapping[str, Any], name: str) -> str | None:
+def get_text_trait(known: Mapping[str, Any], name: str) -> str | None:
     """Returns a trait shown as text (``email``, ``name``); None if absent, empty or not a text."""
     value = known.get(name)
     return value.strip() or None if isinstance(value, str) else None

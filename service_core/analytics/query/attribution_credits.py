@@ -79,15 +79,15 @@ class DataDrivenCredits:
         sums = tuple(
             sum(values[aggregation] for values in rows_by_key.values()) for aggregation in aggregations
         )
-        return AggregateResult(rows or _empty_rows(query, aggregations), aggregations, len(rows), sums)
+        return AggregateResult(rows or _build_empty_rows(query, aggregations), aggregations, len(rows), sums)
 
     async def _fit_weights(
-        self, plan: AggregateQuery, credit: CreditRule, columns: tuple[Column, ...]
+        self, query: AggregateQuery, credit: CreditRule, columns: tuple[Column, ...]
     ) -> Mapping[TouchKey, Fraction]:
         model = self.models.require(credit.data_driven_model_id or "")
         if not isinstance(model, DataDrivenModel):
             raise TypeError(f"{model.id} is no data-driven model")
-        paths = TouchPathQuery(replace(plan.scope, filters=()), credit.window, columns, credit.event_names)
+        paths = TouchPathQuery(replace(query.scope, filters=()), credit.window, columns, credit.event_names)
         return await fit_weights(self.models, model, paths, self.paths)
 
 
@@ -181,6 +181,6 @@ def _iterate_rows_by_key(result: AggregateResult) -> Iterator[tuple[ResultKey, d
     return ((row[:-width], dict(zip(result.aggregations, row[-width:], strict=True))) for row in result.rows)
 
 
-def _empty_rows(plan: AggregateQuery, leaves: tuple[Aggregation, ...]) -> list[ResultKey]:
+def _build_empty_rows(query: AggregateQuery, aggregations: tuple[Aggregation, ...]) -> list[ResultKey]:
     """Returns the one row that a result without dimensions and buckets always has."""
-    return [] if plan.dimensions or plan.buckets else [(0,) * len(leaves)]
+    return [] if query.dimensions or query.buckets else [(0,) * len(aggregations)]

@@ -22,8 +22,12 @@ class RowAccumulator:
         rows: values of each row; 0 until a value is added, None for a mean over no day.
     """
 
-    def __init__(self, plan: Iterable[SourceQuery]) -> None:
-        atoms = [base_measure for source_query in plan for base_measure in source_query.aggregation_by_base]
+    def __init__(self, source_queries: Iterable[SourceQuery]) -> None:
+        atoms = [
+            base_measure
+            for source_query in source_queries
+            for base_measure in source_query.aggregation_by_base
+        ]
         self.positions: Mapping[BaseMeasure, int] = {
             base_measure: position for position, base_measure in enumerate(atoms)
         }

@@ -120,16 +120,18 @@ def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], curr
 
 
 def _compile_aggregation(
-    aggregation: Aggregation, slot: int, slots: Mapping[BaseMeasure, int], currency: str
+    aggregation: Aggregation, position: int, positions: Mapping[BaseMeasure, int], currency: str
 ) -> MeasureFunction:
-    flawed = [(slots[rows], unknown) for rows, unknown in list_incompleteness_counts(aggregation, currency)]
+    flawed = [
+        (positions[rows], unknown) for rows, unknown in list_incompleteness_counts(aggregation, currency)
+    ]
     scale = _MILLION if is_in_millionths(aggregation) else 1
 
     def read(values: RowValues) -> Measurement:
         for rows, unknown in flawed:
             if values[rows]:
                 return unknown
-        value = values[slot]
+        value = values[position]
         return Measured(value if scale == 1 else Fraction(value or 0) / scale)
 
     return read
@@ -139,10 +141,10 @@ def _compile_binary(
     operator: Callable[[Number, Number], Number | None],
     left: Measure,
     right: Measure,
-    slots: Mapping[BaseMeasure, int],
+    positions: Mapping[BaseMeasure, int],
     currency: str,
 ) -> MeasureFunction:
-    first, second = compile_measure(left, slots, currency), compile_measure(right, slots, currency)
+    first, second = compile_measure(left, positions, currency), compile_measure(right, positions, currency)
     return lambda values: combine_measurements(operator, first(values), second(values))
 
 
@@ -156,11 +158,11 @@ def _make_division(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
     return divide
 
 
-def round_for_unit(reading: Measurement, metric: Metric, currency: str) -> float | None:
+def round_for_unit(measurement: Measurement, metric: Metric, currency: str) -> float | None:
     """Returns the JSON number of a value, rounded half-even once; None if it is unknown."""
-    if isinstance(reading, Unavailable) or reading.value is None:
+    if isinstance(measurement, Unavailable) or measurement.value is None:
         return None
-    value = reading.value
+    value = measurement.value
     if metric.unit is MetricUnit.COUNT and isinstance(value, int):
         return value
     if metric.unit in (MetricUnit.CURRENCY, MetricUnit.CURRENCY_PER_UNIT):

@@ -49,7 +49,7 @@ class QueryExecution:
 
     catalog: Catalog
     sources: Mapping[Relation, Source]
-    who: Caller
+    caller: Caller
     query: MetricQuery
     unavailable_reasons: Mapping[str, UnavailableReason]
 
@@ -68,7 +68,7 @@ class QueryExecution:
             self._measured_metrics,
             self.catalog,
             self.sources,
-            self.who.workspace,
+            self.caller.workspace,
         )
         return (
             await self._execute_in_store(plan.source_queries[0])
@@ -87,7 +87,7 @@ class QueryExecution:
 
     async def _execute_in_store(self, source_query: SourceQuery) -> QueryResult:
         query = self.query
-        plan = aggregate_query_for(source_query, query, self.catalog, self.who)
+        plan = aggregate_query_for(source_query, query, self.catalog, self.caller)
         composed = tuple(
             to_source_measure(metric.measure, source_query.aggregation_by_base)
             for metric in self._measured_metrics
@@ -110,7 +110,9 @@ class QueryExecution:
             base_measure: totals[aggregation]
             for base_measure, aggregation in source_query.aggregation_by_base.items()
         }
-        return QueryResult(tuple(self._rows(accumulator)), result.total_rows, self._sum_metrics(added))
+        return QueryResult(
+            tuple(self._compute_rows(accumulator)), result.total_rows, self._sum_metrics(added)
+        )
 
     def _build_column_sorts(self, source_query: SourceQuery) -> tuple[ColumnSort, ...]:
         dimensions = [self.query.dimensions[position] for position in source_query.dimension_positions]
@@ -141,7 +143,7 @@ class QueryExecution:
                 if source_query.is_daily_mean
             )
         )
-        rows = sort_rows(self._rows(accumulator), self.query)
+        rows = sort_rows(self._compute_rows(accumulator), self.query)
         end = None if self.query.limit is None else self.query.offset + self.query.limit
         return QueryResult(
             tuple(rows[self.query.offset : end]), len(rows), self._sum_metrics(accumulator.column_totals())
@@ -159,7 +161,7 @@ class QueryExecution:
             accumulator,
             source_query,
             await _aggregate_from_source(
-                source_query, aggregate_query_for(source_query, self.query, self.catalog, self.who)
+                source_query, aggregate_query_for(source_query, self.query, self.catalog, self.caller)
             ),
         )
 
@@ -175,7 +177,7 @@ class QueryExecution:
             by_day,
             source_query,
             await _aggregate_from_source(
-                source_query, aggregate_query_for(source_query, daily, self.catalog, self.who)
+                source_query, aggregate_query_for(source_query, daily, self.catalog, self.caller)
             ),
             bucketed=True,
         )
@@ -204,15 +206,15 @@ class QueryExecution:
         column_of = {aggregation: width + index for index, aggregation in enumerate(result.aggregations)}
         columns = [column_of[aggregation] for aggregation in source_query.aggregation_by_base.values()]
         for row in result.rows:
-            key = (row[0] if prefix else None, self._labels(source_query, row[prefix:width]))
+            key = (row[0] if prefix else None, self._labels_of(source_query, row[prefix:width]))
             accumulator.add(key, positions, [row[column] for column in columns])
 
-    def _labels(self, source_query: SourceQuery, values: Sequence[Any]) -> tuple[str, ...]:
+    def _labels_of(self, source_query: SourceQuery, values: Sequence[Any]) -> tuple[str, ...]:
         by_position = dict(zip(source_query.dimension_positions, values, strict=True))
         dimensions = (self.catalog.dimensions[id_] for id_ in self.query.dimensions)
         return tuple(d.label_of(by_position.get(i)) for i, d in enumerate(dimensions))
 
-    def _rows(self, accumulator: RowAccumulator) -> Iterator[ResultRow]:
+    def _compute_rows(self, accumulator: RowAccumulator) -> Iterator[ResultRow]:
         readers = [self._compile_metric(metric, accumulator) for metric in self._metrics]
         for (bucket, labels), values in accumulator.rows.items():
             yield ResultRow(bucket, labels, tuple([read(values) for read in readers]))
@@ -221,7 +223,7 @@ class QueryExecution:
         if metric.id in self.unavailable_reasons:
             unavailable = Unavailable(self.unavailable_reasons[metric.id])
             return lambda _: unavailable
-        return compile_measure(metric.measure, accumulator.positions, self.who.workspace.currency)
+        return compile_measure(metric.measure, accumulator.positions, self.caller.workspace.currency)
 
     def _sum_metrics(self, added: Mapping[BaseMeasure, float | Fraction]) -> tuple[Number | None, ...]:
         return tuple(
@@ -232,14 +234,14 @@ class QueryExecution:
         )
 
 
-async def _aggregate_from_source(source_query: SourceQuery, plan: AggregateQuery) -> AggregateResult:
+async def _aggregate_from_source(source_query: SourceQuery, query: AggregateQuery) -> AggregateResult:
     """Returns the result of one query to a source.
 
     Raises:
         SourceUnavailable: the source cannot be read.
     """
     try:
-        return await source_query.source.aggregate(plan)
+        return await source_query.source.aggregate(query)
     except StoreUnavailable as fault:
         raise SourceUnavailable(source_query.source.relations) from fault
 

@@ -10,7 +10,7 @@ from service_core.analytics.query.catalog import Catalog, Metric
 from service_core.analytics.query.compute import compile_measure
 from service_core.analytics.query.execute import QueryExecution
 from service_core.analytics.query.models import MetricQuery, QueryResult
-from service_core.analytics.query.snapshot import SourceSnapshot, aggregations_of
+from service_core.analytics.query.snapshot import SourceSnapshot, list_aggregations
 from service_core.analytics.query.sources import Source
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
@@ -98,7 +98,7 @@ class MetricQueries:
     def _is_credited(self, metric_id: str) -> bool:
         return any(
             aggregation.relation is Relation.CREDITS
-            for aggregation in aggregations_of(self.catalog, metric_id)
+            for aggregation in list_aggregations(self.catalog, metric_id)
         )
 
     def _relations_of(self, metrics: Sequence[str]) -> set[Relation]:
@@ -106,6 +106,6 @@ class MetricQueries:
         return {
             aggregation.relation
             for id_ in metrics
-            for aggregation in aggregations_of(self.catalog, id_)
+            for aggregation in list_aggregations(self.catalog, id_)
             if aggregation.relation in self._by_relation
         }

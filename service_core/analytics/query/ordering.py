@@ -7,7 +7,7 @@ from service_core.analytics.query.models import BUCKET, MetricQuery, ResultRow, 
 from service_core.kernel.availability import Measured
 
 
-def default_order(
+def build_default_order(
     metrics: tuple[str, ...], dimensions: tuple[str, ...], *, bucketed: bool
 ) -> tuple[SortKey, ...]:
     """Returns the default order: by time if bucketed, then by the first metric, descending."""

@@ -86,7 +86,7 @@ def plan_query(
     conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
     plan: dict[tuple[int, tuple[int, ...], bool, bool, bool], SourceQuery] = {}
     never = False
-    for base_measure in _all_base_measures(metrics, workspace.currency):
+    for base_measure in _list_all_base_measures(metrics, workspace.currency):
         aggregation = aggregation_of(base_measure)
         relation = aggregation.relation
         if relation not in conditions:
@@ -121,7 +121,7 @@ def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: C
     )
 
 
-def _all_base_measures(metrics: Iterable[Metric], currency: str) -> Iterable[Aggregation | DailyMean]:
+def _list_all_base_measures(metrics: Iterable[Metric], currency: str) -> Iterable[Aggregation | DailyMean]:
     for metric in metrics:
         for base_measure in list_base_measures(metric.measure):
             yield base_measure
@@ -194,16 +194,19 @@ def _build_query_scope(source_query: SourceQuery, query: MetricQuery, caller: Ca
     )
 
 
-def to_source_measure(measure: Measure, sent: Mapping[Aggregation | DailyMean, Aggregation]) -> Measure:
+def to_source_measure(
+    measure: Measure, aggregation_by_base: Mapping[Aggregation | DailyMean, Aggregation]
+) -> Measure:
     """Returns the measure composed of the aggregations the source evaluates, for sorting there."""
     if isinstance(measure, Ratio):
         return replace(
             measure,
-            numerator=to_source_measure(measure.numerator, sent),
-            denominator=to_source_measure(measure.denominator, sent),
+            numerator=to_source_measure(measure.numerator, aggregation_by_base),
+            denominator=to_source_measure(measure.denominator, aggregation_by_base),
         )
     if isinstance(measure, Difference):
         return Difference(
-            to_source_measure(measure.minuend, sent), to_source_measure(measure.subtrahend, sent)
+            to_source_measure(measure.minuend, aggregation_by_base),
+            to_source_measure(measure.subtrahend, aggregation_by_base),
         )
-    return sent[measure]
+    return aggregation_by_base[measure]

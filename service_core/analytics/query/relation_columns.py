@@ -20,13 +20,13 @@ from service_core.ingestion.models import CAMPAIGN_COLUMNS
 from service_core.ingestion.models import COLUMNS as EVENT_COLUMNS
 
 
-def _columns(*names: str) -> frozenset[Column]:
+def _row_columns(*names: str) -> frozenset[Column]:
     return frozenset(map(Column, names))
 
 
 _EVENT: Final = frozenset(Column(column.name) for column in EVENT_COLUMNS)
 _ENTRY: Final = frozenset(entry_column(column.name) for column in EVENT_COLUMNS)
-_EVENTS: Final = _EVENT | _ENTRY | _columns("session", "person", "identified", "visitor_is_new")
+_EVENTS: Final = _EVENT | _ENTRY | _row_columns("session", "person", "identified", "visitor_is_new")
 _TOUCH: Final = frozenset(
     touch_column(name)
     for name in (
@@ -38,15 +38,15 @@ _TOUCH: Final = frozenset(
 EVENT_STORE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     Relation.EVENTS: _EVENTS,
     Relation.CONVERSIONS: _EVENTS,
-    Relation.SESSIONS: _ENTRY | _columns(
+    Relation.SESSIONS: _ENTRY | _row_columns(
         "visitor_id", "visitor_is_new", "pageviews", "events", "duration", "bounced", "engaged",
         "has_cart", "has_purchase",
     ),
-    Relation.PAYMENTS: _columns(
+    Relation.PAYMENTS: _row_columns(
         "kind", "amount", *CHARGE_COLUMNS, "currency", "missing_fx_rate", "provider", "order_id", "person",
         "first_order", "person_is_new",
     ),
-    Relation.CREDITS: _TOUCH | _columns(
+    Relation.CREDITS: _TOUCH | _row_columns(
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
         "event_name", "currency", "missing_fx_rate", "person_is_new",
     ),
@@ -59,35 +59,35 @@ _AD_COLUMNS: Final = (
 
 _OTHER_SOURCE_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
     Relation.CREDITS: frozenset(map(ad_column, _AD_COLUMNS)),
-    Relation.SPEND: _columns(
+    Relation.SPEND: _row_columns(
         *_AD_COLUMNS, "currency", "missing_fx_rate", "spend", "impressions", "clicks", "reach", "conversions",
         "conversion_value",
     ),
-    Relation.SUBSCRIPTIONS: _columns(
+    Relation.SUBSCRIPTIONS: _row_columns(
         "product", "provider", "plan", "currency", "missing_fx_rate", "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction",
         "mrr_churn", "mrr_reactivation", "charged", "active_subscriptions", "active_at_start",
         "new_subscriptions", "churned_subscriptions", "trials_started", "trials_ended", "trials_converted",
         "failed_payments",
     ),
-    Relation.COSTS: _columns("provider", "sold_in", "currency", "cogs", "shipping_costs"),
+    Relation.COSTS: _row_columns("provider", "sold_in", "currency", "cogs", "shipping_costs"),
 }  # fmt: skip
 """Columns of relations of other sources; relations in no list are not checked."""
 
 _NONE: Final[frozenset[Column]] = frozenset()
 _MONEY_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
-    Relation.PAYMENTS: _columns("amount", *CHARGE_COLUMNS),
-    Relation.CREDITS: _columns("amount", "refunded"),
-    Relation.SPEND: _columns("spend", "conversion_value"),
-    Relation.SUBSCRIPTIONS: _columns(
+    Relation.PAYMENTS: _row_columns("amount", *CHARGE_COLUMNS),
+    Relation.CREDITS: _row_columns("amount", "refunded"),
+    Relation.SPEND: _row_columns("spend", "conversion_value"),
+    Relation.SUBSCRIPTIONS: _row_columns(
         "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction", "mrr_churn", "mrr_reactivation", "charged",
     ),
-    Relation.COSTS: _columns("cogs", "shipping_costs"),
+    Relation.COSTS: _row_columns("cogs", "shipping_costs"),
 }  # fmt: skip
 """Columns of each relation that hold money: minor units of the ``currency`` of the row."""
 
 _MILLIONTH_COLUMNS: Final[Mapping[Relation, frozenset[Column]]] = {
-    Relation.CREDITS: _columns("credit", "order_credit"),
-    Relation.SPEND: _columns("conversions"),
+    Relation.CREDITS: _row_columns("credit", "order_credit"),
+    Relation.SPEND: _row_columns("conversions"),
 }
 """Columns of each relation that are counted in millionths."""
 

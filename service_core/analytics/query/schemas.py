@@ -88,10 +88,10 @@ class MetricsRequestBase(BodyModel):
         """Returns the filters, each on a dimension that every metric accepts.
 
         Raises:
-            BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
+            BadRequest: ``too_many_filters``, ``unknown_dimension_error``, ``invalid_filter`` or
                 ``incompatible_dimension``.
         """
-        return validate_filters(catalog, metrics, self.filters, most=self.max_filters)
+        return validate_filters(catalog, metrics, self.filters, max_filters=self.max_filters)
 
     def credit_rules(
         self, catalog: Catalog, models: AttributionModels, metrics: Iterable[str], workspace: Workspace
@@ -141,10 +141,10 @@ def _credit_aggregations(metric: Metric) -> Iterable[Aggregation]:
     )
 
 
-def unknown_dimension(name: str, catalog: Catalog, field: str) -> BadRequest:
+def unknown_dimension_error(name: str, catalog: Catalog, field: str) -> BadRequest:
     """Returns the error for a dimension that is not in the catalog."""
     hint = suggest_name(name, catalog.dimensions)
-    return BadRequest(f"Unknown dimension {name!r}", "unknown_dimension", field=field, hint=hint)
+    return BadRequest(f"Unknown dimension {name!r}", "unknown_dimension_error", field=field, hint=hint)
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
@@ -157,12 +157,12 @@ def validate_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequenc
     """Checks that every metric accepts every dimension.
 
     Raises:
-        BadRequest: ``unknown_dimension`` or ``incompatible_dimension``.
+        BadRequest: ``unknown_dimension_error`` or ``incompatible_dimension``.
     """
     for position, name in enumerate(names):
         where = f"{field}[{position}]"
         if name not in catalog.dimensions:
-            raise unknown_dimension(name, catalog, where)
+            raise unknown_dimension_error(name, catalog, where)
         for id_ in metrics:
             if name not in catalog.metrics[id_].dimensions:
                 raise BadRequest(
@@ -178,16 +178,16 @@ def validate_filters(
     metrics: Sequence[str],
     filters: Sequence[FilterBody],
     field: str = "filters",
-    most: int = MAX_FILTERS,
+    max_filters: int = MAX_FILTERS,
 ) -> tuple[DimensionFilter, ...]:
     """Returns the filters of a request, each on a dimension that every metric accepts.
 
     Raises:
-        BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
+        BadRequest: ``too_many_filters``, ``unknown_dimension_error``, ``invalid_filter`` or
             ``incompatible_dimension``.
     """
-    if len(filters) > most:
-        raise BadRequest(f"At most {most} filters", "too_many_filters", field=field)
+    if len(filters) > max_filters:
+        raise BadRequest(f"At most {max_filters} filters", "too_many_filters", field=field)
     validate_dimensions(catalog, metrics, [condition.dimension for condition in filters], field)
     return tuple(_parse_filter(condition, f"{field}[{i}]") for i, condition in enumerate(filters))
 

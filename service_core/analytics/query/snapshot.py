@@ -42,7 +42,7 @@ class SourceSnapshot:
         states = self._states_of(metrics, fixed_dimensions)
         reasons: dict[str, UnavailableReason] = {}
         for id_ in metrics:
-            for aggregation in aggregations_of(self.catalog, id_):
+            for aggregation in list_aggregations(self.catalog, id_):
                 reason = _find_unavailable_reason(aggregation, states, fixed_dimensions)
                 if reason is not None:
                     reasons.setdefault(id_, reason)
@@ -71,7 +71,7 @@ class SourceSnapshot:
         self, metrics: Sequence[str], fixed_dimensions: Mapping[str, Operand]
     ) -> dict[Relation, SourceState]:
         relations = {
-            aggregation.relation for id_ in metrics for aggregation in aggregations_of(self.catalog, id_)
+            aggregation.relation for id_ in metrics for aggregation in list_aggregations(self.catalog, id_)
         }
         return {
             relation: state.for_dimensions(fixed_dimensions)
@@ -88,7 +88,7 @@ class SourceSnapshot:
         return min(measured, default=self.now)
 
 
-def aggregations_of(catalog: Catalog, metric_id: str) -> Iterator[Aggregation]:
+def list_aggregations(catalog: Catalog, metric_id: str) -> Iterator[Aggregation]:
     """Yields the aggregations that a metric is computed from."""
     return map(aggregation_of, list_base_measures(catalog.metrics[metric_id].measure))
 

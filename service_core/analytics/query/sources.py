@@ -46,9 +46,11 @@ class SourceState:
         """Returns the time up to which the data of a relation is complete."""
         return min(self.watermark, self.lagging.get(relation, self.watermark))
 
-    def for_dimensions(self, held: Mapping[str, Operand]) -> "SourceState":
+    def for_dimensions(self, fixed_dimensions: Mapping[str, Operand]) -> "SourceState":
         """Returns the state of rows that have the given values of dimensions."""
-        return next((self.per_value[item] for item in held.items() if item in self.per_value), self)
+        return next(
+            (self.per_value[item] for item in fixed_dimensions.items() if item in self.per_value), self
+        )
 
 
 class Source(Protocol):

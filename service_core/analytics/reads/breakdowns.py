@@ -173,17 +173,17 @@ def _build_query(query: BreakdownQuery, date_range: ResolvedRange) -> MetricQuer
     )
 
 
-def _compute_percentage_base(table: QueryResult) -> int:
-    return int(table.totals[0] or 0)
+def _compute_percentage_base(result: QueryResult) -> int:
+    return int(result.totals[0] or 0)
 
 
-def _list_rows_with_percentage(table: QueryResult) -> list[tuple[tuple[str, ...], int, float]]:
-    base = _compute_percentage_base(table)
-    rows = [(row.labels, as_counts(row)[0]) for row in table.rows]
-    return [(labels, count, percentage(count, base)) for labels, count in rows]
+def _list_rows_with_percentage(result: QueryResult) -> list[tuple[tuple[str, ...], int, float]]:
+    base = _compute_percentage_base(result)
+    rows = [(row.labels, as_counts(row)[0]) for row in result.rows]
+    return [(labels, count, compute_percentage(count, base)) for labels, count in rows]
 
 
-def percentage(count: int, base: int) -> float:
+def compute_percentage(count: int, base: int) -> float:
     """Returns a share of the base, 0 to 100 with 2 decimals."""
     return float(round_decimal(Fraction(100 * count, base), _PERCENT_DECIMALS)) if base else 0.0
 

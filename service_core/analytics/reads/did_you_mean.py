@@ -9,7 +9,7 @@ from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.dimension_values import (
-    counting_metrics,
+    find_counting_metric,
     list_dimension_values,
     resolve_last_90_days,
 )
@@ -56,7 +56,7 @@ async def _list_recent_values(
 ) -> list[str]:
     """Returns the values of a dimension in the last 90 days, most frequent first."""
     definition = queries.catalog.dimensions[dimension]
-    snapshot = await queries.read_snapshot(caller, counting_metrics(definition), snapshot)
+    snapshot = await queries.read_snapshot(caller, find_counting_metric(definition), snapshot)
     values, _ = await list_dimension_values(
         caller,
         queries,

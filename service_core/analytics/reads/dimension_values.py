@@ -16,7 +16,7 @@ from service_core.analytics.query.evaluate_predicate import lower_per_letter
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import DimensionFilter, MetricQuery, ResultRow, SortKey
 from service_core.analytics.query.result_values import as_counts
-from service_core.analytics.query.schemas import unknown_dimension
+from service_core.analytics.query.schemas import unknown_dimension_error
 from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.countries import COUNTRIES
@@ -90,14 +90,14 @@ async def get_dimension_values(
     """Lists the values of a dimension, as filters accept them."""
     dimension = queries.catalog.dimensions.get(query.dimension)
     if dimension is None:
-        raise unknown_dimension(query.dimension, queries.catalog, "dimension")
+        raise unknown_dimension_error(query.dimension, queries.catalog, "dimension")
     cursor = (
         decode_offset_cursor(query.cursor, query.binding(caller))
         if query.cursor
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
-    snapshot = await queries.read_snapshot(caller, counting_metrics(dimension))
+    snapshot = await queries.read_snapshot(caller, find_counting_metric(dimension))
     values, more = await list_dimension_values(
         caller,
         queries,
@@ -118,7 +118,7 @@ async def get_dimension_values(
     )
 
 
-def counting_metrics(dimension: Dimension) -> tuple[str, ...]:
+def find_counting_metric(dimension: Dimension) -> tuple[str, ...]:
     """Returns the id of the metric that counts the values of a dimension; empty if none does."""
     ids = (id_ for relation, id_ in _COUNTING_METRICS.items() if relation in dimension.columns)
     return tuple(ids)[:1]
@@ -141,7 +141,7 @@ async def list_dimension_values(
     Args:
         caller: the caller, whose workspace is read.
         queries: executes metric queries.
-        snapshot: states of the sources of `counting_metrics`.
+        snapshot: states of the sources of `find_counting_metric`.
         dimension: the dimension.
         date_range: the range.
         q: substring of value or label; None for all.
@@ -149,7 +149,7 @@ async def list_dimension_values(
         offset: number of values to skip.
         include_bots: also count events of bots.
     """
-    metrics = counting_metrics(dimension)
+    metrics = find_counting_metric(dimension)
     if not metrics:
         counts = (
             await count_spend_dimension_values(caller, queries, (dimension,), date_range)

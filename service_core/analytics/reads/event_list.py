@@ -17,7 +17,7 @@ from service_core.analytics.query.parse_filters import (
     parse_operator,
 )
 from service_core.analytics.range_query import RangeQuery
-from service_core.analytics.reads.event_row import EventRowList, event_row
+from service_core.analytics.reads.event_row import EventRowList, build_event_row
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_range import RangeResponse
@@ -107,7 +107,7 @@ async def get_events(
     page = await _read_page(event_reader, query.page_query(caller))
     date_range = query.resolve_range(caller)
     return EventListResponse(
-        events=[event_row(event) for event in page.events],
+        events=[build_event_row(event) for event in page.events],
         total_count=_total_count(query, page),
         total_count_is_lower_bound=page.total is None and page.has_more,
         has_more=page.has_more,
@@ -118,15 +118,15 @@ async def get_events(
     )
 
 
-async def _read_page(event_reader: EventReader, plan: EventPageQuery) -> EventPageResult:
+async def _read_page(event_reader: EventReader, query: EventPageQuery) -> EventPageResult:
     """Returns the page. After the last page the number of matches is unknown, so it is counted."""
-    page = await event_reader.list_events(plan)
-    is_behind = page.total is None and plan.offset and not page.events
-    return await event_reader.list_events(replace(plan, count_total=True)) if is_behind else page
+    page = await event_reader.list_events(query)
+    is_behind = page.total is None and query.offset and not page.events
+    return await event_reader.list_events(replace(query, count_total=True)) if is_behind else page
 
 
-def _total_count(query: EventsQuery, found: EventPageResult) -> int:
-    return query.offset + len(found.events) if found.total is None else found.total
+def _total_count(query: EventsQuery, page: EventPageResult) -> int:
+    return query.offset + len(page.events) if page.total is None else page.total
 
 
 def parse_property_filters(sent: str | None) -> tuple[Predicate, ...]:

@@ -12,7 +12,7 @@ from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import Column, FilterOperator, Predicate, Relation, count_distinct
 from service_core.analytics.ports import AggregateQuery, AggregateReader, ColumnSort
 from service_core.analytics.range_query import RangeQuery
-from service_core.analytics.reads.breakdowns import percentage
+from service_core.analytics.reads.breakdowns import compute_percentage
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue, LinkLookup
 from service_core.kernel.date_range import RangeResponse
@@ -66,7 +66,7 @@ async def get_tags(
             LinkTagCount(
                 tag=tag,
                 count=count,
-                percentage=percentage(count, total),
+                percentage=compute_percentage(count, total),
                 source=sources.get(tag),
                 link_id=links_by_tag[tag].id if tag in links_by_tag else None,
                 link_name=links_by_tag[tag].name if tag in links_by_tag else None,

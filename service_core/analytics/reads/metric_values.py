@@ -38,7 +38,7 @@ class MetricsRequest(MetricsRequestBase):
     date_range: DateRange | None = None
     compare: Compare = Field(default=False, description="`true`, a way to compare, or an explicit range.")
 
-    async def asked(self, caller: Caller, event_reader: EventReader) -> ResolvedRange:
+    async def resolve_range(self, caller: Caller, event_reader: EventReader) -> ResolvedRange:
         """The range of either form.
 
         Raises:
@@ -98,7 +98,7 @@ async def post_metrics(
     A metric that is not measured is null and listed in `unavailable`, never zero.
     """
     ids = body.metric_ids(queries.catalog, _MAX_METRICS)
-    date_range = await body.asked(caller, event_reader)
+    date_range = await body.resolve_range(caller, event_reader)
     previous_range = await resolve_comparison_range(body.compare, date_range, caller, event_reader)
     rules = body.credit_rules(queries.catalog, models, ids, caller.workspace)
     query = MetricQuery(
@@ -116,7 +116,7 @@ async def post_metrics(
         _read_comparison_values(caller, queries, query, previous_range, snapshot),
     )
     values = {
-        metric.id: metric_value(metric, value, previous, caller.workspace.currency)
+        metric.id: build_metric_value(metric, value, previous, caller.workspace.currency)
         for metric, value, previous in zip(queries.metrics_by_id(ids), now, previous_values, strict=True)
     }
     return MetricValues(
@@ -182,7 +182,9 @@ def list_unavailable(ids: tuple[str, ...], readings: tuple[Measurement, ...]) ->
     ]
 
 
-def metric_value(metric: Metric, reading: Measurement, previous: Measurement, currency: str) -> MetricValue:
+def build_metric_value(
+    metric: Metric, reading: Measurement, previous: Measurement, currency: str
+) -> MetricValue:
     """A metric's value beside the one it is compared with."""
     reason = reading.reason if isinstance(reading, Unavailable) else None
     return MetricValue(

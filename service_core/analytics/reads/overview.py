@@ -129,14 +129,14 @@ def _build_custom_events_query(date_range: ResolvedRange, *, include_bots: bool)
 
 
 def _build_overview_buckets(
-    table: QueryResult, buckets: Buckets, date_range: ResolvedRange
+    result: QueryResult, buckets: Buckets, date_range: ResolvedRange
 ) -> list[OverviewBucket]:
     return [
         OverviewBucket(
             timestamp=start, visitors=visitors, pageviews=pageviews, sessions=sessions,
             custom_events=custom_events, partial=cut,
         )
-        for row, start, cut in zip(table.rows, buckets.starts, partial_bucket_flags(buckets, date_range), strict=True)
+        for row, start, cut in zip(result.rows, buckets.starts, partial_bucket_flags(buckets, date_range), strict=True)
         for visitors, pageviews, sessions, custom_events in (as_counts(row),)
     ]  # fmt: skip
 

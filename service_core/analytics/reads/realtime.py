@@ -150,14 +150,14 @@ def _build_per_minute_query(date_range: ResolvedRange, *, include_bots: bool) ->
     return MetricQuery(_METRICS, date_range, buckets=minutes, order=(by_time,), include_bots=include_bots)
 
 
-def _build_visitor(live: ActiveVisitor, currency: str) -> RealtimeVisitor:
+def _build_visitor(visitor: ActiveVisitor, currency: str) -> RealtimeVisitor:
     return RealtimeVisitor(
-        **{column: getattr(live.latest_event, column) for column in _EVENT_COLUMNS},
-        pageviews=live.pageviews,
-        events=live.events,
-        revenue=None if live.revenue is None else float(to_major(live.revenue, currency)),
-        first_seen=live.first_seen,
-        last_seen=live.last_seen,
+        **{column: getattr(visitor.latest_event, column) for column in _EVENT_COLUMNS},
+        pageviews=visitor.pageviews,
+        events=visitor.events,
+        revenue=None if visitor.revenue is None else float(to_major(visitor.revenue, currency)),
+        first_seen=visitor.first_seen,
+        last_seen=visitor.last_seen,
     )
 
 

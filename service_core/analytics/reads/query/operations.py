@@ -80,7 +80,7 @@ async def post_query(
             complete=snapshot.is_complete(query.range, query.metrics, query.fixed_dimensions),
             data_through=snapshot.complete_through(query),
             did_you_mean=await suggest_filter_values(caller, queries, query, snapshot)
-            if _is_empty(page, totals)
+            if _has_no_data(page, totals)
             else [],
             query_ms=round((perf_counter() - started) * 1000),
         ),
@@ -101,7 +101,7 @@ async def _read_page_and_totals(
     return page, totals.rows[0]
 
 
-def _is_empty(page: QueryResult, totals: ResultRow) -> bool:
+def _has_no_data(page: QueryResult, totals: ResultRow) -> bool:
     """Whether the query has no data. Without dimensions, rows exist all the same."""
     return not page.total_rows or not any(
         isinstance(value, Measured) and value.value for value in totals.values

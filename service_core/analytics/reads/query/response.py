@@ -130,14 +130,14 @@ def without_breakdown(query: MetricQuery) -> MetricQuery:
 async def build_comparison(
     comparison_range: ResolvedRange,
     page: QueryResult,
-    form: ResponseRenderer,
+    renderer: ResponseRenderer,
     *,
     caller: Caller,
     queries: MetricQueries,
     snapshot: SourceSnapshot,
 ) -> QueryComparison:
     """Returns the rows of the page in the comparison range; buckets are matched by position."""
-    query = form.query
+    query = renderer.query
     comparison_query = replace(
         query,
         range=comparison_range,
@@ -161,18 +161,18 @@ async def build_comparison(
     empty_values = queries.empty_row_values(query, snapshot)
     records = []
     for row in page.rows:
-        bucket = _aligned_bucket(row.bucket, query, comparison_query)
+        bucket = _find_aligned_bucket(row.bucket, query, comparison_query)
         if row.bucket is not None and bucket is None:
             continue
         result_row = rows.get((bucket, row.labels)) or ResultRow(bucket, row.labels, empty_values)
-        record = form.rows_as_objects([result_row])[0]
+        record = renderer.rows_as_objects([result_row])[0]
         records.append(
             record if row.bucket is None else {BUCKET: bucket, "aligned_bucket": row.bucket} | record
         )
     return QueryComparison(
         range=RangeResponse.from_range(comparison_range),
         rows=records,
-        totals=form.metric_values(totals.rows[0]),
+        totals=renderer.metric_values(totals.rows[0]),
     )
 
 
@@ -187,7 +187,7 @@ def _filters_for_page(query: MetricQuery, page: QueryResult) -> tuple[DimensionF
     return (*query.filters, *narrowed)
 
 
-def _aligned_bucket(bucket: datetime | None, query: MetricQuery, there: MetricQuery) -> datetime | None:
+def _find_aligned_bucket(bucket: datetime | None, query: MetricQuery, there: MetricQuery) -> datetime | None:
     if bucket is None or query.buckets is None or there.buckets is None:
         return None
     position = query.buckets.starts.index(bucket)

@@ -10,7 +10,7 @@ from service_core.analytics.attribution.models import AttributionModels, Attribu
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import BUCKET, MetricQuery, SortKey
-from service_core.analytics.query.ordering import complete_order, default_order
+from service_core.analytics.query.ordering import build_default_order, complete_order
 from service_core.analytics.query.schemas import (
     MAX_DIMENSIONS,
     Compare,
@@ -61,15 +61,15 @@ class AnalyticsQueryBase(MetricsRequestBase):
         """
         catalog = queries.catalog
         ids = self.metric_ids(catalog, _MAX_METRICS)
-        dimensions = self._dimensions(catalog, ids)
+        dimensions = self._validate_dimensions(catalog, ids)
         rules = self.credit_rules(catalog, models, ids, workspace)
         query = MetricQuery(
             ids,
             date_range,
             dimensions=dimensions,
             filters=self.validate_filters(catalog, ids),
-            buckets=self._buckets(date_range),
-            order=self._order(ids, dimensions),
+            buckets=self._resolve_buckets(date_range),
+            order=self._resolve_order(ids, dimensions),
             limit=self.limit,
             credit_rule=rules.requested,
             default_credit_rule=rules.workspace_default,
@@ -78,7 +78,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
         )
         return query, rules.attribution
 
-    def _dimensions(self, catalog: Catalog, ids: tuple[str, ...]) -> tuple[str, ...]:
+    def _validate_dimensions(self, catalog: Catalog, ids: tuple[str, ...]) -> tuple[str, ...]:
         if len(self.dimensions) > MAX_DIMENSIONS:
             raise BadRequest(
                 f"At most {MAX_DIMENSIONS} dimensions", "too_many_dimensions", field="dimensions"
@@ -86,7 +86,7 @@ class AnalyticsQueryBase(MetricsRequestBase):
         validate_dimensions(catalog, ids, self.dimensions, "dimensions")
         return tuple(dict.fromkeys(self.dimensions))
 
-    def _buckets(self, date_range: ResolvedRange) -> Buckets | None:
+    def _resolve_buckets(self, date_range: ResolvedRange) -> Buckets | None:
         if not self.interval:
             return None
         if self.interval not in ("auto", *BUCKET_UNITS):
@@ -99,10 +99,10 @@ class AnalyticsQueryBase(MetricsRequestBase):
         unit = choose_bucket_unit(date_range) if self.interval == "auto" else BucketUnit(self.interval)
         return started_buckets(build_bucket_series(date_range, unit), date_range.now)
 
-    def _order(self, ids: tuple[str, ...], dimensions: tuple[str, ...]) -> tuple[SortKey, ...]:
+    def _resolve_order(self, ids: tuple[str, ...], dimensions: tuple[str, ...]) -> tuple[SortKey, ...]:
         bucketed = bool(self.interval)
         if not self.order_by:
-            return default_order(ids, dimensions, bucketed=bucketed)
+            return build_default_order(ids, dimensions, bucketed=bucketed)
         if len(self.order_by) > _MAX_SORT_KEYS:
             raise BadRequest(f"At most {_MAX_SORT_KEYS} sort keys", "invalid_parameter", field="order_by")
         sortable = (*ids, *dimensions, *((BUCKET,) if bucketed else ()))
