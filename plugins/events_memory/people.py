@@ -27,9 +27,9 @@ from service_core.plugin import (
     QueryScope,
     Touch,
     event_time_key,
+    get_text_trait,
     lower_per_letter,
     merge_traits,
-    text_trait,
     user_id_of_person,
 )
 
@@ -84,8 +84,8 @@ def _to_person(
         user_id=user_id_of_person(key),
         visitor_id=events[-1].visitor_id,
         visitor_ids=tuple(sorted({event.visitor_id for event in events})),
-        email=text_trait(person_traits, "email"),
-        name=text_trait(person_traits, "name"),
+        email=get_text_trait(person_traits, "email"),
+        name=get_text_trait(person_traits, "name"),
         first_seen=all_events[0].timestamp,
         last_seen=events[-1].timestamp,
         sessions=len({session_id_of(event) for event in events}),

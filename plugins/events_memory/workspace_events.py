@@ -20,9 +20,9 @@ from service_core.plugin import (
     detect_touches,
     event_time_key,
     is_conversion,
+    list_order_and_payment_ids,
+    list_order_match_ids,
     list_reported_touches,
-    order_match_ids,
-    order_or_payment_ids,
     resolve_identities,
 )
 
@@ -146,7 +146,9 @@ class WorkspaceEvents:
     @cached_property
     def charges(self) -> list[Event]:
         """The charges of orders, one per order."""
-        return deduplicate_orders(self.charge_reports, order_or_payment_ids, match_key=order_match_ids)
+        return deduplicate_orders(
+            self.charge_reports, list_order_and_payment_ids, match_key=list_order_match_ids
+        )
 
     @cached_property
     def charge_reports(self) -> list[Event]:
@@ -158,7 +160,10 @@ class WorkspaceEvents:
         """All charges and refunds that count."""
         refund_reports = (e for e in self.all_events if classify_payment(e) == REFUND)
         refunds = deduplicate_orders(
-            refund_reports, order_or_payment_ids, match_key=order_match_ids, allow_several_per_source=True
+            refund_reports,
+            list_order_and_payment_ids,
+            match_key=list_order_match_ids,
+            allow_several_per_source=True,
         )
         return [Payment(e, CHARGE) for e in self.charges] + [
             Payment(e, REFUND, self.order_of_refund(e)) for e in refunds
@@ -194,11 +199,13 @@ def session_id_of(event: Event) -> SessionId:
 
 
 def _conversion_key(event: Event) -> Hashable:
-    return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_or_payment_ids(event))
+    return frozenset(
+        (canonical_event_name(event.event_name), id_) for id_ in list_order_and_payment_ids(event)
+    )
 
 
 def _conversion_lookup_key(event: Event) -> Hashable:
-    return frozenset((canonical_event_name(event.event_name), id_) for id_ in order_match_ids(event))
+    return frozenset((canonical_event_name(event.event_name), id_) for id_ in list_order_match_ids(event))
 
 
 def _group_by(events: Iterable[Event], key: Callable[[Event], _K]) -> dict[_K, list[Event]]:

@@ -66,16 +66,16 @@ class RuleBasedAttribution:
 
     async def totals(self) -> AttributionTotals:
         """Returns the totals over all groups."""
-        parts = [CreditAggregations.matching(which) for which in (ATTRIBUTED, UNATTRIBUTED)]
+        plan = [CreditAggregations.matching(which) for which in (ATTRIBUTED, UNATTRIBUTED)]
         aggregations = (
             VISITORS,
             SESSIONS,
-            *(aggregation for part in parts for aggregation in part.in_sort_order),
+            *(aggregation for part in plan for aggregation in part.in_sort_order),
         )
         result = await self.reader.aggregate(AggregateQuery(self.scope, aggregations, credit=self.credit))
         values = dict(zip(result.aggregations, result.rows[0], strict=True))
         return AttributionTotals(
-            values[VISITORS], values[SESSIONS], *(part.amounts_from(values) for part in parts)
+            values[VISITORS], values[SESSIONS], *(part.amounts_from(values) for part in plan)
         )
 
     async def groups(self, grouping: Grouping, limit: int | None = None) -> tuple[list[CreditedGroup], bool]:

@@ -41,11 +41,13 @@ class UnconnectedSource:
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Returns the reasons, also if the connections cannot be read."""
         try:
-            known = await self.connections.list_connections(workspace.id)
+            connections = await self.connections.list_connections(workspace.id)
         except StoreUnavailable:
             return SourceState(now, dict.fromkeys(self.relations, UnavailableReason.SOURCE_ERROR))
-        told = [one for one in known if one.is_connected or one.has_failed]
-        return SourceState(now, {of: self._find_unavailable_reason(of, told) for of in self.relations})
+        expected = [
+            connection for connection in connections if connection.is_connected or connection.has_failed
+        ]
+        return SourceState(now, {of: self._find_unavailable_reason(of, expected) for of in self.relations})
 
     def _find_unavailable_reason(
         self, relation: Relation, connections: Iterable[Connection]

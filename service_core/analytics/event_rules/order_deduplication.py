@@ -62,9 +62,9 @@ def list_charge_components(charge: Event) -> dict[str, int | None]:
     names, amount = CHARGE_COMPONENTS, abs(charge.revenue or 0)
     if provider_of_payment(charge) == TRACKED:
         return {"gross": amount, **dict.fromkeys(names, 0)}
-    told: dict[str, int | None] = {name: getattr(charge, name) for name in names}
-    discount = told["discount"]
-    return {"gross": None if discount is None else amount + discount, **told}
+    components: dict[str, int | None] = {name: getattr(charge, name) for name in names}
+    discount = components["discount"]
+    return {"gross": None if discount is None else amount + discount, **components}
 
 
 def source_precedence(event: Event) -> tuple[int, int, str]:
@@ -76,8 +76,8 @@ def source_precedence(event: Event) -> tuple[int, int, str]:
     told_by = provider_of_payment(event)
     if told_by == TRACKED:
         return 0, 0, told_by
-    known = sum(getattr(event, name) is not None for name in CHARGE_COMPONENTS)
-    return 2 if event.is_storefront else 1, known, told_by
+    known_components = sum(getattr(event, name) is not None for name in CHARGE_COMPONENTS)
+    return 2 if event.is_storefront else 1, known_components, told_by
 
 
 def list_order_and_payment_ids(event: Event) -> frozenset[str]:
@@ -113,24 +113,25 @@ def deduplicate_orders(
         match_key: returns the keys under which other reports find an event; the same as ``key`` by default.
         allow_several_per_source: several events of one source are different parts, such as partial refunds.
     """
-    listed = [(event, _as_keys(key(event))) for event in events]
+    events_with_keys = [(event, _as_keys(key(event))) for event in events]
     reports: defaultdict[Hashable, list[Event]] = defaultdict(list)
-    for event, keys in listed:
-        for each in keys if match_key is None else _as_keys(match_key(event)):
-            reports[each].append(event)
+    for event, keys in events_with_keys:
+        for match in keys if match_key is None else _as_keys(match_key(event)):
+            reports[match].append(event)
 
     def counts(event: Event, keys: Iterable[Hashable]) -> bool:
-        near = (
+        matches = (
             e
-            for each in keys
-            for e in reports[each]
+            for match in keys
+            for e in reports[match]
             if abs(e.timestamp - event.timestamp) < ORDER_DEDUP_WINDOW
         )
         return not any(
-            _takes_precedence(one, event, allow_several_per_source=allow_several_per_source) for one in near
+            _takes_precedence(other, event, allow_several_per_source=allow_several_per_source)
+            for other in matches
         )
 
-    return [event for event, keys in listed if counts(event, keys)]
+    return [event for event, keys in events_with_keys if counts(event, keys)]
 
 
 def _as_keys(key: Hashable | None) -> Iterable[Hashable]:

@@ -204,12 +204,12 @@ def _list_persons_by_email(events: Iterable[Event], identities: IdentityMap) -> 
     """Yields e-mail addresses with a person that has them."""
     for event in events:
         if (email := extract_identified_email(event)) is not None:
-            known = (
+            owners = (
                 {identities.person_of_user_id(event.strong_id)}
                 if event.strong_id
                 else identities.linked_persons(event.visitor_id)
             )
-            yield from ((email, person) for person in known)
+            yield from ((email, person) for person in owners)
         if (email := extract_email_user_id(event)) is not None:
             yield email, identities.person_of_user_id(event.strong_id or "")
 

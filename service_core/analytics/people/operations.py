@@ -223,8 +223,8 @@ async def _read_activity(
         return activity_reader.read_activity(replace(plan, scope=replace(plan.scope, rates=scope.rates)))
 
     def lacks(activity: PersonActivity) -> bool:
-        parts = (activity.in_range, activity.lifetime, *activity.sessions)
-        return any(part is not None and part.foreign_money for part in parts)
+        shares = (activity.in_range, activity.lifetime, *activity.sessions)
+        return any(part is not None and part.foreign_money for part in shares)
 
     return await converter.run_converted(
         replace(plan.scope, span=TimeRange(EARLIEST_EVENT_TIME, plan.scope.span.end)), asked, lacks

@@ -74,17 +74,17 @@ class RowGrid:
         }
         if not values or (skip_zeros and not any(values.values())):
             return
-        lead = (bucket,) if self._has_buckets else ()
-        key = (*lead, *(_column_value(row, column) for column in self.dimension_columns))
-        cell = self._cells.setdefault(key, {})
+        prefix = (bucket,) if self._has_buckets else ()
+        key = (*prefix, *(_column_value(row, column) for column in self.dimension_columns))
+        group_key = self._cells.setdefault(key, {})
         for aggregation, value in values.items():
-            cell[aggregation] = _combine(cell.get(aggregation), value)
+            group_key[aggregation] = _combine(group_key.get(aggregation), value)
 
     def to_result(self) -> AggregateResult:
         """Returns one row per cell; without buckets and dimensions exactly one row."""
         rows = [
-            (*key, *(_to_number(cell.get(each)) for each in self.aggregations))
-            for key, cell in self._cells.items()
+            (*key, *(_to_number(group_key.get(each)) for each in self.aggregations))
+            for key, group_key in self._cells.items()
         ]
         width = len(self.aggregations)
         if not rows and not self._has_buckets and not self.dimension_columns:

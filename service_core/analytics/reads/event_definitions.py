@@ -105,9 +105,9 @@ async def get_event_names(
     providers: InstalledProviders,
 ) -> EventNamesResponse:
     """Lists the distinct event names of the last 30 days, without events of bots."""
-    asked = resolve_last_30_days(caller)
-    names = await event_reader.list_event_names(scope_for_caller(caller, asked.span))
-    known = await connections.list_connections(caller.workspace.id)
+    date_range = resolve_last_30_days(caller)
+    names = await event_reader.list_event_names(scope_for_caller(caller, date_range.span))
+    platforms = await connections.list_connections(caller.workspace.id)
     return EventNamesResponse(
         event_names=[name.name for name in names],
         events=[
@@ -120,11 +120,13 @@ async def get_event_names(
             for name in names
         ],
         integrations=[
-            EventSendingProvider(platform=one.provider, status=one.status, event_names=list(sent))
-            for one in known
-            if (sent := providers.event_names(one.provider))
+            EventSendingProvider(
+                platform=connection.provider, status=connection.status, event_names=list(sent)
+            )
+            for connection in platforms
+            if (sent := providers.event_names(connection.provider))
         ],
-        complete=await is_range_complete(queue, asked),
+        complete=await is_range_complete(queue, date_range),
     )
 
 
@@ -133,21 +135,23 @@ async def get_event_properties(
     query: PropertiesQuery, *, caller: Caller, event_reader: EventReader, queue: IngestQueue
 ) -> PropertiesResponse:
     """Lists custom `event_data` keys by event name: frequency, distinct values, a sample and the type."""
-    asked = query.resolve_range(caller)
-    named = (Predicate("event_name", value=query.event_name),) if query.event_name else ()
-    found = await event_reader.list_custom_properties(
-        scope_for_caller(caller, asked.span, filters=named, include_bots=query.include_bots), query.limit
+    date_range = query.resolve_range(caller)
+    filters = (Predicate("event_name", value=query.event_name),) if query.event_name else ()
+    summaries = await event_reader.list_custom_properties(
+        scope_for_caller(caller, date_range.span, filters=filters, include_bots=query.include_bots),
+        query.limit,
     )
     by_name = groupby(
-        sorted(found, key=lambda each: (each.event_name, -each.count, each.key)), key=_event_name
+        sorted(summaries, key=lambda summary: (summary.event_name, -summary.count, summary.key)),
+        key=_event_name,
     )
     return PropertiesResponse(
         events=[
-            EventProperties(event_name=name, properties=[_build_property(each) for each in keys])
+            EventProperties(event_name=name, properties=[_build_property(summary) for summary in keys])
             for name, keys in by_name
         ],
-        range=RangeResponse.from_range(asked),
-        complete=await is_range_complete(queue, asked),
+        range=RangeResponse.from_range(date_range),
+        complete=await is_range_complete(queue, date_range),
     )
 
 

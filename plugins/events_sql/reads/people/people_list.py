@@ -45,9 +45,9 @@ from service_core.plugin import (
     PeoplePageQuery,
     Person,
     QueryScope,
+    get_text_trait,
     lower_per_letter,
     merge_traits,
-    text_trait,
 )
 
 MATCHING_PERSONS: Final = sa.table(
@@ -351,8 +351,8 @@ def _to_person(facts: tuple[Any, ...], values: PersonValues) -> Person:
         user_id=name.removeprefix("u:") if name.startswith("u:") else None,
         visitor_id=visitor_id,
         visitor_ids=tuple(sorted(values["ids"][number][0])),
-        email=text_trait(person_traits, "email"),
-        name=text_trait(person_traits, "name"),
+        email=get_text_trait(person_traits, "email"),
+        name=get_text_trait(person_traits, "name"),
         first_seen=to_utc(values["first"][number][0]),
         last_seen=to_utc(last_seen),
         sessions=sessions,
