@@ -5,6 +5,7 @@ import json
 import pytest
 
 from plugins.events_memory.adapter import MemoryEventStore
+from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.reads.context import get_context
 from service_core.analytics.reads.event_definitions import (
     PropertiesQuery,
@@ -141,7 +142,13 @@ async def test_limits_are_clamped_and_echoed(ask):
 
 async def test_event_names_of_the_last_30_days_most_frequent_first(caller, store, queue):
     answer = json_default(
-        await get_event_names(caller=caller, event_reader=store, queue=queue, connections=MemoryConnections())
+        await get_event_names(
+            caller=caller,
+            event_reader=store,
+            queue=queue,
+            connections=MemoryConnections(),
+            providers=InstalledProviders(),
+        )
     )
     assert list(answer) == ["event_names", "events", "integrations", "complete"]
     assert answer["event_names"] == ["view_plan", "page_view", "purchase", "session_start"]
