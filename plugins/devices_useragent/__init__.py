@@ -1,4 +1,4 @@
-"""Devices by their user agent: ``devices.parser = "useragent://"``."""
+"""Parses user agents: ``devices.parser = "useragent://"``."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: UserAgentSettings) -> UserAgentParser:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter that reads user agents."""
+    """Returns the user agent adapter."""
     return (
         Adapter(
             port="devices",

@@ -1,4 +1,4 @@
-"""The `Devices` port on ua-parser's Rust matcher.
+"""The `UserAgentParser` port on ua-parser's Rust matcher.
 
 Both matchers are linear in the length of the agent, whatever its text, and its length is capped:
 no user agent can hold the consumer up.
@@ -21,10 +21,10 @@ MAX_USER_AGENT_LENGTH: Final = 512
 
 
 class UaParserAdapter:
-    """Describes user agents and remembers the ones used last.
+    """Parses user agents and caches the results.
 
     Args:
-        remembered: how many descriptions are kept.
+        cache_size: how many descriptions are kept.
     """
 
     def __init__(self, cache_size: int) -> None:
@@ -32,7 +32,7 @@ class UaParserAdapter:
 
     @cached_property
     def _parser(self) -> Parser:
-        """Compiled with the first agent: a service that starts need not wait for it."""
+        """Returns the parser, compiled when the first user agent is parsed."""
         return Parser(Resolver(load_lazy_builtins()))
 
     @cached_property
@@ -40,7 +40,7 @@ class UaParserAdapter:
         return CrawlerDetector()
 
     def parse(self, user_agent: str) -> Device:
-        """Device and bot signs of a user agent; never fails, whatever was sent."""
+        """Returns device and bot signs of a user agent; never raises."""
         return self._parse_cached(user_agent[:MAX_USER_AGENT_LENGTH])
 
     def _parse_uncached(self, user_agent: str) -> Device:
@@ -65,5 +65,5 @@ def _is_recognized(found: Result) -> bool:
 
 
 def _format_version(major: str | None, minor: str | None) -> str | None:
-    """``major.minor``, as far as the agent says it."""
+    """Returns ``major.minor`` as far as it is known."""
     return ".".join(part for part in (major, minor) if part) or None

@@ -17,12 +17,12 @@ _DESKTOPS: Final = frozenset(
 
 
 def classify_device_type(user_agent: str, os_name: str | None, *, recognized: bool) -> str | None:
-    """The form of the device.
+    """Returns the device type.
 
     Args:
         user_agent: the whole agent.
-        system: its operating system in the contract's spelling.
-        known: whether anything of the agent was recognised; without it the type is unknown.
+        os_name: its operating system in the contract's spelling.
+        recognized: whether anything of the agent was recognised; without it the type is unknown.
     """
     if _TV.search(user_agent):
         return "tv"

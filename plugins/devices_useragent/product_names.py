@@ -1,4 +1,4 @@
-"""The usual spellings of browsers and systems (contract 3.2): one name for one product."""
+"""Canonical names of browsers and operating systems."""
 
 import re
 from types import MappingProxyType

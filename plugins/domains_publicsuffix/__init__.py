@@ -1,4 +1,4 @@
-"""Registrable domains by the public suffix list, which the package brings along."""
+"""Finds registrable domains with the public suffix list that the package contains."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ def _open(_: AdapterSettings) -> PublicSuffixList:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter on the packaged list."""
+    """Returns the adapter for the packaged list."""
     return (
         Adapter(
             port="domains",

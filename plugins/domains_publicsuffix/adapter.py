@@ -1,4 +1,4 @@
-"""The `Domains` port on publicsuffixlist."""
+"""The `PublicSuffixList` port on publicsuffixlist."""
 
 from functools import cache
 from ipaddress import ip_address
@@ -7,10 +7,10 @@ from publicsuffixlist import PublicSuffixList
 
 
 class PackagedSuffixList:
-    """Registrable domains; private suffixes count, so two sites on one hosting platform are two."""
+    """Finds registrable domains. Private suffixes count, so two sites of one hosting platform differ."""
 
     def registrable_domain(self, host: str) -> str | None:
-        """The registrable domain of a host; None for an address or a bare suffix."""
+        """Returns the registrable domain of a host; None for an IP address or a bare suffix."""
         if host.endswith("]") or _is_ip_address(host):
             return None
         return _load_packaged_list().privatesuffix(host)
@@ -18,7 +18,7 @@ class PackagedSuffixList:
 
 @cache
 def _load_packaged_list() -> PublicSuffixList:
-    """The list of the package, which takes 30 ms to read: once, and by a process that is asked for a domain."""
+    """Returns the packaged list; loading takes 30 ms, so it is loaded once when first used."""
     return PublicSuffixList()
 
 

@@ -1,4 +1,4 @@
-"""Places by IP address from a MaxMind DB file: ``geo.database = "mmdb:///city.mmdb"``."""
+"""Locates IP addresses with a MaxMind DB file: ``geo.database = "mmdb:///city.mmdb"``."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def _open(settings: MmdbSettings) -> GeoLocator:
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """The adapter on a database file."""
+    """Returns the adapter for MaxMind DB files."""
     return (
         Adapter(
             port="geo",

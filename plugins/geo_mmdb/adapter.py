@@ -1,4 +1,4 @@
-"""The `Geo` port on a MaxMind DB file, held in memory."""
+"""The `GeoLocator` port on a MaxMind DB file that is held in memory."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -13,7 +13,7 @@ _CACHE_SIZE: Final = 10_000
 
 
 class MmdbGeoLocator:
-    """Places of addresses.
+    """Locates IP addresses.
 
     Args:
         path: the database: GeoLite2 or GeoIP2 City or Country, DB-IP lite, or another of their shape.
@@ -37,11 +37,11 @@ class MmdbGeoLocator:
         self._locate_cached = lru_cache(_CACHE_SIZE)(self._locate_uncached)
 
     def locate(self, ip: str) -> GeoLocation | None:
-        """The place of an IP address; None when the database does not know it."""
+        """Returns the location of an IP address; None if the database does not contain it."""
         return self._locate_cached(ip)
 
     async def aclose(self) -> None:
-        """Let the file go."""
+        """Closes the file."""
         self._reader.close()
 
     def _locate_uncached(self, ip: str) -> GeoLocation | None:

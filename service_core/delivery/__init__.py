@@ -1,1 +1,1 @@
-"""What leaves the house: exports of events, persons and attribution as files."""
+"""Data that leaves the service: export files, and conversions sent to ad platforms."""

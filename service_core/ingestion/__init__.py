@@ -1,1 +1,1 @@
-"""An event on its way in: field rules, enrichment, the ledger that balances."""
+"""Ingestion of events: validation, enrichment, deduplication and the ledger of counts."""

@@ -1,4 +1,4 @@
-"""A web server's access log as page views (combined log format).
+"""Converts lines of a web server's access log (combined log format) to page views.
 
 One line becomes the body ``/track`` would have received and the facts of its arrival, or a reason
 why it is no page view. Crawlers are kept: the verdict on them is made by enrichment.
@@ -33,7 +33,7 @@ _MAX_REMEMBERED_LINES: Final = 10_000
 
 
 class LineSkipReason(StrEnum):
-    """Why a line is no page view.
+    """Why a line of the log is not a page view.
 
     A request for a page counts also when a redirect answered it: the answer may be in another log.
     """
@@ -47,12 +47,12 @@ class LineSkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoggedPageView:
-    """A page view of a log.
+    """A page view read from a log line.
 
     Attributes:
         body: the JSON object of the event.
         event_id: the same for the same line, so that reading a log twice adds nothing.
-        user_agent, address: header and connection of the arrival.
+        user_agent, client_ip: header and connection of the arrival.
     """
 
     body: Mapping[str, Any]
@@ -62,7 +62,7 @@ class LoggedPageView:
 
 
 class AccessLogParser:
-    """Reads the lines of one log, in order.
+    """Parses the lines of one access log, in order.
 
     Args:
         site: scheme and host of the site, e.g. ``https://example.com``; logs do not name it.
@@ -73,7 +73,7 @@ class AccessLogParser:
         self._line_counts: LruCache[str, int] = LruCache(_MAX_REMEMBERED_LINES)
 
     def parse_line(self, line: str) -> LoggedPageView | LineSkipReason:
-        """The page view of a line, or why it is none."""
+        """Returns the page view of a line, or the reason why it is skipped."""
         found = _LINE.match(line)
         timestamp = _parse_timestamp(found[2]) if found else None
         if found is None or timestamp is None:
@@ -108,7 +108,7 @@ class AccessLogParser:
         return properties
 
     def _line_event_id(self, line: str) -> str:
-        """Digest of the line; lines that are alike are counted, as they are different requests."""
+        """Returns an event id derived from the line; identical lines are numbered, because each is a request."""
         digest = _sha256_hex(line)[:32]
         before = self._line_counts.get(digest) or 0
         self._line_counts.put(digest, before + 1)

@@ -1,4 +1,4 @@
-"""Money of an event: ``value``, ``revenue`` or ``amount`` in major units (contract 10.2), and its parts."""
+"""Parses the amount of an event (``value``, ``revenue`` or ``amount``, in major units) and its components."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from service_core.kernel.money import to_minor
 AMOUNT_FIELDS: Final = ("value", "revenue", "amount")
 
 CHARGE_COMPONENTS: Final = ("discount", "tax", "shipping", "fee")
-"""Properties of a provider's charge that are parts of its money, in its currency, never below zero (semantics 10.2).
+"""Properties of a provider's charge that are parts of its money, in its currency, never below zero.
 
 ``revenue`` beside them is after the discount, without tax and shipping, and before the fee.
 """
@@ -24,10 +24,10 @@ _MAX_DIGITS: Final = 64
 
 
 def parse_revenue(properties: Mapping[str, Any], default_currency: str) -> tuple[int | None, str | None]:
-    """Amount in minor units and its currency.
+    """Returns the amount in minor units and its currency.
 
     Args:
-        own_currency: the workspace's, for amounts sent without one.
+        default_currency: the workspace's, for amounts sent without one.
 
     Returns:
         The first field that holds a finite number or a numeric text, negative for a refund, and the
@@ -46,7 +46,7 @@ def parse_revenue(properties: Mapping[str, Any], default_currency: str) -> tuple
 
 
 def charge_components(properties: Mapping[str, Any], currency: str) -> dict[str, int]:
-    """Those of `CHARGE_COMPONENTS` that are told, in minor units of the currency of the charge; none below zero."""
+    """Returns the `CHARGE_COMPONENTS` a charge reports, in minor units of its currency; negative ones are left out."""
     told = {name: _parse_decimal(properties[name]) for name in CHARGE_COMPONENTS if name in properties}
     minor = {name: to_minor(amount, currency) for name, amount in told.items() if amount is not None}
     return {name: amount for name, amount in minor.items() if 0 <= amount <= MAX_MINOR_UNITS}

@@ -1,4 +1,4 @@
-"""`POST /batch` without its transport: many events of one page, sent without a secret (contract 11.2).
+"""Handles `POST /batch`: many events of one web page, sent with a public workspace id instead of a key.
 
 The workspace is named by its public id, which stands in every page; what pages may use it is the rule of
 `origins`. The ledger counts each event apart, under the workspace's own id in the place of a key's.
@@ -40,13 +40,13 @@ ConsumeBatchRateLimit = Callable[[UUID, datetime, int], bool]
 
 
 class BatchRequest(NamedTuple):
-    """A batch as it came.
+    """The parts of a batch request that its handler reads.
 
     Attributes:
         document: the decoded body.
-        sent: what the headers say.
+        headers: what the headers say.
         origin: of the page.
-        address: of the client.
+        client_ip: of the client.
     """
 
     document: Mapping[str, Any]
@@ -57,12 +57,12 @@ class BatchRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchEndpoint:
-    """Takes the batches of browsers.
+    """Handles the batch requests of browsers.
 
     Attributes:
-        spend: counts events by workspace.
+        consume_rate_limit: counts events by workspace.
         encode: writes an event of a body as a body of its own.
-        tell: hears of events the queue did not take.
+        on_failure: hears of events the queue did not take.
     """
 
     workspaces: WorkspaceCache
@@ -73,7 +73,7 @@ class BatchEndpoint:
     on_failure: Callable[[EnqueueFailed], None]
 
     async def handle(self, request: BatchRequest) -> IngestResponse:
-        """Offer the events of a batch to the queue, all in one step, and say what became of each."""
+        """Enqueues the events of a batch in one step and returns the result of each."""
         workspace = await find_public_workspace(self.workspaces, request.document)
         if workspace is None:
             return INVALID_KEY.response
@@ -142,7 +142,7 @@ class BatchEndpoint:
         )
 
     def _encode_event(self, event: object) -> bytes:
-        """The event as a body of its own; what is nested without end is cut off, as it would be later anyway."""
+        """Returns the event as a JSON body of its own; nesting that is too deep is cut off."""
         try:
             return self.encode(event)
         except TypeError:
@@ -163,7 +163,7 @@ def _batch_response(
 
 
 async def find_public_workspace(workspaces: WorkspaceCache, document: Mapping[str, Any]) -> Workspace | None:
-    """The active workspace a body of a browser names; None when it names none.
+    """Returns the active workspace whose public id the body names; None if there is none.
 
     While the directory is away, what it said last is believed: a page that is left asks no second time.
     """
@@ -174,7 +174,7 @@ async def find_public_workspace(workspaces: WorkspaceCache, document: Mapping[st
 
 @dataclass(slots=True)
 class _Rejections:
-    """What is not taken of one batch: for its answer, and for the ledger."""
+    """The rejected events of one batch, for its response and for the ledger."""
 
     queue: IngestQueue
     workspace_id: UUID
@@ -183,18 +183,18 @@ class _Rejections:
     reasons: dict[RejectionReason, int] = field(default_factory=dict)
 
     def add(self, index: int, event: object, reason: RejectionReason) -> None:
-        """Note an event that is not taken."""
+        """Records the rejection of one event."""
         own = read_event_id(event) if isinstance(event, dict) else None
         self.errors.append({"index": index, "event_id": own, "error": REJECTION_MESSAGES[reason]})
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
     async def count_in_ledger(self) -> None:
-        """Let the ledger know of all of them."""
+        """Adds all recorded rejections to the ledger."""
         for reason, events in self.reasons.items():
             await self.reject(reason, events)
 
     async def reject(self, reason: RejectionReason, events: int) -> None:
-        """Let the ledger know of events."""
+        """Adds rejected events to the ledger."""
         await self.queue.count_rejected(
             self.workspace_id, self.workspace_id, IngestEndpoint.BATCH, reason, self.at, events=events
         )

@@ -1,4 +1,4 @@
-"""The verdict on an event: a bot or not, and why (semantics 4). Bots are stored, never refused."""
+"""Classifies events as bot traffic. Events of bots are stored and marked, never rejected."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -25,14 +25,14 @@ def classify_bot(
     high_rate: bool = False,
     self_declared: bool = False,
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether an event is a bot's, and the sorted reasons.
+    """Returns whether a bot sent the event, and the sorted reasons.
 
     Args:
-        agent: what the judged user agent says; None when none may be judged.
+        device: what the judged user agent says; None when none may be judged.
         headers: request headers in lower case; empty when they are not a browser's.
-        spam: whether the referrer is known for forgery.
-        busy: whether the visitor sends more events a minute than a person could; noted only.
-        declared: whether the sender said so itself (``properties.bot``).
+        spam_referrer: whether the referrer is known for forgery.
+        high_rate: whether the visitor sends more events a minute than a person could; noted only.
+        self_declared: whether the sender said so itself (``properties.bot``).
     """
     found = {
         KNOWN_AGENT: device is not None and device.crawler,

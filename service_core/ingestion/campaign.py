@@ -1,4 +1,4 @@
-"""Campaign values of an event: UTM tags, click ids and the link tag (contract 10.2, semantics 7.1)."""
+"""Parses the campaign values of an event: UTM values, click ids and the link tag."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ URL_CAMPAIGN_PARAMETERS: Final = frozenset({*UTM_FIELDS, *_CLICK_ID_NAMES, "lyr"
 """Properties that page addresses carry as query parameters of the same name."""
 
 NOT_SET: Final = "(not set)"
-"""What answers call a value that is absent; whoever sends it says no more than that (contract 2.8)."""
+"""What answers call a value that is absent; whoever sends it says no more than that."""
 
 _UTM_NAMES: Final = frozenset(UTM_FIELDS)
 _MAX_VALUE_LENGTH: Final = 1024
@@ -39,13 +39,13 @@ _MAX_VALUE_LENGTH: Final = 1024
 
 @dataclass(slots=True)
 class Campaign:
-    """What an event says about the campaign that brought it.
+    """UTM values, click ids and link tag of one event.
 
     Attributes:
         utm: the UTM values present, by name.
-        clicks: the click ids present, by type, in order of precedence.
+        click_ids: the click ids present, by type, in order of precedence.
         lyr: tag of a tracking link.
-        lent: whether the UTM values are those of the tracking link and were not sent.
+        utm_from_link: whether the UTM values are those of the tracking link and were not sent.
     """
 
     utm: dict[str, str] = field(default_factory=dict)
@@ -55,27 +55,27 @@ class Campaign:
 
     @property
     def first_click_id(self) -> tuple[str | None, str | None]:
-        """The first click id by precedence and its type; two None without any."""
+        """Returns the click id with the highest precedence and its type; two None if there is none."""
         for kind, value in self.click_ids.items():
             return value, kind
         return None, None
 
     @property
     def is_empty(self) -> bool:
-        """Whether the event carries no campaign value, click id or link tag."""
+        """Returns whether the event has no UTM value, click id or link tag."""
         return not (self.utm or self.click_ids or self.lyr)
 
     def fill_utm_from_link(self, utm_by_tag: Mapping[str, Mapping[str, str]]) -> None:
-        """Take the UTM values of its tracking link for sent where it has none (semantics 7.1).
+        """Fills the UTM values from the trackable link of the tag if the event has none of its own.
 
         Args:
-            links: UTM values by link tag.
+            utm_by_tag: UTM values by link tag.
         """
         if utm_by_tag and self.lyr and not self.utm and (utm := utm_by_tag.get(self.lyr)):
             self.utm, self.utm_from_link = dict(utm), True
 
     def values(self) -> Iterator[str]:
-        """Every value that was sent."""
+        """Iterates over every campaign value the event has."""
         if not self.utm_from_link:
             yield from self.utm.values()
         yield from self.click_ids.values()
@@ -84,7 +84,7 @@ class Campaign:
 
 
 def parse_campaign(properties: Mapping[str, Any]) -> Campaign:
-    """Read the campaign values of an event's properties; the install referrer fills what is absent."""
+    """Returns the campaign of an event's properties; the install referrer fills missing values."""
     found = Campaign()
     clicks: dict[str, str] = {}
     _collect_campaign_values(properties, found, clicks, "clickId", "clickIdType")
@@ -98,7 +98,7 @@ def parse_campaign(properties: Mapping[str, Any]) -> Campaign:
 
 
 def link_tag_without_utm(properties: Mapping[str, Any]) -> str | None:
-    """The link tag of an event without UTM values of its own: its link's count as sent (semantics 7.1)."""
+    """Returns the link tag of an event that has no UTM values of its own, else None."""
     if "lyr" not in properties and "install_referrer_url" not in properties:
         return None
     found = parse_campaign(properties)
@@ -123,7 +123,7 @@ def _collect_campaign_values(
 
 
 def _install_referrer_parameters(url: str) -> Iterator[dict[str, str]]:
-    """The parameters of an install referrer, then those inside its ``referrer`` parameter."""
+    """Yields the parameters of an install referrer, then those inside its ``referrer`` parameter."""
     query = url.partition("?")[2] or url
     if "=" not in query:
         query = unquote_plus(query)
@@ -134,6 +134,6 @@ def _install_referrer_parameters(url: str) -> Iterator[dict[str, str]]:
 
 
 def campaign_text(value: object) -> str | None:
-    """A campaign value: text or a number, trimmed and cut; None when empty, unknown or of another type."""
+    """Returns a campaign value as trimmed and cut text; None if it is empty, unknown or of another type."""
     found = to_text(value)
     return found[:_MAX_VALUE_LENGTH] if found and found != NOT_SET else None

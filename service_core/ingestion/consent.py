@@ -1,4 +1,4 @@
-"""What an event keeps without consent: no click id, no cookie id, no IP (semantics 22)."""
+"""Removes click ids, cookie ids and IP addresses from events without consent."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,12 +13,12 @@ _TOUCH_URL_FIELDS: Final = _URL_FIELDS | {"landing_page"}
 
 
 def is_consent_denied(properties: Mapping[str, Any]) -> bool:
-    """Whether the sender says that consent was denied."""
+    """Returns whether the event says that consent was denied."""
     return properties.get("consent") == "denied"
 
 
 def strip_identifiers(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties without ids of clicks and browsers, in page addresses and in touches that are told too."""
+    """Returns the properties without click and browser ids, also inside URLs and reported touches."""
     kept: dict[str, Any] = {}
     for name, value in properties.items():
         plain = _touch_field_name(name)
@@ -34,10 +34,10 @@ def strip_identifiers(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _touch_field_name(name: str) -> str | None:
-    """The name of a value of a first or last touch; None for any other property."""
+    """Returns the field name of a ``first_touch_`` or ``last_touch_`` property; None for any other property."""
     return next((name.removeprefix(start) for start in _TOUCH_PREFIXES if name.startswith(start)), None)
 
 
 def strip_identifiers_from_url(url: str) -> str:
-    """A page address without ids of clicks."""
+    """Returns the URL without click id parameters."""
     return remove_parameters(url, CONSENT_REQUIRED_FIELDS)

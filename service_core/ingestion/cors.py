@@ -1,4 +1,4 @@
-"""Which pages may ask in a browser's name without a secret (contract 11.2, 11.3): one rule for every such route."""
+"""Decides which web origins may send requests without a secret, and the CORS headers of the responses."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ ALLOWED_HEADERS: Final = "Content-Type, X-Batch-Size, X-Container-Version"
 
 
 def parse_origins(text: str) -> tuple[str, ...]:
-    """The origins of a text, one on a line.
+    """Returns the origins listed in a text, one per line.
 
     Raises:
         Unprocessable: ``invalid_field``, one that no browser sends, or too many.
@@ -31,7 +31,7 @@ def parse_origins(text: str) -> tuple[str, ...]:
 
 
 def is_origin_allowed(origin: str | None, workspace: Workspace) -> bool:
-    """Whether a page of this origin may ask for the workspace; any may where none is listed."""
+    """Returns whether a page of this origin may send requests; any may if the workspace lists none."""
     if not workspace.allowed_origins:
         return True
     return origin is not None and _normalize_origin(origin) in map(
@@ -40,7 +40,7 @@ def is_origin_allowed(origin: str | None, workspace: Workspace) -> bool:
 
 
 def cors_headers(origin: str | None) -> Mapping[str, str]:
-    """Headers that let the page read the answer, its cookies included."""
+    """Returns the headers that let the page read the response and send cookies."""
     if origin is None:
         return {"access-control-allow-origin": "*"}
     return {
@@ -51,7 +51,7 @@ def cors_headers(origin: str | None) -> Mapping[str, str]:
 
 
 def preflight_headers(origin: str | None) -> Mapping[str, str]:
-    """Headers of the answer to ``OPTIONS``."""
+    """Returns the headers of the response to ``OPTIONS``."""
     return {
         **cors_headers(origin),
         "access-control-allow-methods": "POST, OPTIONS",

@@ -1,4 +1,4 @@
-"""Device columns of an event (semantics 2.1): what the user agent says, completed by what an SDK sends."""
+"""Computes the device columns of an event from its user agent and from what an SDK reports."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -45,14 +45,14 @@ _MAX_LANGUAGE_LENGTH: Final = 35
 
 
 def user_agent_columns(device: Device | None) -> dict[str, Any]:
-    """The columns a user agent gives."""
+    """Returns the device columns that a user agent determines."""
     if device is None:
         return {}
     return {name: value for name in _USER_AGENT_COLUMNS if (value := getattr(device, name)) is not None}
 
 
 def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns an SDK gives, in the spellings of the contract."""
+    """Returns the device columns an SDK reports, with normalized names."""
     found = {}
     for column, place in _SDK_FIELDS.items():
         for sent in (properties.get(column), context.get(column), _context_value(context, *place)):
@@ -63,7 +63,7 @@ def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> di
 
 
 def first_accepted_language(header: str | None) -> str | None:
-    """The first language of an ``Accept-Language`` header."""
+    """Returns the first language of an ``Accept-Language`` header."""
     first = campaign_text((header or "").partition(",")[0].partition(";")[0])
     return first[:_MAX_LANGUAGE_LENGTH] if first and first != "*" else None
 

@@ -1,4 +1,4 @@
-"""Enrichment: an accepted body becomes an event row. Pure, and versioned by `RULES_VERSION`.
+"""Converts parsed events to event rows. Rows store the `RULES_VERSION` they were enriched with.
 
 The same arrival, workspace and session state give the same row on every machine, so history can be
 enriched again when the rules change.
@@ -44,13 +44,13 @@ _NO_LINKS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
 
 class Enricher:
-    """Everything enrichment looks things up in.
+    """Enriches events with traffic source, device, location and bot classification.
 
     Args:
         devices: user agent -> device.
         geo: address -> place; None where no database is configured.
         classifier: source lists and channel rules.
-        agents: what the project's own clients call themselves.
+        sdk_user_agents: what the project's own clients call themselves.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class Enricher:
         high_rate: bool = False,
         utm_by_tag: Mapping[str, Mapping[str, str]] = _NO_LINKS,
     ) -> Event:
-        """The row of an event whose fields are read.
+        """Returns the event row of a parsed event.
 
         Args:
             queued: the arrival and its sequence.
-            fields: what `fields.read` made of its body.
+            parsed: what `fields.read` made of its body.
             workspace: its currency, own domains and own channels count.
             session: what is known of the event's session, None at its first event.
-            busy: whether the visitor sends more events a minute than a person could.
-            lent: UTM values of links by their tags, for what carries a tag and no UTM value itself.
+            high_rate: whether the visitor sends more events a minute than a person could.
+            utm_by_tag: UTM values of links by their tags, for what carries a tag and no UTM value itself.
         """
         arrival, sent = queued.arrival, parsed.properties
         denied = is_consent_denied(sent)
@@ -164,7 +164,7 @@ class Enricher:
 
 
 def _event_columns(parsed: ParsedEvent) -> dict[str, Any]:
-    """The columns of name, time, ids, session and SDK."""
+    """Returns the columns of name, time, ids, session and SDK."""
     library, version = parsed.context.get("library"), parsed.context.get("version")
     if isinstance(library, dict):
         version = version or library.get("version")
@@ -203,7 +203,7 @@ def _page_columns(page: PageContext, session: SessionState | None, *, consent_de
 
 
 def _event_data_column(parsed: ParsedEvent, *, consent_denied: bool) -> Mapping[str, Any]:
-    """The payload column: properties as sent, plus what `$alias` joins."""
+    """Returns the payload column: the properties as sent, plus the id that `$alias` merges."""
     data = strip_identifiers(parsed.properties) if consent_denied else parsed.properties
     return {**data, "previous_id": parsed.ids.aliased_id} if parsed.ids.aliased_id else data
 
@@ -215,7 +215,7 @@ def _reported_user_agent(context: Mapping[str, Any]) -> str | None:
 def _payment_columns(
     arrival: ReceivedEvent, properties: Mapping[str, Any], amount: int | None, currency: str | None
 ) -> dict[str, Any]:
-    """The columns by which an order is known to who was paid, and of what a provider says its money consists."""
+    """Returns the ids that identify a payment, and the components of a provider's charge."""
     provider, payment = webhook_provider(arrival), _first_id_text(properties, _PAYMENT_FIELDS)
     if provider is None:
         chosen = arrival.event_id if arrival.claimed and amount is not None else None

@@ -1,4 +1,4 @@
-"""Ids of an event: who it is about, and which of them is strong (semantics 5)."""
+"""Parses the identifiers of an event and selects the strong one."""
 
 import hashlib
 import hmac
@@ -27,13 +27,13 @@ _PREVIOUS_ID_FIELDS: Final = ("previous_id", "previousId")
 
 @dataclass(frozen=True, slots=True)
 class EventIds:
-    """The ids of an event after trimming, placeholders gone.
+    """The trimmed identifiers of an event, without placeholders.
 
     Attributes:
-        visitor: the device key (semantics 5.1).
-        strong: the strong id, None when the event has none.
-        previous: the strong id that `$alias` joins to ``strong``.
-        second: the visitor id sent, where an anonymous id is the device key.
+        visitor_id: the device key.
+        strong_id: the strong id, None when the event has none.
+        aliased_id: the strong id that `$alias` joins to ``strong``.
+        sent_visitor_id: the visitor id sent, where an anonymous id is the device key.
     """
 
     visitor_id: str
@@ -46,12 +46,12 @@ class EventIds:
 
 
 def is_placeholder_id(value: str) -> bool:
-    """Whether an id says that there is none (semantics 5.8)."""
+    """Returns whether an id is a placeholder such as ``null`` or ``undefined``."""
     return value.lower() in _PLACEHOLDERS or _ZEROS.fullmatch(value) is not None
 
 
 def parse_event_ids(name: str, body: Mapping[str, Any], properties: Mapping[str, Any]) -> EventIds:
-    """The ids of an accepted event.
+    """Returns the identifiers of a validated event.
 
     Args:
         name: the event's name; `$identify` and `$alias` may send ids in their properties.
@@ -113,7 +113,7 @@ def _first_identifier(source: Mapping[str, Any], names: Iterable[str]) -> str | 
 
 
 def generate_session_id(secret: bytes, visitor_id: str, timestamp: datetime) -> str:
-    """The session id of an event sent without one: it rolls each UTC hour (semantics 6.1).
+    """Returns the session id of an event without one: one per visitor and UTC hour.
 
     Deterministic, so retries and late events agree.
     """

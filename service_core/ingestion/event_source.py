@@ -1,4 +1,4 @@
-"""How an event came: kind of sender and end user's address (specification, ingest; contract 10.2)."""
+"""Determines which kind of client sent an event, and the end user's IP address."""
 
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
@@ -16,13 +16,13 @@ _BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")
 
 @dataclass(frozen=True, slots=True)
 class SdkUserAgents:
-    """Parts of a ``User-Agent`` that name the project's own clients; case does not count."""
+    """Parts of the ``User-Agent`` that identify the project's SDKs; case is ignored."""
 
     mobile: tuple[str, ...] = ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native")
     server: tuple[str, ...] = ("touchpoint-python", "touchpoint-node")
 
     def classify(self, channel: IngestEndpoint, user_agent: str | None) -> str:
-        """The transport column: `MOBILE_APP`, `API`, `BROWSER`, or `WEB` for the browser batch."""
+        """Returns the source column: `MOBILE_APP`, `API`, `BROWSER`, or `WEB` for browser batches."""
         if channel is IngestEndpoint.BATCH:
             return WEB
         agent = (user_agent or "").lower()
@@ -34,16 +34,16 @@ class SdkUserAgents:
 
 
 def webhook_provider(arrival: ReceivedEvent) -> str | None:
-    """The revenue provider whose webhook it was; None for any other event."""
+    """Returns the revenue provider whose webhook the event is; None for any other event."""
     return arrival.headers.get(PROVIDER_HEADER) if arrival.channel is IngestEndpoint.WEBHOOK else None
 
 
 def client_ip(reported_ip: object, connection_ip: str | None, source: str) -> str | None:
-    """The end user's IP address.
+    """Returns the end user's IP address.
 
     Args:
-        sent: the ``ip`` of the body; ``0`` records none, an invalid one is ignored.
-        connection: address of the connection; it stands in, except for `API` events.
+        reported_ip: the ``ip`` of the body; ``0`` records none, an invalid one is ignored.
+        connection_ip: address of the connection; it stands in, except for `API` events.
         source: the transport column.
     """
     if reported_ip is not None and not isinstance(reported_ip, bool) and str(reported_ip).strip() == "0":

@@ -1,4 +1,4 @@
-"""When an event happened (semantics 3): what was sent, within reason, else when it was received."""
+"""Determines when an event happened from the time its client sent."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ CLAMPED: Final = "clamped"
 REPLACED: Final = "replaced"
 
 EARLIEST_EVENT_TIME: Final = datetime(2020, 1, 1, tzinfo=UTC)
-"""No event is older (semantics 3)."""
+"""No event is older."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS_FROM: Final = 1e11
@@ -17,7 +17,7 @@ _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
 
 
 def resolve_event_time(sent: object, received_at: datetime) -> tuple[datetime, str]:
-    """The event's time in UTC, and what was done to the one sent: `NONE`, `CLAMPED` or `REPLACED`.
+    """Returns the event's time in UTC, and how the sent time was adjusted: `NONE`, `CLAMPED` or `REPLACED`.
 
     Args:
         sent: ISO 8601 text, epoch seconds or milliseconds; an instant without offset is UTC.
@@ -34,7 +34,7 @@ def resolve_event_time(sent: object, received_at: datetime) -> tuple[datetime, s
 
 
 def parse_client_time(sent: object) -> datetime | None:
-    """The instant a client wrote, in UTC; None when it cannot be read."""
+    """Parses a time sent by a client to UTC; None if it cannot be parsed."""
     try:
         if isinstance(sent, str):
             text = sent.strip()

@@ -1,4 +1,4 @@
-"""Sums over ledger rows: what became of every event, and whether that adds up (semantics 20)."""
+"""Sums ledger rows and checks that they balance."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from service_core.ingestion.models import LedgerRow
 
 @dataclass(frozen=True, slots=True)
 class LedgerTotals:
-    """The counts of several ledger rows together."""
+    """Sums over several ledger rows."""
 
     received: int
     stored: int
@@ -24,7 +24,7 @@ class LedgerTotals:
 
 
 def sum_ledger_rows(rows: Iterable[LedgerRow]) -> LedgerTotals:
-    """The rows added up; all zero without rows."""
+    """Returns the sums over the rows; all zero without rows."""
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     for row in rows:
@@ -37,12 +37,12 @@ def sum_ledger_rows(rows: Iterable[LedgerRow]) -> LedgerTotals:
 
 
 def all_balanced(rows: Iterable[LedgerRow]) -> bool:
-    """Whether every received event of every row is accounted for."""
+    """Returns whether every received event of every row is accounted for."""
     return all(row.is_balanced for row in rows)
 
 
 def start_of_hour(moment: datetime) -> datetime:
-    """Start of the UTC hour an instant lies in: a local midnight may lie inside one."""
+    """Returns the start of the UTC hour of an instant."""
     return moment - timedelta(minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond)
 
 

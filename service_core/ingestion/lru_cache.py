@@ -1,4 +1,4 @@
-"""A bounded memory of what was used last."""
+"""A cache that keeps the most recently used values."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -8,7 +8,7 @@ _V = TypeVar("_V")
 
 
 class LruCache(Generic[_K, _V]):
-    """Keeps the ``limit`` values used last; the oldest is forgotten first."""
+    """Keeps the ``limit`` most recently used values."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -18,19 +18,19 @@ class LruCache(Generic[_K, _V]):
         return key in self._values
 
     def get(self, key: _K) -> _V | None:
-        """The value of a key, None when unknown or forgotten; a look counts as a use."""
+        """Returns the value of a key and marks it as used; None if it is not cached."""
         if key not in self._values:
             return None
         self._values.move_to_end(key)
         return self._values[key]
 
     def put(self, key: _K, value: _V) -> None:
-        """Remember a value."""
+        """Stores a value."""
         self._values[key] = value
         self._values.move_to_end(key)
         if len(self._values) > self._limit:
             self._values.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Removes all values."""
         self._values.clear()

@@ -1,6 +1,6 @@
 """An event on its way in, and the row it becomes.
 
-`Event` is the one declaration of the event row (semantics 2.1, contract 3.5): stores derive their
+`Event` is the one declaration of the event row: stores derive their
 columns from its fields, `/events` and the export derive theirs from `WIRE_COLUMNS`, in this order.
 """
 
@@ -13,7 +13,7 @@ from uuid import UUID
 
 
 class IngestEndpoint(StrEnum):
-    """The door an event came through; the ledger counts each apart (contract 11.5)."""
+    """The endpoint that received an event; the ledger counts each one separately."""
 
     TRACK = "track"
     BATCH = "batch"
@@ -21,7 +21,7 @@ class IngestEndpoint(StrEnum):
 
 
 class RejectionReason(StrEnum):
-    """Why an event was rejected (semantics 20.2)."""
+    """Why an event was rejected."""
 
     TOO_LARGE = "too_large"
     RATE_LIMITED = "rate_limited"
@@ -44,7 +44,7 @@ UNPARSED_HEADER: Final = "unread"
 
 
 class ReceivedEvent(NamedTuple):
-    """An accepted event as the queue keeps it: what was sent, and how it came.
+    """A validated event as the queue stores it: the request body and request metadata.
 
     A tuple, because one is made for every request.
 
@@ -71,7 +71,7 @@ class ReceivedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueuedEvent:
-    """An arrival taken from the queue; ``seq`` is its ingest sequence, assigned once."""
+    """A received event taken from the queue; ``seq`` is its unique ingest sequence number."""
 
     seq: int
     arrival: ReceivedEvent
@@ -177,7 +177,7 @@ class Event:
     ip: Annotated[str | None, "Address it came from; cut after 7 days."] = None
     strong_id: Annotated[
         str | None,
-        "Strong id sent with the event (semantics 5.2), after the id places of `$identify` and `$alias`. The event "
+        "Strong id sent with the event, after the id places of `$identify` and `$alias`. The event "
         "joins it to every weak id it carries. For `$alias` it is the new id, and `previous_id` in `event_data` is the "
         "strong id that is joined to it.",
     ] = None
@@ -201,7 +201,7 @@ class Event:
     payment_id: Annotated[
         str | None,
         "What a provider of payments may know the order by: the `payment_id` sent, else of tracked money the event id "
-        "its client chose (semantics 10.3).",
+        "its client chose.",
     ] = None
     message_id: Annotated[
         str | None,
@@ -211,7 +211,7 @@ class Event:
         bool,
         "Whether a storefront reported it, whose report of an order precedes those of payment providers.",
     ] = False
-    touchable: Annotated[bool, "Whether it may make a touch (semantics 8.1)."] = False
+    touchable: Annotated[bool, "Whether it may make a touch."] = False
     own_source: Annotated[
         str | None,
         "Source by everything the event itself carries: campaign values, click ids, link tag, external referrer; "
@@ -222,13 +222,13 @@ class Event:
     referral_source: Annotated[str | None, "Source by its external referrer alone; null without one."] = None
     referral_medium: Annotated[str | None, "Medium by the same."] = None
     referral_channel: Annotated[str | None, "Channel by the same."] = None
-    campaign_in_url: Annotated[bool, "Whether `page_url` has the campaign values (semantics 8.2)."] = False
-    interactive: Annotated[bool, "False when it does not undo a bounce (semantics 6.5)."] = True
+    campaign_in_url: Annotated[bool, "Whether `page_url` has the campaign values."] = False
+    interactive: Annotated[bool, "False when it does not undo a bounce."] = True
     rules_version: Annotated[int, "Version of the rules it was enriched by."] = 1
 
     @property
     def weak_ids(self) -> tuple[str, ...]:
-        """The weak ids that the strong id is joined to, the device key first; none without a strong id."""
+        """Returns the weak ids joined to the strong id, the device id first; empty without a strong id."""
         if self.strong_id is None:
             return ()
         sent = (self.visitor_id, self.sent_visitor_id, self.distinct_id)
@@ -236,7 +236,7 @@ class Event:
 
 
 class EventColumn(NamedTuple):
-    """A column of the event row: its name, its Python type, and what it holds."""
+    """Name, Python type and description of a column of the event row."""
 
     name: str
     type: Any
@@ -262,10 +262,10 @@ CAMPAIGN_COLUMNS: Final = (
     "click_id_type",
     "lyr",
 )
-"""The values that make an event a campaign visit; all equal to the latest ones = carried (semantics 8.2)."""
+"""The values that make an event a campaign visit; all equal to the latest ones = carried."""
 
 TOUCH_POSITIONS: Final = ("first", "last")
-"""The touches that a client may tell of, in order (semantics 8.7)."""
+"""The touches that a client may tell of, in order."""
 
 REPORTED_TOUCH_COLUMNS: Final = (
     *("own_source", "own_medium", "own_channel"),
@@ -277,7 +277,7 @@ REPORTED_TOUCH_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedEvent:
-    """An accepted event that cannot be stored: kept raw, with the reason, replayable (semantics 20.2)."""
+    """An accepted event that cannot be stored, with the reason; it can be replayed."""
 
     queued: QueuedEvent
     reason: str
@@ -285,7 +285,7 @@ class QuarantinedEvent:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """What happened to the events of one key, channel and UTC hour of receipt (semantics 20.1)."""
+    """Counts of events by API key, endpoint and UTC hour of receipt."""
 
     hour: datetime
     key_id: UUID
@@ -301,12 +301,12 @@ class LedgerRow:
 
     @property
     def rejected(self) -> int:
-        """Rejected events, all reasons together."""
+        """Returns the number of rejected events over all reasons."""
         return sum(self.rejected_by_reason.values())
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every received event is accounted for."""
+        """Returns whether every received event is accounted for."""
         return (
             self.received == self.stored + self.duplicate + self.rejected + self.quarantined + self.in_flight
         )

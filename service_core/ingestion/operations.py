@@ -1,4 +1,4 @@
-"""`GET /ledger`: what became of every event that was received (contract 11.5)."""
+"""`GET /ledger`: counts of received, stored, rejected and queued events."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar, Final

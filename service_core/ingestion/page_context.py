@@ -1,4 +1,4 @@
-"""Page and referrer of an event (semantics 2.1, 7.1)."""
+"""Parses the page URL and referrer of an event."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from service_core.ingestion.traffic_classification import TrafficClassifier
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """Where an event happened and what led there.
+    """Page URL, title and referrer of an event.
 
     Attributes:
         path: path without query.
         query: query of ``url``.
         referrer_host: its host, lower case, without ``www.``.
-        external: the same host when it is somebody else's, so it can have brought the visitor.
-        spam: whether the referrer is known for forgery.
+        external_referrer_host: the same host when it is somebody else's, so it can have brought the visitor.
+        is_spam_referrer: whether the referrer is known for forgery.
     """
 
     url: str | None
@@ -36,7 +36,7 @@ class PageContext:
 def parse_page_context(
     properties: Mapping[str, Any], workspace: Workspace, classifier: TrafficClassifier
 ) -> PageContext:
-    """The page of an event, by its properties ``url``, ``path``, ``title`` and ``referrer``."""
+    """Returns the page context from the properties ``url``, ``path``, ``title`` and ``referrer``."""
     url, referrer = _url_text(properties.get("url")), _url_text(properties.get("referrer"))
     host, path, query = split_url(url) if url else (None, campaign_text(properties.get("path")), "")
     came_from = parse_referrer_host(referrer) if referrer else None

@@ -1,4 +1,4 @@
-"""Page addresses: their parts, and the query values that never enter a store.
+"""Splits page URLs and removes secrets from their query parameters.
 
 Addresses come from browsers, apps and log files, so nothing here refuses one: what cannot be read
 has no host.
@@ -20,7 +20,7 @@ _QUERY_PARAMETER: Final = re.compile(r"([?&#;])([^=&#;?]*)=([^&#;]*)")
 
 
 class SplitUrl(NamedTuple):
-    """Parts of an address: host in lower case without port and ``www.``, path, query without ``?``."""
+    """Host in lower case without port and ``www.``, path, and query without ``?``."""
 
     host: str | None
     path: str
@@ -28,7 +28,7 @@ class SplitUrl(NamedTuple):
 
 
 def split_url(url: str) -> SplitUrl:
-    """The parts of an absolute address or of a bare path."""
+    """Splits an absolute URL or a bare path."""
     rest, _, _ = url.partition("#")
     rest, _, query = rest.partition("?")
     scheme, found, after = rest.partition("://")
@@ -40,7 +40,7 @@ def split_url(url: str) -> SplitUrl:
 
 
 def parse_referrer_host(referrer: str) -> str | None:
-    """Host of a referrer, which some clients send without a scheme; None when it names no host."""
+    """Returns the host of a referrer, with or without a scheme; None if it names no host."""
     if "://" in referrer:
         return split_url(referrer).host
     bare = _BARE_HOST.match(referrer.removeprefix("//"))
@@ -54,7 +54,7 @@ def _normalize_host(authority: str) -> str | None:
 
 
 def parse_query_string(query: str) -> dict[str, str]:
-    """Query parameters, decoded once; the first value of a name wins."""
+    """Returns the decoded query parameters; the first value of a repeated name wins."""
     found: dict[str, str] = {}
     for name, value in parse_qsl(query, errors="replace", max_num_fields=None):
         found.setdefault(name, value)
@@ -62,7 +62,7 @@ def parse_query_string(query: str) -> dict[str, str]:
 
 
 def redact_secrets(url: str) -> str:
-    """The address with the values of parameters named like secrets replaced (semantics 2.1)."""
+    """Returns the URL with the values of secret-like parameters replaced by `REDACTED_VALUE`."""
     if not _SECRET_PATTERN.search(url):
         return url
     return _QUERY_PARAMETER.sub(_redact_secret_parameter, url)
@@ -75,7 +75,7 @@ def _redact_secret_parameter(pair: re.Match[str]) -> str:
 
 
 def remove_parameters(url: str, names: Collection[str]) -> str:
-    """The address without the parameters of these names."""
+    """Returns the URL without the query parameters of these names."""
     start, mark, rest = url.partition("?")
     if not mark:
         return url

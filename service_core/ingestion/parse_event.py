@@ -1,4 +1,4 @@
-"""The fields of an event, read by the rules of contract 10.2. Reading never fails on an accepted body."""
+"""Parses the fields of a validated event body. Parsing a validated body never fails."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ NO_EXTERNAL_ID_EVENTS: Final[Mapping[str, ExternalIdEvent]] = MappingProxyType({
 
 @dataclass(frozen=True, slots=True)
 class ParsedEvent:
-    """What an accepted event says, before anything is looked up.
+    """The fields of an event before enrichment.
 
     Attributes:
         ids: who it is about.
@@ -67,7 +67,7 @@ class ParsedEvent:
 
     @property
     def session_key(self) -> SessionKey:
-        """Workspace, visitor and session: what a session is known by (semantics 6.2)."""
+        """Returns workspace, visitor id and session id, which identify a session."""
         return self.workspace_id, self.ids.visitor_id, self.session_id
 
 
@@ -77,10 +77,10 @@ def parse_event(
     workspace: Workspace,
     external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
 ) -> ParsedEvent:
-    """Read the body of an arrival.
+    """Parses the body of a received event.
 
     Args:
-        arrival: how it came; only the browser batch may use flat forms (contract 11.2).
+        arrival: how it came; only the browser batch may use flat forms.
         body: the decoded body, as `accept` accepted it.
         workspace: whose secret keys a generated session id.
         external_id_events: events that carry an id of a provider, by event name.
@@ -122,13 +122,13 @@ def parse_event(
 
 
 def _sanitized_object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """An object of the body, made harmless; empty when the field holds anything else."""
+    """Returns a JSON object of the body with sanitized values; an empty one if the field is not an object."""
     value = body.get(field)
     return sanitize(value) if isinstance(value, dict) else {}
 
 
 def _provider_id(event: ExternalIdEvent | None, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the id that the event carries for a provider, by its namespace."""
+    """Returns the id of another system that an event of this name reports, by its namespace."""
     if event is None:
         return {}
     ids = (to_text(properties.get(name)) for name in event.properties)

@@ -1,4 +1,4 @@
-"""From the queue into the event store: take, decode, enrich, append, settle.
+"""Moves events from the queue to the event store: take, parse, enrich, append, acknowledge.
 
 A batch is settled only when it is durable in the store, so a failure anywhere leaves it in the
 queue; it is enriched and appended again, which the store takes without doubling an event.
@@ -36,7 +36,7 @@ from service_core.ingestion.validation import to_text
 BATCH_SIZE: Final = 2_000
 """Events of one append: four times 500 costs the store a third per event, and no longer a pause of the loop."""
 HIGH_RATE_THRESHOLD: Final = 200
-"""More events than this a minute by one visitor are noted (semantics 4)."""
+"""More events than this a minute by one visitor are noted."""
 
 _END_USER_SOURCES: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 """Sources whose requests come from the end user's own browser or application."""
@@ -54,7 +54,7 @@ FindWorkspace = Callable[[UUID], Awaitable[Workspace | None]]
 
 
 class RuleCandidate(NamedTuple):
-    """A stored event that a conversion rule of its workspace may wait for.
+    """A stored event that a conversion rule of its workspace may match.
 
     Attributes:
         user_agent: of the end user, which no row has; None when only a server is known.
@@ -75,7 +75,7 @@ class _ParsedArrival(NamedTuple):
 
 
 class IngestPipeline:
-    """The consumer's core; one at a time per queue.
+    """Consumes one queue. At most one pipeline runs per queue.
 
     Args:
         queue: where accepted events wait.
@@ -119,7 +119,7 @@ class IngestPipeline:
         )
 
     async def process_batch(self) -> int:
-        """Move the next batch; returns how many events left the queue, 0 when none waits.
+        """Moves the next batch; returns how many events left the queue, 0 if it is empty.
 
         An event that cannot become a row is set aside with its reason and does not hold up the rest.
 
@@ -181,7 +181,7 @@ class IngestPipeline:
         )
 
     async def _load_sessions(self, arrivals: Iterable[_ParsedArrival]) -> None:
-        """Ask the store for the sessions of a batch that are not remembered."""
+        """Loads the sessions of a batch that are not cached."""
         keys = {step.parsed.session_key: None for step in arrivals}
         unknown = [key for key in keys if key not in self._sessions]
         if unknown:
@@ -189,7 +189,7 @@ class IngestPipeline:
                 self._sessions.put(key, state)
 
     async def _load_link_utm(self, arrivals: Iterable[_ParsedArrival]) -> _UtmByWorkspace:
-        """UTM values by workspace and tag, for the tags of a batch that came without any."""
+        """Returns UTM values by workspace and link tag, for events that have a tag and no UTM value."""
         tags: dict[UUID, set[str]] = {}
         for step in arrivals:
             sent = step.parsed.properties
@@ -229,7 +229,7 @@ class IngestPipeline:
 
 
 def _end_user_agent(arrival: _ParsedArrival, source: str) -> str | None:
-    """What the end user's browser or application calls itself; the client of a server does not tell."""
+    """Returns the user agent of the end user; None if only a server's client is known."""
     context = arrival.parsed.context
     told = to_text(context.get("userAgent")) or to_text(context.get("user_agent"))
     return told or (to_text(arrival.queued.arrival.user_agent) if source in _END_USER_SOURCES else None)
@@ -240,7 +240,7 @@ def _quarantine(queued: QueuedEvent, error: Exception) -> QuarantinedEvent:
 
 
 async def _yielding_to_loop(values: Iterable[_T]) -> AsyncIterator[_T]:
-    """The values, with a moment for other tasks of the loop now and then."""
+    """Yields the values and lets other tasks run every `_YIELD_EVERY` values."""
     for position, value in enumerate(values):
         if position % _YIELD_EVERY == 0:
             await asyncio.sleep(0)

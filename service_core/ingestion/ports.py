@@ -1,4 +1,4 @@
-"""What intake needs from outside: a durable queue, the write side of the event store, lookups."""
+"""Ports of ingestion: the durable queue, the write side of the event store, and look-ups."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from service_core.ingestion.models import (
 
 
 class EnqueueResult(StrEnum):
-    """What became of an offered event."""
+    """Result of enqueueing an event."""
 
     QUEUED = "queued"
     DUPLICATE = "duplicate"
 
 
 class EnqueueFailed(Exception):
-    """The event is not durable and its claim is free again.
+    """The event was not stored durably, and its id may be sent again.
 
     Args:
         detail: ``queue`` or ``claim``.
@@ -41,14 +41,14 @@ class EnqueueFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """How far the queue is behind: number and receipt time of what is not stored yet."""
+    """Number and oldest receipt time of events that are not stored yet."""
 
     waiting_count: int
     oldest_received_at: datetime | None
 
 
 class IngestLedger(Protocol):
-    """The side of a queue where what came is counted, kept or not (semantics 20)."""
+    """Counts of received events, part of the queue."""
 
     async def count_rejected(
         self,
@@ -60,32 +60,32 @@ class IngestLedger(Protocol):
         *,
         events: int = 1,
     ) -> None:
-        """Count rejected events; cheap, made durable with the next commit or within a second."""
+        """Counts rejected events; durable with the next commit or within a second."""
 
     async def count_duplicate(
         self, workspace_id: UUID, key_id: UUID, channel: IngestEndpoint, at: datetime
     ) -> None:
-        """Count an event that is not offered, as whoever brought it knows that it is a duplicate; as cheap."""
+        """Counts an event that its caller already knows to be a duplicate, without enqueueing it."""
 
     async def ledger_rows(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
-        """Ledger rows with ``start <= hour < end``, oldest first."""
+        """Returns the ledger rows with ``start <= hour < end``, oldest first."""
 
 
 class IngestQueue(IngestLedger, Protocol):
-    """A durable queue that claims event ids and keeps the ledger, all in one step.
+    """A durable queue that claims event ids and keeps the ledger in the same commit.
 
     Claim, enqueue and ledger count commit together; many offers share one commit.
     """
 
     async def offer(self, arrival: ReceivedEvent) -> EnqueueResult:
-        """Claim the event id and enqueue; returns when the outcome is durable.
+        """Claims the event id and enqueues the event; returns when the result is durable.
 
         Raises:
             EnqueueFailed: nothing was kept and the claim is free.
         """
 
     async def offer_all(self, arrivals: Sequence[ReceivedEvent]) -> list[EnqueueResult | EnqueueFailed]:
-        """The same for several that came together: one step for all, as long as they fit in one.
+        """Enqueues several events in one commit if they fit; returns one result each.
 
         Returns:
             The outcome of each, in order: of two with one id the later is the duplicate, and a
@@ -96,31 +96,31 @@ class IngestQueue(IngestLedger, Protocol):
         """
 
     async def take(self, limit: int) -> list[QueuedEvent]:
-        """The oldest waiting events, in order of sequence, without removing them."""
+        """Returns the oldest queued events in sequence order, without removing them."""
 
     async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
-        """Remove events that are durable in the store (or set aside), and count them, in one commit."""
+        """Removes stored and quarantined events from the queue and counts them, in one commit."""
 
     async def state(self) -> QueueState:
-        """How far behind the queue is."""
+        """Returns how many events wait, and since when."""
 
 
 class Quarantine(Protocol):
-    """The side of a queue where events are kept that could not be stored, raw and with the reason."""
+    """Events that could not be stored, part of the queue."""
 
     async def list_quarantined(self, workspace_id: UUID, limit: int) -> list[QuarantinedEvent]:
-        """The events of a workspace that were set aside, the earliest first."""
+        """Returns the quarantined events of a workspace, earliest first."""
 
     async def replay(self, workspace_id: UUID) -> int:
-        """Put them back in the queue, each under its sequence; returns how many."""
+        """Puts the events back into the queue under their sequence numbers; returns how many."""
 
     async def delete_before(self, before: datetime) -> dict[UUID, int]:
-        """Let go of those received before a time; returns how many of each workspace. The ledger stays as it is."""
+        """Deletes events received before a time; returns the number by workspace. The ledger stays unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What intake knows of a session before the next event: since when, its entry page, its latest touch values.
+    """What is known of a session before its next event.
 
     ``last_campaign`` holds the `CAMPAIGN_COLUMNS` of the latest event that carried any, in that
     order; None while there was none. What bots did is left out. A store may look further back than
@@ -141,10 +141,10 @@ SessionKey = tuple[UUID, str, str]
 
 @dataclass(frozen=True, slots=True)
 class TaggedLink:
-    """A trackable link as its tag tells of it.
+    """The part of a trackable link that its tag resolves to.
 
     Attributes:
-        to_app: whether it leads into an app or the store it is installed from.
+        targets_app: whether it leads into an app or the store it is installed from.
         utm: the UTM values it has.
     """
 
@@ -155,35 +155,35 @@ class TaggedLink:
 
 
 class LinkLookup(Protocol):
-    """Tag (the ``lyr`` value) -> trackable link."""
+    """Finds trackable links by tag (the ``lyr`` value)."""
 
     async def links_by_tag(self, workspace_id: UUID, tags: Collection[str]) -> Mapping[str, TaggedLink]:
-        """The links of a workspace with these tags, deleted ones included; unknown tags are left out."""
+        """Returns the workspace's links by tag, deleted ones included; unknown tags are left out."""
 
 
 class EventStore(Protocol):
     """Write side of the event store."""
 
     async def append(self, events: Sequence[Event]) -> int:
-        """Store a batch atomically; idempotent by (workspace, event id) within 7 days of receipt.
+        """Stores a batch atomically; idempotent by workspace and event id within 7 days of receipt.
 
         Returns:
             How many events were new.
         """
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
-        """What is stored of these sessions; unknown ones are left out."""
+        """Returns the stored states of these sessions; unknown ones are left out."""
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
-        """Remove the identity link an event made; the earlier state returns (semantics 5.9). Twice is as good as once."""
+        """Removes the identity link an event made and restores the earlier state; idempotent."""
 
     async def maintain(self) -> None:
-        """Compact and tidy; called now and then while the service runs."""
+        """Compacts the store; called from time to time while the service runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeoLocation:
-    """Where an address is: ISO 3166-1 alpha-2 country, region and city names, IANA zone."""
+    """Country (ISO 3166-1 alpha-2), region, city and time zone of an IP address."""
 
     country: str | None = None
     region: str | None = None
@@ -192,15 +192,15 @@ class GeoLocation:
 
 
 class GeoLocator(Protocol):
-    """Address -> place."""
+    """Finds the location of an IP address."""
 
     def locate(self, ip: str) -> GeoLocation | None:
-        """The place of an IP address; None when unknown."""
+        """Returns the location of an IP address; None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What a user agent says about the device (contract 3.2 for spellings)."""
+    """What a user agent says about the device and the client."""
 
     device_type: str | None = None
     browser: str | None = None
@@ -212,14 +212,14 @@ class Device:
 
 
 class PublicSuffixList(Protocol):
-    """Host name -> the name somebody registered, by the public suffix list."""
+    """Finds registrable domains by the public suffix list."""
 
     def registrable_domain(self, host: str) -> str | None:
         """``shop.example.co.uk`` -> ``example.co.uk``; None for an address or a bare suffix."""
 
 
 class UserAgentParser(Protocol):
-    """User agent -> device."""
+    """Parses user agents."""
 
     def parse(self, user_agent: str) -> Device:
-        """Device and bot signs of a user agent; never fails."""
+        """Returns device and bot signs of a user agent; never raises."""

@@ -1,4 +1,4 @@
-"""The first and the last touch as a client tells them, beside an event (semantics 2.3, 8.7).
+"""Parses the first and last touch that a client reports with an event.
 
 A client that keeps where its visitor came from sends it as properties. They begin with
 ``first_touch_`` and ``last_touch_`` and go on like
@@ -35,7 +35,7 @@ _UTM_ALIASES: Final = MappingProxyType(
 
 
 class _ReportedTouch(NamedTuple):
-    """A touch that was told: when, by what, from where."""
+    """A touch reported by the client: time, campaign and page."""
 
     at: datetime
     campaign: Campaign
@@ -43,7 +43,7 @@ class _ReportedTouch(NamedTuple):
 
 
 def reported_link_tags(properties: Mapping[str, Any]) -> list[str]:
-    """Link tags of touches that are told without UTM values: those of their links count (semantics 7.1)."""
+    """Returns the link tags of reported touches that have no UTM values of their own."""
     if not any(name in properties for name in _TIMESTAMP_FIELDS):
         return []
     touches = [parse_campaign(_touch_properties(properties, side)) for side in TOUCH_POSITIONS]
@@ -59,15 +59,15 @@ def reported_touch_columns(
     *,
     consent_denied: bool,
 ) -> Mapping[str, str] | None:
-    """What an event tells about the touches before it (`Event.told`); None when it tells nothing.
+    """Returns the columns of the reported touches; None if the event reports none.
 
     Args:
-        sent: its properties, secrets in page addresses redacted.
-        happened: its time.
+        properties: its properties, secrets in page addresses redacted.
+        event_time: its time.
         workspace: its own domains and channels count.
         classifier: source lists and channel rules.
-        lent: UTM values by link tag.
-        denied: whether consent was denied; no id of a click is kept then.
+        utm_by_tag: UTM values by link tag.
+        consent_denied: whether consent was denied; no id of a click is kept then.
     """
     if not any(name in properties for name in _TIMESTAMP_FIELDS):
         return None
@@ -102,7 +102,7 @@ def _parse_touch(
 
 
 def _touch_properties(properties: Mapping[str, Any], position: str) -> Mapping[str, Any]:
-    """The properties of a touch, by their names on an event."""
+    """Returns the properties of a touch under the names that events use."""
     prefix = f"{position}_touch_"
     said = {name.removeprefix(prefix): value for name, value in properties.items() if name.startswith(prefix)}
     return {**{_UTM_ALIASES.get(name, name): value for name, value in said.items()}, **said}
@@ -111,7 +111,7 @@ def _touch_properties(properties: Mapping[str, Any], position: str) -> Mapping[s
 def _touch_columns(
     touch: _ReportedTouch, workspace: Workspace, classifier: TrafficClassifier, *, consent_denied: bool
 ) -> Mapping[str, str]:
-    """The columns of the touch that are set, as text; its time is UTC without saying so."""
+    """Returns the non-empty columns of a touch as text; its time is UTC."""
     brought, page = touch.campaign, touch.page
     found = classifier.classify(brought, page.external_referrer_host, workspace.rules.channels)
     carried = campaign_columns(brought, {}, consent_denied=consent_denied)

@@ -1,4 +1,4 @@
-"""Values that JSON allows and stores refuse, made harmless once, so no adapter ever meets them.
+"""Replaces values that JSON allows and databases reject, such as NUL characters and lone surrogates.
 
 NUL and lone surrogates in text, integers beyond 64 bits, numbers that are not finite, nesting
 without end: one of these in one event would otherwise fail the whole batch it is stored with.
@@ -18,7 +18,7 @@ _ESCAPED_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def sanitize_text(value: str) -> str:
-    """The text with NUL and lone surrogates replaced by U+FFFD; never shorter than before."""
+    """Returns the text with NUL and lone surrogates replaced by U+FFFD."""
     if "\0" in value:
         value = value.replace("\0", _REPLACEMENT)
     if value.isascii():
@@ -31,12 +31,12 @@ def sanitize_text(value: str) -> str:
 
 
 def sanitize_json_bytes(text: bytes) -> bytes:
-    """JSON text with every NUL in it replaced by U+FFFD; a parser that is strict refuses lone surrogates itself."""
+    """Returns JSON text with every escaped NUL replaced by U+FFFD."""
     return _ESCAPED_NUL.sub(rb"\1\\ufffd", text) if b"\\u0000" in text else text
 
 
 def sanitize_number(value: float) -> int | float | None:
-    """The number as a 64-bit integer or a finite float; None when it is neither."""
+    """Returns the number as a 64-bit integer or finite float; None if it is neither."""
     if isinstance(value, int):
         if -_INT64 <= value < _INT64:
             return value
@@ -48,7 +48,7 @@ def sanitize_number(value: float) -> int | float | None:
 
 
 def sanitize(value: Any, depth: int = 0) -> Any:
-    """A JSON value with everything poisonous replaced; never fails, whatever was sent."""
+    """Returns a JSON value with all unstorable values replaced; nesting deeper than `MAX_DEPTH` is cut."""
     if isinstance(value, str):
         return sanitize_text(value)
     if value is None or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""`POST /track` without its transport: what was sent, and who sent it -> the answer (contract 10.1).
+"""Handles `POST /track` without the HTTP server: request checks and responses.
 
 A host reads bytes, looks the write key up and calls these in order: `door` before the body is
 read, `judge` on the body, and the answer by what the queue said. The order of checks lives here alone.
@@ -36,7 +36,7 @@ ConsumeRateLimit = Callable[[UUID, datetime], bool]
 
 
 class IngestResponse(NamedTuple):
-    """What goes back: ``body`` is the JSON object, None for an empty answer."""
+    """Status, JSON body (None for an empty one) and headers of a response."""
 
     status: int
     body: Mapping[str, object] | None
@@ -45,14 +45,14 @@ class IngestResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedRequest:
-    """The request does not become an event; ``reason`` is counted when the key resolved."""
+    """A request that makes no event; ``reason`` is counted if the key is known."""
 
     response: IngestResponse
     reason: RejectionReason | None = None
 
 
 class AcceptedRequest(NamedTuple):
-    """An event for the queue, and what its answer says: the event's name and the workspace's public id."""
+    """An event for the queue, with the event name and public workspace id of the response."""
 
     arrival: ReceivedEvent
     name: str
@@ -60,7 +60,7 @@ class AcceptedRequest(NamedTuple):
 
 
 class TrackHeaders(NamedTuple):
-    """The parts of a request's headers that matter here; ``length`` is what they say of the body's, in bytes."""
+    """The request headers that ingestion reads; ``length`` is the declared body size, if any."""
 
     key: str | None
     user_agent: str | None
@@ -104,14 +104,14 @@ REJECTION_RESPONSES: Final[Mapping[RejectionReason, RejectedRequest]] = {
 
 
 def check_method(method: str) -> IngestResponse | None:
-    """The answer to a method that is not `POST`; None lets the request in (checks 1 and 2)."""
+    """Returns the response to a method other than `POST`; None lets the request continue."""
     if method == "POST":
         return None
     return PREFLIGHT if method == "OPTIONS" else WRONG_METHOD
 
 
 def parse_headers(raw: Iterable[tuple[bytes, bytes]]) -> TrackHeaders:
-    """What the headers say; names are lower case, as ASGI gives them.
+    """Returns the headers ingestion reads; names are in lower case, as ASGI passes them.
 
     ``X-API-Key`` wins over ``Authorization``, unless it is empty.
     """
@@ -141,16 +141,16 @@ def validate_request(
     consume_rate_limit: ConsumeRateLimit,
     decode: Decode,
 ) -> AcceptedRequest | RejectedRequest:
-    """Checks 3 to 10, in their order.
+    """Runs the checks of a request after its key was looked up, in the documented order.
 
     Args:
         body: as received; None when it was over `MAX_BODY`.
-        sent: what the headers say.
+        headers: what the headers say.
         identity: what the key resolves to; also looked up for a body that is too large, so that
             the ledger counts it.
-        address: of the client.
+        client_ip: of the client.
         received_at: the present, aware UTC.
-        spend: counts the request once it got as far as the rate limit.
+        consume_rate_limit: counts the request once it got as far as the rate limit.
         decode: parses the body.
     """
     if body is None:
@@ -180,7 +180,7 @@ def validate_request(
 
 
 def _decode_event(body: bytes, decode: Decode) -> ValidatedEvent | RejectionReason:
-    """What the body holds (checks 7 to 10)."""
+    """Decodes the body and validates the event."""
     if not body or body.isspace():
         return RejectionReason.NO_BODY
     try:
@@ -191,33 +191,33 @@ def _decode_event(body: bytes, decode: Decode) -> ValidatedEvent | RejectionReas
 
 
 def queued_response(name: str, workspace: str) -> IngestResponse:
-    """The answer to an event that is durable: its name and the workspace's public id (check 14)."""
+    """Returns the response to an event that was stored durably."""
     return IngestResponse(200, {"success": True, "event": name, "workspace": workspace})
 
 
 def duplicate_response(request: AcceptedRequest) -> IngestResponse:
-    """The answer to an event whose id was claimed in the last seven days (check 11)."""
+    """Returns the response to an event id that was claimed within the last seven days."""
     event_id = request.arrival.event_id
     return IngestResponse(200, {"success": False, "error": "Duplicate event detected", "event_id": event_id})
 
 
 def enqueue_failed_response(detail: str) -> RejectedRequest:
-    """The queue kept nothing; a retry with the same event id is welcome (check 12)."""
+    """Returns the response if the queue stored nothing; the client may retry with the same event id."""
     body = {"error": REJECTION_MESSAGES[RejectionReason.ENQUEUE_FAILED], "details": detail}
     return RejectedRequest(IngestResponse(500, body), RejectionReason.ENQUEUE_FAILED)
 
 
 def server_error_response(error_id: UUID) -> IngestResponse:
-    """The handler itself failed; the id leads to its log line (check 13)."""
+    """Returns the response to an internal error; the id refers to its log line."""
     return IngestResponse(
         500, {"error": "Internal server error", "error_id": str(error_id)}, {"x-error-id": str(error_id)}
     )
 
 
 class SenderRateLimit:
-    """What each sender sends in fixed windows of one second, counted in memory.
+    """Counts events by sender in fixed windows of one second, in memory.
 
-    A sender is a write key (check 6) or a workspace whose browsers send without one (contract 11.2).
+    A sender is a write key (check 6) or a workspace whose browsers send without one.
 
     It is no `RateLimiter`: it is asked for every event, and ingest never fails because a limit
     store is away.
@@ -228,7 +228,7 @@ class SenderRateLimit:
         self._spent: dict[UUID, int] = {}
 
     def consume(self, sender: UUID, at: datetime, events: int = 1) -> bool:
-        """Count so many at once; refused ones do not count on."""
+        """Counts events; returns False, and counts nothing, if the window has no room for them."""
         second = int(at.timestamp())
         if second != self._second:
             self._second, self._spent = second, {}

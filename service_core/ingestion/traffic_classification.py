@@ -1,4 +1,4 @@
-"""Source, medium and channel of an event (semantics 7)."""
+"""Classifies visits by source, medium and channel."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _MAX_CACHED_WORKSPACES: Final = 128
 
 
 class TrafficSource(NamedTuple):
-    """The classification of a visit."""
+    """Source, medium and channel of a visit."""
 
     source: str
     medium: str
@@ -38,7 +38,7 @@ DIRECT_VISIT: Final = TrafficSource(DIRECT, NO_MEDIUM, "direct")
 
 
 class _RuleInput(NamedTuple):
-    """What the channel rules look at."""
+    """The values of a visit that channel rules test."""
 
     source: str
     medium: str
@@ -48,7 +48,7 @@ class _RuleInput(NamedTuple):
 
 
 class TrafficClassifier:
-    """Applies source lists and channel rules. Pure; answers are remembered, within bounds.
+    """Applies source lists and channel rules; results are cached up to a limit.
 
     Args:
         domains: knows the registrable part of a host name.
@@ -61,33 +61,33 @@ class TrafficClassifier:
         self._sites = lru_cache(_CACHE_SIZE)(self._registrable_domains)
 
     def is_external(self, host: str, own_hosts: Sequence[str]) -> bool:
-        """Whether a referring host is somebody else's, and no payment or login host on the way.
+        """Returns whether a referring host belongs to another site that is not a payment or login page.
 
         Args:
             host: host of the referrer, lower case, without ``www.``.
-            own: hosts of the workspace and of the page itself.
+            own_hosts: hosts of the workspace and of the page itself.
         """
         if self.registrable_domain(host) in self._sites(tuple(own_hosts)):
             return False
         return not any(suffix in EXCLUDED_REFERRERS for suffix in _parent_domains(host))
 
     def registrable_domain(self, host: str) -> str:
-        """The registrable domain of a host, or the host itself where there is none."""
+        """Returns the registrable domain of a host, or the host itself if it has none."""
         return self._registrable(host) or host
 
     def is_spam(self, host: str) -> bool:
-        """Whether a host is known for forged referrers."""
+        """Returns whether a host is listed as referrer spam."""
         return self.registrable_domain(host) in SPAM_REFERRERS
 
     def classify(
         self, campaign: Campaign, referrer: str | None, custom_channels: tuple[CustomChannel, ...] = ()
     ) -> TrafficSource:
-        """The classification by what an event carries.
+        """Returns source, medium and channel by the campaign and referrer of an event.
 
         Args:
-            sent: its campaign values.
+            campaign: its campaign values.
             referrer: host of its external referrer, None without one.
-            own: the workspace's own channels, tested first.
+            custom_channels: the workspace's own channels, tested first.
         """
         click_source, click_medium = self._click_source(campaign)
         named = campaign.utm.get("utm_source", "").lower() or click_source
@@ -110,7 +110,7 @@ class TrafficClassifier:
         return (self._entry(host) or self.registrable_domain(host)) if host else None
 
     def _find_listed_source(self, source: str) -> str | None:
-        """The list entry a source or host stands for; the longer entry wins."""
+        """Returns the listed source that a source name or host belongs to; the longest entry wins."""
         if "." not in source:
             entry = SOURCE_ALIASES.get(source, source)
             return entry if entry in SOURCE_CATEGORY else None
@@ -141,7 +141,7 @@ _NO_FACTS: Final[frozenset[VisitFact]] = frozenset()
 
 
 def _parent_domains(host: str) -> list[str]:
-    """The host and every parent of it with a dot, longest first."""
+    """Returns the host and its parent domains, longest first."""
     labels = host.split(".")
     return [".".join(labels[i:]) for i in range(len(labels) - 1)]
 

@@ -1,4 +1,4 @@
-"""Attribution columns of an event row, and what a touch is later made of (semantics 7, 8.2, 22)."""
+"""Computes the traffic source columns of an event, and the session state for its next event."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,14 +23,14 @@ def traffic_source_columns(
     classifier: TrafficClassifier,
     custom_channels: tuple[CustomChannel, ...] = (),
 ) -> dict[str, Any]:
-    """The classification: the row's own, or else inherited from its session; and that of a touch.
+    """Returns source, medium and channel of an event: its own, or those inherited from its session.
 
     Args:
-        brought: the campaign values of the event.
+        campaign: the campaign values of the event.
         page: its page and referrer.
         session: what is known of its session, None at the first event.
         classifier: source lists and channel rules.
-        channels: the workspace's own channels.
+        custom_channels: the workspace's own channels.
     """
     referral = (
         classifier.classify(_NO_CAMPAIGN, page.external_referrer_host, custom_channels)
@@ -59,7 +59,7 @@ def traffic_source_columns(
 def campaign_columns(
     campaign: Campaign, properties: Mapping[str, Any], *, consent_denied: bool
 ) -> dict[str, Any]:
-    """The columns of campaign values; without consent no id of a click or of a browser."""
+    """Returns the columns of campaign values; without consent it leaves out click ids and browser ids."""
     columns: dict[str, Any] = {**campaign.utm, "lyr": campaign.lyr}
     if not consent_denied:
         columns["click_id"], columns["click_id_type"] = campaign.first_click_id
@@ -71,7 +71,7 @@ def campaign_columns(
 
 
 def advance_session_state(event: Event, session: SessionState | None) -> SessionState:
-    """What is known of a session after one more of its events.
+    """Returns the session state after one more event.
 
     One that comes late, from before all that are known, is where the session was entered and tells
     nothing of what came after it.
@@ -91,13 +91,13 @@ def advance_session_state(event: Event, session: SessionState | None) -> Session
 
 
 def _query_contains_campaign(query: str, campaign: Campaign) -> bool:
-    """Whether the query of the page holds every campaign value."""
+    """Returns whether the page's query string contains every campaign value."""
     there = {value.strip() for value in parse_query_string(query).values()} if query else set()
     return there.issuperset(campaign.values())
 
 
 def _repeats_last_campaign(campaign: Campaign, session: SessionState | None) -> bool:
-    """Whether the values are those the session had last, so a client may just have kept them."""
+    """Returns whether the values equal the session's latest ones, because the client may have stored them."""
     if session is None or session.last_campaign is None or campaign.is_empty:
         return False
     utm = tuple(campaign.utm.get(name) for name in UTM_FIELDS)

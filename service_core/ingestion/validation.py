@@ -1,4 +1,4 @@
-"""The acceptance check of the hot path: does a decoded body become an event (contract 10.1, 8 to 10)?
+"""Validates the body of an event before it is enqueued.
 
 It is shared by ``/track``, the browser batch and every import. What it accepts can be enriched:
 enrichment reads the same fields by the same rules and refuses nothing.
@@ -38,18 +38,18 @@ REJECTION_MESSAGES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
         RejectionReason.INVALID_SIGNATURE: "Invalid signature",
     }
 )
-"""What ``error`` says for each reason of rejection (contract 10.1, 11.4)."""
+"""What ``error`` says for each reason of rejection."""
 
 
 class ValidatedEvent(NamedTuple):
-    """A body that becomes an event: its name, and the idempotency key if the client sent one."""
+    """Name of a valid event, and the event id if the client sent one."""
 
     name: str
     event_id: str | None
 
 
 def validate_event(body: object) -> ValidatedEvent | RejectionReason:
-    """The event's name and claimed id, or the reason why the body is not an event.
+    """Returns the event's name and client-sent id, or the reason why the body is rejected.
 
     Args:
         body: the decoded JSON of a request.
@@ -65,7 +65,7 @@ def validate_event(body: object) -> ValidatedEvent | RejectionReason:
 
 
 def read_event_name(body: Mapping[str, Any]) -> str | None:
-    """The first non-empty name, trimmed and cut; a value that is not text counts as missing."""
+    """Returns the first non-empty event name, trimmed and cut; a value that is not text counts as missing."""
     for field in EVENT_NAME_FIELDS:
         value = body.get(field)
         if isinstance(value, str) and (name := normalize_name(value)):
@@ -74,7 +74,7 @@ def read_event_name(body: Mapping[str, Any]) -> str | None:
 
 
 def has_identity(body: Mapping[str, Any]) -> bool:
-    """Whether any identity field holds an id; placeholders are ids here."""
+    """Returns whether any identity field holds an id; placeholders count as ids here."""
     for field in _ALL_IDENTITY_FIELDS:
         if field in body and normalize_identifier(body[field]) is not None:
             return True
@@ -82,7 +82,7 @@ def has_identity(body: Mapping[str, Any]) -> bool:
 
 
 def read_event_id(body: Mapping[str, Any]) -> str | None:
-    """The client's idempotency key; a longer one than `MAX_EVENT_ID_LENGTH` is replaced by its digest."""
+    """Returns the client's idempotency key; an id longer than `MAX_EVENT_ID_LENGTH` is replaced by its SHA-256."""
     for field in EVENT_ID_FIELDS:
         if field in body and (key := to_text(body[field])):
             if len(key) > MAX_EVENT_ID_LENGTH:
@@ -92,13 +92,13 @@ def read_event_id(body: Mapping[str, Any]) -> str | None:
 
 
 def normalize_identifier(value: object) -> str | None:
-    """An id as text: numbers become strings; trimmed, cut; None when empty or of another type."""
+    """Returns an id as trimmed and cut text; None if it is empty or neither text nor number."""
     text = to_text(value)
     return text[:MAX_TEXT_LENGTH] if text else None
 
 
 def to_text(value: object) -> str | None:
-    """Text or a number as trimmed, harmless text; None when empty or of another type."""
+    """Returns text or a number as trimmed, sanitized text; None if it is empty or of another type."""
     if isinstance(value, str):
         return sanitize_text(value).strip() or None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -110,5 +110,5 @@ def to_text(value: object) -> str | None:
 
 
 def normalize_name(value: str) -> str:
-    """Text as a name: harmless, trimmed, cut."""
+    """Returns a name as sanitized, trimmed and cut text."""
     return sanitize_text(value).strip()[:MAX_TEXT_LENGTH]

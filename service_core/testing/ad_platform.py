@@ -74,7 +74,7 @@ class PlatformHarness:
 
     Attributes:
         secrets: good credentials; each of them is needed.
-        play: makes the server do something else from now on, in every answer.
+        fail_with: makes the server do something else from now on, in every answer.
     """
 
     platform: AdPlatform

@@ -72,8 +72,8 @@ class ReceivedConversions:
     """What a server has taken: it enters each conversion as it comes, and drops the twin of one it has.
 
     Attributes:
-        taken: asset, event id and event of what counts, in order.
-        tried: the same, of tests.
+        accepted: asset, event id and event of what counts, in order.
+        validated: the same, of tests.
         bodies: of every call that sends, whatever came of it.
     """
 
@@ -98,9 +98,9 @@ class SenderHarness:
 
     Attributes:
         secrets: good credentials; each of them is needed.
-        books: what the server has taken.
-        play: makes the server do something else from now on, in every answer.
-        fail: makes it answer with a status and an empty object from now on, to calls that send.
+        received: what the server has taken.
+        fail_with: makes the server do something else from now on, in every answer.
+        respond_with_status: makes it answer with a status and an empty object from now on, to calls that send.
     """
 
     sender: ConversionSender

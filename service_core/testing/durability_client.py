@@ -61,7 +61,7 @@ class HttpConnection:
 
     Args:
         address: ``HOST:PORT``.
-        patience: seconds after which no answer is expected any more.
+        timeout_seconds: seconds after which no answer is expected any more.
     """
 
     def __init__(self, address: str, timeout_seconds: float = 60) -> None:
@@ -113,7 +113,7 @@ async def send_events_until_stopped(
     """Send one event after the other until ``stop`` is set, each until it is answered.
 
     Args:
-        books: written to before and after every attempt.
+        sent_events: written to before and after every attempt.
         connection: the client's own.
         key: write key.
         ids: gives the next event id.

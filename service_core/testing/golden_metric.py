@@ -30,7 +30,7 @@ async def metric_value(
 
     Args:
         metric: of any catalog; it need not be installed.
-        story: what happened.
+        events: what happened.
         span: the range; it has passed.
         zone: the wall clock of days and of trailing days.
     """

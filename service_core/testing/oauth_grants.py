@@ -23,7 +23,7 @@ async def issue_access_token(
         tickets: the store.
         grant: of a person who belongs to its workspace.
         now: when both happen.
-        lasts: how long the token is accepted.
+        lifetime: how long the token is accepted.
     """
     code, token = new_id().hex, new_access_token()
     await tickets.open_grant(OneTimeToken(OneTimeTokenKind.CODE, grant, now + lifetime), sha256_hex(code))

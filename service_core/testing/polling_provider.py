@@ -34,8 +34,8 @@ class PollHarness:
     Attributes:
         secrets: those it asks with, none of them a word of any answer.
         accounts: as the connection notes them.
-        play: what the server does from now on instead of answering; None to answer again.
-        happen: lets one thing happen, of which one message tells; the first time as the last.
+        fail_with: what the server does from now on instead of answering; None to answer again.
+        add_message: lets one thing happen, of which one message tells; the first time as the last.
     """
 
     provider: PollableProvider

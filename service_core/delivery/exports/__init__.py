@@ -1,1 +1,1 @@
-"""Exports: a job per file, from the request to the download and the end of the file."""
+"""Export jobs, from the request to the download and the deletion of the file."""

@@ -1,4 +1,4 @@
-"""What each type of export holds: the rows of its read endpoint, column for column (contract 6)."""
+"""Rows and columns of each export type; they equal those of the read endpoint."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -36,7 +36,7 @@ _CELL_FORMATS: Final[Mapping[Any, CellFormat]] = {
 
 
 def _cell_format(annotation: Any) -> CellFormat:
-    """The form of a field by its type; whatever is no scalar is JSON."""
+    """Returns the cell format of a field's type; non-scalar types are JSON."""
     choices = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
     (kind,) = (choice for choice in choices if choice is not type(None))
     return _CELL_FORMATS.get(kind, CellFormat.JSON)
@@ -62,7 +62,7 @@ CHANNEL_COLUMNS: Final = (
 MAX_ROWS: Final[Mapping[ExportType, int]] = MappingProxyType(
     {ExportType.EVENTS: 1_000_000, ExportType.USERS: 100_000, ExportType.ATTRIBUTION: 1_000_000}
 )
-"""Rows a file may hold (contract 14)."""
+"""Rows a file may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class ExportRows:
     Attributes:
         streams: the event store, for rows too many for a page.
         aggregates, paths, models, queue: what the report of attribution asks.
-        most_rows: rows a file may hold, by type.
+        max_rows: rows a file may hold, by type.
     """
 
     streams: RowStreams
@@ -84,7 +84,7 @@ class ExportRows:
     max_rows: Mapping[ExportType, int] = field(default_factory=lambda: MAX_ROWS)
 
     def open_table(self, query: Query, caller: Caller) -> ExportTable:
-        """The table a question means; nothing is read before its batches are asked for."""
+        """Returns the table of a query; nothing is read before its batches are iterated."""
         if isinstance(query, EventsQuery):
             most = self.max_rows[ExportType.EVENTS]
             return ExportTable(
@@ -131,7 +131,7 @@ def _batch_from_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[Export
 
 
 def _format_cell(cell: CellFormat, value: Any) -> Any:
-    """A value of an answer as a batch holds it."""
+    """Returns a value of a response as an export batch holds it."""
     if value is None:
         return None
     if cell is CellFormat.JSON:

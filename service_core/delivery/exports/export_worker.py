@@ -1,4 +1,4 @@
-"""Doing exports: take a free job, write its file, say how it ended; and what time alone brings about.
+"""Runs export jobs: claims a job, writes its file, saves the result, and expires old jobs.
 
 A worker holds a job by a lease that it renews while it writes. When it dies the lease ends and another
 worker takes the job; when it only slept, it finds its lease gone and its file is thrown away.
@@ -30,22 +30,22 @@ _log: Final = logging.getLogger("touchpoint.exports")
 
 
 class _LeaseLost(Exception):
-    """Another worker has the job, or its time was over."""
+    """Another worker has claimed the job, or its time is over."""
 
 
 @dataclass(slots=True)
 class _ClaimedJob:
-    """A job in the hands of this worker: how its row stands."""
+    """A job this worker has claimed, with its current row."""
 
     export: Export
 
 
 class ExportWorker:
-    """Does exports, one at a time; several may work side by side, in any number of processes.
+    """Runs export jobs one at a time; several workers may run in any number of processes.
 
     Args:
-        work: the rows of the jobs.
-        sink: where the files go.
+        run_next: the rows of the jobs.
+        storage: where the files go.
         writer: writes them.
         clock: gives the present.
         renew_seconds: how often the lease is renewed.
@@ -67,7 +67,7 @@ class ExportWorker:
         self._renew_seconds = renew_seconds
 
     async def run_next(self) -> bool:
-        """Take the oldest free job and bring it to an end; False when there is none."""
+        """Runs the oldest claimable job to its end; returns False if there is none."""
         export = await self._claim_next()
         if export is None:
             return False
@@ -78,7 +78,7 @@ class ExportWorker:
         return True
 
     async def expire_due(self) -> None:
-        """End what time ends: files after their life, jobs that nobody did, jobs that never came to an end."""
+        """Ends jobs and deletes files whose time is over."""
         for export in await self._work.list_due_exports(self._clock()):
             ended = export.end()
             if ended.status is ExportStatus.EXPIRED:
@@ -92,13 +92,13 @@ class ExportWorker:
                 await self._delete_files(export.file_names)
 
     async def wake_workers(self, queue: JobQueue) -> None:
-        """Wake workers for every free job, in case a queue forgot."""
+        """Wakes workers for all claimable jobs, in case the queue lost a message."""
         for export in await self._work.list_available_exports(self._clock(), _MAX_WOKEN):
             with suppress(JobQueueUnavailable):
                 await queue.wake_worker(export.id)
 
     async def _claim_next(self) -> Export | None:
-        """A job that is now ours, or that just failed for having failed too often."""
+        """Claims a job; returns None if there is none. A job with too many failed attempts is failed."""
         while found := await self._work.list_available_exports(self._clock(), 1):
             taken = found[0].claim(self._clock())
             if await self._work.replace_export_if_unchanged(found[0], taken):
@@ -120,7 +120,7 @@ class ExportWorker:
         await self._delete_files(tuple(name for name in job.export.file_names if name not in kept))
 
     async def _write_with_lease(self, job: _ClaimedJob) -> Export:
-        """Write, and renew the lease meanwhile.
+        """Writes the file and renews the lease meanwhile.
 
         Raises:
             _LeaseLost: the job is somebody else's now.
@@ -138,7 +138,7 @@ class ExportWorker:
             await asyncio.wait({writing, holding})
 
     async def _renew_lease_until_lost(self, job: _ClaimedJob) -> None:
-        """Renew the lease until it is lost; a store that is away is asked again while the lease lasts."""
+        """Renews the lease until it is lost; retries while the store is unavailable."""
         while True:
             await asyncio.sleep(self._renew_seconds)
             renewed = job.export.renew_lease(self._clock())
@@ -151,7 +151,7 @@ class ExportWorker:
                 job.export = renewed
 
     async def _write_file(self, job: _ClaimedJob) -> Export:
-        """The job's last state: completed, or failed with one of the texts of the contract."""
+        """Writes the file; returns the completed or failed job."""
         export = job.export
         left = (export.due_at or self._clock()) - self._clock()
         try:

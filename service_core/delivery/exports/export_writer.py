@@ -1,4 +1,4 @@
-"""Writing the file of one export: its question, its rows, its bytes."""
+"""Writes the file of an export."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -15,12 +15,12 @@ from service_core.delivery.exports.table import ExportTable, RendererFactory
 
 
 class ExportWriter:
-    """Writes files.
+    """Writes export files.
 
     Args:
-        sink: where they go.
+        storage: where they go.
         workspaces: whose data it is.
-        contents: what goes into them.
+        export_rows: what goes into them.
         render: writes the formats.
     """
 
@@ -37,7 +37,7 @@ class ExportWriter:
         self._render = render
 
     async def write_file(self, export: Export) -> tuple[int, bool]:
-        """Write the file of a job; the number of its rows, and whether there were more.
+        """Writes the file of a job; returns the number of rows, and whether the file was truncated.
 
         Raises:
             Exception: whatever the store or the sink raised; then there is no file.
@@ -53,7 +53,7 @@ class ExportWriter:
         return min(found, table.max_rows), found > table.max_rows
 
     async def _write_rows(self, export: Export, table: ExportTable, write: Callable[[bytes], object]) -> int:
-        """Render batch by batch, off the event loop; the number of rows found."""
+        """Writes the rows batch by batch in a thread; returns the number of rows read."""
         renderer = self._render(export.format, table.columns)
         write(renderer.render_header())
         found = 0
@@ -68,7 +68,7 @@ class ExportWriter:
 
 
 async def _prefetch(batches: AsyncGenerator[RowBatch, None]) -> AsyncGenerator[RowBatch, None]:
-    """The same batches, one read ahead: the store works on the next while one is formatted."""
+    """Yields the batches, reading one ahead while the previous one is written."""
     following = asyncio.create_task(_next_batch(batches))
     try:
         while (batch := await following) is not None:

@@ -1,4 +1,4 @@
-"""What an export may be narrowed by: an allow-list per type, read like the parameters of its endpoint."""
+"""The filters each export type allows, parsed like the parameters of its read endpoint."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ ALLOWED_FILTERS: Final[Mapping[ExportType, tuple[str, ...]]] = {
     ExportType.USERS: ("search", "identified", "utm_source", "utm_campaign", "country", "include_bots"),
     ExportType.ATTRIBUTION: ("model", "window_days", "event_name", "basis", "refund_basis", "include_bots"),
 }  # fmt: skip
-"""Filters of each type (contract 6)."""
+"""Filters of each type."""
 
 _BOOLEAN_FILTERS: Final = frozenset({"include_bots", "identified"})
 _NUMBER_FILTERS: Final = frozenset({"window_days"})
@@ -41,7 +41,7 @@ _STRUCTURED_FILTERS: Final = frozenset({"property_filters"})
 def build_query(
     export_type: ExportType, start_date: str | None, end_date: str | None, filters: Mapping[str, Any]
 ) -> Query:
-    """The question of the read endpoint whose rows the export holds.
+    """Returns the query of the read endpoint whose rows the export holds.
 
     Raises:
         BadRequest: ``unknown_filter``, or a value that the endpoint would refuse.
@@ -64,7 +64,7 @@ def build_query(
 
 
 def validate_query(query: Query, caller: Caller, models: AttributionModels) -> None:
-    """Find out now what would fail later.
+    """Checks a query when the export is created, so that it cannot fail later.
 
     Raises:
         BadRequest: the dates, ``range_too_long``, or a filter without meaning.
@@ -84,7 +84,7 @@ def validate_query(query: Query, caller: Caller, models: AttributionModels) -> N
 
 
 def _query_parameters(filters: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Filters as the query string of the endpoint would have them; null is absent."""
+    """Returns the filters as query parameters of the endpoint; null means absent."""
     for name, value in filters.items():
         if value is None:
             continue

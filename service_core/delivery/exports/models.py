@@ -1,4 +1,4 @@
-"""An export job: what it was created with, and the states it walks through (contract 13).
+"""An export job: what it was created with, and the states it walks through.
 
 The row of the job is the truth; a queue only wakes a worker. Every transition is a new value, saved by
 compare-and-set, so of two workers that hold the same job one loses and touches nothing.
@@ -16,7 +16,7 @@ from service_core.changes.idempotency import RECORD_LIFETIME
 from service_core.kernel.date_range import parse_start_end_dates
 
 MAX_ACTIVE: Final = 5
-"""Queued or running exports of a workspace (contract 14)."""
+"""Queued or running exports of a workspace."""
 
 FILE_LIFETIME: Final = timedelta(days=7)
 MAX_QUEUE_TIME: Final = timedelta(hours=24)
@@ -29,7 +29,7 @@ MAX_ATTEMPTS: Final = 3
 
 
 class ExportType(StrEnum):
-    """What an export holds: ``type`` on the wire."""
+    """What an export contains: ``type`` in the API."""
 
     EVENTS = "events"
     USERS = "users"
@@ -37,14 +37,14 @@ class ExportType(StrEnum):
 
 
 class ExportFormat(StrEnum):
-    """How an export is written."""
+    """File format of an export."""
 
     CSV = "csv"
     NDJSON = "ndjson"
 
 
 class ExportStatus(StrEnum):
-    """Where a job stands."""
+    """State of an export job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -62,7 +62,7 @@ INTERNAL_ERROR: Final = "internal error"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One export job.
+    """An export job and its state transitions.
 
     Attributes:
         credential_id: the key that asked for it.
@@ -95,22 +95,22 @@ class Export:
 
     @property
     def expires_at(self) -> datetime:
-        """When the file is deleted."""
+        """Returns when the file is deleted."""
         return self.created_at + FILE_LIFETIME
 
     @property
     def retry_window_start(self) -> datetime:
-        """Jobs of the same ticket created after this instant are the answer to a retry."""
+        """Returns the earliest creation time of a job that answers a retry of the same request."""
         return self.created_at - RECORD_LIFETIME
 
     @property
     def file_name(self) -> str:
-        """Name of the file of this attempt; no two attempts ever write to one file."""
+        """Returns the file name of the current attempt; each attempt has its own."""
         return self._file_name_of_attempt(self.attempt)
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """Names of the files of every attempt so far."""
+        """Returns the file names of all attempts so far."""
         return tuple(map(self._file_name_of_attempt, range(1, self.attempt + 1)))
 
     def download_name(self, zone: ZoneInfo) -> str:
@@ -122,11 +122,11 @@ class Export:
         return f"{self.id}-{attempt}.{self.format}"
 
     def enqueue(self) -> "Export":
-        """The job as it is created."""
+        """Returns the job in its initial state."""
         return replace(self, free_at=self.created_at, due_at=self.created_at + MAX_QUEUE_TIME)
 
     def claim(self, now: datetime) -> "Export":
-        """A worker has it; one that has failed its workers too often fails itself."""
+        """Returns the job claimed by a worker, or failed after too many attempts."""
         if self.attempt >= MAX_ATTEMPTS:
             return self.fail(now, INTERNAL_ERROR)
         started = self.started_at or now
@@ -140,15 +140,15 @@ class Export:
         )
 
     def renew_lease(self, now: datetime) -> "Export":
-        """The worker says that it still works on it."""
+        """Returns the job with a renewed lease."""
         return replace(self, free_at=now + LEASE)
 
     def release(self, now: datetime) -> "Export":
-        """The worker has to go and leaves it to the next; that is no failed attempt."""
+        """Returns the job put back into the queue by a worker that stops; the attempt does not count as failed."""
         return replace(self, attempt=self.attempt - 1, free_at=now)
 
     def complete(self, now: datetime, row_count: int, *, truncated: bool) -> "Export":
-        """The file is written."""
+        """Returns the completed job."""
         return replace(
             self,
             status=ExportStatus.COMPLETED,
@@ -160,17 +160,17 @@ class Export:
         )
 
     def fail(self, now: datetime, error: str) -> "Export":
-        """There will be no file."""
+        """Returns the failed job."""
         return replace(
             self, status=ExportStatus.FAILED, free_at=None, due_at=None, completed_at=now, error=error
         )
 
     def end(self) -> "Export":
-        """What becomes of it when its state ends by itself, at the instant it does."""
+        """Returns the job in the state that follows when its current state times out."""
         if self.status in ACTIVE_STATES and self.due_at is not None:
             return self.fail(self.due_at, TIMED_OUT)
         return replace(self, status=ExportStatus.EXPIRED, due_at=None)
 
     def state_at(self, now: datetime) -> "Export":
-        """The job as it stands now, also when nobody has swept since its time was over."""
+        """Returns the job as it is at a time, even if no worker has updated it since."""
         return self.end() if self.due_at is not None and self.due_at <= now else self

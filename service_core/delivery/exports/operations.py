@@ -1,4 +1,4 @@
-"""`/exports`: asking for a file, following the job, and the download of our own links (contract 6)."""
+"""`/exports`: create an export, poll the job, download the file."""
 
 import secrets
 from collections.abc import Mapping
@@ -239,7 +239,7 @@ async def download_export(
 def _queued_reply(
     export: Export, settings: Settings, headers: Mapping[str, str] = MappingProxyType({})
 ) -> HandlerResponse[ExportQueued]:
-    """The answer to the request, also when it is given again and the job has gone on since."""
+    """Returns the response to a create request, also when an idempotent request is repeated."""
     facts = _common_fields(export) | {"status": ExportStatus.QUEUED}
     poll_url = f"{settings.http.effective_api_url}/v1/exports/{export.id}"
     return HandlerResponse(ExportQueued(**facts, poll_url=poll_url), 202, headers)

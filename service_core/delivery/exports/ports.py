@@ -1,4 +1,4 @@
-"""What exports need from outside: their rows, a queue that wakes workers, and a place for files."""
+"""Ports of exports: job rows, a queue that wakes workers, and file storage."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from service_core.kernel.file_response import ByteStreamOpener
 
 
 class Exports(Protocol):
-    """Rows of export jobs, kept durably, as requests see them."""
+    """Export jobs as API requests read and write them; durable."""
 
     async def add_export(self, export: Export, max_active: int) -> Export | None:
         """Add a job; None when the workspace has so many queued or running ones already.
@@ -31,7 +31,7 @@ class Exports(Protocol):
 
 
 class ExportJobs(Protocol):
-    """Rows of export jobs, as workers see them."""
+    """Export jobs as workers read and write them."""
 
     async def list_available_exports(self, now: datetime, limit: int) -> list[Export]:
         """Jobs whose ``free_at`` has come, oldest first."""
@@ -50,24 +50,24 @@ class ExportJobs(Protocol):
 
 
 class JobQueueUnavailable(Exception):
-    """The queue cannot be reached: nobody was woken."""
+    """The queue cannot be reached and no worker was woken."""
 
 
 class JobQueue(Protocol):
-    """Wakes workers. It may forget: free jobs are found by their rows, a little later."""
+    """Wakes workers. It may lose messages, because workers also poll the job rows."""
 
     async def wake_worker(self, export_id: UUID) -> None:
-        """Let some worker know that there is a job; twice is as good as once.
+        """Wakes a worker for a job; repeating it has no effect.
 
         Raises:
             JobQueueUnavailable: the queue cannot be reached.
         """
 
     async def run_worker(self, run_next: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
-        """Work in this process until ``stop`` is set, whenever woken and now and then unasked.
+        """Runs jobs in this process until ``stop`` is set, when woken and at intervals.
 
         Args:
-            work: does one job; False when there is none.
+            run_next: does one job; False when there is none.
             stop: ends the work; the job in hand is given up by cancellation.
 
         A queue whose workers are processes of their own returns at once.
@@ -75,27 +75,27 @@ class JobQueue(Protocol):
 
 
 class ExportStorageUnavailable(Exception):
-    """The place of the files cannot be reached."""
+    """The file storage cannot be reached."""
 
 
 class ExportStorage(Protocol):
-    """Keeps finished files by name. A file is there as a whole or not at all."""
+    """Stores finished files by name. A file is visible only when it is complete."""
 
     def open_for_write(self, name: str, download_name: str) -> AbstractAsyncContextManager[BinaryIO]:
-        """A file to write to, in this process; it is kept durably when the block ends.
+        """Opens a new file; it is stored durably when the context ends.
 
         When the block raises nothing is kept. ``download_name`` is the name it has for who downloads it.
         """
 
     async def signed_url(self, name: str, lifetime: timedelta) -> str | None:
-        """An address that gives the file to anybody for so long; None where only `read` gives it.
+        """Returns a download URL that is valid for this time; None if files are only readable through `read`.
 
         Raises:
             ExportStorageUnavailable: it cannot be signed at the moment.
         """
 
     async def read(self, name: str) -> tuple[int, ByteStreamOpener] | None:
-        """Size, and a function that opens the content; None when there is no such file."""
+        """Returns the size and a function that opens the content; None if the file does not exist."""
 
     async def delete(self, name: str) -> None:
-        """Remove the file and what a crash may have left of its draft; there may be neither."""
+        """Deletes the file and unfinished drafts of it; missing ones are ignored."""

@@ -1,4 +1,4 @@
-"""Download links of our own: an HMAC over the job and the end of the link, keyed by the workspace.
+"""Signed download links: an HMAC over export id and expiry, with the workspace's secret.
 
 The link names one file for an hour and holds no other credential. Nothing of it is stored.
 """
@@ -15,7 +15,7 @@ _UNIX_TIME: Final = re.compile(r"[1-9][0-9]{0,11}", re.ASCII)
 
 
 def sign_download(secret: bytes, export_id: UUID, expires: int) -> str:
-    """The signature of a link in hex.
+    """Returns the signature of a download link in hex.
 
     Args:
         secret: secret of the workspace; the key is derived from it, for this purpose alone.
@@ -27,7 +27,7 @@ def sign_download(secret: bytes, export_id: UUID, expires: int) -> str:
 
 
 def is_signature_valid(secret: bytes, export_id: UUID, expires: str, signature: str, now: datetime) -> bool:
-    """Whether a link was made by `signature` and has not ended; compared in constant time."""
+    """Returns whether the signature matches and the link has not expired; compared in constant time."""
     if not _UNIX_TIME.fullmatch(expires):
         return False
     wanted = sign_download(secret, export_id, int(expires))

@@ -1,4 +1,4 @@
-"""What is written into a file: named columns with the form of their cells, and batches of rows."""
+"""Columns, cell formats and row batches of an export file."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from service_core.delivery.exports.models import ExportFormat
 
 
 class CellFormat(Enum):
-    """The form of a column's values in a batch, and what becomes of them in a file (contract 6).
+    """How the values of a column are written to a file.
 
     Null is an empty cell in CSV and ``null`` in NDJSON, whatever the column.
     """
@@ -36,7 +36,7 @@ class CellFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExportColumn:
-    """A column of a file."""
+    """A column of an export file."""
 
     name: str
     format: CellFormat
@@ -44,12 +44,12 @@ class ExportColumn:
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """A file before it is written.
+    """Columns and row batches of a file, before it is written.
 
     Attributes:
         columns: in the order of the file.
         batches: rows in order, possibly a few more than ``most``.
-        most: rows the file may hold.
+        max_rows: rows the file may hold.
     """
 
     columns: tuple[ExportColumn, ...]
@@ -58,13 +58,13 @@ class ExportTable:
 
 
 class Renderer(Protocol):
-    """Turns batches into the bytes of one format."""
+    """Converts row batches to the bytes of one file format."""
 
     def render_header(self) -> bytes:
-        """What stands before the first row."""
+        """Returns the bytes before the first row."""
 
     def render_rows(self, batch: RowBatch, max_rows: int) -> tuple[bytes, int]:
-        """The first ``most`` rows of a batch, and how many it has."""
+        """Returns the bytes of at most ``max_rows`` rows of a batch, and the number of rows in it."""
 
 
 RendererFactory = Callable[[ExportFormat, Sequence[ExportColumn]], Renderer]

@@ -1,1 +1,1 @@
-"""Conversions on their way to ad platforms: matched by rules, kept in an outbox, sent by senders (semantics 13)."""
+"""Postbacks: conversions matched by rules, stored in an outbox and sent to ad platforms."""

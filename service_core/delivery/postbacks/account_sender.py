@@ -1,4 +1,4 @@
-"""One call to a platform: whether it may be made, and what it makes of each conversion in it."""
+"""Sends a batch of conversions to one platform account and evaluates the outcome of each."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ _log: Final = logging.getLogger("touchpoint.postbacks")
 
 
 class PreparedPostback(NamedTuple):
-    """A postback with what a sender gets of it."""
+    """A postback and the conversion built for it."""
 
     postback: Postback
     conversion: Conversion
@@ -45,11 +45,11 @@ class PreparedPostback(NamedTuple):
 
 @dataclass(slots=True)
 class AccountSender:
-    """The line to one account; it remembers how the account stands.
+    """Sends batches to one account and tracks its health.
 
     Attributes:
         throttle: that of the sender, or of the settings.
-        refusal: why the credentials were refused, once they were.
+        auth_error: why the credentials were refused, once they were.
     """
 
     sender: ConversionSender
@@ -60,11 +60,11 @@ class AccountSender:
     auth_error: str | None = None
 
     def allows_call(self) -> bool:
-        """Whether a call may be made."""
+        """Returns whether a call may be made now."""
         return self.auth_error is None and self.health.allows_call(self.clock())
 
     async def send_batch(self, destination: Destination, batch: Sequence[PreparedPostback]) -> list[Postback]:
-        """Send some conversions by one call; returns each as it stands then, none when the credentials were refused.
+        """Sends a batch in one call; returns the resulting postbacks, none if the credentials were rejected.
 
         Raises:
             BatchRejected: none of several was taken, because of some.
@@ -134,5 +134,5 @@ class AccountSender:
 
 
 def _safe_error_code(code: str) -> str:
-    """A code as it is kept: a message, which may repeat what was sent, is none."""
+    """Returns an error code that is safe to store; a free-text message is replaced."""
     return code if _SAFE_CODE.fullmatch(code) else "unreadable"

@@ -1,4 +1,4 @@
-"""From a postback and its event to what a sender gets, and to what of that is kept."""
+"""Builds the conversion of a postback, and the redacted form that is stored."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -25,7 +25,7 @@ _CONSENT_GRANTED: Final = "granted"
 
 
 def build_conversion(postback: Postback, event: Event, customer: Customer) -> Conversion:
-    """What a sender gets."""
+    """Returns the conversion that a sender receives."""
     return Conversion(
         id=postback.id,
         event=postback.platform_event,
@@ -44,7 +44,7 @@ def build_conversion(postback: Postback, event: Event, customer: Customer) -> Co
 
 
 def redact_conversion(conversion: Conversion) -> dict[str, Any]:
-    """What was sent, as it is kept: of the person only which fields there were (contract 13.1)."""
+    """Returns the conversion for storage; of the person only the names of the fields that were sent."""
     told = [field.name for field in fields(Customer) if getattr(conversion.customer, field.name) is not None]
     value = conversion.value
     return {
@@ -66,7 +66,7 @@ def _action_source(event: Event) -> ActionSource:
 
 
 def _line_items(event: Event, currency: str | None) -> Iterator[LineItem]:
-    """The lines the event lists; one without an id is none."""
+    """Returns the line items an event lists; items without an id are skipped."""
     for line in get_raw_line_items(event.event_data)[:_MAX_LINE_ITEMS]:
         told = line if isinstance(line, Mapping) else {}
         id_ = to_text(_first_value(told, SKU_KEYS))
@@ -84,7 +84,7 @@ def _first_value(item: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _parse_quantity(value: Any) -> int:
-    """A whole number of pieces, one unless it is told."""
+    """Returns a whole quantity; one if it is missing or invalid."""
     text = to_text(value) or ""
     return (
         max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) <= _MAX_QUANTITY_DIGITS else 1

@@ -1,4 +1,4 @@
-"""How a queue stands: whether its account may be called now, and what a call changes about that."""
+"""Circuit breaker of a platform account: when calls are allowed, and how a call changes that."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ _LONGEST_PAUSE: Final = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class AccountHealth:
-    """What is known of a queue's account; it outlives processes.
+    """State of a platform account between calls; stored with its queue.
 
     Attributes:
         failures: calls in a row that were not answered.
@@ -31,12 +31,12 @@ class AccountHealth:
     calls: int = 0
 
     def allows_call(self, now: datetime) -> bool:
-        """Whether a call may be made."""
+        """Returns whether a call may be made now."""
         return self.closed_until is None or self.closed_until <= now
 
 
 def record_call(health: AccountHealth, throttle: Throttle, now: datetime) -> AccountHealth:
-    """With one more call; the last one there may be closes the queue until the stretch is over."""
+    """Returns the state after one more call; reaching the rate limit pauses the queue until the window ends."""
     begun = health.counted_from
     if begun is None or now - begun >= throttle.per:
         health = replace(health, counted_from=now, calls=0)
@@ -46,12 +46,12 @@ def record_call(health: AccountHealth, throttle: Throttle, now: datetime) -> Acc
 
 
 def record_success(health: AccountHealth) -> AccountHealth:
-    """After a call that was answered, whatever the answer."""
+    """Returns the state after a call that was answered."""
     return replace(health, failures=0, refused=False)
 
 
 def record_failure(health: AccountHealth, now: datetime, retry_after: float | None) -> AccountHealth:
-    """After a call that failed: several in a row close the queue, each further one for twice as long."""
+    """Returns the state after a failed call; repeated failures pause the queue for increasing times."""
     health = replace(health, failures=health.failures + 1)
     beyond = health.failures - FAILURE_THRESHOLD
     if beyond >= 0:
@@ -60,7 +60,7 @@ def record_failure(health: AccountHealth, now: datetime, retry_after: float | No
 
 
 def record_auth_failure(health: AccountHealth) -> AccountHealth:
-    """After a call whose credentials were refused."""
+    """Returns the state after a call whose credentials were rejected."""
     return replace(health, refused=True)
 
 

@@ -1,4 +1,4 @@
-"""What a conversion is worth, by its rule."""
+"""Computes the value of a conversion from its rule."""
 
 from typing import Any, Final, NamedTuple
 
@@ -14,14 +14,14 @@ _PLACEHOLDER_CURRENCY: Final = "USD"
 
 
 class ConversionValue(NamedTuple):
-    """Minor units and their currency, either None where it is not told."""
+    """Amount in minor units and currency; None where unknown."""
 
     value: int | None
     currency: str | None
 
 
 def conversion_value(rule: ConversionRule, event: Event) -> ConversionValue:
-    """What the rule says it is worth; what is below zero is a refund, which has no value to send (semantics 13.5)."""
+    """Returns the value a rule assigns to an event; refunds have none."""
     if rule.value_type == "none":
         return ConversionValue(None, None)
     if rule.value_type == "static":
@@ -40,7 +40,7 @@ def _major_amount(rule: ConversionRule, event: Event) -> Any:
 
 
 def _to_minor_units(amount: Any, currency: str | None) -> int | None:
-    """An amount in major units, as `/track` reads one."""
+    """Returns an amount in major units as minor units, parsed like `/track` parses it."""
     return parse_revenue({"value": amount}, currency or _PLACEHOLDER_CURRENCY)[0]
 
 

@@ -1,15 +1,15 @@
-"""Who converted: what the event tells, and what is known of its person besides.
+"""Loads the customer of a conversion from its event and the person's history.
 
 It is read when a conversion is sent, so that the outbox holds none of it, and only of events that rules send.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from service_core.access.models import Workspace
-from service_core.analytics.measures import FilterOperator, Predicate
+from service_core.analytics.measures import Column, FilterOperator, Predicate
 from service_core.analytics.people.ports import PersonReader
 from service_core.analytics.people.traits import merge_traits
 from service_core.analytics.scope import scope_for_workspace
@@ -42,14 +42,14 @@ _FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class CustomerReader:
-    """Reads the persons of conversions."""
+    """Loads the customers of conversions."""
 
     people: PersonReader
 
     async def load_customer(
         self, workspace: Workspace, event: Event, user_agent: str | None, sender: ConversionSender
     ) -> Customer:
-        """Who an event is about, with the click and the cookies the sender's platform knows them by.
+        """Returns the customer of an event, with the click and cookies the platform matches by.
 
         Raises:
             StoreUnavailable: persons cannot be read.
@@ -74,11 +74,11 @@ class CustomerReader:
     async def _add_earlier_cookies(
         self, workspace: Workspace, person_id: str, event: Event, sender: ConversionSender, customer: Customer
     ) -> Customer:
-        """The customer with cookies of an earlier visit, where the event has none, as one of a server."""
+        """Returns the customer with cookies of an earlier visit if the event has none."""
         wanted = [name for name in _COOKIE_FIELDS if name in sender.limits.match_keys]
         if not wanted or any(getattr(event, name) for name in wanted):
             return customer
-        is_set = Predicate("|".join(wanted), FilterOperator.IS_SET)
+        is_set = _any_set(wanted)
         seen = await self._earlier_events(
             workspace, person_id, event.timestamp - sender.limits.click_window, event, is_set, limit=1
         )
@@ -99,14 +99,14 @@ class CustomerReader:
 
 
 def has_match_key(customer: Customer, sender: ConversionSender) -> bool:
-    """Whether a platform can find the person by what is known."""
+    """Returns whether the platform can match the person by the known fields."""
     told = {field.name for field in fields(customer) if getattr(customer, field.name) is not None}
     clicks = {customer.click.type} if customer.click else set()
     return not sender.limits.match_keys.isdisjoint(told | clicks)
 
 
 def _customer_from_event(event: Event, user_agent: str | None) -> Customer:
-    """What the event itself tells."""
+    """Returns the customer as far as the event describes it."""
     told = Customer(
         ip=event.ip,
         user_agent=user_agent,
@@ -123,7 +123,7 @@ def _customer_from_event(event: Event, user_agent: str | None) -> Customer:
 
 
 def _person_traits(events: Iterable[Event]) -> Mapping[str, Any]:
-    """What somebody said of themselves, and did not forbid to tell."""
+    """Returns the traits that persons set for themselves and did not forbid to share."""
     return merge_traits(one.event_data for one in events if not is_consent_denied(one.event_data))
 
 
@@ -132,7 +132,7 @@ def _without_placeholder(id_: str | None) -> str | None:
 
 
 def _customer_fields(data: Mapping[str, Any]) -> dict[str, str]:
-    """The fields that data of a person tells, flat, in its traits or in its address."""
+    """Returns the customer fields found in event data, its traits or its address."""
     return {
         name: text
         for name, spellings in _FIELD_NAMES.items()
@@ -151,19 +151,27 @@ def _text_values(data: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[st
 
 
 def _fill_missing_fields(customer: Customer, fields: Mapping[str, str]) -> Customer:
-    """The customer with what was said before, where the event says nothing."""
+    """Returns the customer with missing fields filled from earlier data."""
     missing: dict[str, Any] = {name: text for name, text in fields.items() if getattr(customer, name) is None}
     return replace(customer, **missing)
 
 
+def _any_set(names: Sequence[str]) -> Predicate:
+    """Returns the condition that at least one of the event columns has a value."""
+    column, *fallbacks = map(Column, reversed(names))
+    for name in fallbacks:
+        column = name.or_else(column)
+    return Predicate(column, FilterOperator.IS_SET)
+
+
 def _click_predicate(sender: ConversionSender) -> Predicate:
     if _CLICK_COLUMNS.issuperset(sender.limits.click_types):
-        return Predicate("|".join(sender.limits.click_types), FilterOperator.IS_SET)
+        return _any_set(sender.limits.click_types)
     return Predicate("click_id_type", FilterOperator.IN, sender.limits.click_types)
 
 
 def _latest_click(history: list[Event], event: Event, sender: ConversionSender) -> ClickId | None:
-    """The latest click of the conversion's session, else of the person; its instant is that of its first event."""
+    """Returns the latest click of the conversion's session, else of the person, with its first occurrence."""
     clicks = [(one, found) for one in history for found in [_click_id_of_event(one, sender)] if found]
     if not clicks:
         return None

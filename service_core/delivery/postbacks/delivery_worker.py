@@ -1,4 +1,4 @@
-"""Sending what waits: a queue at a time by one process, whatever becomes of the others (semantics 13.6)."""
+"""Sends due postbacks. One process at a time holds the lease of a queue; other queues are independent."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,11 +44,11 @@ ShouldStop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class DeliveryWorker:
-    """Sends what rules have put into the outbox.
+    """Sends the postbacks that rules put into the outbox.
 
     Attributes:
         senders: those that are installed, by platform.
-        calls: how many calls the throttle of a platform allows, where not as many as its sender says.
+        call_limits: how many calls the throttle of a platform allows, where not as many as its sender says.
         outbox: where conversions wait.
         connections, secrets: what is connected, and with which credentials.
         units: where rules are kept.
@@ -69,7 +69,7 @@ class DeliveryWorker:
     clock: Clock
 
     async def due_queues(self) -> Sequence[PostbackQueue]:
-        """Queues that have something to send, the longest due first.
+        """Returns the queues with due postbacks, longest due first.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -79,7 +79,7 @@ class DeliveryWorker:
     async def deliver_queue(
         self, queue: PostbackQueue, should_stop: ShouldStop = lambda: False
     ) -> int | None:
-        """Send what is due of a queue, for a while; how many were settled. None while another process does.
+        """Sends the due postbacks of a queue; returns how many were finished, None if another process holds the lease.
 
         Raises:
             StoreUnavailable: something cannot be read or kept here; what was not settled is sent again.
@@ -99,14 +99,14 @@ class DeliveryWorker:
         return turn.finished
 
     async def find_connection(self, queue: PostbackQueue) -> Connection | None:
-        """What is connected of the platform of a queue."""
+        """Returns the platform connection of a queue."""
         known = await self.connections.list_connections(queue.workspace_id)
         return next((one for one in known if one.provider == queue.platform), None)
 
     def account_sender(
         self, sender: ConversionSender, secrets: Mapping[str, str], health: AccountHealth
     ) -> AccountSender:
-        """The line to an account."""
+        """Returns the sender for an account."""
         throttle = sender.limits.throttle
         throttle = replace(throttle, calls=self.call_limits.get(sender.id, throttle.calls))
         return AccountSender(sender, throttle, secrets, health, self.clock)
@@ -114,7 +114,7 @@ class DeliveryWorker:
 
 @dataclass(slots=True)
 class _QueueLease:
-    """One process at one queue."""
+    """The lease of one process on one queue."""
 
     worker: DeliveryWorker
     queue: PostbackQueue
@@ -124,12 +124,12 @@ class _QueueLease:
     finished: int = 0
 
     async def acquire(self) -> AccountHealth | None:
-        """Have the queue, or have it for longer; how its account stood when somebody left it."""
+        """Acquires or renews the lease; returns the stored account health, None if another process holds it."""
         now = self.worker.clock()
         return await self.worker.queues.claim_queue(self.queue, self.holder, now, now + QUEUE_LEASE)
 
     async def deliver(self, should_stop: ShouldStop) -> None:
-        """Send for a while, or say why nothing is sent."""
+        """Sends due postbacks, or records why nothing can be sent."""
         sender = self.worker.senders.get(self.queue.platform)
         connection = await self.worker.find_connection(self.queue)
         try:
@@ -148,13 +148,13 @@ class _QueueLease:
             )
 
     async def _skip_all(self) -> None:
-        """Nothing is connected: what waits is never sent."""
+        """Skips all waiting postbacks, because no account is connected."""
         now = self.worker.clock()
         while due := await self._due_postbacks(MAX_POSTBACKS):
             await self._save_results([mark_skipped(one, SkipReason.NOT_CONNECTED, now) for one in due])
 
     async def _postpone(self, sender: ConversionSender) -> None:
-        """Look again in a while; what has become too old meanwhile does not wait any longer."""
+        """Postpones the queue and expires postbacks that became too old."""
         now = self.worker.clock()
         self.not_before = now + RETRY_DELAY
         await self._save_results(
@@ -177,7 +177,7 @@ class _QueueLease:
     async def _send_due(
         self, account: AccountSender, connection: Connection, due: Sequence[Postback], should_stop: ShouldStop
     ) -> bool:
-        """Send what can be sent of what is due; False when there is nothing more to do in this turn."""
+        """Sends due postbacks; returns False if there is nothing more to do under this lease."""
         workspace = await self.worker.workspaces.find_by_id(self.queue.workspace_id)
         if workspace is None:
             return False
@@ -208,7 +208,7 @@ class _QueueLease:
             self.finished += len(postbacks)
 
     async def _mark_connection_refused(self, connection: Connection, reason: str) -> None:
-        """Say of a connection that its credentials were refused, unless somebody changed it meanwhile."""
+        """Marks the connection as rejected by the platform, unless somebody changed it meanwhile."""
         _log.warning("%s of workspace %s refuses conversions: %s", *self.queue[1::-1], reason)
         if await self.worker.find_connection(self.queue) == connection:
             broken = replace(connection, status=ConnectionStatus.ERROR, error=reason)
@@ -218,7 +218,7 @@ class _QueueLease:
 def _batches_by_destination(
     prepared: Iterable[PreparedPostback], connection: Connection
 ) -> Iterator[tuple[Destination, list[PreparedPostback]]]:
-    """What goes to one place by one call; the last is sent first."""
+    """Yields the prepared postbacks of one call, grouped by destination; the last group is sent first."""
     names = {
         (account.id, asset.id): asset.name for account in connection.accounts for asset in account.assets
     }

@@ -1,4 +1,4 @@
-"""Single values of an event row, as rules name them."""
+"""Reads single values of an event by the names that rules use."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,14 +12,14 @@ _COLUMNS: Final = frozenset(WIRE_COLUMNS) - {"event_data"}
 
 
 def get_path(data: Any, path: str) -> Any:
-    """The value at a dot path; None where there is nothing."""
+    """Returns the value at a dot-separated path; None if there is none."""
     for key in path.split("."):
         data = data.get(key) if isinstance(data, Mapping) else None
     return data
 
 
 def event_property(event: Event, name: str) -> Any:
-    """A column as answers show it, or a value inside ``event_data``; an instant is text, money in major units."""
+    """Returns a column as the API shows it, or a value of ``event_data``."""
     if name not in _COLUMNS:
         return get_path(event.event_data, name)
     value = getattr(event, name)

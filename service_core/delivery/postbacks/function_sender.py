@@ -1,4 +1,4 @@
-"""A sender made of what its platform is, on which terms it takes conversions, and a function that calls it."""
+"""A conversion sender made of a platform description, its limits and one function."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from service_core.workspace.rules.postback_platforms import PostbackPlatform
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SendCall:
-    """A call to make; its repr shows neither credentials nor persons.
+    """Arguments of one call; its repr shows neither credentials nor personal data.
 
     Attributes:
-        api: address of the API with its version.
+        base_url: address of the API with its version.
         destination: where all the conversions go.
         secrets: credentials of the connection, by name.
         clock: the present.
@@ -36,7 +36,7 @@ class FunctionSender:
         base_url: address of the API with its version.
         send_batch: makes one call, and raises what `ConversionSender.send` may raise.
         requires_test_code: whether a test is told by its code alone; without one it would count, and is not sent.
-        seconds: how long a call may take.
+        timeout_seconds: how long a call may take.
     """
 
     platform: PostbackPlatform
@@ -49,17 +49,17 @@ class FunctionSender:
 
     @property
     def id(self) -> str:
-        """That of the platform."""
+        """Returns the platform's id."""
         return self.platform.id
 
     def with_base_url(self, base_url: str) -> "FunctionSender":
-        """Returns the same sender for an API at another address."""
+        """Returns the same sender with another base URL."""
         return replace(self, base_url=base_url)
 
     async def send(
         self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
     ) -> Sequence[SendOutcome]:
-        """Call the platform, in time.
+        """Calls the platform within the time limit.
 
         Raises:
             PlatformUnavailable: it takes none now, or does not answer in time.

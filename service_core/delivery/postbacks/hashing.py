@@ -1,4 +1,4 @@
-"""What is told of a person, normalised and hashed as ad platforms compare it (semantics 13.3).
+"""Normalizes and hashes personal data as ad platforms compare it.
 
 Each function takes what somebody wrote and gives SHA-256 in hexadecimal, or None where nothing is left that
 could find anybody: a hash of nothing would match whoever left the field empty. A value of 64 hexadecimal
@@ -22,17 +22,17 @@ _COUNTRY: Final = re.compile(r"[a-z]{2}")
 
 
 def hash_id(text: str | None) -> str | None:
-    """Any id: without spaces around it, in lower case."""
+    """Returns the SHA-256 of an id, trimmed and in lower case."""
     return _normalize_and_hash(text, str)
 
 
 def hash_email(text: str | None) -> str | None:
-    """An e-mail address as it is; what has no ``@`` is none."""
+    """Returns the hash of an e-mail address; None without an ``@``."""
     return _normalize_and_hash(text, lambda plain: plain if "@" in plain else "")
 
 
 def hash_phone(text: str | None, *, plus: bool) -> str | None:
-    """A telephone number with its country code.
+    """Returns the hash of a phone number with its country code.
 
     Args:
         text: with the code, after ``+``, ``00`` or nothing; a number that begins with one zero has none.
@@ -42,34 +42,34 @@ def hash_phone(text: str | None, *, plus: bool) -> str | None:
 
 
 def hash_name(text: str | None) -> str | None:
-    """A first or last name: its letters."""
+    """Returns the hash of the letters of a first or last name."""
     return _normalize_and_hash(text, lambda plain: "".join(filter(_is_letter, plain)))
 
 
 def hash_place(text: str | None) -> str | None:
-    """A city or a state: letters and digits."""
+    """Returns the hash of the letters and digits of a city or state."""
     return _normalize_and_hash(
         text, lambda plain: "".join(one for one in plain if _is_letter(one) or one.isdecimal())
     )
 
 
 def hash_country(text: str | None) -> str | None:
-    """A country by its two letters of ISO 3166."""
+    """Returns the hash of a two-letter ISO 3166 country code."""
     return _normalize_and_hash(text, lambda plain: plain if _COUNTRY.fullmatch(plain) else "")
 
 
 def hash_postal_code(text: str | None) -> str | None:
-    """A postal code without spaces and dashes; of a ZIP+4 the first five digits."""
+    """Returns the hash of a postal code without spaces and dashes; of a ZIP+4 the first five digits."""
     return _normalize_and_hash(text, _normalize_postal_code)
 
 
 def hash_gender(text: str | None) -> str | None:
-    """A gender, by ``f`` or ``m``: platforms know no other."""
+    """Returns the hash of ``f`` or ``m``; platforms accept no other values."""
     return _normalize_and_hash(text, lambda plain: _GENDERS.get(plain, ""))
 
 
 def hash_birth_date(text: str | None) -> str | None:
-    """A day of birth written after ISO 8601, by ``YYYYMMDD``."""
+    """Returns the hash of an ISO 8601 birth date, written as ``YYYYMMDD``."""
     return _normalize_and_hash(text, _normalize_date)
 
 
@@ -102,5 +102,5 @@ def _normalize_date(text: str) -> str:
 
 
 def _is_letter(character: str) -> bool:
-    """A letter, or a mark that makes one with the letter before it."""
+    """Returns whether a character is a letter or a combining mark."""
     return unicodedata.category(character)[0] in "LM"

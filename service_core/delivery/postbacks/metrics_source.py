@@ -1,4 +1,4 @@
-"""Evaluates results of postbacks for queries. A postback counts when its result is final."""
+"""Postback counts as a source of metric queries; each postback counts when it becomes final."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from service_core.kernel.availability import UnavailableReason
 
 @dataclass(frozen=True, slots=True)
 class PostbackSource:
-    """Evaluates aggregations over `Relation.POSTBACKS`.
+    """Evaluates measures over `Relation.DELIVERIES`.
 
     Attributes:
         outbox: counts postbacks by platform and result.
@@ -34,7 +34,7 @@ class PostbackSource:
         return frozenset({Relation.POSTBACKS})
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Returns the aggregations.
+        """Evaluates measures.
 
         Raises:
             StoreUnavailable: the outbox cannot be read.

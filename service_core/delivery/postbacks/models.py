@@ -1,4 +1,4 @@
-"""One conversion as a sender gets it, and what became of it."""
+"""A conversion as a sender receives it, and the outcome of sending it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from uuid import UUID
 
 
 class ActionSource(StrEnum):
-    """Where a conversion happened (semantics 13.2)."""
+    """Where a conversion happened."""
 
     WEBSITE = "website"
     APP = "app"
@@ -17,7 +17,7 @@ class ActionSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClickId:
-    """The click a conversion came of: ``type`` is the name of its parameter, such as ``gclid``."""
+    """The ad click of a conversion: ``type`` is the URL parameter, such as ``gclid``."""
 
     type: str
     value: str
@@ -26,7 +26,7 @@ class ClickId:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Customer:
-    """Who converted, raw: the sender hashes what its platform takes hashed (semantics 13.3).
+    """Who converted, raw: the sender hashes what its platform takes hashed.
 
     Its repr shows nothing, so no log does. What is not known is None; texts are trimmed and never empty.
 
@@ -64,7 +64,7 @@ class Customer:
 
 @dataclass(frozen=True, slots=True)
 class LineItem:
-    """One line of what was bought; ``price`` is of one piece, in minor units of the conversion's currency."""
+    """A purchased item; ``price`` is per piece, in minor units of the conversion's currency."""
 
     id: str
     quantity: int = 1
@@ -82,7 +82,7 @@ class Conversion:
         is_custom: whether the name is the rule's own.
         event_id: the order id, else the id of the event; the platform drops its twin by it.
         value: minor units of ``currency``; both are None together.
-        granted: whether the sender of the event said that consent was given; one that was denied is never sent.
+        consent_granted: whether the sender of the event said that consent was given; one that was denied is never sent.
     """
 
     id: UUID
@@ -102,7 +102,7 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where the conversions of one call go.
+    """The account and asset that receive the conversions of one call.
 
     Attributes:
         account_id, asset_id, asset_name: as they are connected: the pixel, or the conversion action.
@@ -118,14 +118,14 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The platform has it."""
+    """The platform accepted the conversion."""
 
     http_status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The platform could not take this one now.
+    """The platform could not accept the conversion now.
 
     Attributes:
         code: the platform's own, such as ``131009``; never its message, which may repeat what was sent.
@@ -139,7 +139,7 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The platform will never take this one; ``code`` as of `Deferred`."""
+    """The platform rejected the conversion for good; ``code`` as in `Deferred`."""
 
     code: str
     http_status: int | None = None

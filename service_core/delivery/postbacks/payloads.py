@@ -1,4 +1,4 @@
-"""From what is due to what a sender gets: what has to be known for it is read here, and nowhere kept."""
+"""Builds conversions for due postbacks from rules, events and persons."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ EVENT_NOT_FOUND: Final = "event_not_found"
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """What can be sent, and what became of the others."""
+    """Postbacks that can be sent, and postbacks that were finished without sending."""
 
     sendable: list[PreparedPostback]
     finished: list[Postback]
@@ -40,7 +40,7 @@ class PreparedBatch:
 
 @dataclass(frozen=True, slots=True)
 class PayloadBuilder:
-    """Reads rules, events and persons of what is due."""
+    """Loads rules, events and persons of due postbacks and builds conversions."""
 
     units: Transactions
     events: EventReader
@@ -49,7 +49,7 @@ class PayloadBuilder:
     async def build(
         self, workspace: Workspace, sender: ConversionSender, due: Sequence[Postback], now: datetime
     ) -> PreparedBatch:
-        """Make conversions of what is due.
+        """Builds the conversions of due postbacks.
 
         Raises:
             StoreUnavailable: something cannot be read.
@@ -85,7 +85,7 @@ class PayloadBuilder:
     async def _load_events(
         self, workspace: Workspace, postbacks: Sequence[Postback]
     ) -> Mapping[tuple[str, datetime], Event]:
-        """The events of postbacks, by id and time: an id may come again after the time it is unique for."""
+        """Returns the events of postbacks by id and time, because an id may be reused after its claim expires."""
         times = [one.event_at for one in postbacks]
         ids = tuple(sorted({one.event_id for one in postbacks}))
         scan = replace(
@@ -97,5 +97,5 @@ class PayloadBuilder:
 
 
 def expired_postbacks(sender: ConversionSender, due: Sequence[Postback], now: datetime) -> Iterator[Postback]:
-    """What is too old by now, whatever else keeps it from being sent."""
+    """Yields the postbacks that are too old, marked as expired."""
     return (mark_expired(one, now) for one in due if one.event_at + sender.limits.age_limit < now)

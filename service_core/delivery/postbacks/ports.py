@@ -1,4 +1,4 @@
-"""What sends conversions."""
+"""Ports of postbacks: senders of conversions and their limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class BatchRejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """At most so many calls for one account in so much time; a setting may say another number."""
+    """Maximum number of calls per account in a time window; a setting may override it."""
 
     calls: int
     per: timedelta
@@ -38,16 +38,16 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class SendLimits:
-    """How a platform takes conversions.
+    """Age, batch and rate limits of a platform, and the fields it matches by.
 
     Attributes:
         age_limit: how old one may be when it is sent.
-        batch: how many of them one call takes.
+        batch_size: how many of them one call takes.
         throttle: how often it may be called.
         click_types: types of click ids it knows, the one that counts most first.
         click_window: how long before a conversion a click of the person may lie.
         match_keys: fields of `Customer` and types of click ids, any of which suffices to find the person.
-        valued: platform events that are refused without a value.
+        value_required: platform events that are refused without a value.
     """
 
     age_limit: timedelta
@@ -100,14 +100,14 @@ class ConversionSender(Protocol):
 
 @runtime_checkable
 class RelocatableSender(ConversionSender, Protocol):
-    """A sender whose API a deployment may reach at another address, such as that of a newer version."""
+    """A sender whose base URL can be changed, for example to a newer API version."""
 
     def with_base_url(self, base_url: str) -> ConversionSender:
-        """The same sender, calling ``address``: scheme, host and version, without a slash at its end."""
+        """Returns the same sender with another base URL, without a trailing slash."""
 
 
 def raise_for_status(http_status: int, code: str | None = None, retry_after: float | None = None) -> None:
-    """Judge an answer by its status (semantics 13.6); those below 400 pass.
+    """Raises the error for an HTTP status of 400 or more.
 
     A platform that tells of bad credentials by another status than 401 and 403 is judged by its sender.
 

@@ -1,4 +1,4 @@
-"""A conversion in the outbox: where it goes, how far it has come, and each step it may take (semantics 13.1, 13.6)."""
+"""A postback in the outbox and its state transitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ RETRY_DELAYS: Final = (
 
 
 class PostbackStatus(StrEnum):
-    """How far it has come (contract 13); the last three are final."""
+    """State of a postback; the last three are final."""
 
     QUEUED = "queued"
     RETRYING = "retrying"
@@ -32,7 +32,7 @@ PENDING_STATES: Final = frozenset({PostbackStatus.QUEUED, PostbackStatus.RETRYIN
 
 
 class SkipReason(StrEnum):
-    """Why a conversion was never sent."""
+    """Why a conversion was not sent."""
 
     DUPLICATE = "duplicate"
     NO_MATCH_KEY = "no_match_key"
@@ -45,7 +45,7 @@ class SkipReason(StrEnum):
 
 
 class PostbackQueue(NamedTuple):
-    """What waits together: everything for one account of a platform."""
+    """Identifies a queue: all postbacks for one account of a platform."""
 
     workspace_id: UUID
     platform: str
@@ -54,7 +54,7 @@ class PostbackQueue(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postback:
-    """One event that one rule sends; there is never a second one of the two.
+    """One event sent by one rule; unique by both.
 
     Of the person it holds the user agent alone, which no event row has, and that until it is done; everything
     else is read when it is sent.
@@ -97,17 +97,17 @@ class Postback:
 
     @property
     def queue(self) -> PostbackQueue:
-        """Where it waits."""
+        """Returns the queue of the postback."""
         return PostbackQueue(self.workspace_id, self.platform, self.account_id)
 
 
 def mark_skipped(postback: Postback, reason: SkipReason, now: datetime) -> Postback:
-    """It is never sent, for a reason of ours."""
+    """Returns the postback as skipped, with the reason."""
     return replace(_finish(postback, PostbackStatus.SKIPPED, now), reason=reason)
 
 
 def mark_expired(postback: Postback, now: datetime) -> Postback:
-    """It is too old to be sent: skipped, or failed when that was tried."""
+    """Returns the postback as too old: skipped, or failed if it was tried before."""
     if postback.attempts == 0:
         return mark_skipped(postback, SkipReason.TOO_OLD, now)
     return replace(
@@ -116,7 +116,7 @@ def mark_expired(postback: Postback, now: datetime) -> Postback:
 
 
 def mark_sent(postback: Postback, http_status: int | None, now: datetime) -> Postback:
-    """The platform has it."""
+    """Returns the postback as sent."""
     return replace(
         _finish(_count_attempt(postback, http_status, None), PostbackStatus.SENT, now),
         sent_at=now,
@@ -124,7 +124,7 @@ def mark_sent(postback: Postback, http_status: int | None, now: datetime) -> Pos
 
 
 def mark_failed(postback: Postback, code: str, http_status: int | None, now: datetime) -> Postback:
-    """The platform will never take it."""
+    """Returns the postback as failed for good."""
     return _finish(_count_attempt(postback, http_status, code), PostbackStatus.FAILED, now)
 
 
@@ -137,7 +137,7 @@ def schedule_retry(
     http_status: int | None = None,
     retry_after: float | None = None,
 ) -> Postback:
-    """It is tried again, unless that was the last attempt or the next one came after the age limit."""
+    """Returns the postback with its next attempt, or failed if attempts or age limit are exhausted."""
     tried = _count_attempt(postback, http_status, code)
     if tried.attempts > len(RETRY_DELAYS):
         return _finish(tried, PostbackStatus.FAILED, now)
@@ -152,5 +152,5 @@ def _count_attempt(postback: Postback, http_status: int | None, code: str | None
 
 
 def _finish(postback: Postback, status: PostbackStatus, now: datetime) -> Postback:
-    """Final: nothing of the person stays."""
+    """Returns the postback in a final state, without personal data."""
     return replace(postback, status=status, next_attempt_at=None, user_agent=None, done_at=now)

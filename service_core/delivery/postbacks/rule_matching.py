@@ -1,4 +1,4 @@
-"""When a rule fires, and what it then puts into the outbox (semantics 13.1). Pure: what it needs is given."""
+"""Matches events against conversion rules and builds postbacks. Pure functions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ _CODE: Final = "invalid_filter"
 
 
 def rule_matches(rule: ConversionRule, event: Event) -> bool:
-    """Whether an event is one the rule sends: system events by their exact name alone, as any other."""
+    """Returns whether an event matches the rule."""
     return (
         rule.active
         and event.event_name == rule.trigger_event
@@ -41,7 +41,7 @@ def build_postback(
     connections: Sequence[Connection],
     now: datetime,
 ) -> Postback:
-    """What a rule makes of an event that matches: something to send, or a reason not to."""
+    """Returns the postback of a matching event: to be sent, or skipped with a reason."""
     event = candidate.event
     value, currency = conversion_value(rule, event)
     postback = Postback(
@@ -78,7 +78,7 @@ def build_postback(
 
 
 def is_connected(connections: Sequence[Connection], platform: str) -> bool:
-    """Whether a platform is connected; one in error is, and its queue waits for it."""
+    """Returns whether a platform is connected; a connection in error counts, and its queue waits."""
     return any(
         one.provider == platform and one.status is not ConnectionStatus.DISCONNECTED for one in connections
     )

@@ -1,4 +1,4 @@
-"""From events that are stored to the outbox: the rules of their workspace, asked for those they wait for alone."""
+"""Enqueues postbacks for stored events that match conversion rules."""
 
 import logging
 from collections import defaultdict
@@ -25,7 +25,7 @@ _log: Final = logging.getLogger("touchpoint.postbacks")
 
 @dataclass(frozen=True, slots=True)
 class RuleTrigger:
-    """Puts what rules send into the outbox.
+    """Matches stored events against the rules of their workspace.
 
     Attributes:
         senders: those that are installed, by platform; a rule of another platform sends nothing.
@@ -42,7 +42,7 @@ class RuleTrigger:
     clock: Clock
 
     async def enqueue_postbacks(self, candidates: Iterable[RuleCandidate]) -> None:
-        """Match stored events that some rule of their workspace may wait for; twice is as good as once.
+        """Enqueues the postbacks of stored events; repeating it has no effect.
 
         Raises:
             StoreUnavailable: rules cannot be read or nothing can be kept; the same events come again.
@@ -70,7 +70,7 @@ class RuleTrigger:
         candidates: Sequence[RuleCandidate],
         connections: Sequence[Connection],
     ) -> Iterator[Postback]:
-        """What becomes of events; one a rule cannot read holds up nothing."""
+        """Yields the postbacks of events; an event that a rule cannot read is logged and skipped."""
         now = self.clock()
         for triggered in candidates:
             for rule in rules:

@@ -1,4 +1,4 @@
-"""The rules of intake as data. Rows remember the version they were enriched by."""
+"""Channel rules and source lists as data, with a version that event rows store."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The channel rules, first match wins, case-insensitive (semantics 7.2)."""
+"""Channel rules. The first match wins; case is ignored."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from service_core.ingestion.channel_rules.sources import ASSISTANTS, SEARCH, SHO
 
 
 class VisitFact(StrEnum):
-    """What is known of a visit besides its words."""
+    """A fact about a visit that a channel rule may test."""
 
     DIRECT = "direct"
     EXTERNAL = "external"
@@ -20,11 +20,11 @@ class VisitFact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelCondition:
-    """A condition; everything it names must hold.
+    """A condition; every field that is set must match.
 
     Attributes:
         source, medium, campaign: regular expression for the whole value.
-        within: list the source is an entry of.
+        source_category: list the source is an entry of.
         fact: what must be known.
     """
 
@@ -37,14 +37,14 @@ class ChannelCondition:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRule:
-    """A channel and its conditions, of which one must hold."""
+    """A channel with its conditions, of which one must match."""
 
     id: str
     any_of: tuple[ChannelCondition, ...]
 
 
 def with_custom_channels(custom_channels: Iterable[CustomChannel]) -> tuple[ChannelRule, ...]:
-    """A workspace's own channels, in their order, before those of the house."""
+    """Returns the workspace's custom channels in their order, followed by the built-in ones."""
     return (
         *(ChannelRule(channel.id, (_custom_channel_condition(channel),)) for channel in custom_channels),
         *CHANNEL_RULES,
@@ -57,7 +57,7 @@ def _custom_channel_condition(channel: CustomChannel) -> ChannelCondition:
 
 
 def _wildcard_pattern(text: str | None) -> str | None:
-    """The regular expression of a text in which ``*`` stands for any characters."""
+    """Returns the regular expression of a text in which ``*`` matches any characters."""
     return ".*".join(map(re.escape, text.split("*"))) if text else None
 
 

@@ -1,4 +1,4 @@
-"""Known sites on the web: traffic sources, click ids, payment pages, app stores and spam.
+"""Source lists of the traffic classification: categories, aliases, click ids, spam.
 
 This is the only module of the core that names companies: they are data about visits, not integrations.
 

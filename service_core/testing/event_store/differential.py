@@ -60,7 +60,7 @@ async def assert_same_answer(
         oracle: the reference.
         method: name of the port's method.
         plan: its arguments.
-        shown: what of an answer is compared, where the order is free.
+        normalize: what of an answer is compared, where the order is free.
     """
     answer, expected = (
         normalize(await getattr(store, method)(*plan)),
