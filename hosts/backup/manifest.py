@@ -41,9 +41,9 @@ class Manifest:
     """The content of a backup.
 
     Attributes:
-        made_at: when it began, RFC 3339.
+        created_at: when the backup began, RFC 3339.
         files: everything in it.
-        elsewhere: settings whose data a server keeps, which has backups of its own.
+        external_settings: settings whose data a server keeps, which has backups of its own.
     """
 
     created_at: str
@@ -53,7 +53,7 @@ class Manifest:
     @property
     def size(self) -> int:
         """The size of all files in bytes."""
-        return sum(held.size for held in self.files)
+        return sum(file.size for file in self.files)
 
     def write(self, folder: Path) -> None:
         """Writes the manifest into the folder of the backup."""
@@ -68,13 +68,13 @@ class Manifest:
             StartupError: there is none, or another version wrote it.
         """
         try:
-            told = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+            stored = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise StartupError(f"{folder} is no backup: it has no {MANIFEST_FILE}.") from None
-        if told.pop("version", None) != VERSION:
+        if stored.pop("version", None) != VERSION:
             raise StartupError(f"{folder} was made by another version. Restore it with that one.")
-        files = tuple(BackupFile(**held) for held in told["files"])
-        return cls(told["made_at"], files, tuple(told["elsewhere"]))
+        files = tuple(BackupFile(**file) for file in stored["files"])
+        return cls(stored["created_at"], files, tuple(stored["external_settings"]))
 
     def verify(self, folder: Path) -> None:
         """Checks that every file is there, with its size and digest.
@@ -82,11 +82,12 @@ class Manifest:
         Raises:
             StartupError: one is missing, or is not what was written.
         """
-        for held in self.files:
-            file = folder / held.name
-            if not file.is_file() or file.stat().st_size != held.size or sha256_of_file(file) != held.digest:
+        for expected in self.files:
+            file = folder / expected.name
+            size = file.stat().st_size if file.is_file() else None
+            if size != expected.size or sha256_of_file(file) != expected.digest:
                 raise StartupError(
-                    f"The backup is damaged: {held.name} is not what was written. Use another."
+                    f"The backup is damaged: {expected.name} is not what was written. Use another."
                 )
 
 

@@ -47,7 +47,7 @@ class Store:
         await self.release.wait()
         self.written += 1
 
-    maintain = revoke_link = append
+    maintain = revoke_identity_link = append
 
     async def event_time_range(self, _workspace):
         return None
@@ -184,7 +184,7 @@ def test_what_a_server_keeps_is_named_as_left_out(config, tmp_path):
     config.write_text('[ingest]\nqueue = "redis://localhost:6379/0"\n[connections]\nkey = "keyenv://KEY"\n')
     manifest = create_backup(config, tmp_path / "backup")
     assert manifest.external_settings == ("ingest.queue", "connections.key")
-    assert json.loads((tmp_path / "backup" / "backup.json").read_text())["elsewhere"] == list(
+    assert json.loads((tmp_path / "backup" / "backup.json").read_text())["external_settings"] == list(
         manifest.external_settings
     )
 

@@ -70,7 +70,7 @@ def happened(workspace, seed=7, size=120):
 
 async def rows(store, workspace):
     scan = QueryScope(workspace.id, EVER, "USD", "UTC", ConversionSet(frozenset()), include_bots=True)
-    return (await store.page(EventPageQuery(scan, 100_000))).events
+    return (await store.list_events(EventPageQuery(scan, 100_000))).events
 
 
 async def all_differences(workspace, source, target):
@@ -231,7 +231,7 @@ async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(depl
     assert "is the same on both sides" in done.output
     store = load_installed_registry().open_adapter("events", "duckdb:///new.duckdb", folder=tmp_path)
     async with start_adapters([store]):
-        assert await store.resolve(workspace.id, "U1") == "u:U1"
+        assert await store.find_person(workspace.id, "U1") == "u:U1"
 
 
 @pytest.mark.parametrize(

@@ -79,13 +79,13 @@ async def filled(store):
             parents.update({column: rows[0][column.name] for column in table.columns})
             yield name, rows
 
-    await store.take(pages())
+    await store.import_rows(pages())
 
 
 async def content(store):
     return {
         name: sorted(map(repr, (sorted(record.items()) for page in [rows] for record in page)))
-        async for name, rows in store.records()
+        async for name, rows in store.export_rows()
     }
 
 

@@ -16,13 +16,13 @@ class Delivery:
     def __init__(self):
         self.begun, self.ended, self.looks, self.patient = [], [], 0, False
 
-    async def due(self):
+    async def due_queues(self):
         self.looks += 1
         if self.looks == 2:
             raise OSError("the store is away")
         return [SLOW, BROKEN, WELL]
 
-    async def deliver(self, queue, stopping):
+    async def deliver_queue(self, queue, stopping):
         self.begun.append(queue)
         try:
             if queue == BROKEN:
