@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
-from hosts.request_smuggling import App
+from hosts.asgi import App
 from hosts.servers import BACKLOG
 from service_core.kernel.errors import StartupError
 from service_core.kernel.listen_address import parse_listen_address
@@ -32,7 +32,7 @@ def bind_listener(address: str, *, reuse_port: bool = False) -> socket.socket:
 
     Args:
         address: ``HOST:PORT``, a literal IPv6 host in brackets.
-        together: other sockets of the same user may listen there too; the system spreads connections.
+        reuse_port: other sockets of the same user may listen there too; the system spreads connections.
 
     Raises:
         StartupError: the address is none, or it is taken.

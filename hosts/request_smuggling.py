@@ -4,14 +4,10 @@ No server in use refuses all of these by itself. The answer closes the connectio
 follow are never read as another request.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from hosts.asgi import App, Message, Receive, Scope, Send
 
 _SINGLE_HEADERS: Final = frozenset(
     {b"host", b"content-length", b"transfer-encoding", b"authorization", b"x-api-key"}

@@ -157,9 +157,9 @@ async def keep_running(
 
     Args:
         child: the running process.
-        again: starts it anew.
+        restart: starts it anew.
         stop: ends the keeping.
-        gone: told of each process that ended, before the next one is started.
+        on_end: told of each process that ended, before the next one is started.
     """
     pause = INITIAL_BACKOFF_SECONDS
     loop = asyncio.get_running_loop()

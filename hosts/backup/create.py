@@ -34,7 +34,7 @@ def create_backup(
     Args:
         config: its settings file.
         target: a folder that is not there yet, or a file that ends with `PACKED`.
-        telling: told what is copied now.
+        on_progress: told what is copied now.
 
     Raises:
         StartupError: the deployment cannot be read, the target exists, or the copy is not consistent.

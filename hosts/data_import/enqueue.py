@@ -51,7 +51,7 @@ class EventImporter:
 
         Args:
             entries: in the order of the file.
-            after_lot: called with each lot once it is durable.
+            on_batch: called with each lot once it is durable.
 
         Raises:
             EnqueueFailed: the queue takes nothing; what was offered before stays.

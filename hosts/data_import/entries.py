@@ -11,11 +11,11 @@ class ImportEntry:
 
     Attributes:
         body: the object `/track` would have received; None when the line is no event.
-        skipped: why the line is no event.
+        skip_reason: why the line is no event.
         event_id: id of an entry whose body names none; the same line always has the same one, so a
             second import of a file finds duplicates instead of new events.
         user_agent, address: of the client, where the file knows them.
-        size: bytes the entry takes of the file, for the progress bar.
+        byte_count: bytes the entry takes of the file, for the progress bar.
     """
 
     body: Mapping[str, Any] | None

@@ -53,7 +53,7 @@ class ImportResult:
 
     Attributes:
         counts: entries by outcome.
-        before: how many an earlier run had brought in already.
+        previously_imported: how many an earlier run had brought in already.
         received_now: accepted ones that take the time of their receipt.
     """
 
@@ -71,8 +71,8 @@ async def import_events(
 
     Args:
         task: what to import.
-        progress: told the bytes of each lot once it is durable.
-        storing: told how many events wait to be stored.
+        on_bytes_read: told the bytes of each lot once it is durable.
+        on_waiting: told how many events wait to be stored.
 
     Raises:
         StartupError: the deployment cannot be used, or the queue takes no more.

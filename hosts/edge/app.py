@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from hosts.asgi import App, Receive, Scope, Send
 from hosts.edge.click_writer import ClickWriter
-from hosts.request_smuggling import App, Receive, Scope, Send, is_unambiguous, send_malformed_request
+from hosts.request_smuggling import is_unambiguous, send_malformed_request
 from service_core.ingestion.track import STORED_HEADERS
 from service_core.kernel.clock import Clock
 from service_core.workspace.links.clicks import ClickEnricher, ClickRequest
@@ -82,9 +83,9 @@ class RedirectDependencies:
 
     Attributes:
         host: the link domain of the deployment.
-        claimed: whether a workspace has proved a host as a link domain of its own.
-        client: finds the client's address.
-        files: path -> content of the files that associate apps with the link domain of the deployment.
+        is_link_domain: whether a workspace has proved a host as a link domain of its own.
+        resolve_client_address: finds the client's address.
+        association_files: path -> content of the files that associate apps with the link domain of the deployment.
     """
 
     host: str
@@ -101,8 +102,8 @@ def create_edge_app(dependencies: RedirectDependencies, fallback_app: App | None
     """The ASGI application; it guards itself, see `hosts.request_smuggling`.
 
     Args:
-        door: what it stands on.
-        others: answers every request that names no link domain; without it they are not found.
+        dependencies: what it stands on.
+        fallback_app: answers every request that names no link domain; without it they are not found.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:

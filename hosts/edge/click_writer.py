@@ -29,7 +29,7 @@ class ClickWriter:
     kept before its answer was lost counts once.
 
     Args:
-        book: where clicks are kept.
+        clicks: where clicks are kept.
     """
 
     def __init__(self, clicks: ClickStore) -> None:

@@ -11,8 +11,9 @@ from uuid import uuid4
 from quart import Blueprint, Quart, Response, request
 from werkzeug.exceptions import HTTPException, InternalServerError
 
+from hosts.asgi import App
 from hosts.client_address import ClientAddress
-from hosts.request_smuggling import App, reject_ambiguous_requests
+from hosts.request_smuggling import reject_ambiguous_requests
 from service_core.api.dispatch import MAX_BODY_BYTES
 from service_core.api.http_messages import ApiRequest
 from service_core.api.http_messages import ApiResponse as Answer

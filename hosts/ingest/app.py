@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from hosts.asgi import App, Receive, Scope, Send
 from hosts.client_address import ClientAddress
 from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
 from hosts.ingest.error_answers import QueueFailureLog, answer_for_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.write_key_cache import WriteKeyCache
-from hosts.request_smuggling import App, Receive, Scope, Send, is_unambiguous, send_malformed_request
+from hosts.request_smuggling import is_unambiguous, send_malformed_request
 from service_core.access.models import AuthContext
 from service_core.ingestion import track
 from service_core.ingestion.models import IngestEndpoint
@@ -49,8 +50,8 @@ def create_ingest_app(dependencies: IngestDependencies, fallback_app: App | None
     """The ASGI application; it guards itself, see `hosts.request_smuggling`.
 
     Args:
-        door: what it stands on.
-        others: answers every path that is not ``/track``; without it they are 404.
+        dependencies: what it stands on.
+        fallback_app: answers every path that is not ``/track``; without it they are 404.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:

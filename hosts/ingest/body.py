@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hosts.request_smuggling import Message, Receive
+from hosts.asgi import Message, Receive
 
 MAX_DRAINED_BYTES: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from hosts.asgi import App, Receive, Scope, Send
 from hosts.client_address import ClientAddress
 from hosts.ingest import tracker_script
 from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
@@ -13,7 +14,7 @@ from hosts.ingest.container_cache import ContainerCache
 from hosts.ingest.error_answers import answer_for_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.responses import send_answer
-from hosts.request_smuggling import App, Receive, Scope, Send, send_malformed_request
+from hosts.request_smuggling import send_malformed_request
 from service_core.ingestion import cors, track
 from service_core.ingestion.batch import (
     ORIGIN_NOT_ALLOWED,

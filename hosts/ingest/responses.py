@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from hosts.request_smuggling import Send
+from hosts.asgi import Send
 from service_core.ingestion.track import IngestResponse
 
 

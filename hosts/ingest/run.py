@@ -9,6 +9,7 @@ from typing import Final
 import orjson
 
 from hosts import monitoring
+from hosts.asgi import App
 from hosts.asgi_runner import bind_listener, freeze_loaded_objects, listener_address, serve, stop_on_signals
 from hosts.client_address import ClientAddress
 from hosts.composition.load_settings import load_settings
@@ -22,7 +23,6 @@ from hosts.ingest.container_cache import ContainerCache
 from hosts.ingest.error_answers import QueueFailureLog
 from hosts.ingest.webhooks import ROUTE_TEMPLATE, create_webhook_app, is_webhook
 from hosts.ingest.write_key_cache import WriteKeyCache
-from hosts.request_smuggling import App
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.workspace_cache import WorkspaceCache
@@ -48,7 +48,7 @@ async def run_ingest_host(
 
     Args:
         config: absolute path of the settings file; relative paths in it start at its folder.
-        door: a listening socket, or ``HOST:PORT`` instead of the one in the settings; port 0 takes a free one.
+        listen: a listening socket, or ``HOST:PORT`` instead of the one in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
         with_parent: standard input is a pipe of the parent; its end ends this process too.
 

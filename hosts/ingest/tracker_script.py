@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from hosts.request_smuggling import Scope, Send
+from hosts.asgi import Scope, Send
 
 PATH: Final = "/t.js"
 PARTS: Final = ("settings", "cookies", "visit", "sending", "events", "pixels", "container", "start")

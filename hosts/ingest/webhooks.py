@@ -3,11 +3,12 @@
 import re
 from typing import Final
 
+from hosts.asgi import App, Receive, Scope, Send
 from hosts.ingest.body import BODY_TIMEOUT_SECONDS, ClientGone, read_body
 from hosts.ingest.error_answers import answer_for_error
 from hosts.ingest.read_timeout import ReadTimeout
 from hosts.ingest.responses import send_answer
-from hosts.request_smuggling import App, Receive, Scope, Send, is_unambiguous, send_malformed_request
+from hosts.request_smuggling import is_unambiguous, send_malformed_request
 from service_core.commerce.providers.webhooks import MAX_WEBHOOK_BYTES, WebhookHandler
 from service_core.ingestion.track import ALLOW_ANY_ORIGIN, UNKNOWN_PATH, IngestResponse
 
@@ -26,7 +27,7 @@ def create_webhook_app(webhooks: WebhookHandler, fallback_app: App) -> App:
 
     Args:
         webhooks: takes the messages.
-        others: answers every other path.
+        fallback_app: answers every other path.
     """
     patience = ReadTimeout(BODY_TIMEOUT_SECONDS)
 

@@ -14,11 +14,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from hosts.asgi import App
 from hosts.asgi_runner import bind_listener, listener_address, serve
 from hosts.composition.adapter_wrappers import wrap_adapters
 from hosts.composition.ports import Ports
 from hosts.monitoring.canary import Canary
-from hosts.request_smuggling import App
 from service_core.api.readiness import ReadinessChecker
 from service_core.delivery.exports.models import ExportStatus
 from service_core.delivery.exports.ports import ExportJobs
@@ -51,7 +51,7 @@ def instrument_app(app: App, host: str, route_template: Callable[[str, str], str
     Args:
         app: the application.
         host: what it is called in metrics.
-        place: method and path -> path template; None for a request of no operation.
+        route_template: method and path -> path template; None for a request of no operation.
     """
     if not is_enabled():
         return app

@@ -81,7 +81,7 @@ class Canary:
             clock: gives the present.
             seconds: between two; 0 for none at all.
             stop: ends it.
-            told: hears the lag whenever it is looked at, and whether the canary has arrived.
+            on_result: hears the lag whenever it is looked at, and whether the canary has arrived.
         """
         while seconds and await sleep_unless_stopped(stop, seconds):
             sent = clock()

@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from hosts.request_smuggling import App, Receive, Scope, Send, reject_ambiguous_requests
+from hosts.asgi import App, Receive, Scope, Send
+from hosts.request_smuggling import reject_ambiguous_requests
 
 HEARTBEAT_TIMEOUT_SECONDS: Final = 30.0
 """A process that gave no sign of life for so long cannot be relied on."""

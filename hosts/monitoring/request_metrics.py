@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from hosts.asgi import App, Message, Receive, Scope, Send
 from hosts.monitoring import prometheus_metrics
-from hosts.request_smuggling import App, Message, Receive, Scope, Send
 
 OTHER_METHOD: Final = "(other)"
 """The route of what belongs to no operation: pages, unknown paths."""

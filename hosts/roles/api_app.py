@@ -1,11 +1,11 @@
 """The application of the role ``api``; it loads the web framework, which no other role needs."""
 
+from hosts.asgi import App
 from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service
 from hosts.http.app import create_api_app
 from hosts.mcp.app import create_mcp_blueprint
 from hosts.oauth.app import create_oauth_blueprint
-from hosts.request_smuggling import App
 from hosts.web.documentation import create_documentation_blueprint
 from hosts.web.pages import create_entrance_blueprint, create_web_blueprint
 from service_core.documentation.site import Documentation

@@ -13,7 +13,7 @@ from granian.constants import Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
-from hosts.request_smuggling import App
+from hosts.asgi import App
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
 
 _MAX_CONNECTIONS: Final = 10_000

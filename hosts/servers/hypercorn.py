@@ -15,7 +15,7 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
-from hosts.request_smuggling import App, Message, Receive, Scope, Send
+from hosts.asgi import App, Message, Receive, Scope, Send
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
 
 _MAX_REQUESTS_PER_CONNECTION: Final = 1_000_000

@@ -11,7 +11,7 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from hosts.request_smuggling import App
+from hosts.asgi import App
 from hosts.servers import BACKLOG, DRAIN_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS, LINGER_SECONDS
 
 

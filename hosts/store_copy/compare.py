@@ -32,7 +32,7 @@ class Difference:
     Attributes:
         workspace: its public id.
         month: as in ``2026-07``, of the workspace's zone.
-        what: id of the metric, with what was included besides.
+        metric: id of the metric, with what was included besides.
         source, target: what each of them says.
     """
 
@@ -67,7 +67,7 @@ async def find_differences(
         target: where they are.
         registry: the metrics, those of plugins included.
         now: the instant both are asked at.
-        told: hears each month before it is compared.
+        on_month: hears each month before it is compared.
     """
     for month, span in await _months_with_events(workspace, source, target):
         on_month(month)

@@ -25,8 +25,8 @@ class CopyProgress:
     """Callbacks for the progress of a copy.
 
     Attributes:
-        copying: of a workspace, its events in the source and how many more are there.
-        comparing: of a workspace, the month that is compared now.
+        on_copied: of a workspace, its events in the source and how many more are there.
+        on_compared: of a workspace, the month that is compared now.
     """
 
     on_copied: Callable[[Workspace, int, int], None]
@@ -42,7 +42,7 @@ async def copy_event_store(
         config: settings file of the deployment.
         source_url: where they are; None for the store of the settings.
         target_url: where they shall be.
-        watching: hears how far it is.
+        progress: hears how far it is.
 
     Returns:
         What the two say differently; none when the move is done.

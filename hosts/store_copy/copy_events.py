@@ -40,7 +40,7 @@ async def copy_workspace_events(
         workspace: whose events.
         source: is read only.
         target: may hold a part of them.
-        told: hears how many more events are there, those of earlier runs included.
+        on_copied: hears how many more events are there, those of earlier runs included.
     """
     for span in await days_with_events(workspace, source):
         scan = build_scan(workspace, span)

@@ -26,7 +26,7 @@ class StoreContent:
 
     Attributes:
         counts: records of each kind.
-        prints: sums of their fingerprints.
+        digests: sums of their fingerprints.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ async def copy_workspace_store(
         config: settings file of the deployment.
         source_url: where it is; None for the store of the settings.
         target_url: where it shall be.
-        watching: hears of each page the kind of its records and how many.
+        on_copied: hears of each page the kind of its records and how many.
 
     Returns:
         What was moved.

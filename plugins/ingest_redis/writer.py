@@ -14,7 +14,7 @@ from plugins.ingest_redis.stream_entries import KeyNames, StreamEntry
 from service_core.plugin import CallBatcher, EnqueueFailed, EnqueueResult, gather_results
 
 CLAIM_WINDOW: Final = 7 * 24 * 3_600_000_000
-"""Microseconds a claim holds; a repeat later than that is a new event (contract 10.1)."""
+"""Microseconds a claim holds; a repeat later than that is a new event."""
 
 LEDGER_SECONDS: Final = 400 * 24 * 3_600
 """How long the ledger of an hour is kept after its last receipt."""

@@ -9,7 +9,7 @@ from typing import Final
 from plugins.ingest_spool.row_format import HOUR_MICROSECONDS, to_microseconds
 
 CLAIM_WINDOW: Final = 7 * 24 * HOUR_MICROSECONDS
-"""Microseconds a claim holds; a repeat later than that is a new event (contract 10.1)."""
+"""Microseconds a claim holds; a repeat later than that is a new event."""
 
 ID_BYTES: Final = 16
 

@@ -44,7 +44,7 @@ class StoredEvent(NamedTuple):
     """A received event without its body.
 
     Attributes:
-        lane: its place among the lanes of the batch.
+        ledger_key: its place among the lanes of the batch.
         start: where in the bodies of the batch its own begins.
     """
 

@@ -13,7 +13,7 @@ class SpoolSettings(AdapterSettings):
 
     Attributes:
         path: the SQLite file; created when absent, its ``-wal`` and ``-shm`` files lie beside it.
-        bound: offers that may wait for a commit; beyond it an offer fails at once (back-pressure).
+        max_queued: offers that may wait for a commit; beyond it an offer fails at once (back-pressure).
         busy_seconds: how long a commit waits for another process that writes to the same file.
     """
 

@@ -29,7 +29,7 @@ class GroupCommitWriter:
 
     Args:
         connect: opens a connection to the file; called again after a failed commit.
-        bound: offers that may be undecided at one time.
+        max_queued: offers that may be undecided at one time.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], max_queued: int) -> None:

@@ -19,7 +19,7 @@ def connect(settings: RqSettings, *, timeout: float | None = None) -> Redis:
 
     Args:
         settings: the server.
-        patience: how long an answer may take; None for workers, which wait for jobs as long as it takes.
+        timeout: how long an answer may take; None for workers, which wait for jobs as long as it takes.
     """
     options: dict[str, Any] = {
         "host": settings.host,
