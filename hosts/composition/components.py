@@ -36,10 +36,10 @@ from service_core.api.operations import OpenApiDocument
 from service_core.api.readiness import (
     Probe,
     ReadinessChecker,
-    cache_probe,
-    limiter_probe,
-    queue_probe,
-    store_probe,
+    build_cache_probe,
+    build_limiter_probe,
+    build_queue_probe,
+    build_store_probe,
 )
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.commerce.ads.ad_credits import AdCredits
@@ -147,7 +147,7 @@ def _bind_workspace(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:
         PostbackPlatforms,
         PostbackPlatforms.of(sender.platform for sender in registry.conversion_senders.values()),
     )
-    bindings.add(ChangeExecutor, kinds=build_resource_types(registry.resources, bindings))
+    bindings.add(ChangeExecutor, resource_types=build_resource_types(registry.resources, bindings))
     bindings.add(ReportRunner)
     bindings.add(ReportBatchRunner, sleep=sleep)
     bindings.add(ShareLinkAccess)
@@ -157,8 +157,8 @@ def _bind_workspace(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:
 
 def _build_probes(ports: Ports) -> tuple[Probe, ...]:
     return (
-        store_probe(ports.events, ports.workspace.credentials),
-        queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
-        limiter_probe(ports.limits),
-        cache_probe(ports.workspace.credentials),
+        build_store_probe(ports.events, ports.workspace.credentials),
+        build_queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
+        build_limiter_probe(ports.limits),
+        build_cache_probe(ports.workspace.credentials),
     )

@@ -116,8 +116,8 @@ def compose(
     bindings = bind_components(ports, settings, sleep=sleep, probes=probes, processes=processes)
     dispatcher = Dispatcher(
         [bind_operation(operation, bindings) for operation in ports.registry.operations],
-        admission=bindings.get(RequestAuthenticator),
-        budgets=bindings.get(RateLimits),
+        authenticator=bindings.get(RequestAuthenticator),
+        rate_limits=bindings.get(RateLimits),
         clock=clock,
         codec=CODEC,
     )

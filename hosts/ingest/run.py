@@ -26,7 +26,7 @@ from hosts.ingest.write_key_cache import WriteKeyCache
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.access.workspace_cache import WorkspaceCache
-from service_core.api.readiness import ReadinessChecker, cache_probe, queue_probe
+from service_core.api.readiness import ReadinessChecker, build_cache_probe, build_queue_probe
 from service_core.commerce.providers.webhooks import WebhookHandler
 from service_core.extensions.registry import load_plugins
 from service_core.ingestion.batch import BatchEndpoint
@@ -91,8 +91,8 @@ def _route_template(_method: str, path: str) -> str | None:
 
 def _build_readiness(ports: Ports) -> ReadinessChecker:
     probes = [
-        queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
-        cache_probe(ports.workspace.credentials),
+        build_queue_probe(ports.queue, ports.workspace.credentials, ports.clock),
+        build_cache_probe(ports.workspace.credentials),
     ]
     return ReadinessChecker(probes, ports.clock)
 

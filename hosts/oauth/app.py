@@ -81,7 +81,9 @@ class _OAuthEndpoints:
         except ValueError:
             raise OAuthError("invalid_client_metadata", "The body must be a JSON object") from None
         registrar = self._service.component(ClientRegistration)
-        return _json_response(await registrar.register_client(metadata, network=self._frame.network), 201)
+        return _json_response(
+            await registrar.register_client(metadata, client_prefix=self._frame.network), 201
+        )
 
     async def authorize(self) -> Response:
         """Redirects to the consent page; errors of the client itself are shown to the person."""

@@ -29,7 +29,7 @@ from hosts.roles.tasks import (
 from hosts.startup_warnings import warn_if_no_workspace
 from hosts.subprocesses import print_ready_line, stop_when_parent_ends
 from hosts.worker.exports import build_exporter
-from service_core.api.readiness import Probe, ReadinessChecker, queue_probe, store_probe
+from service_core.api.readiness import Probe, ReadinessChecker, build_queue_probe, build_store_probe
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import AsgiServer
 
@@ -124,8 +124,8 @@ async def _run_tasks(
     """Runs the tasks of a role and its heartbeat until all have ended."""
     store, queue = ports.workspace, ports.queue
     standing = [
-        store_probe(ports.events, store.credentials),
-        queue_probe(queue, store.credentials, ports.clock),
+        build_store_probe(ports.events, store.credentials),
+        build_queue_probe(queue, store.credentials, ports.clock),
         *probes,
     ]
     async with asyncio.TaskGroup() as tasks:

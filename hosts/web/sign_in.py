@@ -27,7 +27,7 @@ async def sign_in_with_password(context: PageContext) -> Response:
     target, email = safe_redirect_path(context.form.text("next")), context.form.text("email")
     try:
         opened = await context.component(SignIn).sign_in(
-            email, context.form.raw("password"), client=context.network
+            email, context.form.raw("password"), client_prefix=context.network
         )
     except (Unauthorized, TooManyRequests) as refusal:
         return await _sign_in_page(context, target, email, refusal)

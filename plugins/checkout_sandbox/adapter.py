@@ -29,26 +29,26 @@ class SandboxCheckoutAdapter:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
-    async def create_session(self, order: CheckoutRequest) -> CheckoutSession:
+    async def create_session(self, request: CheckoutRequest) -> CheckoutSession:
         """Offer the order on the page of the web application."""
-        return CheckoutSession(_order_id(order.signup_id), order.page_url)
+        return CheckoutSession(_order_id(request.signup_id), request.page_url)
 
-    async def get_payment(self, order: str) -> SignupPayment:
+    async def get_payment(self, order_id: str) -> SignupPayment:
         """Say that nothing has happened: a payment is known from its notice alone."""
-        return SignupPayment(UUID(order.removeprefix("sandbox_")), order, SignupPaymentState.OPEN)
+        return SignupPayment(UUID(order_id.removeprefix("sandbox_")), order_id, SignupPaymentState.OPEN)
 
-    async def receive_webhook(self, notice: CheckoutWebhook) -> SignupPayment | None:
+    async def receive_webhook(self, webhook: CheckoutWebhook) -> SignupPayment | None:
         """Check the signature of a notice.
 
         Raises:
             Forged: no valid signature, or older than 300 seconds.
         """
-        stamp, _, signature = notice.headers.get(SIGNATURE_HEADER, "").partition(",")
-        if not hmac.compare_digest(self._signature(stamp, notice.body), signature.encode()):
+        stamp, _, signature = webhook.headers.get(SIGNATURE_HEADER, "").partition(",")
+        if not hmac.compare_digest(self._signature(stamp, webhook.body), signature.encode()):
             raise InvalidWebhookSignature
-        if abs(notice.received_at.timestamp() - int(stamp)) > TOLERANCE_SECONDS:
+        if abs(webhook.received_at.timestamp() - int(stamp)) > TOLERANCE_SECONDS:
             raise InvalidWebhookSignature
-        said = json.loads(notice.body)
+        said = json.loads(webhook.body)
         signup_id = UUID(said["signup_id"])
         return SignupPayment(signup_id, _order_id(signup_id), SignupPaymentState(said["state"]))
 

@@ -49,56 +49,56 @@ class StripeCheckout:
             max_network_retries=1,
         )
 
-    async def create_session(self, order: CheckoutRequest) -> CheckoutSession:
+    async def create_session(self, request: CheckoutRequest) -> CheckoutSession:
         """Create a session; the same order twice, within a day, is one session.
 
         Raises:
             CheckoutUnavailable: the plan has no price, or Stripe does not answer.
         """
-        price = self._settings.prices.get(order.plan)
+        price = self._settings.prices.get(request.plan)
         if price is None:
-            raise CheckoutUnavailable(f"the plan {order.plan} has no price")
-        page = hashlib.sha256(order.return_url.encode()).hexdigest()[:16]
+            raise CheckoutUnavailable(f"the plan {request.plan} has no price")
+        page = hashlib.sha256(request.return_url.encode()).hexdigest()[:16]
         session = await self._call_api(
             lambda: self._client.v1.checkout.sessions.create(
                 {
                     "mode": "subscription",
                     "line_items": [{"price": price, "quantity": 1}],
-                    "customer_email": order.email,
-                    "client_reference_id": str(order.signup_id),
-                    "metadata": {"plan": order.plan},
-                    "success_url": order.return_url,
-                    "cancel_url": order.cancel_url,
+                    "customer_email": request.email,
+                    "client_reference_id": str(request.signup_id),
+                    "metadata": {"plan": request.plan},
+                    "success_url": request.return_url,
+                    "cancel_url": request.cancel_url,
                 },
-                {"idempotency_key": f"touchpoint-signup-{order.signup_id}-{page}"},
+                {"idempotency_key": f"touchpoint-signup-{request.signup_id}-{page}"},
             )
         )
         if not session.url:
             raise CheckoutUnavailable("Stripe gave no page")
         return CheckoutSession(session.id, session.url)
 
-    async def get_payment(self, order: str) -> SignupPayment:
+    async def get_payment(self, order_id: str) -> SignupPayment:
         """Read a session with what it sold.
 
         Raises:
             CheckoutUnavailable: Stripe does not answer, or the session is not one of ours.
         """
         session = await self._call_api(
-            lambda: self._client.v1.checkout.sessions.retrieve(order, {"expand": ["line_items"]})
+            lambda: self._client.v1.checkout.sessions.retrieve(order_id, {"expand": ["line_items"]})
         )
         signup_id = _parse_signup_id(getattr(session, "client_reference_id", None))
         if signup_id is None:
             raise CheckoutUnavailable("the session names no signup")
-        return SignupPayment(signup_id, order, self._payment_state(session))
+        return SignupPayment(signup_id, order_id, self._payment_state(session))
 
-    async def receive_webhook(self, notice: CheckoutWebhook) -> SignupPayment | None:
+    async def receive_webhook(self, webhook: CheckoutWebhook) -> SignupPayment | None:
         """Check a webhook, then read its session from the API.
 
         Raises:
             Forged: no valid signature, or older than 300 seconds.
             CheckoutUnavailable: Stripe does not answer; it sends the webhook again.
         """
-        event = self._verify_event(notice)
+        event = self._verify_event(webhook)
         session = event.get("data", {}).get("object", {}) if event.get("type") in WEBHOOK_EVENTS else {}
         if event.get("account") or _parse_signup_id(session.get("client_reference_id")) is None:
             return None

@@ -46,7 +46,7 @@ class CreatedWorkspace:
 
 
 async def create_workspace_with_keys(
-    directory: CredentialStore,
+    credential_store: CredentialStore,
     now: datetime,
     *,
     name: str,
@@ -72,11 +72,11 @@ async def create_workspace_with_keys(
     workspace = build_workspace(
         now, name=name, timezone=timezone, currency=currency, domain=domain, plan=plan
     )
-    await directory.create_workspace(workspace)
+    await credential_store.create_workspace(workspace)
     return CreatedWorkspace(
         workspace,
-        write_key=await create_workspace_key(directory, workspace, CredentialKind.WRITE, now),
-        agent_key=await create_workspace_key(directory, workspace, CredentialKind.AGENT, now),
+        write_key=await create_workspace_key(credential_store, workspace, CredentialKind.WRITE, now),
+        agent_key=await create_workspace_key(credential_store, workspace, CredentialKind.AGENT, now),
     )
 
 
@@ -109,7 +109,7 @@ def build_workspace(
 
 
 async def create_named_key(
-    directory: CredentialStore,
+    credential_store: CredentialStore,
     workspace: Workspace,
     now: datetime,
     *,
@@ -131,7 +131,7 @@ async def create_named_key(
         BadRequest: the name is blank, or there is no scope.
     """
     key = build_named_key(workspace, now, name=name, scopes=scopes, rate_limit=rate_limit)
-    await directory.save_credential(key.credential, sha256_hex(key.secret))
+    await credential_store.save_credential(key.credential, sha256_hex(key.secret))
     return key
 
 
@@ -165,11 +165,11 @@ def build_named_key(
 
 
 async def create_workspace_key(
-    directory: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
+    credential_store: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
     """Creates the agent key or the write key of a workspace."""
     key = build_workspace_key(workspace, kind, now)
-    await directory.save_credential(key.credential, sha256_hex(key.secret))
+    await credential_store.save_credential(key.credential, sha256_hex(key.secret))
     return key
 
 
@@ -185,29 +185,29 @@ def build_workspace_key(workspace: Workspace, kind: CredentialKind, now: datetim
 
 
 async def regenerate_workspace_key(
-    directory: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
+    credential_store: CredentialStore, workspace: Workspace, kind: CredentialKind, now: datetime
 ) -> KeyWithSecret:
     """Replaces the agent key or the write key. The old key is revoked first, so the two are never valid together."""
-    for credential in await directory.list_keys(workspace.id):
+    for credential in await credential_store.list_keys(workspace.id):
         if credential.kind is kind and credential.revoked_at is None:
-            await directory.save_credential(replace(credential, revoked_at=now))
-    return await create_workspace_key(directory, workspace, kind, now)
+            await credential_store.save_credential(replace(credential, revoked_at=now))
+    return await create_workspace_key(credential_store, workspace, kind, now)
 
 
 async def revoke_key(
-    directory: CredentialStore, workspace: Workspace, key_id: UUID, now: datetime
+    credential_store: CredentialStore, workspace: Workspace, key_id: UUID, now: datetime
 ) -> Credential:
     """Revokes a key at once in every process. Revoking it again changes nothing.
 
     Raises:
         NotFound: the workspace has no such key.
     """
-    for credential in await directory.list_keys(workspace.id):
+    for credential in await credential_store.list_keys(workspace.id):
         if credential.id == key_id:
             if credential.revoked_at is not None:
                 return credential
             ended = replace(credential, revoked_at=now)
-            await directory.save_credential(ended)
+            await credential_store.save_credential(ended)
             return ended
     raise NotFound
 

@@ -35,22 +35,24 @@ class CredentialCache:
         capacity: most cached digests.
     """
 
-    def __init__(self, directory: CredentialStore, clock: Clock, capacity: int = CACHE_CAPACITY) -> None:
-        self._directory = directory
+    def __init__(
+        self, credential_store: CredentialStore, clock: Clock, capacity: int = CACHE_CAPACITY
+    ) -> None:
+        self._credential_store = credential_store
         self._clock = clock
         self._capacity = capacity
-        self._generation: int | None = None
+        self._version: int | None = None
         self._entries: OrderedDict[str, tuple[datetime, AuthContext | None]] = OrderedDict()
         self._loads: dict[str, asyncio.Task[AuthContext | None]] = {}
 
     def _get_cached(self, digest: str, *, allow_stale: bool = False) -> AuthContext | _NotCached | None:
         """Returns the cached entry of a digest; never waits."""
-        generation = self._directory.change_version()
+        generation = self._credential_store.change_version()
         if generation is None:
             if not allow_stale:
                 self._loads.clear()  # their results may be stale, too
                 return _NotCached.DIGEST
-        elif generation != self._generation:
+        elif generation != self._version:
             self._clear(generation)
         entry = self._entries.get(digest)
         if entry is None:
@@ -72,22 +74,22 @@ class CredentialCache:
             task = self._loads[digest] = asyncio.create_task(self._load(digest))
         return await asyncio.shield(task)
 
-    def _clear(self, generation: int) -> None:
+    def _clear(self, version: int) -> None:
         # Running look-ups may have read the old state: later callers must not share them.
-        self._generation = generation
+        self._version = version
         self._entries.clear()
         self._loads.clear()
 
     async def _load(self, digest: str) -> AuthContext | None:
-        version_at_start = self._generation
+        version_at_start = self._version
         try:
-            identity = await self._directory.find_auth_context(digest)
+            identity = await self._credential_store.find_auth_context(digest)
         finally:
             if self._loads.get(digest) is asyncio.current_task():
                 del self._loads[digest]
         if (
             version_at_start is not None
-            and self._directory.change_version() == version_at_start == self._generation
+            and self._credential_store.change_version() == version_at_start == self._version
         ):
             self._entries[digest] = self._clock(), identity
             if len(self._entries) > self._capacity:

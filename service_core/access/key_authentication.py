@@ -26,8 +26,10 @@ class KeyAuthenticator:
         capacity: most cached look-ups.
     """
 
-    def __init__(self, directory: CredentialStore, clock: Clock, capacity: int = CACHE_CAPACITY) -> None:
-        self._lookup = CredentialCache(directory, clock, capacity)
+    def __init__(
+        self, credential_store: CredentialStore, clock: Clock, capacity: int = CACHE_CAPACITY
+    ) -> None:
+        self._cache = CredentialCache(credential_store, clock, capacity)
 
     async def authenticate(self, authorization: str | None) -> AuthContext:
         """Returns the agent key or named key of an ``Authorization`` header.
@@ -38,7 +40,7 @@ class KeyAuthenticator:
         token = parse_bearer_token(authorization)
         if token is None or not AGENT_TOKEN_PATTERN.fullmatch(token):
             raise invalid_api_key_error()
-        identity = await self._lookup.find_by_digest(sha256_hex(token))
+        identity = await self._cache.find_by_digest(sha256_hex(token))
         if identity is None or identity.credential.kind not in READ_KEY_KINDS:
             raise invalid_api_key_error()
         return identity
@@ -47,7 +49,7 @@ class KeyAuthenticator:
         """Returns the write key of an active workspace; None for any other text."""
         if not WRITE_KEY_PATTERN.fullmatch(key):
             return None
-        return _active_write_key(await self._lookup.find_by_digest(sha256_hex(key), allow_stale=True))
+        return _active_write_key(await self._cache.find_by_digest(sha256_hex(key), allow_stale=True))
 
 
 def parse_bearer_token(authorization: str | None) -> str | None:
@@ -63,7 +65,7 @@ def invalid_api_key_error() -> Unauthorized:
     return Unauthorized("Invalid or missing API key", headers={"WWW-Authenticate": BEARER_CHALLENGE})
 
 
-def _active_write_key(identity: AuthContext | None) -> AuthContext | None:
-    if identity is None or not identity.workspace.active:
+def _active_write_key(auth_context: AuthContext | None) -> AuthContext | None:
+    if auth_context is None or not auth_context.workspace.active:
         return None
-    return identity if identity.credential.kind is CredentialKind.WRITE else None
+    return auth_context if auth_context.credential.kind is CredentialKind.WRITE else None

@@ -32,8 +32,8 @@ class KeyManagement:
         clock: current time.
     """
 
-    def __init__(self, directory: CredentialStore, clock: Clock) -> None:
-        self._directory = directory
+    def __init__(self, credential_store: CredentialStore, clock: Clock) -> None:
+        self._credential_store = credential_store
         self._clock = clock
 
     async def list_keys(self, workspace: Workspace, member: Member) -> list[Credential]:
@@ -43,7 +43,9 @@ class KeyManagement:
             Forbidden: ``role_required``.
         """
         require_permission(member.role, Permission.MANAGE)
-        active = [key for key in await self._directory.list_keys(workspace.id) if key.revoked_at is None]
+        active = [
+            key for key in await self._credential_store.list_keys(workspace.id) if key.revoked_at is None
+        ]
         order = [CredentialKind.WRITE, CredentialKind.AGENT, CredentialKind.NAMED]
         return sorted(active, key=lambda key: order.index(key.kind))
 
@@ -59,7 +61,7 @@ class KeyManagement:
         scope_set = frozenset(scopes)
         require_can_grant(member.role, scope_set)
         return await create_named_key(
-            self._directory, workspace, self._clock(), name=_validate_key_name(name), scopes=scope_set
+            self._credential_store, workspace, self._clock(), name=_validate_key_name(name), scopes=scope_set
         )
 
     async def rename_key(self, workspace: Workspace, member: Member, key_id: UUID, name: str) -> None:
@@ -72,7 +74,7 @@ class KeyManagement:
         """
         require_permission(member.role, Permission.MANAGE)
         key = await self._find_named_key(workspace, key_id)
-        await self._directory.save_credential(replace(key, name=_validate_key_name(name)))
+        await self._credential_store.save_credential(replace(key, name=_validate_key_name(name)))
 
     async def set_rate_limit(
         self, workspace: Workspace, member: Member, key_id: UUID, rate_limit: int
@@ -86,7 +88,7 @@ class KeyManagement:
         require_permission(member.role, Permission.GRANT_WRITES)
         key = await self._find_named_key(workspace, key_id)
         allowed = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).clamp_rate_limit(rate_limit)
-        await self._directory.save_credential(replace(key, rate_limit=allowed))
+        await self._credential_store.save_credential(replace(key, rate_limit=allowed))
 
     async def revoke_named_key(self, workspace: Workspace, member: Member, key_id: UUID) -> None:
         """Revokes a named key at once.
@@ -97,7 +99,7 @@ class KeyManagement:
         """
         require_permission(member.role, Permission.MANAGE)
         key = await self._find_named_key(workspace, key_id)
-        await revoke_key(self._directory, workspace, key.id, self._clock())
+        await revoke_key(self._credential_store, workspace, key.id, self._clock())
 
     async def regenerate_key(
         self, workspace: Workspace, member: Member, kind: CredentialKind
@@ -108,10 +110,10 @@ class KeyManagement:
             Forbidden: ``role_required``.
         """
         require_permission(member.role, Permission.MANAGE)
-        return await regenerate_workspace_key(self._directory, workspace, kind, self._clock())
+        return await regenerate_workspace_key(self._credential_store, workspace, kind, self._clock())
 
     async def _find_named_key(self, workspace: Workspace, key_id: UUID) -> Credential:
-        for key in await self._directory.list_keys(workspace.id):
+        for key in await self._credential_store.list_keys(workspace.id):
             if key.id == key_id and key.kind is CredentialKind.NAMED and key.revoked_at is None:
                 return key
         raise NotFound

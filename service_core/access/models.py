@@ -107,7 +107,7 @@ class AuthContext:
     acting_user: ActingUser | None = None
 
     @property
-    def spender(self) -> UUID:
+    def rate_limit_key(self) -> UUID:
         """Id under which rate limits are counted."""
         return self.credential.id
 
@@ -129,7 +129,7 @@ class SignupCaller:
     now: datetime
 
     @property
-    def spender(self) -> UUID:
+    def rate_limit_key(self) -> UUID:
         """Id under which rate limits are counted."""
         return self.signup_id
 

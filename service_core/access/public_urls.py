@@ -16,14 +16,14 @@ class PublicUrls:
     root_url: str
     web_url: str
 
-    def poll_url(self, kind: str, subject: UUID) -> str:
+    def poll_url(self, kind: str, resource_id: UUID) -> str:
         """Returns the URL to poll a resource.
 
         Args:
             kind: ``keys/requests`` or ``signup``.
             subject: id of the key request or signup.
         """
-        return f"{self.root_url}/v1/{kind}/{subject}"
+        return f"{self.root_url}/v1/{kind}/{resource_id}"
 
     def approval_url(self, token: str) -> str:
         """Returns the URL of the page where a person approves or denies a key request."""

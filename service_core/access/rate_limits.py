@@ -20,7 +20,7 @@ class RateLimited(Protocol):
     """The subject of rate limits: an `AuthContext` or a `SignupCaller`."""
 
     @property
-    def spender(self) -> UUID:
+    def rate_limit_key(self) -> UUID:
         """Id of the credential, OAuth grant or signup."""
 
     @property
@@ -59,13 +59,13 @@ class RateLimits:
             TooManyRequests: ``rate_limited``.
             ServiceUnavailable: ``limiter_unavailable``.
         """
-        key = f"request:{subject.spender}"
+        key = f"request:{subject.rate_limit_key}"
         try:
             result = await self._limiter.consume(key, subject.rate_limit, WINDOW_SECONDS)
         except RateLimiterUnavailable:
             result = self._consume_standby_limit(key)
             if fail_closed:
-                raise _limiter_unavailable(rate_headers(result)) from None
+                raise _limiter_unavailable_error(rate_headers(result)) from None
         if not result.allowed:
             raise TooManyRequests(
                 "Rate limit exceeded", "rate_limited", headers={**RETRY_TOO_MANY, **rate_headers(result)}
@@ -82,11 +82,11 @@ class RateLimits:
             TooManyRequests: ``mutation_rate_limited``.
             ServiceUnavailable: ``limiter_unavailable``.
         """
-        key = f"mutation:{subject.spender}"
+        key = f"mutation:{subject.rate_limit_key}"
         try:
             result = await self._limiter.consume(key, MUTATION_LIMIT, WINDOW_SECONDS)
         except RateLimiterUnavailable:
-            raise _limiter_unavailable({}) from None
+            raise _limiter_unavailable_error({}) from None
         if not result.allowed:
             headers = {"X-RateLimit-Mutation-Remaining": "0"}
             raise TooManyRequests(
@@ -99,17 +99,22 @@ class RateLimits:
         return RateLimitResult(result.allowed, STANDBY_LIMIT, result.remaining, degraded=True)
 
 
-def rate_headers(request: RateLimitResult, mutation: RateLimitResult | None = None) -> dict[str, str]:
+def rate_headers(
+    request_limit: RateLimitResult, mutation_limit: RateLimitResult | None = None
+) -> dict[str, str]:
     """Returns the rate limit headers of a response to an authenticated request."""
-    headers = {"X-RateLimit-Limit": str(request.limit), "X-RateLimit-Remaining": str(request.remaining)}
-    if mutation is not None:
-        headers["X-RateLimit-Mutation-Remaining"] = str(mutation.remaining)
-    if request.degraded:
+    headers = {
+        "X-RateLimit-Limit": str(request_limit.limit),
+        "X-RateLimit-Remaining": str(request_limit.remaining),
+    }
+    if mutation_limit is not None:
+        headers["X-RateLimit-Mutation-Remaining"] = str(mutation_limit.remaining)
+    if request_limit.degraded:
         headers["X-RateLimit-Degraded"] = "1"
     return headers
 
 
-def _limiter_unavailable(headers: Mapping[str, str]) -> ServiceUnavailable:
+def _limiter_unavailable_error(headers: Mapping[str, str]) -> ServiceUnavailable:
     return ServiceUnavailable(
         "The rate limit store cannot be reached",
         "limiter_unavailable",

@@ -150,13 +150,13 @@ class RequestAuthenticator:
         return replace(identity, credential=replace(identity.credential, rate_limit=LOOKUP_RATE_LIMIT))
 
 
-def require_oauth(requirement: CredentialRequirement, identity: AuthContext) -> None:
+def require_oauth(requirement: CredentialRequirement, auth_context: AuthContext) -> None:
     """Rejects API keys on endpoints that require the consent of a person.
 
     Raises:
         Forbidden: ``oauth_required``.
     """
-    if requirement is CredentialRequirement.OAUTH and identity.acting_user is None:
+    if requirement is CredentialRequirement.OAUTH and auth_context.acting_user is None:
         raise Forbidden(
             "This needs an OAuth access token",
             "oauth_required",

@@ -11,25 +11,25 @@ AGENT_SCOPES: Final = frozenset({Scope.READ})
 """The scopes of every agent key."""
 
 
-def require_scope(identity: AuthContext | Caller, scope: Scope) -> None:
+def require_scope(auth_context: AuthContext | Caller, scope: Scope) -> None:
     """Rejects a credential without the scope.
 
     Raises:
         Forbidden: ``insufficient_scope``; ``required_scope`` names the missing scope.
     """
-    if scope not in identity.credential.scopes:
+    if scope not in auth_context.credential.scopes:
         raise Forbidden(
             f"Missing scope {scope.value}", "insufficient_scope", extra={"required_scope": scope.value}
         )
 
 
-def require_active(identity: AuthContext) -> None:
+def require_active_workspace(auth_context: AuthContext) -> None:
     """Rejects mutations and exports of a workspace whose subscription has ended. Reads stay allowed.
 
     Raises:
         Forbidden: ``workspace_inactive``.
     """
-    if not identity.workspace.active:
+    if not auth_context.workspace.active:
         raise Forbidden(
             "This workspace is inactive",
             "workspace_inactive",

@@ -20,10 +20,12 @@ class WorkspaceCache:
         clock: monotonic seconds.
     """
 
-    def __init__(self, directory: CredentialStore, clock: Callable[[], float] = time.monotonic) -> None:
-        self._directory = directory
+    def __init__(
+        self, credential_store: CredentialStore, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._credential_store = credential_store
         self._clock = clock
-        self._generation: int | None = None
+        self._version: int | None = None
         self._valid_until = float("-inf")
         self._by_id: dict[UUID, Workspace] = {}
         self._by_public_id: dict[str, Workspace] = {}
@@ -39,11 +41,13 @@ class WorkspaceCache:
         return self._by_public_id.get(public_id)
 
     async def _refresh(self, *, allow_stale: bool = False) -> None:
-        generation = self._directory.change_version()
+        generation = self._credential_store.change_version()
         if generation is None and allow_stale and self._clock() < self._valid_until:
             return
-        if generation is None or generation != self._generation:
-            self._by_id = {workspace.id: workspace for workspace in await self._directory.list_workspaces()}
+        if generation is None or generation != self._version:
+            self._by_id = {
+                workspace.id: workspace for workspace in await self._credential_store.list_workspaces()
+            }
             self._by_public_id = {workspace.public_id: workspace for workspace in self._by_id.values()}
-            self._generation = generation
+            self._version = generation
         self._valid_until = self._clock() + CACHE_LIFETIME.total_seconds()

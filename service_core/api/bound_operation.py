@@ -22,11 +22,11 @@ class BoundOperation:
     caller_parameter: str | None = None
 
     async def call(
-        self, inputs: Mapping[str, Any], who: Caller | SignupCaller | AnonymousCaller | None
+        self, inputs: Mapping[str, Any], caller: Caller | SignupCaller | AnonymousCaller | None
     ) -> HandlerResponse[Any]:
         """Calls the handler and returns its response; a bare result gets the operation's first status."""
-        caller = {self.caller_parameter: who} if self.caller_parameter else {}
-        result = await self.operation.handler(**inputs, **self.dependencies, **caller)
+        caller_argument = {self.caller_parameter: caller} if self.caller_parameter else {}
+        result = await self.operation.handler(**inputs, **self.dependencies, **caller_argument)
         return (
             result
             if isinstance(result, HandlerResponse)

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from service_core.access.models import AnonymousCaller, AuthContext, Caller, IdempotentRequest, SignupCaller
 from service_core.access.rate_limits import RateLimits, rate_headers
 from service_core.access.request_authentication import RequestAuthenticator, require_oauth
-from service_core.access.scopes import require_active, require_scope
+from service_core.access.scopes import require_active_workspace, require_scope
 from service_core.api.bound_operation import BoundOperation
 from service_core.api.http_messages import ApiRequest, ApiResponse, JsonCodec
 from service_core.api.render import PREFLIGHT_RESPONSE, json_response, render_result
@@ -72,14 +72,14 @@ class Dispatcher:
         self,
         operations: Iterable[BoundOperation],
         *,
-        admission: RequestAuthenticator,
-        budgets: RateLimits,
+        authenticator: RequestAuthenticator,
+        rate_limits: RateLimits,
         clock: Clock,
         codec: JsonCodec,
     ) -> None:
         self._routes = Routes(operations)
-        self._admission = admission
-        self._budgets = budgets
+        self._authenticator = authenticator
+        self._rate_limits = rate_limits
         self._clock = clock
         self._codec = codec
 
@@ -109,76 +109,76 @@ class Dispatcher:
         return prefix + match.bound_operation.operation.path
 
     async def _handle(
-        self, request: ApiRequest, found: RouteMatch, passage: _RequestState
+        self, request: ApiRequest, match: RouteMatch, state: _RequestState
     ) -> HandlerResponse[Any]:
-        asker = await self._authenticate(request, found, passage)
-        if found.bound_operation is None:
-            raise MethodNotAllowed(found.allowed_methods) if found.allowed_methods else NotFound
-        operation = found.bound_operation.operation
+        asker = await self._authenticate_and_count(request, match, state)
+        if match.bound_operation is None:
+            raise MethodNotAllowed(match.allowed_methods) if match.allowed_methods else NotFound
+        operation = match.bound_operation.operation
         if asker is not None:
-            await self._authorize(asker, operation, passage)
-            self._admission.require_internal_token(operation.credential, request.headers)
+            await self._authorize(asker, operation, state)
+            self._authenticator.require_internal_token(operation.credential, request.headers)
         if operation.body is not None:
             request = replace(request, body=sanitize_json_bytes(request.body))
         content = self._decode_body(request.body, operation)
-        inputs = self._parse_inputs(operation, request, found.path_values, content)
-        return await found.bound_operation.call(
+        inputs = self._parse_inputs(operation, request, match.path_values, content)
+        return await match.bound_operation.call(
             inputs, self._build_caller(asker, request, operation, content)
         )
 
-    async def _authenticate(
-        self, request: ApiRequest, found: RouteMatch, passage: _RequestState
+    async def _authenticate_and_count(
+        self, request: ApiRequest, match: RouteMatch, state: _RequestState
     ) -> AuthContext | SignupCaller | None:
         """Authenticates the request and counts it against the request limit, before its path is examined."""
-        asker = request.auth_context or await self._admission.authenticate(
-            _credential_requirement(found), request.headers
+        asker = request.auth_context or await self._authenticator.authenticate(
+            _credential_requirement(match), request.headers
         )
         if asker is not None:
-            fail_closed = found.bound_operation is not None and found.bound_operation.operation.fails_closed
-            result = await self._budgets.consume_request(asker, fail_closed=fail_closed)
-            passage.headers.update(rate_headers(result))
+            fail_closed = match.bound_operation is not None and match.bound_operation.operation.fails_closed
+            result = await self._rate_limits.consume_request(asker, fail_closed=fail_closed)
+            state.headers.update(rate_headers(result))
         return asker
 
     async def _authorize(
-        self, asker: AuthContext | SignupCaller, operation: Operation, passage: _RequestState
+        self, subject: AuthContext | SignupCaller, operation: Operation, state: _RequestState
     ) -> None:
         """Checks the mutation limit, the scope, and that the workspace is active."""
-        passage.is_mutation = operation.rate_limit is RateLimitClass.MUTATION
+        state.is_mutation = operation.rate_limit is RateLimitClass.MUTATION
         if operation.consumes_mutation_limit:
-            result = await self._budgets.consume_mutation(asker)
-            passage.headers["X-RateLimit-Mutation-Remaining"] = str(result.remaining)
-        if isinstance(asker, SignupCaller):
+            result = await self._rate_limits.consume_mutation(subject)
+            state.headers["X-RateLimit-Mutation-Remaining"] = str(result.remaining)
+        if isinstance(subject, SignupCaller):
             return
-        require_oauth(operation.credential, asker)
+        require_oauth(operation.credential, subject)
         if isinstance(operation.scope, Scope):
-            require_scope(asker, operation.scope)
+            require_scope(subject, operation.scope)
         if operation.requires_active_workspace:
-            require_active(asker)
+            require_active_workspace(subject)
 
     def _build_caller(
         self,
-        asker: AuthContext | SignupCaller | None,
+        subject: AuthContext | SignupCaller | None,
         request: ApiRequest,
         operation: Operation,
         content: Any,
     ) -> Caller | SignupCaller | AnonymousCaller:
         """Returns the caller that the handler receives."""
-        if asker is None:
+        if subject is None:
             return AnonymousCaller(self._clock(), request.client_ip, request.headers)
-        if isinstance(asker, SignupCaller):
-            return asker
+        if isinstance(subject, SignupCaller):
+            return subject
         return Caller(
-            asker.workspace,
-            asker.credential,
+            subject.workspace,
+            subject.credential,
             self._clock(),
             request.interface,
             _idempotent_request(operation, request, content),
-            asker.acting_user,
+            subject.acting_user,
             request.client_ip,
         )
 
     def _parse_inputs(
-        self, operation: Operation, request: ApiRequest, values: Mapping[str, str], content: Any
+        self, operation: Operation, request: ApiRequest, path_values: Mapping[str, str], content: Any
     ) -> dict[str, Any]:
         """Returns the handler's arguments from query, body and path."""
         inputs: dict[str, Any] = {}
@@ -192,7 +192,7 @@ class Dispatcher:
             inputs["raw"] = request.body
         if operation.path_model is not None:
             try:
-                path_values = {name: sanitize_text(value) for name, value in values.items()}
+                path_values = {name: sanitize_text(value) for name, value in path_values.items()}
                 inputs["path"] = operation.path_model.model_validate(path_values)
             except ValidationError:
                 raise NotFound from None
@@ -211,32 +211,32 @@ class Dispatcher:
         except (ValueError, RecursionError):
             raise BadRequest("The body must be a JSON object", "invalid_json") from None
 
-    def _render_api_error(self, refusal: ApiError, found: RouteMatch, passage: _RequestState) -> ApiResponse:
-        if found.bound_operation is not None and found.bound_operation.operation.map_error is not None:
-            refusal = found.bound_operation.operation.map_error(refusal)
-        if refusal.status == ServiceUnavailable.status and refusal.__cause__ is not None:
-            _log.warning("%s: %s", refusal.code, _exception_types(refusal.__cause__))
-        body = refusal.body() | _mutation_error_fields(passage)
-        return json_response(self._codec, refusal.status, body, {**passage.headers, **refusal.headers})
+    def _render_api_error(self, error: ApiError, match: RouteMatch, state: _RequestState) -> ApiResponse:
+        if match.bound_operation is not None and match.bound_operation.operation.map_error is not None:
+            error = match.bound_operation.operation.map_error(error)
+        if error.status == ServiceUnavailable.status and error.__cause__ is not None:
+            _log.warning("%s: %s", error.code, _exception_types(error.__cause__))
+        body = error.body() | _mutation_error_fields(state)
+        return json_response(self._codec, error.status, body, {**state.headers, **error.headers})
 
     def _render_internal_error(
-        self, fault: Exception, found: RouteMatch, passage: _RequestState
+        self, error: Exception, match: RouteMatch, state: _RequestState
     ) -> ApiResponse:
         error_id = str(new_id())
-        name = found.bound_operation.operation.id if found.bound_operation else "routing"
+        name = match.bound_operation.operation.id if match.bound_operation else "routing"
         # A message may contain a secret or personal data (SQL errors repeat parameters), so only the traceback is logged.
-        traceback_text = "".join(traceback.format_tb(fault.__traceback__))
-        _log.error("error %s in %s: %s\n%s", error_id, name, _exception_types(fault), traceback_text)
+        traceback_text = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("error %s in %s: %s\n%s", error_id, name, _exception_types(error), traceback_text)
         body = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
-        headers = {**passage.headers, "X-Error-Id": error_id}
-        return json_response(self._codec, 500, body | _mutation_error_fields(passage), headers)
+        headers = {**state.headers, "X-Error-Id": error_id}
+        return json_response(self._codec, 500, body | _mutation_error_fields(state), headers)
 
 
-def _credential_requirement(found: RouteMatch) -> CredentialRequirement:
+def _credential_requirement(match: RouteMatch) -> CredentialRequirement:
     """Returns the required credential. Unknown ``/v1`` paths require a key, so that a 401 does not reveal which paths exist."""
-    if found.bound_operation is None:
-        return CredentialRequirement.PUBLIC if found.prefix is RoutePrefix.ROOT else CredentialRequirement.KEY
-    return found.bound_operation.operation.credential
+    if match.bound_operation is None:
+        return CredentialRequirement.PUBLIC if match.prefix is RoutePrefix.ROOT else CredentialRequirement.KEY
+    return match.bound_operation.operation.credential
 
 
 def _idempotent_request(operation: Operation, request: ApiRequest, content: Any) -> IdempotentRequest | None:
@@ -249,9 +249,9 @@ def _idempotent_request(operation: Operation, request: ApiRequest, content: Any)
     )
 
 
-def _mutation_error_fields(passage: _RequestState) -> dict[str, object]:
+def _mutation_error_fields(state: _RequestState) -> dict[str, object]:
     """Returns extra fields for errors of mutations: not a dry run, and nothing was changed."""
-    return {"dry_run": False, "applied": False} if passage.is_mutation else {}
+    return {"dry_run": False, "applied": False} if state.is_mutation else {}
 
 
 def _without_body(response: ApiResponse) -> ApiResponse:
@@ -259,7 +259,7 @@ def _without_body(response: ApiResponse) -> ApiResponse:
     return replace(response, headers={**default_length, **response.headers}, body=b"", open_stream=None)
 
 
-def _exception_types(fault: BaseException) -> str:
+def _exception_types(error: BaseException) -> str:
     """Returns the type names of an exception and its causes, the outermost first."""
-    cause = fault.__cause__ or fault.__context__
-    return type(fault).__name__ + (f" from {_exception_types(cause)}" if cause else "")
+    cause = error.__cause__ or error.__context__
+    return type(error).__name__ + (f" from {_exception_types(cause)}" if cause else "")

@@ -74,23 +74,25 @@ class _Schemas:
         schemas, definitions = TypeAdapter.json_schemas(
             models, ref_template=_COMPONENT_PREFIX + "{model}", schema_generator=ResponseSchemaGenerator
         )
-        self._found = {key: schema for (key, _), schema in schemas.items()}
+        self._schemas = {key: schema for (key, _), schema in schemas.items()}
         self.components: dict[str, Any] = dict(definitions.get("$defs", {}))
         self._parameters = {
-            key: self._resolved(schema) for key, schema in self._found.items() if key[0] in ("query", "path")
+            key: self._resolve_reference(schema)
+            for key, schema in self._schemas.items()
+            if key[0] in ("query", "path")
         }
         for key in self._parameters:
-            self.components.pop(self._found[key].get("$ref", "").removeprefix(_COMPONENT_PREFIX), None)
+            self.components.pop(self._schemas[key].get("$ref", "").removeprefix(_COMPONENT_PREFIX), None)
 
-    def of(self, part: str, op: Operation) -> Any:
+    def body_schema(self, part: str, op: Operation) -> Any:
         """Returns the schema of a body or an answer: a reference, or the schema itself."""
-        return self._found[part, op.id]
+        return self._schemas[part, op.id]
 
-    def parameters(self, part: str, op: Operation) -> Mapping[str, Any]:
+    def parameters_schema(self, part: str, op: Operation) -> Mapping[str, Any]:
         """Returns the object schema of an operation's query or path; empty if it has none."""
         return self._parameters.get((part, op.id), {})
 
-    def _resolved(self, schema: Any) -> Mapping[str, Any]:
+    def _resolve_reference(self, schema: Any) -> Mapping[str, Any]:
         reference = schema.get("$ref")
         resolved: Mapping[str, Any] = (
             self.components[reference.removeprefix(_COMPONENT_PREFIX)] if reference else schema
@@ -117,8 +119,8 @@ def _describe_operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
         "description": op.description,
         "tags": [op.tag],
         "parameters": [
-            *_describe_parameters("path", op.path_model, schemas.parameters("path", op)),
-            *_describe_parameters("query", op.query, schemas.parameters("query", op)),
+            *_describe_parameters("path", op.path_model, schemas.parameters_schema("path", op)),
+            *_describe_parameters("query", op.query, schemas.parameters_schema("query", op)),
             *([IDEMPOTENCY_KEY_PARAMETER] if op.idempotent else []),
         ],
         "responses": _describe_responses(op, schemas),
@@ -134,7 +136,7 @@ def _describe_operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
     if op.raw:
         result["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     if op.body is not None:
-        content = {"application/json": {"schema": schemas.of("body", op)}}
+        content = {"application/json": {"schema": schemas.body_schema("body", op)}}
         result["requestBody"] = {"required": not op.body_optional, "content": content}
     return {name: value for name, value in result.items() if value not in ("", [])}
 
@@ -170,7 +172,7 @@ def _remove_null_choice(schema: dict[str, Any]) -> dict[str, Any]:
 def _response_content(op: Operation, schemas: _Schemas) -> dict[str, Any]:
     if op.answer is FileResponse:
         return {kind: {"schema": {"type": "string"}} for kind in FILE_MEDIA_TYPES}
-    return {"application/json": {"schema": schemas.of("answer", op)}}
+    return {"application/json": {"schema": schemas.body_schema("answer", op)}}
 
 
 def _describe_responses(op: Operation, schemas: _Schemas) -> dict[str, Any]:

@@ -37,13 +37,13 @@ async def get_health() -> HealthResponse:
     tag="service",
     statuses=(200, 503),
 )
-async def get_ready(*, readiness: ReadinessChecker) -> HandlerResponse[ReadinessResponse]:
+async def get_ready(*, checker: ReadinessChecker) -> HandlerResponse[ReadinessResponse]:
     """Report whether stores, queue and limits are available.
 
     Degraded, with status 503, when one of them does not answer, when an event has waited for more than 5 minutes, or
     when the ledger does not balance.
     """
-    report = await readiness.current_report()
+    report = await checker.current_report()
     answer = ReadinessResponse(
         status=_status_text(report.ok),
         checks={name: _status_text(ok) for name, ok in report.checks.items()},
@@ -56,9 +56,9 @@ async def get_ready(*, readiness: ReadinessChecker) -> HandlerResponse[Readiness
 @operation(
     "GET /openapi.json", scope=None, rate_limit=RateLimitClass.NONE, prefix=RoutePrefix.ROOT, tag="service"
 )
-async def get_description(*, description: OpenApiDocument) -> dict[str, Any]:
+async def get_description(*, document: OpenApiDocument) -> dict[str, Any]:
     """Describe every operation, as OpenAPI 3.1."""
-    return dict(description.document)
+    return dict(document.document)
 
 
 def _status_text(ok: bool) -> HealthStatus:

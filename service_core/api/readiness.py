@@ -92,19 +92,20 @@ async def _run_probe(probe: Probe) -> ProbeResult:
         return ProbeResult(ok=False)
 
 
-def store_probe(events: EventReader, directory: CredentialStore) -> Probe:
+def build_store_probe(events: EventReader, credential_store: CredentialStore) -> Probe:
     """Returns the probe of the event store, which reports the newest event."""
 
     async def check() -> ProbeResult:
         spans = [
-            await events.event_time_range(workspace.id) for workspace in await directory.list_workspaces()
+            await events.event_time_range(workspace.id)
+            for workspace in await credential_store.list_workspaces()
         ]
         return ProbeResult(ok=True, newest_event_at=max((span[1] for span in spans if span), default=None))
 
     return Probe("store", check)
 
 
-def queue_probe(queue: IngestQueue, directory: CredentialStore, clock: Clock) -> Probe:
+def build_queue_probe(queue: IngestQueue, credential_store: CredentialStore, clock: Clock) -> Probe:
     """Returns the probe of the queue: it answers, is at most 5 minutes behind, and all recent ledger rows balance."""
 
     async def check() -> ProbeResult:
@@ -112,7 +113,7 @@ def queue_probe(queue: IngestQueue, directory: CredentialStore, clock: Clock) ->
         oldest = state.oldest_received_at
         age = max(timedelta(), now - oldest) if oldest else timedelta()
         balanced = True
-        for workspace in await directory.list_workspaces():
+        for workspace in await credential_store.list_workspaces():
             rows = await queue.ledger_rows(workspace.id, now - LEDGER_WINDOW, now + LEDGER_WINDOW)
             balanced = balanced and all(row.is_balanced for row in rows)
         return ProbeResult(
@@ -122,7 +123,7 @@ def queue_probe(queue: IngestQueue, directory: CredentialStore, clock: Clock) ->
     return Probe("queue", check)
 
 
-def limiter_probe(limiter: RateLimiter) -> Probe:
+def build_limiter_probe(limiter: RateLimiter) -> Probe:
     """Returns the probe of the limit store."""
 
     async def check() -> ProbeResult:
@@ -132,10 +133,10 @@ def limiter_probe(limiter: RateLimiter) -> Probe:
     return Probe("limiter", check)
 
 
-def cache_probe(directory: CredentialStore) -> Probe:
+def build_cache_probe(credential_store: CredentialStore) -> Probe:
     """Returns the probe of the credential store's change version, on which caches rely."""
 
     async def check() -> ProbeResult:
-        return ProbeResult(ok=directory.change_version() is not None)
+        return ProbeResult(ok=credential_store.change_version() is not None)
 
     return Probe("cache", check)

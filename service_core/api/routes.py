@@ -61,9 +61,9 @@ class Routes:
         return {}, {}
 
 
-def _template_segments(bound: BoundOperation) -> _Segments:
-    path = tuple(bound.operation.path.removeprefix("/").split("/"))
-    return (V1_PREFIX, *path) if bound.operation.prefix is RoutePrefix.V1 else path
+def _template_segments(bound_operation: BoundOperation) -> _Segments:
+    path = tuple(bound_operation.operation.path.removeprefix("/").split("/"))
+    return (V1_PREFIX, *path) if bound_operation.operation.prefix is RoutePrefix.V1 else path
 
 
 def _parameter_name(segment: str) -> str | None:

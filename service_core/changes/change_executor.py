@@ -36,15 +36,15 @@ class ChangeExecutor:
         kinds: the writable resource types.
     """
 
-    def __init__(self, units: Transactions, kinds: Iterable[ResourceType]) -> None:
-        self.transactions: Final = units
+    def __init__(self, transactions: Transactions, resource_types: Iterable[ResourceType]) -> None:
+        self.transactions: Final = transactions
         self.resource_types: Final[Mapping[str, ResourceType]] = {
-            kind.model.resource_type: kind for kind in kinds
+            kind.model.resource_type: kind for kind in resource_types
         }
         self._in_flight = InFlightRequests()
 
     async def execute(
-        self, caller: Caller, plan: ChangePlanner, *, dry_run: bool | None
+        self, caller: Caller, planner: ChangePlanner, *, dry_run: bool | None
     ) -> HandlerResponse[Envelope]:
         """Plans a change and applies it, or shows it in a dry run.
 
@@ -58,31 +58,31 @@ class ChangeExecutor:
         """
         if caller.interface is RequestInterface.MCP if dry_run is None else dry_run:
             async with self.transactions.read(caller.workspace.id) as unit:
-                return HandlerResponse(await self._preview(unit, plan), 200)
+                return HandlerResponse(await self._preview(unit, planner), 200)
         digest = idempotency_digest(caller)
         with self._in_flight.track(digest):
             try:
-                return await self._apply(caller, plan, digest)
+                return await self._apply(caller, planner, digest)
             except RequestInProgress:
                 raise request_in_progress_error() from None
 
-    async def _preview(self, unit: Transaction, plan: ChangePlanner) -> Envelope:
-        change = await plan(unit)
+    async def _preview(self, transaction: Transaction, planner: ChangePlanner) -> Envelope:
+        change = await planner(transaction)
         if change.new is not None:
             current_keys = change.prior.unique_keys() if change.prior else ()
             for key in change.new.unique_keys():
-                if key not in current_keys and await unit.resources.is_key_in_use(key):
+                if key not in current_keys and await transaction.resources.is_key_in_use(key):
                     raise change.new.unique_key_error(key)
-        return await self._build_envelope(unit, change, dry_run=True)
+        return await self._build_envelope(transaction, change, dry_run=True)
 
     async def _apply(
-        self, caller: Caller, plan: ChangePlanner, digest: str | None
+        self, caller: Caller, planner: ChangePlanner, digest: str | None
     ) -> HandlerResponse[Envelope]:
         async with self.transactions.write(caller.workspace.id, digest) as unit:
             stored_answer = await unit.idempotency.find_answer(digest, caller.now) if digest else None
             if stored_answer is not None:
                 return HandlerResponse(Envelope.model_validate(stored_answer), 200, REPLAY_HEADERS)
-            change = await plan(unit)
+            change = await planner(unit)
             if change.is_empty:
                 return HandlerResponse(await self._build_envelope(unit, change, dry_run=False), 200)
             kind, audit_id = self._type_of(change), new_id()
@@ -99,10 +99,10 @@ class ChangeExecutor:
         return HandlerResponse(envelope, 200)
 
     async def _build_envelope(
-        self, unit: Transaction, change: Change, *, dry_run: bool, audit_id: UUID | None = None
+        self, transaction: Transaction, change: Change, *, dry_run: bool, audit_id: UUID | None = None
     ) -> Envelope:
         """Returns the answer to a write; the change is applied when it has an audit entry."""
-        kind, records = self._type_of(change), unit.resources
+        kind, records = self._type_of(change), transaction.resources
         effects: Sequence[State] = ()
         if not change.is_empty:
             effects = await kind.effects(records, *change.public_states(dry_run=dry_run))
@@ -118,19 +118,19 @@ class ChangeExecutor:
         return self.resource_types[change.resource.resource_type]
 
 
-async def _save_records(unit: Transaction, change: Change, now: datetime) -> None:
+async def _save_records(transaction: Transaction, change: Change, now: datetime) -> None:
     if change.new is None:
-        await unit.resources.remove(change.resource, now)
+        await transaction.resources.remove(change.resource, now)
         return
     try:
         for record in (change.new, *change.additional_records):
-            await unit.resources.save(record)
+            await transaction.resources.save(record)
     except UniqueKeyConflict as conflict:
         raise change.new.unique_key_error(conflict.key) from None
 
 
 async def _add_audit_entry(
-    unit: Transaction, caller: Caller, change: Change, envelope: Envelope, audit_id: UUID
+    transaction: Transaction, caller: Caller, change: Change, envelope: Envelope, audit_id: UUID
 ) -> None:
     diff = envelope.diff
     entry = AuditEntry(
@@ -146,8 +146,8 @@ async def _add_audit_entry(
         undo_of=change.undone_entry_id,
         created_at=caller.now,
     )
-    await unit.audit.add(entry)
-    if change.undone_entry_id and not await unit.audit.mark_undone(
+    await transaction.audit.add(entry)
+    if change.undone_entry_id and not await transaction.audit.mark_undone(
         change.undone_entry_id, audit_id, caller.now
     ):
         raise Conflict("This change was undone before", "already_undone")

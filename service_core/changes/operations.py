@@ -25,7 +25,7 @@ def requested_dry_run(query: DryRunQuery, body: DryRunBody) -> bool | None:
 
 
 @operation("GET /audit", tag="audit")
-async def list_audit(query: AuditQuery, *, caller: Caller, writes: ChangeExecutor) -> AuditPage:
+async def list_audit(query: AuditQuery, *, caller: Caller, executor: ChangeExecutor) -> AuditPage:
     """List applied changes, newest first, each with the state it replaced."""
     parameters = query.model_dump(exclude={"cursor"}, mode="json")
     scope_digest = cursor_scope_digest(caller.workspace.id, "audit", parameters)
@@ -37,7 +37,7 @@ async def list_audit(query: AuditQuery, *, caller: Caller, writes: ChangeExecuto
         resource_id=query.resource_id,
         actor_id=query.actor_id,
     )
-    async with writes.transactions.read(caller.workspace.id) as unit:
+    async with executor.transactions.read(caller.workspace.id) as unit:
         entries = await unit.audit.list_entries(audit_filter, query.limit + 1, cursor.offset)
     has_more = len(entries) > query.limit
     next_cursor = OffsetCursor(cursor.offset + query.limit, cursor.first_requested_at)
@@ -58,15 +58,15 @@ async def list_audit(query: AuditQuery, *, caller: Caller, writes: ChangeExecuto
     tool="undo",
 )
 async def undo_change(
-    path: AuditPath, body: DryRunBody, *, caller: Caller, writes: ChangeExecutor
+    path: AuditPath, body: DryRunBody, *, caller: Caller, executor: ChangeExecutor
 ) -> HandlerResponse[Envelope]:
     """Undo a change.
 
     Needs the scope of the write it reverses. A creation is not undone but deleted, an entry can be undone once, and
     later changes are not overwritten.
     """
-    return await writes.execute(
-        caller, plan_undo(caller, writes.resource_types, path.auditId), dry_run=body.dry_run
+    return await executor.execute(
+        caller, plan_undo(caller, executor.resource_types, path.auditId), dry_run=body.dry_run
     )
 
 

@@ -17,7 +17,7 @@ from service_core.kernel.timestamps import format_timestamp
 _CREATING_ACTIONS: Final = frozenset({Action.CREATE, Action.PROPOSE})
 
 
-def plan_undo(caller: Caller, kinds: Mapping[str, ResourceType], entry_id: UUID) -> ChangePlanner:
+def plan_undo(caller: Caller, resource_types: Mapping[str, ResourceType], entry_id: UUID) -> ChangePlanner:
     """Returns the planner that reverses an audit entry.
 
     Raises:
@@ -28,7 +28,7 @@ def plan_undo(caller: Caller, kinds: Mapping[str, ResourceType], entry_id: UUID)
 
     async def plan(unit: Transaction) -> Change:
         entry = await unit.audit.get(entry_id)
-        kind = kinds.get(entry.resource.type) if entry else None
+        kind = resource_types.get(entry.resource.type) if entry else None
         if entry is None or kind is None or entry.resource.id is None:
             raise NotFound
         require_scope(caller, kind.scope)
@@ -56,7 +56,7 @@ def _require_reversible(entry: AuditEntry) -> None:
 
 
 def _restore_record(
-    entry: AuditEntry, kind: ResourceType, current: Resource | None, caller: Caller
+    entry: AuditEntry, resource_type: ResourceType, current: Resource | None, caller: Caller
 ) -> Resource:
     """Returns the record as it was before the entry. Raises `Conflict` if it was changed later."""
     state = current.state if current else {}
@@ -70,6 +70,6 @@ def _restore_record(
     if not is_unchanged:
         raise Conflict("The resource has changed since", "resource_changed")
     now = current.next_updated_at(caller.now) if current else caller.now
-    return kind.model.model_validate(
+    return resource_type.model.model_validate(
         {**state, **(entry.prior_state or {}), "updated_at": format_timestamp(now)}
     )

@@ -193,8 +193,8 @@ def _collect_hook(hook: pluggy.HookCaller, kind: Any) -> list[Any]:
     return values
 
 
-def _describe_exception(fault: Exception) -> str:
-    return f"{type(fault).__name__}: {fault}"
+def _describe_exception(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _type_name(kind: Any) -> str:
@@ -202,12 +202,12 @@ def _type_name(kind: Any) -> str:
     return " or ".join(type_.__name__ for type_ in get_args(kind) or (kind,))
 
 
-def _import_plugin(point: Any) -> object:
+def _import_plugin(entry_point: Any) -> object:
     try:
-        return point.load()
+        return entry_point.load()
     except Exception as fault:
         raise StartupError(
-            f"Plugin {point.name!r} ({point.value}) cannot be imported. {_describe_exception(fault)}."
+            f"Plugin {entry_point.name!r} ({entry_point.value}) cannot be imported. {_describe_exception(fault)}."
         ) from fault
 
 

@@ -13,21 +13,21 @@ def _last_days(count: int) -> Callable[[date], DayRange]:
     return lambda today: (today - timedelta(days=count - 1), today)
 
 
-def _month_start(day: date, back: int = 0) -> date:
-    month = day.year * 12 + day.month - 1 - back
+def _month_start(day: date, months_back: int = 0) -> date:
+    month = day.year * 12 + day.month - 1 - months_back
     return date(month // 12, month % 12 + 1, 1)
 
 
-def _quarter_start(day: date, back: int = 0) -> date:
-    return _month_start(day, (day.month - 1) % 3 + 3 * back)
+def _quarter_start(day: date, quarters_back: int = 0) -> date:
+    return _month_start(day, (day.month - 1) % 3 + 3 * quarters_back)
 
 
-def _week_start(day: date, back: int = 0) -> date:
-    return day - timedelta(days=day.weekday() + 7 * back)
+def _week_start(day: date, weeks_back: int = 0) -> date:
+    return day - timedelta(days=day.weekday() + 7 * weeks_back)
 
 
-def _year_start(day: date, back: int = 0) -> date:
-    return date(day.year - back, 1, 1)
+def _year_start(day: date, years_back: int = 0) -> date:
+    return date(day.year - years_back, 1, 1)
 
 
 def _current_period(start: Callable[..., date]) -> Callable[[date], DayRange]:

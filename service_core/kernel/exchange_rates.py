@@ -78,13 +78,16 @@ class ExchangeRates:
     _published: dict[str, tuple[list[date], list[Decimal]]] = field(default_factory=dict)
 
     @classmethod
-    def from_published(cls, to: str, published: Iterable[DayRate]) -> "ExchangeRates":
+    def from_published(cls, target_currency: str, rates: Iterable[DayRate]) -> "ExchangeRates":
         """Returns the exchange rates into a currency from published rates in any order."""
         by_currency: dict[str, dict[date, Decimal]] = defaultdict(dict)
-        for rate in published:
+        for rate in rates:
             by_currency[rate.currency][rate.day] = rate.per_euro
         ordered = {code: sorted(days.items()) for code, days in by_currency.items()}
-        return cls(to, {code: ([d for d, _ in days], [r for _, r in days]) for code, days in ordered.items()})
+        return cls(
+            target_currency,
+            {code: ([d for d, _ in days], [r for _, r in days]) for code, days in ordered.items()},
+        )
 
     def rate_on(self, day: date, currency: str) -> Fraction | None:
         """Returns the exact number of target minor units for one minor unit of a currency, or None without a rate for the day."""

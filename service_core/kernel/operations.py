@@ -288,9 +288,13 @@ def _signature_fields(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
     }
 
 
-def _response_model(returned: Any) -> Any:
+def _response_model(return_annotation: Any) -> Any:
     """Returns the response model of a return annotation, unwrapped from `HandlerResponse`."""
-    return get_args(returned)[0] if get_origin(returned) is HandlerResponse else returned
+    return (
+        get_args(return_annotation)[0]
+        if get_origin(return_annotation) is HandlerResponse
+        else return_annotation
+    )
 
 
 def strip_annotated(annotation: Any) -> Any:

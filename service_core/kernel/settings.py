@@ -213,8 +213,8 @@ _LOOPBACK_BY_WILDCARD_HOST: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  #
 """A wildcard listen address cannot be opened in a browser; its loopback address can, from the same machine."""
 
 
-def _reachable_address(listening: str) -> str:
-    host, _, port = listening.rpartition(":")
+def _reachable_address(listen_address: str) -> str:
+    host, _, port = listen_address.rpartition(":")
     return f"{_LOOPBACK_BY_WILDCARD_HOST.get(host, host)}:{port}"
 
 

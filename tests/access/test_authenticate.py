@@ -193,7 +193,7 @@ async def test_the_memory_is_bounded_and_keeps_what_is_used(directory, clock, in
         await refusal(door, f"Bearer {new_agent_token()}")
         await door.authenticate(token)
     assert directory.questions == 51
-    assert len(door._lookup._entries) == 10
+    assert len(door._cache._entries) == 10
 
 
 async def test_a_write_key_is_asked_for_once(directory, door, initialized_deployment):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service_core.access.api_keys import create_named_key, create_workspace_with_keys, revoke_key
 from service_core.access.billing_plans import BILLING_PLANS
 from service_core.access.models import AuthContext, CredentialKind
-from service_core.access.scopes import parse_scopes, require_active, require_scope
+from service_core.access.scopes import parse_scopes, require_active_workspace, require_scope
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound
 from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
@@ -116,7 +116,7 @@ async def test_revoking_twice_keeps_the_first_instant(directory, initialized_dep
 def test_a_missing_scope_is_named(initialized_deployment):
     identity = AuthContext(initialized_deployment.agent_key.credential, initialized_deployment.workspace)
     require_scope(identity, Scope.READ)
-    require_active(identity)
+    require_active_workspace(identity)
     with pytest.raises(Forbidden) as caught:
         require_scope(identity, Scope.WRITE_LINKS)
     assert caught.value.body() == {

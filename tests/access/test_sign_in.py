@@ -38,7 +38,7 @@ async def test_a_mailed_link_sets_the_password_once(house, ann, signed_in):
     assert (await house.store.accounts.get_account(ann.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
         await house.sign_in.set_password_by_link(house.mail.token(), PASSWORD)
-    again = await house.sign_in.sign_in("Ann@Example.com ", PASSWORD, client="203.0.113.7")
+    again = await house.sign_in.sign_in("Ann@Example.com ", PASSWORD, client_prefix="203.0.113.7")
     assert (await house.sign_in.find_session(again.secret))[1].email == ann.email
 
 
@@ -59,17 +59,17 @@ async def test_a_short_password_leaves_the_link(house, ann):
 @pytest.mark.parametrize(("email", "password"), [("ann@example.com", "wrong"), ("eve@example.com", PASSWORD)])
 async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(house, signed_in, email, password):
     with pytest.raises(Unauthorized) as caught:
-        await house.sign_in.sign_in(email, password, client=None)
+        await house.sign_in.sign_in(email, password, client_prefix=None)
     assert caught.value.body() == {"error": "Wrong e-mail address or password"}
 
 
 async def test_an_account_without_a_password_cannot_sign_in(house, ann):
     with pytest.raises(Unauthorized):
-        await house.sign_in.sign_in(ann.email, "", client=None)
+        await house.sign_in.sign_in(ann.email, "", client_prefix=None)
 
 
 async def test_a_session_ends_when_signed_out_and_after_14_days(house, signed_in, clock):
-    other = await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
+    other = await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
     await house.sign_in.sign_out(other.secret)
     assert await house.sign_in.find_session(other.secret) is None
     assert await house.sign_in.find_session(signed_in.secret) is not None
@@ -89,7 +89,7 @@ async def test_a_new_password_ends_every_other_session(house, ann, signed_in):
 
 
 async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(house, ann, signed_in):
-    here = await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
+    here = await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
     bob = Account(new_id(), "bob@example.com", "Bob", house.clock())
     await house.store.accounts.save_account(bob)
     theirs = await house.sign_in.open_session(bob)
@@ -102,18 +102,18 @@ async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_othe
 async def test_attempts_are_counted_per_address_and_per_client(house, signed_in):
     for _ in range(10):
         with pytest.raises(Unauthorized):
-            await house.sign_in.sign_in("ann@example.com", "wrong", client="198.51.100.1")
+            await house.sign_in.sign_in("ann@example.com", "wrong", client_prefix="198.51.100.1")
     with pytest.raises(TooManyRequests) as caught:
-        await house.sign_in.sign_in("ann@example.com", PASSWORD, client="198.51.100.2")
+        await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix="198.51.100.2")
     assert caught.value.headers["Retry-After"] == "900"
     for number in range(20):
         with pytest.raises(Unauthorized):
-            await house.sign_in.sign_in(f"{number}@example.com", "wrong", client="198.51.100.1")
+            await house.sign_in.sign_in(f"{number}@example.com", "wrong", client_prefix="198.51.100.1")
     with pytest.raises(TooManyRequests):
-        await house.sign_in.sign_in("new@example.com", "wrong", client="198.51.100.1")
+        await house.sign_in.sign_in("new@example.com", "wrong", client_prefix="198.51.100.1")
 
 
 async def test_without_the_limit_store_nobody_signs_in(house, signed_in):
     house.limiter.down = True
     with pytest.raises(ServiceUnavailable):
-        await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
+        await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)

@@ -215,14 +215,14 @@ class Door:
         self.keys = {}
         self.gateway = Dispatcher(
             [BoundOperation(op, {}, "caller" if "caller" in op.dependencies else None) for op in OPERATIONS],
-            admission=RequestAuthenticator(
+            authenticator=RequestAuthenticator(
                 KeyAuthenticator(self.directory, clock),
                 self.directory,
                 self.directory,
                 WorkspaceCache(self.directory),
                 clock,
             ),
-            budgets=RateLimits(self.limiter, clock),
+            rate_limits=RateLimits(self.limiter, clock),
             clock=clock,
             codec=JsonCodec(
                 orjson.loads,

@@ -12,10 +12,10 @@ from service_core.api.readiness import (
     Probe,
     ProbeResult,
     ReadinessChecker,
-    cache_probe,
-    limiter_probe,
-    queue_probe,
-    store_probe,
+    build_cache_probe,
+    build_limiter_probe,
+    build_queue_probe,
+    build_store_probe,
 )
 from service_core.ingestion.ports import QueueState
 
@@ -66,9 +66,9 @@ class World:
 
     async def ready(self, *more):
         probes = [
-            store_probe(self, self), queue_probe(self, self, lambda: self.now), limiter_probe(self), cache_probe(self), *more,
+            build_store_probe(self, self), build_queue_probe(self, self, lambda: self.now), build_limiter_probe(self), build_cache_probe(self), *more,
         ]  # fmt: skip
-        reply = await get_ready(readiness=ReadinessChecker(probes, lambda: self.now))
+        reply = await get_ready(checker=ReadinessChecker(probes, lambda: self.now))
         return reply.status, reply.body
 
 
@@ -125,7 +125,7 @@ async def test_a_store_that_fails_or_hangs_degrades_and_its_facts_are_unknown(wo
 
 
 async def test_whoever_asks_within_a_second_shares_one_reading(world):
-    readiness = ReadinessChecker([store_probe(world, world)], lambda: world.now)
+    readiness = ReadinessChecker([build_store_probe(world, world)], lambda: world.now)
     await asyncio.gather(*(readiness.current_report() for _ in range(5)))
     world.now += timedelta(seconds=0.9)
     await readiness.current_report()

@@ -12,7 +12,7 @@ from hosts.ingest import write_key_cache
 from hosts.ingest.run import create_ingest_host_app
 from plugins.workspace_sql import change_counter_poller
 from service_core.access.api_keys import create_workspace_with_keys
-from service_core.api.readiness import cache_probe
+from service_core.api.readiness import build_cache_probe
 from service_core.kernel.ids import new_agent_token, new_write_key
 from tests.fixtures.databases import LONG_TIMEOUT
 from tests.workspace.conftest import NOW, WorkspaceApi
@@ -48,7 +48,7 @@ async def everything_is_unknown(workspace_api, host):
     is_unknown(await workspace_api.ask("POST", "/links", LINK))
     is_unknown(await workspace_api.ask("GET", "/rules", key="nobody"))
     assert await host.track(new_write_key()) == NOT_TOLD
-    assert not (await cache_probe(workspace_api.service.ports.workspace.credentials).check()).ok
+    assert not (await build_cache_probe(workspace_api.service.ports.workspace.credentials).check()).ok
 
 
 async def everything_is_known(workspace_api, host):

@@ -28,7 +28,7 @@ class KeyRequestInput:
         requester: description of the requester for people.
     """
 
-    filer: UUID
+    requester_id: UUID
     requester: str
     name: str
     scopes: frozenset[Scope]
@@ -48,7 +48,7 @@ class CreatedKeyRequest:
 async def create_key_request(
     requests: KeyRequests,
     workspace: Workspace,
-    filing: KeyRequestInput,
+    key_input: KeyRequestInput,
     now: datetime,
     *,
     idempotency: IdempotentRequest | None = None,
@@ -58,7 +58,7 @@ async def create_key_request(
     Raises:
         BadRequest: ``invalid_idempotency_key``.
     """
-    request = build_pending_request(filing, now, workspace_id=workspace.id)
+    request = build_pending_request(key_input, now, workspace_id=workspace.id)
     if idempotency is None:
         token = new_token()
         return CreatedKeyRequest(await requests.add_key_request(request, sha256_hex(token), None), token)
@@ -67,23 +67,25 @@ async def create_key_request(
     stored = await requests.add_key_request(
         request,
         sha256_hex(_derive_approval_token(workspace, idempotency, request.id)),
-        _idempotency_digest(filing.filer, idempotency),
+        _idempotency_digest(key_input.requester_id, idempotency),
     )
     return CreatedKeyRequest(
         stored, _derive_approval_token(workspace, idempotency, stored.id), replayed=stored.id != request.id
     )
 
 
-def build_pending_request(filing: KeyRequestInput, now: datetime, *, workspace_id: UUID | None) -> KeyRequest:
+def build_pending_request(
+    key_input: KeyRequestInput, now: datetime, *, workspace_id: UUID | None
+) -> KeyRequest:
     """Returns a key request that can be decided for 24 hours, without storing it."""
     return KeyRequest(
         id=new_id(),
-        filer=filing.filer,
-        requester=filing.requester,
-        name=filing.name,
-        scopes=filing.scopes,
-        reason=filing.reason,
-        client_name=filing.client_name,
+        filer=key_input.requester_id,
+        requester=key_input.requester,
+        name=key_input.name,
+        scopes=key_input.scopes,
+        reason=key_input.reason,
+        client_name=key_input.client_name,
         created_at=now,
         expires_at=now + REQUEST_LIFETIME,
         workspace_id=workspace_id,
@@ -91,7 +93,7 @@ def build_pending_request(filing: KeyRequestInput, now: datetime, *, workspace_i
 
 
 async def poll_key_request(
-    requests: KeyRequests, request_id: UUID, filer: UUID, workspace: Workspace | None, now: datetime
+    requests: KeyRequests, request_id: UUID, requester_id: UUID, workspace: Workspace | None, now: datetime
 ) -> tuple[KeyRequest, KeyWithSecret | None] | None:
     """Returns the current state of a key request; the first call after an approval creates the key and returns its secret.
 
@@ -99,7 +101,7 @@ async def poll_key_request(
         The request and, once, the key. None if another credential made the request.
     """
     request = await requests.get_key_request(request_id)
-    if request is None or request.filer != filer:
+    if request is None or request.filer != requester_id:
         return None
     if request.status_at(now) is not RequestStatus.APPROVED or workspace is None:
         return request, None
@@ -112,16 +114,22 @@ async def poll_key_request(
     return await requests.get_key_request(request_id) or request, None
 
 
-def _derive_approval_token(workspace: Workspace, once: IdempotentRequest, request_id: UUID) -> str:
+def _derive_approval_token(workspace: Workspace, idempotency: IdempotentRequest, request_id: UUID) -> str:
     """Returns the approval token of a request, so that a retry can return it although only its digest is stored.
 
     It is derived from the ``Idempotency-Key``, which is not stored, with the secret of the workspace.
     """
-    message = f"approval:{request_id}:{once.key}".encode("utf-8", "surrogatepass")
+    message = f"approval:{request_id}:{idempotency.key}".encode("utf-8", "surrogatepass")
     return encode_base64url(hmac.digest(workspace.secret, message, "sha256"))
 
 
-def _idempotency_digest(filer: UUID, once: IdempotentRequest) -> str:
+def _idempotency_digest(requester_id: UUID, idempotency: IdempotentRequest) -> str:
     """Returns a digest of everything an identical retry repeats."""
-    parts = (filer.hex, once.key, once.method, once.path, json.dumps(once.content, sort_keys=True))
+    parts = (
+        requester_id.hex,
+        idempotency.key,
+        idempotency.method,
+        idempotency.path,
+        json.dumps(idempotency.content, sort_keys=True),
+    )
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -44,14 +44,14 @@ POLL_SECONDS: Final = 5
     idempotent=True,
 )
 async def request_key(
-    body: CreateKeyRequestBody, *, caller: Caller, requests: KeyRequests, places: PublicUrls
+    body: CreateKeyRequestBody, *, caller: Caller, requests: KeyRequests, public_urls: PublicUrls
 ) -> HandlerResponse[KeyRequestResponse]:
     """Ask an owner or admin for a key.
 
     The approval page shows the requester, the workspace and each scope. Its link works once, within 24 hours.
     """
     filing = KeyRequestInput(
-        filer=caller.credential.id,
+        requester_id=caller.credential.id,
         requester=_describe_requester(caller),
         name=body.name,
         scopes=_parse_required_scopes(body.scopes),
@@ -67,8 +67,8 @@ async def request_key(
         status=RequestStatus.PENDING,
         name=request.name,
         scopes=_scope_names(request.scopes),
-        approval_url=places.approval_url(filed.token),
-        poll_url=places.poll_url("keys/requests", request.id),
+        approval_url=public_urls.approval_url(filed.token),
+        poll_url=public_urls.poll_url("keys/requests", request.id),
         expires_at=request.expires_at,
         poll_interval_seconds=POLL_SECONDS,
     )
@@ -113,7 +113,7 @@ async def get_key_request(
     tag="keys",
 )
 async def create_key(
-    body: CreateKeyBody, *, caller: Caller, directory: CredentialStore
+    body: CreateKeyBody, *, caller: Caller, credential_store: CredentialStore
 ) -> CreatedKeyResponse:
     """Exchange an OAuth access token for a named key.
 
@@ -131,7 +131,7 @@ async def create_key(
     if body.rate_limit not in (None, DEFAULT_RATE_LIMIT):
         require_permission(role, Permission.GRANT_WRITES)
     minted = await create_named_key(
-        directory,
+        credential_store,
         caller.workspace,
         caller.now,
         name=body.name,

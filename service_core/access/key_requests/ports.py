@@ -30,7 +30,7 @@ class KeyRequests(Protocol):
     async def find_key_request_by_link(self, link_digest: str) -> KeyRequest | None:
         """Returns the request whose approval link has this digest."""
 
-    async def save_key_decision(self, decided: KeyRequest) -> bool:
+    async def save_key_decision(self, decided_request: KeyRequest) -> bool:
         """Saves an approval or a denial; False if the request is no longer pending."""
 
     async def collect_key(self, request: KeyRequest, credential: Credential, digest: str) -> bool:

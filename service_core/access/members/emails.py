@@ -14,7 +14,13 @@ ACCOUNT_PAGE_PATH: Final = "account"
 
 
 async def send_password_link(
-    accounts: Accounts, mail: EmailSender, account: Account, *, web_url: str, now: datetime, reason: str
+    accounts: Accounts,
+    email_sender: EmailSender,
+    account: Account,
+    *,
+    web_url: str,
+    now: datetime,
+    reason: str,
 ) -> None:
     """Sends a link to choose a password. It works once, within 24 hours.
 
@@ -34,10 +40,10 @@ async def send_password_link(
         PasswordLink(account.id, Purpose.PASSWORD, now + PASSWORD_LINK_LIFETIME), sha256_hex(token)
     )
     text = f"{reason}\n\nChoose a password within 24 hours:\n{web_url}/{PASSWORD_PAGE_PATH}?token={token}\n"
-    await mail.send(EmailMessage(account.email, "Choose your password", text))
+    await email_sender.send(EmailMessage(account.email, "Choose your password", text))
 
 
-async def send_passkey_notice(mail: EmailSender, account: Account, *, web_url: str) -> None:
+async def send_passkey_notice(email_sender: EmailSender, account: Account, *, web_url: str) -> None:
     """Informs a person about a new passkey, in case somebody else added it.
 
     Raises:
@@ -47,4 +53,4 @@ async def send_passkey_notice(mail: EmailSender, account: Account, *, web_url: s
         "A passkey was added to your account. It signs in without your password.\n\n"
         f"If it was not you, remove it and choose another password:\n{web_url}/{ACCOUNT_PAGE_PATH}\n"
     )
-    await mail.send(EmailMessage(account.email, "A passkey was added to your account", text))
+    await email_sender.send(EmailMessage(account.email, "A passkey was added to your account", text))

@@ -25,7 +25,7 @@ class CreatedInvitation:
 
 async def invite_member(
     invitations: Invitations,
-    mail: EmailSender,
+    email_sender: EmailSender,
     workspace: Workspace,
     inviter: Member,
     *,
@@ -59,7 +59,7 @@ async def invite_member(
     await invitations.save_invitation(invitation, sha256_hex(token))
     link = f"{web_url}/{INVITATION_PAGE_PATH}?token={token}"
     text = f"You are invited to the workspace {workspace.name} as {role.value}.\n\nAccept within 7 days:\n{link}\n"
-    await mail.send(EmailMessage(invitation.email, f"Invitation to {workspace.name}", text))
+    await email_sender.send(EmailMessage(invitation.email, f"Invitation to {workspace.name}", text))
     return CreatedInvitation(invitation, token)
 
 

@@ -70,7 +70,13 @@ async def add_member(
 
 
 async def send_password_reset(
-    accounts: Accounts, mail: EmailSender, limiter: RateLimiter, email: str, *, web_url: str, now: datetime
+    accounts: Accounts,
+    email_sender: EmailSender,
+    limiter: RateLimiter,
+    email: str,
+    *,
+    web_url: str,
+    now: datetime,
 ) -> None:
     """Sends a password link if the address has an account, at most 3 in an hour.
 
@@ -93,7 +99,7 @@ async def send_password_reset(
         reason = (
             "Somebody requested a password reset for your account. If it was not you, ignore this e-mail."
         )
-        await send_password_link(accounts, mail, account, web_url=web_url, now=now, reason=reason)
+        await send_password_link(accounts, email_sender, account, web_url=web_url, now=now, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)

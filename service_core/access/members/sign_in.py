@@ -48,15 +48,17 @@ class SignIn:
         self._limiter = limiter
         self._clock = clock
 
-    async def sign_in(self, email: str, password: str, *, client: str | None) -> NewSession:
+    async def sign_in(self, email: str, password: str, *, client_prefix: str | None) -> NewSession:
         """Verifies a password and opens a session.
 
         Raises:
             Unauthorized, TooManyRequests, ServiceUnavailable: as `verify_password`.
         """
-        return await self.open_session(await self.verify_password(email, password, client=client))
+        return await self.open_session(
+            await self.verify_password(email, password, client_prefix=client_prefix)
+        )
 
-    async def verify_password(self, email: str, password: str, *, client: str | None) -> Account:
+    async def verify_password(self, email: str, password: str, *, client_prefix: str | None) -> Account:
         """Returns the account of an e-mail address and its password.
 
         Args:
@@ -73,8 +75,8 @@ class SignIn:
         await consume_attempt(
             self._limiter, f"sign-in-address:{sha256_hex(normalized_email)}", ATTEMPTS_PER_ADDRESS
         )
-        if client is not None:
-            await consume_attempt(self._limiter, f"sign-in-client:{client}", ATTEMPTS_PER_CLIENT)
+        if client_prefix is not None:
+            await consume_attempt(self._limiter, f"sign-in-client:{client_prefix}", ATTEMPTS_PER_CLIENT)
         account = await self._accounts.find_account_by_email(normalized_email)
         matches = await self._passwords.verify(account.password if account else None, password)
         if account is None or not matches:

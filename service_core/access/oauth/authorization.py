@@ -60,21 +60,21 @@ class AuthorizationEndpoint:
     """
 
     def __init__(
-        self, clients: OAuthClients, tickets: OneTimeTokens, addresses: ServerMetadata, clock: Clock
+        self, clients: OAuthClients, tokens: OneTimeTokens, metadata: ServerMetadata, clock: Clock
     ) -> None:
         self._clients = clients
-        self._tickets = tickets
-        self._addresses = addresses
+        self._tokens = tokens
+        self._metadata = metadata
         self._clock = clock
 
-    async def parse_request(self, pairs: Iterable[tuple[str, str]]) -> AuthorizationRequest:
+    async def parse_request(self, query_pairs: Iterable[tuple[str, str]]) -> AuthorizationRequest:
         """Returns the validated authorization request of query parameters.
 
         Raises:
             OAuthError: the client or its redirect URI is invalid, so the browser is not redirected.
             ErrorRedirect: any other error; it is reported to the client's redirect URI.
         """
-        parameters = list(pairs)
+        parameters = list(query_pairs)
         values = {name: value for name, value in parameters if value}
         repeated = {name for name, _ in parameters if sum(name == other for other, _ in parameters) > 1}
         client = await self._find_client(values.get("client_id"))
@@ -92,13 +92,15 @@ class AuthorizationEndpoint:
             client, redirect, self._parse_scopes(values, redirect, state), values["code_challenge"], state
         )
 
-    def error_redirect(self, redirect: str, state: str | None, error: str, description: str) -> ErrorRedirect:
+    def error_redirect(
+        self, redirect_uri: str, state: str | None, error: str, description: str
+    ) -> ErrorRedirect:
         """Returns the redirect that reports an error to the client."""
         return ErrorRedirect(
-            self._redirect_url(redirect, state, {"error": error, "error_description": description})
+            self._redirect_url(redirect_uri, state, {"error": error, "error_description": description})
         )
 
-    async def approve_request(self, asked: AuthorizationRequest, member: Member) -> str:
+    async def approve_request(self, request: AuthorizationRequest, member: Member) -> str:
         """Grants the client the scopes that the member can grant, in the member's workspace.
 
         Returns:
@@ -107,46 +109,46 @@ class AuthorizationEndpoint:
         Raises:
             ErrorRedirect: the role allows none of the requested scopes.
         """
-        scopes = asked.grantable_scopes(member)
+        scopes = request.grantable_scopes(member)
         if not scopes:
             raise self.error_redirect(
-                asked.redirect_uri, asked.state, "access_denied", "The role allows none of the scopes"
+                request.redirect_uri, request.state, "access_denied", "The role allows none of the scopes"
             )
         now = self._clock()
         grant = OAuthGrant(
             id=new_id(),
             account_id=member.account_id,
-            client_id=asked.client.id,
-            client_name=asked.client.name,
+            client_id=request.client.id,
+            client_name=request.client.name,
             workspace_id=member.workspace_id,
             scopes=scopes,
             created_at=now,
         )
         code = new_token(CODE_PREFIX)
         ticket = OneTimeToken(
-            OneTimeTokenKind.CODE, grant, now + CODE_LIFETIME, asked.redirect_uri, asked.code_challenge
+            OneTimeTokenKind.CODE, grant, now + CODE_LIFETIME, request.redirect_uri, request.code_challenge
         )
-        await self._tickets.open_grant(ticket, sha256_hex(code))
-        return self._redirect_url(asked.redirect_uri, asked.state, {"code": code})
+        await self._tokens.open_grant(ticket, sha256_hex(code))
+        return self._redirect_url(request.redirect_uri, request.state, {"code": code})
 
-    def _parse_scopes(self, values: dict[str, str], redirect: str, state: str | None) -> frozenset[Scope]:
+    def _parse_scopes(self, values: dict[str, str], redirect_uri: str, state: str | None) -> frozenset[Scope]:
         """Returns the requested scopes after validating the remaining parameters."""
         if values.get("response_type") != "code":
             raise self.error_redirect(
-                redirect, state, "unsupported_response_type", "response_type must be code"
+                redirect_uri, state, "unsupported_response_type", "response_type must be code"
             )
         if values.get("code_challenge_method") != "S256" or not _CODE_CHALLENGE_PATTERN.fullmatch(
             values.get("code_challenge", "")
         ):
             raise self.error_redirect(
-                redirect, state, "invalid_request", "PKCE with code_challenge_method=S256 is required"
+                redirect_uri, state, "invalid_request", "PKCE with code_challenge_method=S256 is required"
             )
-        if not self._addresses.is_own_resource(values.get("resource")):
-            raise self.error_redirect(redirect, state, "invalid_target", "resource names another service")
+        if not self._metadata.is_own_resource(values.get("resource")):
+            raise self.error_redirect(redirect_uri, state, "invalid_target", "resource names another service")
         try:
             return parse_scope_parameter(values.get("scope"))
         except OAuthError as fault:
-            raise self.error_redirect(redirect, state, fault.error, fault.description) from None
+            raise self.error_redirect(redirect_uri, state, fault.error, fault.description) from None
 
     async def _find_client(self, client_id: str | None) -> OAuthClient | None:
         return (
@@ -155,10 +157,10 @@ class AuthorizationEndpoint:
             else None
         )
 
-    def _redirect_url(self, redirect: str, state: str | None, parameters: dict[str, str]) -> str:
+    def _redirect_url(self, redirect_uri: str, state: str | None, parameters: dict[str, str]) -> str:
         state_parameter = {} if state is None else {"state": state}
         return add_query_parameters(
-            redirect, {**parameters, **state_parameter, "iss": self._addresses.root_url}
+            redirect_uri, {**parameters, **state_parameter, "iss": self._metadata.root_url}
         )
 
 

@@ -31,7 +31,7 @@ class ClientRegistration:
         self._limiter = limiter
         self._clock = clock
 
-    async def register_client(self, metadata: object, *, network: str | None) -> dict[str, object]:
+    async def register_client(self, metadata: object, *, client_prefix: str | None) -> dict[str, object]:
         """Registers a client and returns the body of the 201 response. Unknown metadata is ignored, as the RFC requires.
 
         Args:
@@ -42,7 +42,7 @@ class ClientRegistration:
             OAuthError: ``invalid_redirect_uri``, ``invalid_client_metadata``; 429 above 10 registrations per hour and
                 network; 503 if they cannot be counted.
         """
-        await self._consume_registration_limit(network)
+        await self._consume_registration_limit(client_prefix)
         if not isinstance(metadata, Mapping):
             raise OAuthError("invalid_client_metadata", "The body must be a JSON object")
         uris = _validate_redirect_uris(metadata.get("redirect_uris"))
@@ -59,10 +59,10 @@ class ClientRegistration:
             "token_endpoint_auth_method": "none",
         }
 
-    async def _consume_registration_limit(self, network: str | None) -> None:
+    async def _consume_registration_limit(self, client_prefix: str | None) -> None:
         try:
             result = await self._limiter.consume(
-                f"oauth-register:{network or 'unknown'}", REGISTRATIONS_PER_HOUR, HOUR_SECONDS
+                f"oauth-register:{client_prefix or 'unknown'}", REGISTRATIONS_PER_HOUR, HOUR_SECONDS
             )
         except RateLimiterUnavailable:
             raise OAuthError(

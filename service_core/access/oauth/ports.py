@@ -31,7 +31,7 @@ class OAuthClients(Protocol):
 class OneTimeTokens(Protocol):
     """Stores authorization codes and refresh tokens by digest."""
 
-    async def open_grant(self, ticket: OneTimeToken, digest: str) -> None:
+    async def open_grant(self, token: OneTimeToken, digest: str) -> None:
         """Stores a new grant with its code in one transaction, and ends grants that can no longer be continued."""
 
     async def find_token(self, digest: str) -> OneTimeToken | None:

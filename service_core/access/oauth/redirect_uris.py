@@ -47,10 +47,10 @@ def is_allowed_redirect_uri(uri: str) -> bool:
     return _is_app_uri(parts, uri)
 
 
-def matches_registered_uri(uri: str, registered: tuple[str, ...]) -> bool:
+def matches_registered_uri(uri: str, registered_uris: tuple[str, ...]) -> bool:
     """Returns whether a URI equals a registered one exactly; on loopback the port may differ."""
     return is_allowed_redirect_uri(uri) and any(
-        uri == candidate or _differ_only_in_loopback_port(uri, candidate) for candidate in registered
+        uri == candidate or _differ_only_in_loopback_port(uri, candidate) for candidate in registered_uris
     )
 
 
@@ -78,8 +78,8 @@ def _is_app_uri(parts: SplitResult, uri: str) -> bool:
     return bool(_APP_SCHEME_PATTERN.fullmatch(parts.scheme)) and uri[len(parts.scheme) :].startswith("://")
 
 
-def _differ_only_in_loopback_port(sent: str, known: str) -> bool:
-    sent_parts, known_parts = urlsplit(sent), urlsplit(known)
+def _differ_only_in_loopback_port(uri: str, registered_uri: str) -> bool:
+    sent_parts, known_parts = urlsplit(uri), urlsplit(registered_uri)
     if sent_parts.scheme != "http" or sent_parts.hostname not in LOOPBACK_HOSTS:
         return False
     return _remove_port(sent_parts) == _remove_port(known_parts)

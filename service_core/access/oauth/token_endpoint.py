@@ -60,25 +60,25 @@ class TokenEndpoint:
 
     def __init__(
         self,
-        tickets: OneTimeTokens,
+        tokens: OneTimeTokens,
         grants: OAuthGrants,
         members: Members,
-        addresses: ServerMetadata,
+        metadata: ServerMetadata,
         clock: Clock,
     ) -> None:
-        self._tickets = tickets
+        self._tokens = tokens
         self._grants = grants
         self._members = members
-        self._addresses = addresses
+        self._metadata = metadata
         self._clock = clock
 
-    async def issue_tokens(self, pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+    async def issue_tokens(self, form_pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
         """Returns the response body of ``POST /oauth/token``.
 
         Raises:
             OAuthError: with an error code of RFC 6749, section 5.2.
         """
-        form = _parse_form(pairs)
+        form = _parse_form(form_pairs)
         kind, parameter = _TOKEN_BY_GRANT_TYPE.get(form.get("grant_type", ""), (None, ""))
         if kind is None:
             raise OAuthError(
@@ -86,11 +86,11 @@ class TokenEndpoint:
             )
         if not form.get("client_id"):
             raise OAuthError("invalid_client", "client_id is required", 401)
-        if not self._addresses.is_own_resource(form.get("resource")):
+        if not self._metadata.is_own_resource(form.get("resource")):
             raise OAuthError("invalid_target", "resource names another service")
         token_digest = sha256_hex(_require_secret(form, parameter, _TOKEN_PATTERNS[kind]))
         now = self._clock()
-        ticket = await self._tickets.find_token(token_digest)
+        ticket = await self._tokens.find_token(token_digest)
         if ticket is None or ticket.kind is not kind:
             raise _invalid_grant_error()
         scopes = await self._current_scopes(ticket, form.get("scope"))
@@ -100,7 +100,7 @@ class TokenEndpoint:
             sha256_hex(access), now + ACCESS_TOKEN_LIFETIME, sha256_hex(refresh), now + REFRESH_LIFETIME
         )
         # A failed attempt uses up the token as well, because it may have been stolen.
-        if not await self._tickets.replace_token(token_digest, issued if is_valid else None, now):
+        if not await self._tokens.replace_token(token_digest, issued if is_valid else None, now):
             raise _invalid_grant_error()
         return {
             "access_token": access,
@@ -110,40 +110,40 @@ class TokenEndpoint:
             "scope": " ".join(scope.value for scope in Scope if scope in scopes),
         }
 
-    async def revoke_token(self, pairs: Iterable[tuple[str, str]]) -> None:
+    async def revoke_token(self, form_pairs: Iterable[tuple[str, str]]) -> None:
         """Ends the grant of an access or refresh token. Other texts change nothing."""
-        token = dict(pairs).get("token", "")
+        token = dict(form_pairs).get("token", "")
         now = self._clock()
         if ACCESS_TOKEN_PATTERN.fullmatch(token):
             access_token = await self._grants.find_access_token(sha256_hex(token))
             if access_token is not None:
-                await self._tickets.end_grant(access_token.grant.id, now)
+                await self._tokens.end_grant(access_token.grant.id, now)
         elif _TOKEN_PATTERNS[OneTimeTokenKind.REFRESH].fullmatch(token):
-            ticket = await self._tickets.find_token(sha256_hex(token))
+            ticket = await self._tokens.find_token(sha256_hex(token))
             if ticket is not None:
-                await self._tickets.end_grant(ticket.grant.id, now)
+                await self._tokens.end_grant(ticket.grant.id, now)
 
-    async def _current_scopes(self, ticket: OneTimeToken, asked: str | None) -> frozenset[Scope]:
+    async def _current_scopes(self, token: OneTimeToken, requested: str | None) -> frozenset[Scope]:
         """Returns the granted scopes that the person's current role allows; none if the person has left the workspace.
 
         Raises:
             OAuthError: ``invalid_scope`` if more is requested than was granted; the token stays valid.
         """
-        grant = ticket.grant
-        if asked is not None and not parse_scope_parameter(asked) <= grant.scopes:
+        grant = token.grant
+        if requested is not None and not parse_scope_parameter(requested) <= grant.scopes:
             raise OAuthError("invalid_scope", "The grant does not hold this scope")
         member = await self._members.get_member(grant.workspace_id, grant.account_id)
         return frozenset() if member is None else grant.scopes & ROLE_OAUTH_SCOPES[member.role]
 
 
-def _parse_form(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _parse_form(form_pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns the parameters by name; an empty one counts as missing.
 
     Raises:
         OAuthError: a parameter is repeated.
     """
     form: dict[str, str] = {}
-    for name, value in pairs:
+    for name, value in form_pairs:
         if name in form:
             raise OAuthError("invalid_request", "A parameter is repeated")
         form[name] = value
@@ -160,19 +160,19 @@ def _require_secret(form: Mapping[str, str], parameter: str, pattern: re.Pattern
     return secret
 
 
-def _is_token_of_client(ticket: OneTimeToken, form: Mapping[str, str]) -> bool:
+def _is_token_of_client(token: OneTimeToken, form: Mapping[str, str]) -> bool:
     """Returns whether the request comes from the client that the token was issued to."""
-    if form["client_id"] != ticket.grant.client_id:
+    if form["client_id"] != token.grant.client_id:
         return False
-    if ticket.kind is OneTimeTokenKind.REFRESH:
+    if token.kind is OneTimeTokenKind.REFRESH:
         return True
     verifier = form.get("code_verifier", "")
-    if ticket.challenge is None or not _CODE_VERIFIER_PATTERN.fullmatch(verifier):
+    if token.challenge is None or not _CODE_VERIFIER_PATTERN.fullmatch(verifier):
         return False
     computed_challenge = encode_base64url(hashlib.sha256(verifier.encode()).digest())
     return (
-        hmac.compare_digest(computed_challenge, ticket.challenge)
-        and form.get("redirect_uri") == ticket.redirect_uri
+        hmac.compare_digest(computed_challenge, token.challenge)
+        and form.get("redirect_uri") == token.redirect_uri
     )
 
 

@@ -75,12 +75,12 @@ class PasskeySignIn:
         self._sign_in = sign_in
         self._limiter = limiter
         self._clock = clock
-        self._tools = None if webauthn is None or party is None else (webauthn, party)
+        self._verifier_and_party = None if webauthn is None or party is None else (webauthn, party)
 
     @property
     def is_available(self) -> bool:
         """Whether passkeys can be used here. If not, everything except listing and removing raises `NotFound`."""
-        return self._tools is not None
+        return self._verifier_and_party is not None
 
     async def registration_options(self, account: Account, password: str, browser: BrowserContext) -> str:
         """Returns the WebAuthn options for a new passkey. The person has to enter the password first.
@@ -89,9 +89,9 @@ class PasskeySignIn:
             Unauthorized: the password is wrong.
             TooManyRequests, ServiceUnavailable: as `SignIn.verify_password`.
         """
-        webauthn, party = self._require_available()
+        webauthn, party = self._require_verifier_and_party()
         try:
-            await self._sign_in.verify_password(account.email, password, client=browser.client)
+            await self._sign_in.verify_password(account.email, password, client_prefix=browser.client)
         except Unauthorized:
             raise Unauthorized("This is not your password") from None
         existing = await self._passkeys.list_passkeys(account.id)
@@ -108,7 +108,7 @@ class PasskeySignIn:
             Unauthorized: the response does not match the challenge, or comes too late.
             Conflict: the passkey is already registered, or the account has 20.
         """
-        webauthn, party = self._require_available()
+        webauthn, party = self._require_verifier_and_party()
         trimmed, now = validate_name(name), self._clock()
         if len(trimmed) > MAX_PASSKEY_NAME_LENGTH:
             raise BadRequest(
@@ -152,7 +152,7 @@ class PasskeySignIn:
             TooManyRequests: more than 30 requests of the client in 15 minutes.
             ServiceUnavailable: attempts cannot be counted.
         """
-        webauthn, party = self._require_available()
+        webauthn, party = self._require_verifier_and_party()
         if browser.client is not None:
             await consume_attempt(self._limiter, f"passkey-client:{browser.client}", ATTEMPTS_PER_CLIENT)
         token = await create_challenge(self._challenges, browser.secret, None, self._clock())
@@ -182,7 +182,7 @@ class PasskeySignIn:
     async def _verify_passkey_owner(
         self, token: str, response: AuthenticationResponse, browser: BrowserContext
     ) -> Account:
-        webauthn, party = self._require_available()
+        webauthn, party = self._require_verifier_and_party()
         now = self._clock()
         await consume_challenge(self._challenges, token, browser.secret, None, now)
         passkey = await self._passkeys.find_passkey(response.credential_id)
@@ -194,7 +194,7 @@ class PasskeySignIn:
             raise InvalidPasskeyResponse
         return account
 
-    def _require_available(self) -> tuple[WebAuthn, RelyingParty]:
-        if self._tools is None:
+    def _require_verifier_and_party(self) -> tuple[WebAuthn, RelyingParty]:
+        if self._verifier_and_party is None:
             raise NotFound
-        return self._tools
+        return self._verifier_and_party

@@ -82,7 +82,7 @@ class SignupCreator:
         self,
         signups: Signups,
         checkout: Checkout,
-        mail: EmailSender,
+        email_sender: EmailSender,
         *,
         limiter: RateLimiter,
         clock: Clock,
@@ -91,13 +91,13 @@ class SignupCreator:
     ) -> None:
         self._signups = signups
         self._checkout = checkout
-        self._mail = mail
+        self._email_sender = email_sender
         self._limiter = limiter
         self._clock = clock
         self._mode = mode
         self._web_url = web_url
 
-    async def create_signup(self, signup_input: SignupInput, client: str | None) -> CreatedSignup | None:
+    async def create_signup(self, signup_input: SignupInput, client_ip: str | None) -> CreatedSignup | None:
         """Stores a signup and creates its checkout session.
 
         Args:
@@ -118,7 +118,7 @@ class SignupCreator:
         now = self._clock()
         signup, key_request = _build_signup_and_key_request(signup_input, now)
         await self._consume_limit(
-            f"signup-client:{rate_limit_prefix(client)}", SIGNUPS_PER_CLIENT, CLIENT_WINDOW_SECONDS
+            f"signup-client:{rate_limit_prefix(client_ip)}", SIGNUPS_PER_CLIENT, CLIENT_WINDOW_SECONDS
         )
         await self._consume_limit(
             f"signup-address:{sha256_hex(signup.email)}", SIGNUPS_PER_EMAIL, EMAIL_WINDOW_SECONDS
@@ -160,18 +160,18 @@ class SignupCreator:
         link = f"{self._web_url}/signup/verify?token={token}"
         text = f"Somebody signed up with this address. If it was you, continue to the checkout:\n{link}\n"
         try:
-            await self._mail.send(EmailMessage(signup.email, "Confirm your address", text))
+            await self._email_sender.send(EmailMessage(signup.email, "Confirm your address", text))
         except EmailSenderUnavailable:
             raise ServiceUnavailable("The mail cannot be sent now", "mail_unavailable") from None
 
-    async def _create_checkout_session(self, signup: Signup, welcome: str) -> CheckoutSession:
+    async def _create_checkout_session(self, signup: Signup, welcome_token: str) -> CheckoutSession:
         checkout_request = CheckoutRequest(
             signup_id=signup.id,
             email=signup.email,
             plan=signup.plan,
             expires_at=signup.expires_at,
             page_url=f"{self._web_url}/checkout/{signup.id}",
-            return_url=f"{self._web_url}/welcome?token={welcome}",
+            return_url=f"{self._web_url}/welcome?token={welcome_token}",
             cancel_url=f"{self._web_url}/checkout/canceled",
         )
         try:
@@ -196,37 +196,37 @@ class SignupCreator:
 
 
 def _build_signup_and_key_request(
-    application: SignupInput, now: datetime
+    signup_input: SignupInput, now: datetime
 ) -> tuple[Signup, KeyRequest | None]:
     signup_id, request = new_id(), None
-    if application.requested_key is not None:
+    if signup_input.requested_key is not None:
         filing = KeyRequestInput(
-            filer=signup_id,
-            requester=f"the signup of {application.email}",
-            name=application.requested_key.name,
+            requester_id=signup_id,
+            requester=f"the signup of {signup_input.email}",
+            name=signup_input.requested_key.name,
             scopes=frozenset({Scope.READ}),
-            reason=application.requested_key.reason,
+            reason=signup_input.requested_key.reason,
         )
         request = replace(
             build_pending_request(filing, now, workspace_id=None), expires_at=now + SIGNUP_LIFETIME
         )
-    return _build_signup(signup_id, application, now, request.id if request else None), request
+    return _build_signup(signup_id, signup_input, now, request.id if request else None), request
 
 
 def _build_signup(
-    signup_id: UUID, application: SignupInput, now: datetime, request_id: UUID | None
+    signup_id: UUID, signup_input: SignupInput, now: datetime, request_id: UUID | None
 ) -> Signup:
     return Signup(
         id=signup_id,
-        email=application.email,
-        name=application.name,
-        company=application.company,
+        email=signup_input.email,
+        name=signup_input.name,
+        company=signup_input.company,
         workspace_name=(
-            application.workspace_name or application.company or application.domain or "My workspace"
+            signup_input.workspace_name or signup_input.company or signup_input.domain or "My workspace"
         ),
-        domain=application.domain,
-        timezone=validate_time_zone(application.timezone),
-        plan=_validate_sold_plan(application.plan),
+        domain=signup_input.domain,
+        timezone=validate_time_zone(signup_input.timezone),
+        plan=_validate_sold_plan(signup_input.plan),
         created_at=now,
         expires_at=now + SIGNUP_LIFETIME,
         key_request_id=request_id,

@@ -58,15 +58,15 @@ NEXT_STEPS: Final = {
     errors=(404, 429, 503),
 )
 async def sign_up(
-    body: SignupBody, *, caller: AnonymousCaller, applications: SignupCreator, places: PublicUrls
+    body: SignupBody, *, caller: AnonymousCaller, creator: SignupCreator, public_urls: PublicUrls
 ) -> SignupCreatedResponse | VerificationSentResponse:
     """Record a signup and offer its checkout.
 
     No account, workspace or key exists before a person has paid. The answer is the same whether or
     not the address is known.
     """
-    applied = await applications.create_signup(_build_signup_input(body), caller.client_ip)
-    return VerificationSentResponse() if applied is None else _created_response(applied, places)
+    applied = await creator.create_signup(_build_signup_input(body), caller.client_ip)
+    return VerificationSentResponse() if applied is None else _created_response(applied, public_urls)
 
 
 @operation("GET /signup/{signupId}", scope=ANY_SCOPE, credential=CredentialRequirement.SIGNUP, tag="signup")
@@ -75,14 +75,14 @@ async def get_signup(
     *,
     caller: SignupCaller,
     signups: Signups,
-    settlement: SignupPayments,
+    payments: SignupPayments,
     workspaces: WorkspaceCache,
 ) -> SignupStatusResponse:
     """Poll a signup with its secret, until its status is ``paid``."""
     signup = await signups.find_signup(SignupLookup.ID, path.signup_id.hex)
     if signup is None or signup.id != caller.signup_id:
         raise invalid_api_key_error()
-    current = await settlement.refresh_payment(signup)
+    current = await payments.refresh_payment(signup)
     status = current.status_at(caller.now)
     return SignupStatusResponse(
         signup_id=current.id,
@@ -102,10 +102,10 @@ async def get_signup(
     errors=(403, 503),
 )
 async def receive_payment_notice(
-    raw: bytes, *, caller: AnonymousCaller, settlement: SignupPayments
+    raw: bytes, *, caller: AnonymousCaller, payments: SignupPayments
 ) -> WebhookReceivedResponse:
     """Receive a webhook of the checkout. Its signature is verified over the unchanged body."""
-    await settlement.receive_webhook(CheckoutWebhook(raw, caller.headers, caller.now))
+    await payments.receive_webhook(CheckoutWebhook(raw, caller.headers, caller.now))
     return WebhookReceivedResponse()
 
 
@@ -126,15 +126,15 @@ def _build_signup_input(body: SignupBody) -> SignupInput:
     )
 
 
-def _created_response(applied: CreatedSignup, places: PublicUrls) -> SignupCreatedResponse:
-    request = applied.key_request
+def _created_response(created: CreatedSignup, public_urls: PublicUrls) -> SignupCreatedResponse:
+    request = created.key_request
     return SignupCreatedResponse(
-        signup_id=applied.signup.id,
+        signup_id=created.signup.id,
         status=SignupStatus.PENDING,
-        checkout_url=applied.checkout_url,
-        signup_secret=applied.secret,
-        poll_url=places.poll_url("signup", applied.signup.id),
-        expires_at=applied.signup.expires_at,
+        checkout_url=created.checkout_url,
+        signup_secret=created.secret,
+        poll_url=public_urls.poll_url("signup", created.signup.id),
+        expires_at=created.signup.expires_at,
         key_request=SignupKeyRequest(request_id=request.id, status=request.status) if request else None,
     )
 

@@ -52,7 +52,7 @@ class SignupPayments:
         signups: Signups,
         checkout: Checkout,
         accounts: Accounts,
-        mail: EmailSender,
+        email_sender: EmailSender,
         *,
         limiter: RateLimiter,
         clock: Clock,
@@ -61,12 +61,12 @@ class SignupPayments:
         self._signups = signups
         self._checkout = checkout
         self._accounts = accounts
-        self._mail = mail
+        self._email_sender = email_sender
         self._limiter = limiter
         self._clock = clock
         self._web_url = web_url
 
-    async def receive_webhook(self, notice: CheckoutWebhook) -> bool:
+    async def receive_webhook(self, webhook: CheckoutWebhook) -> bool:
         """Verifies a webhook of the checkout and records its payment. Returns whether a workspace was created.
 
         Raises:
@@ -74,7 +74,7 @@ class SignupPayments:
             ServiceUnavailable: ``checkout_unavailable``; the checkout has to send it again.
         """
         try:
-            payment = await self._checkout.receive_webhook(notice)
+            payment = await self._checkout.receive_webhook(webhook)
         except InvalidWebhookSignature:
             raise Forbidden("The signature is not valid", "invalid_signature") from None
         except CheckoutUnavailable:
@@ -118,10 +118,15 @@ class SignupPayments:
         try:
             if account.password is not None:
                 text = f"{reason}\n\nSign in: {self._web_url}\n"
-                await self._mail.send(EmailMessage(account.email, "Your workspace is ready", text))
+                await self._email_sender.send(EmailMessage(account.email, "Your workspace is ready", text))
                 return
             await send_password_link(
-                self._accounts, self._mail, account, web_url=self._web_url, now=self._clock(), reason=reason
+                self._accounts,
+                self._email_sender,
+                account,
+                web_url=self._web_url,
+                now=self._clock(),
+                reason=reason,
             )
         except EmailSenderUnavailable:
             _log.warning(

@@ -55,14 +55,14 @@ class Signups(Protocol):
     """Stores signups durably."""
 
     async def add_signup(
-        self, signup: Signup, secrets: SignupDigests, key_request: KeyRequest | None
+        self, signup: Signup, digests: SignupDigests, key_request: KeyRequest | None
     ) -> None:
         """Adds a signup and the key request made with it."""
 
     async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
         """Returns the signup with this id (hexadecimal, with or without hyphens) or digest."""
 
-    async def save_order_id(self, signup_id: UUID, order: str) -> None:
+    async def save_order_id(self, signup_id: UUID, order_id: str) -> None:
         """Stores the id of the checkout session; the latest one counts."""
 
     async def record_payment(self, signup_id: UUID, provisioning: WorkspaceProvisioning) -> Account | None:
@@ -78,28 +78,28 @@ class Signups(Protocol):
     async def cancel_signup(self, signup_id: UUID) -> bool:
         """Marks a pending signup as ``canceled``; False if it is not pending."""
 
-    async def replace_welcome_link(self, signup_id: UUID, welcome: str) -> None:
+    async def replace_welcome_link(self, signup_id: UUID, link_digest: str) -> None:
         """Replaces the welcome link of a signup by its digest. The previous link becomes invalid."""
 
 
 class Checkout(Protocol):
     """A payment provider for signups."""
 
-    async def create_session(self, order: CheckoutRequest) -> CheckoutSession:
+    async def create_session(self, request: CheckoutRequest) -> CheckoutSession:
         """Creates a checkout session; a repeated call for the same signup returns the same one.
 
         Raises:
             CheckoutUnavailable: it was not created.
         """
 
-    async def get_payment(self, order: str) -> SignupPayment:
+    async def get_payment(self, order_id: str) -> SignupPayment:
         """Returns the state of a payment, in case its webhook was lost.
 
         Raises:
             CheckoutUnavailable: the state is unknown.
         """
 
-    async def receive_webhook(self, notice: CheckoutWebhook) -> SignupPayment | None:
+    async def receive_webhook(self, webhook: CheckoutWebhook) -> SignupPayment | None:
         """Verifies a webhook and returns its payment; None if it concerns no payment of this deployment.
 
         Raises:

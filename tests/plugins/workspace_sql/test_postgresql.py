@@ -16,7 +16,7 @@ from plugins.workspace_sql.records import METADATA
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.access.key_authentication import KeyAuthenticator
 from service_core.analytics.ports import StoreUnavailable
-from service_core.api.readiness import cache_probe
+from service_core.api.readiness import build_cache_probe
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from tests.fixtures.databases import LONG_TIMEOUT
@@ -133,9 +133,9 @@ async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one
         monkeypatch.setattr(change_counter_poller, "MAX_AGE_SECONDS", 1.0)
         with pytest.raises(StoreUnavailable):
             await asyncio.wait_for(for_ever(ask), 30)
-        assert not (await cache_probe(directory.credentials).check()).ok
+        assert not (await build_cache_probe(directory.credentials).check()).ok
         postgres_server.start()
         assert await ask() == asked
         async with asyncio.timeout(30):
-            while not (await cache_probe(directory.credentials).check()).ok:
+            while not (await build_cache_probe(directory.credentials).check()).ok:
                 await asyncio.sleep(0.01)
