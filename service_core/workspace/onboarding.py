@@ -1,4 +1,4 @@
-"""`GET /onboarding`: how far a workspace is set up, and what to do next (contract 3.16)."""
+"""`GET /onboarding`: how far a workspace is set up, and what to do next."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _TRACKED_COUNT: Final = count_rows(Relation.EVENTS, _TRACKED_SOURCE_FILTER)
 _IDENTIFIED_COUNT: Final = count_rows(
     Relation.EVENTS, _TRACKED_SOURCE_FILTER, Predicate("user_id", FilterOperator.IS_SET)
 )
-"""What a revenue provider sends shows neither that tracking is installed nor that users are identified."""
+"""Events of tracking only: those of a revenue provider do not show that tracking is installed or users are identified."""
 
 
 class OnboardingWorkspace(ResponseModel):
@@ -48,7 +48,7 @@ class OnboardingWorkspace(ResponseModel):
 
 
 class Tracking(ResponseModel):
-    """Which events have come; the times are null when none ever has."""
+    """The events received so far; the times are null without any."""
 
     first_event_seen_at: datetime | None
     last_event_seen_at: datetime | None
@@ -80,7 +80,7 @@ class Onboarding(ResponseModel):
 
 @dataclass(frozen=True, slots=True)
 class _TrackingState:
-    """What the event store tells."""
+    """What is known from the stored events."""
 
     tracking: Tracking
     tracked: bool
@@ -147,14 +147,14 @@ async def _load_tracking_state(caller: Caller, events: AggregateReader, log: Eve
 
 
 def _sender_name(source: str, library: str) -> str:
-    """What delivered an event: ``web``, a library, or a provider."""
+    """Returns the sender of an event: ``web``, a library, or a provider."""
     if source in {WEB, BROWSER}:
         return WEB
     return library if source in {MOBILE_APP, API} else source
 
 
 async def _load_connections(caller: Caller, connections: Connections) -> Sequence[Connection] | None:
-    """The connections; None when they cannot be read."""
+    """Returns the connections; None when they cannot be read."""
     try:
         return await connections.list_connections(caller.workspace.id)
     except StoreUnavailable:
@@ -173,7 +173,7 @@ def _connection_state(connection: Connection) -> ConnectionState:
 async def _next_steps(
     caller: Caller, seen: _TrackingState, known: Sequence[Connection], writes: ChangeExecutor
 ) -> list[str]:
-    """What is not done yet, each step after those it depends on."""
+    """Returns the steps that are not done, each after those it depends on."""
     live = {connection.kind for connection in known if connection.is_connected}
     async with writes.transactions.read(caller.workspace.id) as unit:
         rules, links = (

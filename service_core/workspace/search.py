@@ -1,4 +1,4 @@
-"""`GET /search`: anything with a name (contract 4.5)."""
+"""`GET /search`: finds anything that has a name."""
 
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Final
@@ -35,14 +35,14 @@ _DIMENSION_TYPES: Final = {
     "tag": "lyr",
     "product": "product",
 }
-"""Types whose results are filters as they stand."""
+"""Result types that are values of a dimension."""
 
 _AD_ENTITY_TYPES: Final = {
     "campaign": ("campaign_id", "campaign_name"),
     "ad_group": ("ad_group_id", "ad_group_name"),
     "ad": ("ad_id", "ad_name"),
 }
-"""Types of what there was spend of: filters by the first dimension, found by either."""
+"""Result types that are ad entities: id and name dimension of each."""
 
 _RESOURCE_TYPES: Final = {
     "link": TrackingLink.resource_type,
@@ -50,7 +50,7 @@ _RESOURCE_TYPES: Final = {
     "dashboard": "dashboard",
     "analysis": "analysis",
 }
-"""Types of what the workspace owns."""
+"""Result types that are resources of the workspace."""
 
 RESULT_TYPES: Final = (
     *dict.fromkeys((*_DIMENSION_TYPES, *_AD_ENTITY_TYPES)),
@@ -69,7 +69,7 @@ class SearchQuery(QueryModel):
     limit: Annotated[int, Clamp(1, 50)] = 20
 
     def validated_types(self) -> tuple[str, ...]:
-        """The types to look through.
+        """Returns the result types to search, each once.
 
         Raises:
             BadRequest: ``missing_query`` or an unknown type.
@@ -91,7 +91,7 @@ class SearchQuery(QueryModel):
 
 
 class SearchResult(ResponseModel):
-    """Something found; with a ``dimension`` it is a filter as it stands."""
+    """A search result; one with a ``dimension`` can be used as a filter."""
 
     type: str
     dimension: str | None = None
@@ -103,7 +103,7 @@ class SearchResult(ResponseModel):
 
 
 class SearchResults(ResponseModel):
-    """What was found: names that start with the query first, then the most frequent."""
+    """Search results: names that start with the query first, then the most frequent."""
 
     query: str
     results: list[SearchResult]
@@ -177,7 +177,7 @@ async def _search_dimension_values(
 async def _search_ad_entities(
     caller: Caller, queries: MetricQueries, type_: str, text: str
 ) -> list[SearchResult]:
-    """Entities of ad platforms; one that has no name is known by its id."""
+    """Returns campaigns, ad groups and ads whose name or id contains the text; the label is the name or else the id."""
     ids = ("platform", *_AD_ENTITY_TYPES[type_])
     dimensions = [queries.catalog.dimensions[id_] for id_ in ids]
     told = await count_spend_dimension_values(caller, queries, dimensions, resolve_last_90_days(caller))
@@ -199,7 +199,7 @@ async def _search_ad_entities(
 async def _search_resources(
     caller: Caller, writes: ChangeExecutor, types: Iterable[str], text: str, limit: int
 ) -> list[SearchResult]:
-    """Links, reports and the like one of whose names holds the text."""
+    """Returns resources of which a name contains the text."""
     found: list[SearchResult] = []
     async with writes.transactions.read(caller.workspace.id) as unit:
         for type_ in types:
@@ -210,7 +210,7 @@ async def _search_resources(
 
 
 def _resource_result(type_: str, record: Resource) -> SearchResult:
-    """A link is a filter by its tag; anything else is known by its id."""
+    """Returns a link as a filter by its tracking identifier, any other resource by its id."""
     own = str(record.id)
     if isinstance(record, TrackingLink):
         tag = record.tracking_identifier

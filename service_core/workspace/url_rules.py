@@ -1,4 +1,4 @@
-"""Which addresses a workspace may point to, and which slugs a link may have (contract 5.2)."""
+"""Validation of URLs and slugs of links."""
 
 import re
 from ipaddress import ip_address
@@ -17,13 +17,13 @@ _SLUG: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _UNSAFE_CHARACTERS: Final = re.compile(r"[\s\\\x00-\x1f\x7f<>\"`{|}^]")
 _PRIVATE_SUFFIXES: Final = ("localhost", "local", "internal", "home.arpa")
 _NUMERIC_LABEL: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
-"""The last label of a host that browsers read as an IPv4 address, however it is written."""
+"""Last label of a host that browsers parse as an IPv4 address."""
 
 
 def validate_url(
     field: str, text: str, schemes: frozenset[str] = WEB_SCHEMES, *, within: str = "link"
 ) -> None:
-    """Refuse what a link must not lead to.
+    """Refuses a URL that a link must not lead to.
 
     Raises:
         Unprocessable: ``invalid_url``.
@@ -34,7 +34,7 @@ def validate_url(
 
 
 def validate_slug(slug: str) -> None:
-    """Refuse a slug of another form, and those the link host keeps for itself.
+    """Refuses a slug that is malformed or reserved.
 
     Raises:
         Unprocessable: ``invalid_slug``.
@@ -65,9 +65,9 @@ def _url_error(text: str, schemes: frozenset[str]) -> str | None:
 
 
 def is_private_host(host: str) -> bool:
-    """Whether a host is an address or a name that means nothing to strangers.
+    """Returns whether a host is a private address or a name that is not public.
 
-    A number in the last place is one however it is written: browsers read it as an IPv4 address.
+    A host whose last label is a number counts as private: browsers parse it as an IPv4 address.
     """
     name = host.rstrip(".").lower()
     try:

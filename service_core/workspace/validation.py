@@ -1,4 +1,4 @@
-"""Refusals that resources of a workspace share: a check of a read, repeated on a write (contract 15.2)."""
+"""Validation that several resources of a workspace share."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ from service_core.kernel.errors import BadRequest, Unprocessable
 def bad_request_as_unprocessable(
     field: str, code: str, kept_codes: Collection[str] = (), *, ignore_subfield: bool = False
 ) -> Iterator[None]:
-    """Refuse on a write what a read refuses as malformed: 422, with the place in the body.
+    """Raises 422 in place of 400 for a check that a read and a write share, with the field of the body.
 
     Args:
-        where: what was checked, as a path of the body.
-        otherwise: the code of the write.
-        kept: codes that are the same on the write.
-        is_field: nothing inside of ``where`` can be meant.
+        field: path of the checked value in the body.
+        code: error code of the write.
+        kept_codes: codes of the read that the write keeps.
+        ignore_subfield: the error names ``field`` itself, not a field within it.
 
     Raises:
         Unprocessable: in place of a `BadRequest`.
@@ -36,7 +36,7 @@ def bad_request_as_unprocessable(
 
 
 def validate_date_range(date_range: DateRange, caller: Caller, field: str) -> None:
-    """Refuse a range that means nothing.
+    """Refuses an invalid date range.
 
     Raises:
         BadRequest: ``invalid_date_range``.
@@ -48,7 +48,7 @@ def validate_date_range(date_range: DateRange, caller: Caller, field: str) -> No
 
 
 def validate_text(field: str, text: str | None, max_length: int, *, min_length: int = 1) -> None:
-    """Refuse a text that is blank or too long.
+    """Refuses a text that is blank, too short or too long.
 
     Raises:
         Unprocessable: ``invalid_field``.
@@ -63,5 +63,5 @@ def validate_text(field: str, text: str | None, max_length: int, *, min_length: 
 
 
 async def load_saved_serializer(records: RecordReader, resources: Sequence[Resource]) -> Serializer:  # noqa: ARG001 - as `ResourceType.serializer`
-    """Returns how reports and analyses are shown: with `deleted_at`, which is null as a deleted one is never shown."""
+    """Returns how reports and analyses are shown: with a `deleted_at` of null, as deleted ones are not shown."""
     return lambda state: {**state, "deleted_at": None}

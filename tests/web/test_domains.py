@@ -58,7 +58,7 @@ async def test_a_domain_with_links_is_not_removed_and_one_without_is(deployment)
     assert (status, made["data"]["url"][: len(HOST) + 8]) == (200, f"https://{HOST}")
     refused = await person.send(page, f"{page}/{claim.id}", action="remove")
     assert refused.status == 409
-    assert f"1 link stands on {HOST}. Delete them first" in refused.text
+    assert f"1 link uses {HOST}. Delete them first" in refused.text
     await deployment.api("DELETE", f"/v1/links/{made['data']['id']}", minted.secret)
     assert (await person.send(page, f"{page}/{claim.id}", action="remove")).location == f"{page}?done=let-go"
     assert await claims(deployment) == []

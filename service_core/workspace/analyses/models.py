@@ -1,4 +1,4 @@
-"""An analysis (contract 5.7)."""
+"""Stored analyses, and the reports embedded in their Markdown."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _EMBED: Final = re.compile(r"^::report\[(.*)\][ \t]*\r?$", re.MULTILINE)
 
 
 class Analysis(Resource):
-    """An analysis as it is stored; what other resources call their name is its title."""
+    """A stored analysis; its name is called title in requests and answers."""
 
     resource_type: ClassVar[str] = "analysis"
 
@@ -27,12 +27,12 @@ class Analysis(Resource):
 
 
 def embedded_report_ids(body_md: str) -> Iterator[str]:
-    """What the lines ``::report[<report_id>]`` of a body name, in order."""
+    """Returns the report ids in the lines ``::report[<report_id>]`` of a body, in order."""
     return (match.group(1).strip() for match in _EMBED.finditer(body_md))
 
 
 def split_embeds(body_md: str) -> Iterator[tuple[str, str | None]]:
-    """The body in pieces: a text, and what the line after it embeds; None after the last text."""
+    """Splits a body at its embeds into pairs of a text and the report id after it; None after the last text."""
     texts = iter(_EMBED.split(body_md))
     for text in texts:
         name = next(texts, None)

@@ -1,4 +1,4 @@
-"""Running what an analysis embeds."""
+"""Runs the reports that an analysis embeds."""
 
 from uuid import UUID
 
@@ -10,11 +10,11 @@ from service_core.workspace.reports.run_batch import ReportBatchRunner, ReportOu
 
 
 class AnalysisRun(ResponseModel):
-    """An analysis with the reports its body embeds, each run once.
+    """An analysis with the outcome of each embedded report.
 
     Attributes:
-        embeds: in the order of the body; those deleted since are ``missing``.
-        partial: something of an embedded report is not known.
+        embeds: outcomes in the order of the body; a deleted report is ``missing``.
+        partial: whether a report timed out or failed.
     """
 
     analysis_id: UUID
@@ -27,7 +27,7 @@ class AnalysisRun(ResponseModel):
 async def run_analysis(
     caller: Caller, analysis: Analysis, reports: ReportsById, runs: ReportBatchRunner
 ) -> AnalysisRun:
-    """Run the embedded reports within one budget, over the analysis's range or else their own."""
+    """Runs the embedded reports within one time budget, over the range of the analysis or else of each report."""
     ids = dict.fromkeys(UUID(name) for name in embedded_report_ids(analysis.body_md))
     wanted = [ReportRunRequest(report_id, reports.get(report_id), analysis.date_range) for report_id in ids]
     outcomes = await runs.run(caller, wanted)

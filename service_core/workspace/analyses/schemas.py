@@ -1,4 +1,4 @@
-"""What requests say of an analysis."""
+"""Request and response models of analyses."""
 
 from typing import Any
 from uuid import UUID
@@ -33,7 +33,7 @@ class AnalysisFields(BodyModel):
 
 
 class NewAnalysis(AnalysisFields):
-    """An analysis to make."""
+    """An analysis to create."""
 
     title: str
     body_md: str = Field(description="Markdown; a line `::report[<report_id>]` embeds a report.")

@@ -1,4 +1,4 @@
-"""A dashboard (specification, Dashboard)."""
+"""Stored dashboards."""
 
 from typing import ClassVar, Final, Literal
 from uuid import UUID
@@ -15,7 +15,7 @@ LAYOUT_VERSION: Final = 1
 
 
 class Card(BodyModel):
-    """A place on a dashboard; a report stands there once."""
+    """A card of a dashboard; each report has at most one."""
 
     report_id: UUID
     size: CardSize
@@ -29,7 +29,7 @@ class Layout(BodyModel):
 
 
 class Dashboard(Resource):
-    """A dashboard as it is stored: it names reports and copies nothing of them."""
+    """A stored dashboard; it refers to reports by id."""
 
     resource_type: ClassVar[str] = "dashboard"
 
@@ -39,5 +39,5 @@ class Dashboard(Resource):
 
 
 def default_card_size(kind: ReportKind) -> CardSize:
-    """The size of a card that names none (specification, Create a dashboard)."""
+    """Returns the size of a card whose request has none."""
     return "sm" if kind == "metric" else "lg" if kind == "funnel" else "md"

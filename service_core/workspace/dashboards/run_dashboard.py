@@ -1,4 +1,4 @@
-"""Running a dashboard: its cards side by side, over one range, within one budget (specification, Run a dashboard)."""
+"""Runs the cards of a dashboard over one range and within one time budget."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,13 +22,13 @@ _OVERRIDES_FIELD: Final = "overrides"
 
 
 class CardRun(ReportOutcome):
-    """One card and what became of it."""
+    """The outcome of one card."""
 
     size: CardSize
 
 
 class DashboardRun(ResponseModel):
-    """A dashboard, run."""
+    """The result of a dashboard run."""
 
     dashboard_id: UUID
     name: str
@@ -45,17 +45,17 @@ async def run_dashboard(
     overrides: RunOverrides,
     runner: ReportBatchRunner,
 ) -> DashboardRun:
-    """Run the cards of a dashboard for whoever asks.
+    """Returns the outcome of each card of a dashboard.
 
     Args:
-        who: whose workspace it is, and the present.
-        dashboard: one of that workspace.
-        reports: the live ones it lists.
-        overrides: what is different this time.
-        runner: runs the reports within the budget.
+        caller: whose workspace is read, and the present.
+        dashboard: a dashboard of that workspace.
+        reports: the live reports of its cards.
+        overrides: range, filters, cards and row limit of this run.
+        runner: runs the reports within the time budget.
 
     Raises:
-        BadRequest: ``invalid_date_range``, ``too_many_cards``, and what is wrong with a filter.
+        BadRequest: ``invalid_date_range``, ``too_many_cards``, or the code of an invalid filter.
         Unprocessable: ``unknown_card``.
     """
     if overrides.date_range is not None:
@@ -87,7 +87,7 @@ async def run_dashboard(
 
 
 def _select_cards(cards: Sequence[Card], ids: Sequence[UUID] | None) -> list[Card]:
-    """The cards to run, in the order of the layout."""
+    """Returns the cards to run, in the order of the layout."""
     if ids is None:
         return list(cards)
     if len(ids) > MAX_CARDS:

@@ -1,4 +1,4 @@
-"""What requests say of a dashboard."""
+"""Request and response models of dashboards."""
 
 from typing import Annotated
 from uuid import UUID
@@ -38,7 +38,7 @@ class DashboardFields(BodyModel):
 
 
 class NewDashboard(DashboardFields):
-    """A dashboard to make."""
+    """A dashboard to create."""
 
     name: str
     expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")

@@ -1,4 +1,4 @@
-"""What a layout may hold, and which filters a dashboard may keep (specification, Dashboard; contract 5.5)."""
+"""Validation of layouts and filters of dashboards."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ _CARDS_FIELD: Final = "dashboard.layout.cards"
 
 
 def validate_filters(filters: Sequence[FilterBody], catalog: Catalog) -> tuple[FilterBody, ...]:
-    """Filters a dashboard may keep: those of `/query`, compared for equality.
+    """Returns the filters if a dashboard can store them: those of `/query` with the operator ``eq``.
 
     Raises:
         Unprocessable: ``invalid_filter``.
@@ -39,7 +39,7 @@ def validate_filters(filters: Sequence[FilterBody], catalog: Catalog) -> tuple[F
 
 
 async def validate_layout(wanted: NewLayout, records: RecordReader) -> Layout:
-    """The layout with every size filled in.
+    """Returns the layout with the size of every card filled in.
 
     Raises:
         Unprocessable: ``invalid_layout``, ``too_many_cards``, ``duplicate_report``, ``unknown_report``.
@@ -54,7 +54,7 @@ async def validate_layout(wanted: NewLayout, records: RecordReader) -> Layout:
     for position, card in enumerate(wanted.cards):
         if card.report_id in seen:
             raise Unprocessable(
-                "A report stands on a dashboard once",
+                "A dashboard has at most one card of a report",
                 "duplicate_report",
                 field=f"{_CARDS_FIELD}[{position}].report_id",
             )
@@ -77,7 +77,7 @@ def _resolve_card(wanted: NewCard, position: int, reports: Mapping[UUID, Report]
 
 
 def reorder_cards(layout: Layout, report_ids: Sequence[UUID]) -> Layout:
-    """The same cards in another order.
+    """Returns the layout with its cards in another order.
 
     Raises:
         Unprocessable: ``invalid_layout``, unless each card is named once.

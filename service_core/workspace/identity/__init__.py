@@ -1,1 +1,1 @@
-"""Identity links that people take back (semantics 5.9)."""
+"""Revocation of identity links."""

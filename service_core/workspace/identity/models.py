@@ -1,4 +1,4 @@
-"""An identity link that was taken back: what one event says of ids counts no more."""
+"""Stored revocations of identity links."""
 
 from typing import ClassVar, Final
 
@@ -9,7 +9,7 @@ from service_core.kernel.operations import Scope
 
 
 class RevokedIdentityLink(Resource):
-    """The links of one event, taken back for good; the event itself stays as it is.
+    """The revocation of the identity links of one event; the event itself is not changed.
 
     ``name`` is the id of the event. Who took them back is ``created_by``, when is ``created_at``. A store of events
     forgets nothing of it, and one that takes its place is told of all.
@@ -21,12 +21,12 @@ class RevokedIdentityLink(Resource):
     happened_at: MillisecondDatetime
 
     def unique_keys(self) -> tuple[str, ...]:
-        """The event, in its workspace; an id may be longer than a key."""
+        """Returns the key of the event in its workspace; the id is hashed, as it can be longer than a key."""
         return (f"identity:{self.workspace_id.hex}/{sha256_hex(self.name)}",)
 
     def unique_key_error(self, key: str) -> ApiError:  # noqa: ARG002 - there is one
-        """Somebody else was as quick."""
-        return Conflict("Its links were taken back meanwhile")
+        """Returns the conflict with a concurrent revocation."""
+        return Conflict("Its links were revoked meanwhile")
 
 
 REVOKED_LINK_TYPE: Final = ResourceType(RevokedIdentityLink, Scope.WRITE_RULES)

@@ -1,4 +1,4 @@
-"""What an event says of ids, and how that is taken back."""
+"""The identity links of an event, and their revocation."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -28,12 +28,12 @@ _CLOCK_SKEW: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class IdentityFacts:
-    """What an event says of ids (semantics 5.3 to 5.6).
+    """The ids that an event links.
 
     Attributes:
-        user_id: the strong id, if it has one.
-        devices: ids it joins to that one, or to each other.
-        previous_id: the user id that an alias joins to the new one.
+        user_id: the user id, if the event has one.
+        devices: device ids that it links to the user id, or to each other.
+        previous_id: user id that an alias links to the new one.
         external_ids: namespace and id, as ``NAMESPACE:ID``.
     """
 
@@ -44,7 +44,7 @@ class IdentityFacts:
 
     @classmethod
     def from_event(cls, event: Event) -> "IdentityFacts":
-        """What one event says; of a bot nothing counts."""
+        """Returns the links of an event; a bot has none."""
         if event.is_bot:
             return cls(None, (), None, ())
         web = get_email_matched_visitor(event)
@@ -54,12 +54,12 @@ class IdentityFacts:
 
     @property
     def joins(self) -> bool:
-        """Whether it joins anything."""
+        """Whether it links any ids."""
         return bool(self.devices or self.previous_id or self.external_ids)
 
 
 async def find_event(caller: Caller, event_id: str, log: EventReader) -> Event | None:
-    """The event of a workspace with this id, the newest if several came with it; None when there is none."""
+    """Returns the newest event of the workspace with this id; None when there is none."""
     named = Predicate("event_id", FilterOperator.EQ, event_id)
     scan = scope_for_caller(
         caller, TimeRange(_EARLIEST, caller.now + _CLOCK_SKEW), filters=(named,), include_bots=True
@@ -69,7 +69,7 @@ async def find_event(caller: Caller, event_id: str, log: EventReader) -> Event |
 
 
 async def find_revocation(records: RecordReader, event_id: str) -> RevokedIdentityLink | None:
-    """How the links of an event were taken back; None when they were not."""
+    """Returns the revocation of the links of an event; None when they are not revoked."""
     found = await records.list_all(RevokedIdentityLink, field_filters={"name": event_id})
     return found[0] if found else None
 
@@ -77,21 +77,21 @@ async def find_revocation(records: RecordReader, event_id: str) -> RevokedIdenti
 async def revoke_identity_links(
     caller: Caller, event_id: str, *, writes: ChangeExecutor, log: EventReader, store: EventStore
 ) -> HandlerResponse[Envelope]:
-    """Take the links of an event back: people part as if it had never said them.
+    """Revokes the identity links of an event, as if it had never been sent.
 
-    It is written down before it is done, so nothing is done that nobody knows of. When the store of events does not
-    follow, the same once more makes it.
+    The revocation is recorded before the event store applies it. When the event store fails, the same call again
+    applies it.
 
     Raises:
         NotFound: the workspace has no such event.
-        Conflict: the event joins no ids.
-        StoreUnavailable: the events are away.
+        Conflict: the event links no ids.
+        StoreUnavailable: the event store cannot be reached.
     """
     event = await find_event(caller, event_id, log)
     if event is None:
         raise NotFound
     if not IdentityFacts.from_event(event).joins:
-        raise Conflict("This event joins no ids")
+        raise Conflict("This event links no ids")
     reply = await writes.execute(caller, _plan_revocation(caller, event), dry_run=False)
     await store.revoke_identity_link(caller.workspace.id, event_id)
     return reply

@@ -1,1 +1,1 @@
-"""Trackable links: addresses that carry a tag, with or without a redirect of our own."""
+"""Trackable links: their URLs, redirects, clicks and domains."""

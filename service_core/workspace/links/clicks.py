@@ -1,4 +1,4 @@
-"""A click on a redirect link: what is kept of it, and what makes two of them one visitor's (semantics 14.4)."""
+"""Clicks on redirect links."""
 
 import hashlib
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ class Click:
     """One request that was redirected.
 
     Attributes:
-        ip: kept for seven days.
-        network: the address cut to its /24 or /48, kept.
-        click_ids: type -> value, of the request.
-        is_bot: a program, a prefetch or a preview; kept and not counted.
+        ip: address of the client; purged after seven days.
+        network: the address truncated to its /24 or /48 prefix.
+        click_ids: click ids of the request by their type.
+        is_bot: a bot, a prefetch or a preview; stored and not counted.
     """
 
     id: UUID
@@ -49,23 +49,23 @@ class Click:
 
     @property
     def hour_since_epoch(self) -> int:
-        """The UTC hour it fell in, counted since 1970."""
+        """Hours between 1970-01-01 UTC and the click."""
         return int(self.clicked_at.timestamp()) // HOUR_SECONDS
 
     @property
     def visitor_hash(self) -> str:
-        """A digest of who clicked, as far as one click tells: network and agent."""
+        """Hash of network and user agent, by which unique clicks are counted."""
         return hashlib.sha256(f"{self.network}\n{self.user_agent}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class ClickRequest:
-    """What the request of a click said.
+    """The parts of a redirect request that a click records.
 
     Attributes:
-        query: as received.
-        address: of the client.
-        headers: those by which browsers announce a prefetch, names in lower case.
+        query: query string as received.
+        address: IP address of the client.
+        headers: headers by which browsers announce a prefetch, names in lower case.
     """
 
     query: str
@@ -76,11 +76,11 @@ class ClickRequest:
 
 
 class ClickEnricher:
-    """Makes the row of a click: what device it was, where, and whether a program made it.
+    """Builds clicks, with device, country and bot detection.
 
     Args:
-        devices: user agent -> device.
-        geo: address -> place.
+        devices: looks up the device of a user agent.
+        geo: looks up the location of an address.
     """
 
     def __init__(self, devices: UserAgentParser, geo: GeoLocator) -> None:
@@ -88,7 +88,7 @@ class ClickEnricher:
         self._geo = geo
 
     def enrich(self, redirect: Redirect, request: ClickRequest, clicked_at: datetime) -> Click:
-        """The click of a request that was redirected at an aware instant."""
+        """Returns the click of a redirected request; ``clicked_at`` has a time zone."""
         agent, referrer = to_text(request.user_agent), to_text(request.referrer)
         address = client_ip(None, request.address, BROWSER)
         device = self._devices.parse(agent) if agent else None

@@ -1,4 +1,4 @@
-"""The query of an address a link leads to (semantics 14.2)."""
+"""Query parameters of link URLs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -7,27 +7,27 @@ from urllib.parse import parse_qsl, quote, quote_plus, urlsplit, urlunsplit
 QueryPairs = Iterable[tuple[str, str]]
 
 _UNDECODABLE_BYTES: Final = "surrogateescape"
-"""Parameters leave as the bytes they came as, whatever these mean."""
+"""Error handler that keeps bytes which are no UTF-8 as they are."""
 
 _UNQUOTED: Final = "%/:=&?~#+!$,;'@()*[]"
-"""What stays as it is when the rest of an address is encoded; encoded text is not encoded again."""
+"""Characters that are not percent-encoded; encoded text is not encoded again."""
 
 
 def parse_query(query: str) -> list[tuple[str, str]]:
-    """Names and values of a query, decoded, in order."""
+    """Returns the decoded names and values of a query string, in order."""
     return parse_qsl(query, keep_blank_values=True, errors=_UNDECODABLE_BYTES)
 
 
 def append_link_parameters(
     url: str, lyr: str, utm: Mapping[str, str], request_params: QueryPairs = ()
 ) -> str:
-    """An address with the tag of a link: what it says itself stays, but for ``lyr``.
+    """Returns a URL with the parameters of a link; its own parameters are kept, except ``lyr``.
 
     Args:
-        url: where the link leads.
-        lyr: the tracking identifier.
-        utm: UTM values of the link, added where nobody names another.
-        brought: parameters of the request that is redirected; they stand behind those of the address.
+        url: destination of the link.
+        lyr: tracking identifier of the link.
+        utm: UTM values of the link, added where neither the URL nor the request has the parameter.
+        request_params: parameters of the redirected request, added after those of the URL.
     """
     parts = urlsplit(url)
     own = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != "lyr"]
@@ -40,19 +40,19 @@ def append_link_parameters(
 
 
 def set_parameter(url: str, name: str, value: str) -> str:
-    """An address with one parameter set; any of the same name goes."""
+    """Returns a URL with one parameter set; others of the same name are removed."""
     parts = urlsplit(url)
     kept = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != name]
     return urlunsplit(parts._replace(query="&".join([*kept, _encode_pair((name, value))])))
 
 
 def encode_query(pairs: QueryPairs) -> str:
-    """Names and values as a query."""
+    """Returns names and values as a query string."""
     return "&".join(map(_encode_pair, pairs))
 
 
 def to_ascii_url(url: str) -> str:
-    """An address as a header can hold it: its host by IDNA, everything else percent-encoded."""
+    """Returns a URL in ASCII: the host encoded by IDNA, everything else percent-encoded."""
     if url.isascii():
         return url
     parts = urlsplit(url)

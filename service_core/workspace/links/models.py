@@ -1,4 +1,4 @@
-"""A trackable link, and the domain its slug stands on."""
+"""Trackable links and link domains."""
 
 import secrets
 import string
@@ -25,13 +25,13 @@ Target = Literal["web", "app"]
 
 @dataclass(frozen=True, slots=True)
 class LinkDomain:
-    """A host of redirect links; its id follows from its name, so the link host finds slugs without a table of hosts."""
+    """A host of redirect links. Its id is derived from its name, so slugs are looked up without a table of hosts."""
 
     host: str
 
     @property
     def id(self) -> UUID:
-        """The id on the wire."""
+        """The id in requests and answers."""
         return uuid5(NAMESPACE_DNS, self.host)
 
 
@@ -41,10 +41,10 @@ def shared_link_domain(settings: Settings) -> LinkDomain | None:
 
 
 class TrackingLink(Resource):
-    """A trackable link as it is stored.
+    """A stored trackable link.
 
-    One with a domain redirects and has a slug there; one without leads to its destination directly.
-    Recorded events carry the tracking identifier, so it never changes.
+    A link with a domain redirects and has a slug; a link without one is its destination with parameters appended.
+    Recorded events contain the tracking identifier, so it never changes.
     """
 
     resource_type: ClassVar[str] = "tracking_link"
@@ -63,19 +63,19 @@ class TrackingLink(Resource):
     utm_content: str | None
 
     def search_names(self) -> tuple[str, ...]:
-        """Its name, its tag, and its slug if it has one."""
+        """Returns name, tracking identifier and slug."""
         known = self.name, self.tracking_identifier, self.slug
         return tuple(name for name in known if name)
 
     def unique_keys(self) -> tuple[str, ...]:
-        """The tracking identifier in the workspace, and the slug on its domain."""
+        """Returns the key of the tracking identifier in the workspace, and of the slug on its domain."""
         own = tracking_identifier_key(self.workspace_id, self.tracking_identifier)
         if self.domain_id is None or self.slug is None:
             return (own,)
         return own, slug_key(self.domain_id, self.slug)
 
     def unique_key_error(self, key: str) -> ApiError:
-        """A slug that is taken, or an identifier that somebody restored has again."""
+        """Returns the conflict of a slug that is taken, or of a restored tracking identifier."""
         if key.startswith(_SLUG_KEY_PREFIX):
             return Conflict("This slug is taken", "slug_taken", field="link.slug")
         return super().unique_key_error(key)
@@ -85,31 +85,31 @@ _SLUG_KEY_PREFIX: Final = "slug:"
 
 
 def slug_key(domain_id: UUID, slug: str) -> str:
-    """The unique key of a slug: the edge finds a link by it."""
+    """Returns the unique key of a slug, by which redirects are looked up."""
     return f"{_SLUG_KEY_PREFIX}{domain_id.hex}/{slug}"
 
 
 def tracking_identifier_key(workspace_id: UUID, identifier: str) -> str:
-    """The unique key of a tracking identifier."""
+    """Returns the unique key of a tracking identifier."""
     return f"lyr:{workspace_id.hex}/{identifier}"
 
 
 def new_tracking_identifier() -> str:
-    """A tracking identifier: the ``lyr`` value of a link."""
+    """Returns a random tracking identifier, the ``lyr`` value of a link."""
     return "".join(secrets.choice(_IDENTIFIER_ALPHABET) for _ in range(TRACKING_IDENTIFIER_LENGTH))
 
 
 def new_slug() -> str:
-    """A slug for who names none."""
+    """Returns a random slug."""
     return "".join(secrets.choice(_SLUG_ALPHABET) for _ in range(SLUG_LENGTH))
 
 
 def public_url(state: Mapping[str, Any], host: str | None) -> str | None:
-    """What to publish; None while a dry run does not know it.
+    """Returns the URL to publish; None while a dry run does not know it.
 
     Args:
-        state: a link as JSON values.
-        host: of its domain; None when it has none, or one that is not set up any more.
+        state: state of the link.
+        host: host of its domain; None when the link has no domain, or the domain is gone.
     """
     if state["domain_id"] is not None:
         return f"https://{host}/{state['slug']}" if host and state["slug"] else None

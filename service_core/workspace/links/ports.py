@@ -1,4 +1,4 @@
-"""What redirect links need from outside: where slugs lead, a memory shared by machines, and a book of clicks."""
+"""Ports of redirect links: look-up, shared cache and clicks."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,36 +11,36 @@ from service_core.workspace.links.redirect import Redirect
 
 
 class RedirectLookup(Protocol):
-    """Where the slugs of link domains lead; asked for every click."""
+    """Looks up redirects; called for every click."""
 
     async def find(self, key: str) -> Redirect | None:
-        """The route of ``<host>/<slug>`` as the last committed change left it; None leads nowhere."""
+        """Returns the redirect of ``<host>/<slug>`` as of the last committed change; None when there is none."""
 
 
 class RedirectCacheUnavailable(Exception):
-    """The shared memory did not answer in time; nothing is known of what it holds."""
+    """The cache did not answer in time; its content is unknown."""
 
 
 class CachedRedirect(NamedTuple):
-    """What is remembered of a key; without a route it is known to lead nowhere."""
+    """A cached look-up; its redirect is None for a key that is known to have none."""
 
     redirect: Redirect | None
 
 
 class RedirectCache(Protocol):
-    """Routes that several machines remember together, each for a short while.
+    """Redirects in a cache that machines share, each with a short time to live.
 
-    Every method raises `RedirectCacheUnavailable` when the memory is away.
+    Every method raises `RedirectCacheUnavailable` when the cache cannot be reached.
     """
 
     async def get(self, key: str) -> CachedRedirect | None:
-        """What is remembered of a key; None when nothing is."""
+        """Returns the cached look-up of a key; None when it is not cached."""
 
     async def add(self, key: str, route: Redirect | None) -> None:
-        """Remember what was read; what is remembered already stays."""
+        """Stores a look-up unless the key is cached already."""
 
     async def set(self, key: str, route: Redirect | None) -> None:
-        """Remember this from now on, whatever was remembered before.
+        """Stores a look-up and replaces what was cached.
 
         Called inside the transaction that changes the link, before it commits.
         """
@@ -48,22 +48,22 @@ class RedirectCache(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClickCount:
-    """Clicks of people on one link, and those that were the first of their visitor in an hour."""
+    """Clicks on one link without bots, and hourly unique clicks: the first per visitor and hour."""
 
     clicks: int = 0
     unique_clicks: int = 0
 
 
 class ClickStore(Protocol):
-    """Clicks on redirect links, and how many each link has had; both outlive the link."""
+    """Clicks on redirect links and their counts; both are kept after a link is deleted."""
 
     async def record_clicks(self, clicks: Sequence[Click]) -> None:
-        """Keep clicks durably, in one step; one that is kept already (same id) counts no more."""
+        """Stores clicks in one transaction; a click whose id is stored already is ignored."""
 
     async def count_clicks(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
     ) -> Mapping[UUID, ClickCount]:
-        """Counts of the links of a workspace that were clicked; None asks for all of them."""
+        """Returns the counts of clicked links by link id; ``link_ids`` of None means every link of the workspace."""
 
     async def purge_click_ips(self, before: datetime) -> None:
-        """Empty the addresses of clicks before an instant, and let go of what no count needs any more."""
+        """Clears the IP addresses of clicks before an instant, and deletes visitor hashes that no count needs any more."""

@@ -1,4 +1,4 @@
-"""What the link host knows of a redirect link, and where that leads a request (semantics 14)."""
+"""The redirect of a link and its target URL for a request."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,13 +18,13 @@ from service_core.workspace.links.link_url import (
 from service_core.workspace.links.models import UTM_PARAMETERS, TrackingLink
 
 PLAY_REFERRER: Final = "referrer"
-"""The parameter by which the Android app store reports the link to an installed app."""
+"""Query parameter by which the Android app store passes the link to the installed app."""
 
 _APPLE_DEVICES: Final = ("iphone", "ipad", "ipod")
 
 
 class Redirect(BaseModel):
-    """The way from a slug to its targets."""
+    """The target URLs of a redirect link, with what is appended to them."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,7 +38,7 @@ class Redirect(BaseModel):
 
     @classmethod
     def from_link(cls, link: TrackingLink) -> "Redirect":
-        """The route of a link."""
+        """Returns the redirect of a link."""
         return cls(
             workspace_id=link.workspace_id,
             link_id=link.id,
@@ -50,18 +50,18 @@ class Redirect(BaseModel):
         )
 
     def target_url(self, query: str, user_agent: str | None) -> str:
-        """Where a request is sent, as a header can say it.
+        """Returns the URL that a request is redirected to, in ASCII.
 
         Args:
-            query: of the request, as received.
-            user_agent: decides between the web and the addresses for devices.
+            query: query string of the request, as received.
+            user_agent: selects the URL for iOS, Android or the web.
         """
         target = self._device_url((user_agent or "").lower())
-        brought = parse_query(query)
+        params = parse_query(query)
         if not _is_play_store_url(target):
-            return to_ascii_url(append_link_parameters(target, self.lyr, self.utm, brought))
-        referrer = self._install_referrer(target, brought)
-        outer = [(name, value) for name, value in brought if name != PLAY_REFERRER]
+            return to_ascii_url(append_link_parameters(target, self.lyr, self.utm, params))
+        referrer = self._install_referrer(target, params)
+        outer = [(name, value) for name, value in params if name != PLAY_REFERRER]
         return to_ascii_url(
             set_parameter(append_link_parameters(target, self.lyr, self.utm, outer), PLAY_REFERRER, referrer)
         )
@@ -73,10 +73,10 @@ class Redirect(BaseModel):
             return self.android_url
         return self.destination_url
 
-    def _install_referrer(self, target: str, brought: list[tuple[str, str]]) -> str:
-        """What the store hands to the app: the target's own referrer, the tag, UTM values, a click id."""
+    def _install_referrer(self, target: str, params: list[tuple[str, str]]) -> str:
+        """Returns the install referrer: the one of the target URL with tag, UTM values and click id added."""
         own = parse_query(dict(parse_query(urlsplit(target).query)).get(PLAY_REFERRER, ""))
-        sent = parse_campaign(dict(brought))
+        sent = parse_campaign(dict(params))
         click, kind = sent.first_click_id
         known = {**self.utm, **sent.utm}
         if click and kind:

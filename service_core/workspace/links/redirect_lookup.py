@@ -1,6 +1,6 @@
-"""Finding the way of a slug: from the table the links stand in, with or without a memory machines share.
+"""Looks up redirects of slugs, in the database or in a cache that machines share.
 
-The table is the mapping. A change of a link commits with its audit entry and its idempotency record,
+The stored links are the redirects. A change of a link commits with its audit entry and its idempotency record,
 so there is no second write that could be lost.
 """
 
@@ -20,7 +20,7 @@ from service_core.workspace.links.redirect import Redirect
 
 
 class DatabaseRedirects:
-    """An `RedirectLookup` that reads links where they are kept, every time: nothing it knows can be old.
+    """An `RedirectLookup` that reads the database each time, so that it is never stale.
 
     Args:
         holders: finds the link that holds a slug.
@@ -30,72 +30,72 @@ class DatabaseRedirects:
         self._holders = holders
 
     async def find(self, key: str) -> Redirect | None:
-        """The route of ``<host>/<slug>``."""
+        """Returns the redirect of ``<host>/<slug>``; None when there is none."""
         host, slug = key.split("/", 1)
         held = await self._holders.find_by_unique_key(TrackingLink, slug_key(LinkDomain(host).id, slug))
         return Redirect.from_link(held[1]) if held else None
 
 
 class NoRedirectCache:
-    """The `RedirectCache` of a deployment whose machines share none: the table is asked every time."""
+    """The `RedirectCache` of a deployment without a shared cache: it stores nothing."""
 
     async def get(self, key: str) -> CachedRedirect | None:  # noqa: ARG002 - as the port
-        """None, for any key."""
+        """Returns None, for any key."""
         return None
 
     async def add(self, key: str, route: Redirect | None) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     async def set(self, key: str, route: Redirect | None) -> None:
-        """Nothing: the table is rewritten by the transaction itself."""
+        """Does nothing."""
 
 
 class CachedRedirects:
-    """An `RedirectLookup` that asks a memory first and the table when the memory knows nothing, or is away.
+    """A `RedirectLookup` with a cache. Without a cached value, or without the cache, it uses the database.
 
     Args:
-        table: what is true.
-        memory: told of every change before it commits, so it never says what was true before.
+        database: looks up redirects in the database.
+        cache: updated by each change before it commits, so it is never stale.
     """
 
-    def __init__(self, table: RedirectLookup, memory: RedirectCache) -> None:
-        self._table = table
-        self._memory = memory
+    def __init__(self, database: RedirectLookup, cache: RedirectCache) -> None:
+        self._database = database
+        self._cache = cache
 
     async def find(self, key: str) -> Redirect | None:
-        """The route of ``<host>/<slug>``."""
+        """Returns the redirect of ``<host>/<slug>``; None when there is none."""
         try:
-            known = await self._memory.get(key)
+            cached = await self._cache.get(key)
         except RedirectCacheUnavailable:
-            return await self._table.find(key)
-        if known is not None:
-            return known.redirect
-        route = await self._table.find(key)
+            return await self._database.find(key)
+        if cached is not None:
+            return cached.redirect
+        redirect = await self._database.find(key)
         with suppress(RedirectCacheUnavailable):
-            await self._memory.add(key, route)
-        return route
+            await self._cache.add(key, redirect)
+        return redirect
 
 
 async def write_to_cache(
     cache: RedirectCache, host: str | None, prior: State | None, new: State | None
 ) -> None:
-    """Tell the memory what a change makes of a link's slug.
+    """Writes the redirect of a changed link into the cache.
 
     Args:
-        memory: what machines share.
-        host: of the link's domain; None when nothing redirects it.
-        prior: the link before.
-        new: the link after.
+        cache: the shared cache.
+        host: host of the link's domain; None when the link has no redirect.
+        prior: state of the link before; None for a new link.
+        new: state of the link after; None for a deleted link.
 
     Raises:
-        Unavailable503: ``links_unavailable``; the change must not commit.
+        ServiceUnavailable: ``links_unavailable``; the change must be rolled back.
     """
     state = new or prior
     if host is None or state is None:
         return
-    route = Redirect.from_link(TrackingLink.model_validate(new)) if new else None
+    redirect = Redirect.from_link(TrackingLink.model_validate(new)) if new else None
     try:
-        await cache.set(f"{host}/{state['slug']}", route)
+        await cache.set(f"{host}/{state['slug']}", redirect)
     except RedirectCacheUnavailable as fault:
         raise ServiceUnavailable(
             "Redirects cannot be rewritten at the moment",

@@ -1,4 +1,4 @@
-"""What requests say of a link."""
+"""Request and response models of trackable links."""
 
 from typing import Any, Final, Literal
 from uuid import UUID
@@ -12,7 +12,7 @@ IMMUTABLE_FIELDS: Final = frozenset({"tracking_identifier", "slug", "domain_id",
 
 
 class NewLink(BodyModel):
-    """A link to make. With a domain or a slug it redirects; the missing one of the two is filled in."""
+    """A link to create. With a domain or a slug it redirects; if only one of them is sent, the other is chosen."""
 
     name: str
     destination_url: str

@@ -1,4 +1,4 @@
-"""A saved report (contract 5.6)."""
+"""Stored reports."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
@@ -20,7 +20,7 @@ Grouping = Literal["referrer", "campaign", "page", "browser", "os", "device", "c
 
 
 class SavedRange(DateRange):
-    """A date range as it is kept: as it was said."""
+    """A stored date range, serialized with the fields that were sent."""
 
     @model_serializer(mode="wrap")
     def _as_sent(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def] # noqa: ANN202 - a return type would replace the schema
@@ -28,11 +28,11 @@ class SavedRange(DateRange):
 
 
 DEFAULT_RANGE: Final = SavedRange(preset="last_30_days")
-"""The range of reports and dashboards that name none."""
+"""The range of reports and dashboards without a range of their own."""
 
 
 class Report(Resource):
-    """A report as it is stored.
+    """A stored report.
 
     A catalog report names a metric, and a chart or a grouping; a query report has a plan, or the
     steps of a funnel. `definition.check` holds it to that.
@@ -55,4 +55,4 @@ class Report(Resource):
 
 
 ReportsById = Mapping[UUID, Report]
-"""Live reports by id: one that was deleted is not among them."""
+"""Live reports by id, without deleted ones."""

@@ -28,11 +28,11 @@ from service_core.workspace.reports.models import (
 )
 
 FUNNEL_FIELDS: Final = ("window_days", "order", "unit")
-"""Fields that say how the steps of a funnel follow each other."""
+"""Optional fields of a funnel."""
 
 
 def refuse_request_fields(sent: Any, field: str) -> Any:
-    """Refuse in a stored plan what belongs to whoever runs it, or to the key.
+    """Refuses fields of a saved query that belong to the request or to the credential.
 
     Raises:
         BadRequest: ``workspace_id_not_allowed``.
@@ -49,7 +49,7 @@ def refuse_request_fields(sent: Any, field: str) -> Any:
                 f"A stored plan has no {name}",
                 "invalid_plan",
                 field=f"{field}.{name}",
-                hint="Whoever runs the plan says it.",
+                hint="The request that runs the plan says it.",
             )
     return sent
 
@@ -75,7 +75,7 @@ class Definition(BodyModel):
 
 
 class NewReport(Definition):
-    """A report to make."""
+    """A report to create."""
 
     name: str
     description: str | None = None
@@ -129,7 +129,7 @@ class ReportSummary(ResponseModel):
 
     @classmethod
     def from_report(cls, report: Report) -> "ReportSummary":
-        """The summary of a report."""
+        """Returns the summary of a report."""
         return cls(id=report.id, name=report.name, kind=report.kind, source=report.source)
 
 

@@ -1,4 +1,4 @@
-"""What makes a report valid: the checks of `/metrics`, `/query` and `/funnel`, and which fields go together."""
+"""Validation of report definitions: the checks of `/metrics`, `/query` and `/funnel`, and which fields go together."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -27,13 +27,13 @@ _KIND_BY_DIMENSION_COUNT: Final[Mapping[int, ReportKind]] = {0: "metric", 1: "br
 
 @dataclass(frozen=True, slots=True)
 class DefinitionValidator:
-    """Checks definitions against what is installed."""
+    """Checks definitions against the installed metrics and attribution models."""
 
     questions: MetricQueries
     models: AttributionModels
 
     def validate_report(self, report: Report, caller: Caller) -> None:
-        """Refuse a report that could not be run.
+        """Refuses a report that could not be run.
 
         Raises:
             Unprocessable: ``unknown_metric``, ``invalid_plan``, ``invalid_definition``.
@@ -46,7 +46,7 @@ class DefinitionValidator:
     def validate_plan(
         self, plan: AnalyticsQueryBase, date_range: DateRange, caller: Caller, field: str
     ) -> None:
-        """Ask the question a plan stands for, without an answer.
+        """Refuses a query plan that could not be run.
 
         Raises:
             Unprocessable: ``unknown_metric``, ``invalid_plan``.
@@ -65,11 +65,11 @@ class DefinitionValidator:
 
 
 def complete_definition(fields: Mapping[str, Any], sent: Collection[str]) -> dict[str, Any]:
-    """The fields of a definition with what follows from them: the kind, and what a funnel leaves open.
+    """Returns the fields of a definition with the derived kind and the defaults of a funnel.
 
     Args:
-        fields: as they shall stand, by name.
-        sent: those the request names.
+        fields: all fields of the report, by name.
+        sent: names of the fields that the request sent.
 
     Raises:
         Unprocessable: ``invalid_definition``, ``invalid_steps``, ``kind_mismatch``.
@@ -94,7 +94,7 @@ def complete_definition(fields: Mapping[str, Any], sent: Collection[str]) -> dic
 
 
 def validate_steps(steps: Sequence[str]) -> tuple[str, ...]:
-    """The steps of a funnel, one name each.
+    """Returns the steps of a funnel, one event name each.
 
     Raises:
         Unprocessable: ``invalid_steps``.
@@ -104,7 +104,7 @@ def validate_steps(steps: Sequence[str]) -> tuple[str, ...]:
 
 
 def _derive_kind(fields: Mapping[str, Any]) -> ReportKind:
-    """What the fields make up together."""
+    """Returns the kind of report that the fields define."""
     if fields["source"] is None:
         raise _invalid_definition("source", "The source of a report is catalog or query")
     own, foreign = (

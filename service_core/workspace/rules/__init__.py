@@ -1,1 +1,1 @@
-"""Conversion rules: which event is sent to which ad platform, as what (contract 5.1)."""
+"""Conversion rules: which event is sent to which ad platform, and as which conversion."""

@@ -1,4 +1,4 @@
-"""A conversion rule as it is stored."""
+"""The stored conversion rule."""
 
 import json
 from typing import Any, ClassVar, Literal
@@ -16,7 +16,7 @@ ValueType = Literal["none", "dynamic", "static"]
 
 
 class RuleCondition(BodyModel):
-    """What an event has to be like besides; all conditions must hold."""
+    """A condition on the event; a rule applies when all its conditions hold."""
 
     property: str = Field(description="A column of the event, or a dot path into `event_data`.")
     op: FilterOperator = FilterOperator.EQ
@@ -24,7 +24,7 @@ class RuleCondition(BodyModel):
 
 
 class ConversionRule(Resource):
-    """A conversion rule: what triggers it, where it sends, as which event, with which money."""
+    """A conversion rule: its trigger, its target, the platform event and the value."""
 
     resource_type: ClassVar[str] = "conversion_rule"
 
@@ -49,7 +49,7 @@ class ConversionRule(Resource):
     active: bool
 
     def unique_keys(self) -> tuple[str, ...]:
-        """Trigger, source and target; events of a rule's own are told apart by their name."""
+        """Returns one key of trigger, source and target; the name of a custom event is part of the target."""
         custom = self.custom_event_name if self.platform_event == CUSTOM_EVENT else None
         parts = (
             self.trigger_event, self.trigger_event_source, self.platform, self.asset_id, self.platform_event, custom,
@@ -57,5 +57,5 @@ class ConversionRule(Resource):
         return (f"rule:{self.workspace_id.hex}/{sha256_hex(json.dumps(parts))}",)
 
     def unique_key_error(self, key: str) -> ApiError:  # noqa: ARG002 - there is one key
-        """Another rule sends the same event to the same place."""
+        """Returns the conflict with a rule that sends the same event to the same target."""
         return Conflict("Another rule sends this event there already", "duplicate_rule", field="rule")

@@ -1,4 +1,4 @@
-"""The ad platforms conversions can be sent to: each is what an installed sender says of itself (semantics 13.4)."""
+"""The ad platforms that accept conversions, as the installed senders declare them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Final
 from service_core.kernel.unique_index import index_unique
 
 CUSTOM_EVENT: Final = "custom"
-"""A platform event whose name the rule gives itself."""
+"""The platform event whose name is chosen by the rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostbackPlatform:
-    """An ad platform as a rule needs it.
+    """An ad platform that accepts conversions.
 
     Attributes:
-        asset_field: what the platform calls the id that conversions go to.
-        asset: what people call it.
-        endpoint: where conversions go, with what may be shown of it: ``{account}`` and ``{asset}``.
-        events: names it takes; empty where the names are those of the account's own assets.
+        asset_field: the platform's name of the id that conversions are sent to.
+        asset: label of that id in messages.
+        endpoint: URL that conversions are sent to, without secrets; ``{account}`` and ``{asset}`` are filled in.
+        events: event names it accepts; empty if these are the names and ids of the connected assets.
         has_browser_pixel: whether the browser script can load its pixel.
     """
 
@@ -33,15 +33,15 @@ class PostbackPlatform:
 
 @dataclass(frozen=True, slots=True)
 class PostbackPlatforms:
-    """Platforms by id, in the order of their declaration."""
+    """The platforms by id, in the order of their declaration."""
 
     by_id: Mapping[str, PostbackPlatform]
 
     @classmethod
     def of(cls, platforms: Iterable[PostbackPlatform]) -> "PostbackPlatforms":
-        """Check and freeze.
+        """Returns the platforms by id.
 
         Raises:
-            StartupError: two of one id.
+            StartupError: two platforms have the same id.
         """
         return cls(index_unique(platforms, lambda p: p.id, lambda p: f"the ad platform {p.id!r}"))

@@ -1,4 +1,4 @@
-"""Where a rule may send: what the workspace has connected, and what each platform takes."""
+"""The targets a rule can choose from: connected accounts and assets, platform events, event sources."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from service_core.workspace.rules.schemas import ANY_SOURCE
 
 @dataclass(frozen=True, slots=True)
 class RuleTargets:
-    """What can be chosen from, read before the rule is planned."""
+    """The platforms and the connections of a workspace."""
 
     platforms: PostbackPlatforms
     connections: Sequence[Connection]
     providers: InstalledProviders
 
     def get_platform(self, platform_id: str) -> PostbackPlatform:
-        """The platform with this id.
+        """Returns the platform with this id.
 
         Raises:
             BadRequest: ``invalid_parameter``, no sender is installed for it.
@@ -37,11 +37,11 @@ class RuleTargets:
     def resolve_destination(
         self, platform: PostbackPlatform, account_id: str | None, asset_id: str | None
     ) -> tuple[str, str]:
-        """Ids of the account and asset meant; one that is left out is the only one there is.
+        """Returns the ids of the account and the asset; None selects the only one that is connected.
 
         Raises:
             Unprocessable: ``platform_not_connected``, ``unknown_asset``.
-            BadRequest: ``missing_field``, there are several.
+            BadRequest: ``missing_field``, several match.
         """
         every = list(self._connected_assets(platform))
         if not every:
@@ -62,7 +62,7 @@ class RuleTargets:
         raise wrong.ambiguous_error(asset_id) if meant else wrong.unknown_asset_error(account_id, asset_id)
 
     def check_platform_event(self, platform: PostbackPlatform, account_id: str, name: str) -> None:
-        """Refuse an event the platform does not take.
+        """Refuses an event that the platform does not accept.
 
         Raises:
             Unprocessable: ``invalid_platform_event`` with a hint.
@@ -83,7 +83,7 @@ class RuleTargets:
             )
 
     def check_event_source(self, name: str) -> None:
-        """Refuse a source no event can have.
+        """Refuses a source that no event can have.
 
         Raises:
             BadRequest: ``invalid_parameter``.
@@ -108,7 +108,7 @@ class RuleTargets:
 
 @dataclass(frozen=True, slots=True)
 class _AssetErrors:
-    """Why no single asset is meant."""
+    """Errors for a request that does not select exactly one asset."""
 
     platform: PostbackPlatform
     connected: Sequence[tuple[ConnectedAccount, Asset]]

@@ -1,4 +1,4 @@
-"""What requests say of a conversion rule."""
+"""Request models of conversion rules."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ DedupHours = Annotated[int, Clamp(1, 168)]
 
 
 class NewRule(BodyModel):
-    """A rule to make. Account and asset may be left out where only one is connected."""
+    """A rule to create. Account and asset are optional where only one is connected."""
 
     name: str
     trigger_event: str = Field(description="Exact name of the event.")

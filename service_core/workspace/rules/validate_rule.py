@@ -1,4 +1,4 @@
-"""What a conversion rule must be like."""
+"""Validation of conversion rules."""
 
 import re
 from decimal import Decimal
@@ -20,7 +20,7 @@ _CURRENCY: Final = re.compile("[A-Z]{3}")
 
 
 def validate_rule(rule: ConversionRule, targets: RuleTargets) -> ConversionRule:
-    """The rule, when both it and its target are as they must be.
+    """Returns the rule if it and its target are valid.
 
     Raises:
         BadRequest: ``invalid_parameter``.
@@ -31,7 +31,7 @@ def validate_rule(rule: ConversionRule, targets: RuleTargets) -> ConversionRule:
 
 
 def validate_without_target(rule: ConversionRule, targets: RuleTargets) -> ConversionRule:
-    """The rule, when all but its target is as it must be.
+    """Returns the rule if everything but its target is valid.
 
     Raises:
         BadRequest: ``invalid_parameter``.
@@ -76,9 +76,9 @@ def _validate_conditions(rule: ConversionRule) -> None:
     if len(rule.conditions) > MAX_CONDITIONS:
         raise _invalid_field("conditions", f"has at most {MAX_CONDITIONS} entries")
     for index, condition in enumerate(rule.conditions):
-        place = f"conditions[{index}]"
-        _validate_dot_path(f"{place}.property", condition.property)
-        with bad_request_as_unprocessable(f"rule.{place}", "invalid_filter"):
+        field = f"conditions[{index}]"
+        _validate_dot_path(f"{field}.property", condition.property)
+        with bad_request_as_unprocessable(f"rule.{field}", "invalid_filter"):
             parse_operand(condition.op, condition.value, "invalid_filter", "value")
 
 

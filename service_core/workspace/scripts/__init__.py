@@ -1,1 +1,1 @@
-"""Proposals of container scripts: drafts that a person approves, and nobody else."""
+"""Script proposals: drafts that owners and admins approve, and the container of approved scripts."""

@@ -1,4 +1,4 @@
-"""What the browser script of a workspace loads: the scripts people approved, and how it behaves (contract 11.3)."""
+"""Builds the container that the browser script of a workspace loads: approved scripts, pixels and configuration."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ from service_core.workspace.rules.postback_platforms import CUSTOM_EVENT
 from service_core.workspace.scripts.models import ProposalStatus, ScriptProposal
 
 EMPTY_CONTAINER: Final[Mapping[str, Any]] = {"scripts": [], "pixels": {}, "config": {}}
-"""The answer for a workspace nobody knows."""
+"""The container of an unknown workspace."""
 
 _CONFIG: Final[Mapping[str, Any]] = {
     "auto_identify": False,
@@ -22,14 +22,20 @@ _CONFIG: Final[Mapping[str, Any]] = {
 }
 _PUBLIC_FIELDS: Final = {"id", "name", "type", "content", "trigger", "frequency", "conditions", "settings"}
 _PIXEL: Final = re.compile(r"([a-z0-9_]+):([A-Za-z0-9_]+)")
-"""Content of a script of the type ``pixel``: id of an ad platform, and of a pixel there."""
+"""Content of a script of the type ``pixel``: platform id and pixel id."""
 _BROWSER_SOURCES: Final = frozenset({"any", "web"})
 
 
 async def build_container(
     units: Transactions, workspace_id: UUID, pixel_platforms: Collection[str]
 ) -> Mapping[str, Any]:
-    """The container of a workspace: of every name the script that was approved last."""
+    """Returns the container of a workspace, with the last approved script of each name.
+
+    Args:
+        units: transactions of the workspace store.
+        workspace_id: the workspace.
+        pixel_platforms: ids of the platforms whose pixel the browser script can load.
+    """
     async with units.read(workspace_id) as unit:
         found = await unit.resources.list_all(
             ScriptProposal, field_filters={"status": ProposalStatus.APPROVED.value}
@@ -43,7 +49,7 @@ async def build_container(
 
 
 async def _build_pixels(records: RecordReader, named: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """By platform the pixel approved last, with the events that conversion rules send to it from any page."""
+    """Returns the last approved pixel of each platform, with the events that conversion rules send to it."""
     pixels: dict[str, Any] = {}
     for platform, pixel_id in named:
         rules = await records.list_all(
@@ -60,7 +66,7 @@ def _parse_pixel(proposal: ScriptProposal, pixel_platforms: Collection[str]) -> 
 
 
 def _fires_in_browser(rule: ConversionRule) -> bool:
-    """Whether a page knows when the rule fires: what else an event has to be like, only the service sees."""
+    """Returns whether a page can tell when the rule fires, which it cannot for conditions, tests and custom events."""
     plain = not rule.conditions and not rule.test_mode and rule.platform_event != CUSTOM_EVENT
     return rule.active and plain and rule.trigger_event_source in _BROWSER_SOURCES
 

@@ -1,4 +1,4 @@
-"""A proposed container script: a draft that installs nothing (contract 5.3)."""
+"""Stored script proposals."""
 
 from enum import StrEnum
 from typing import ClassVar, Literal
@@ -18,7 +18,7 @@ ReviewDecision = Literal["approved", "rejected"]
 
 
 class ProposalStatus(StrEnum):
-    """Where a proposal stands."""
+    """Status of a proposal."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -27,7 +27,7 @@ class ProposalStatus(StrEnum):
 
 
 class Condition(BodyModel):
-    """Where the script runs; all conditions must hold."""
+    """A condition on the page; the script runs when all hold."""
 
     type: ConditionType
     operator: Operator
@@ -45,7 +45,7 @@ class ScriptSettings(BodyModel):
 
 
 class ScriptProposal(Resource):
-    """A proposal as it is stored."""
+    """A stored proposal."""
 
     resource_type: ClassVar[str] = "container_script_proposal"
 

@@ -1,4 +1,4 @@
-"""Approving and rejecting a proposal: a decision of a person, which nothing takes back (contract 5.3)."""
+"""Approval and rejection of a proposal by a person; neither can be undone."""
 
 from uuid import UUID
 
@@ -16,13 +16,13 @@ from service_core.workspace.scripts.resource import MAX_NOTE_LENGTH
 def plan_review(
     caller: Caller, proposal_id: UUID, verdict: ReviewDecision, note: str | None
 ) -> ChangePlanner:
-    """The plan of a decision; it writes only what was decided about, never the script.
+    """Returns the plan that stores the decision about a proposal.
 
     Args:
-        who: the person; a key or a program decides nothing, whatever its scopes.
+        caller: an owner or admin; keys and OAuth clients cannot decide, whatever their scopes.
         proposal_id: the pending proposal.
-        verdict: the decision.
-        note: for whoever proposed it, at most 2,000 characters.
+        verdict: whether it is approved or rejected.
+        note: message to the author, at most 2,000 characters.
 
     Raises:
         Forbidden: ``role_required``.

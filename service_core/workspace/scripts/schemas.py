@@ -1,4 +1,4 @@
-"""What requests say of a proposal."""
+"""Request and response models of script proposals."""
 
 from datetime import datetime
 from uuid import UUID

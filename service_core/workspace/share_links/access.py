@@ -1,4 +1,4 @@
-"""Who gets to see a public page: whoever has its address, while the link works (contract 5.8)."""
+"""Access to public pages by the token in their URL, rate limits and view counts."""
 
 import asyncio
 import hmac
@@ -19,14 +19,14 @@ from service_core.workspace.share_links.ports import ShareLinkViews
 from service_core.workspace.share_links.shareable_types import SHAREABLE_TYPES, ShareableRecord
 
 MAX_REQUESTS_PER_MINUTE: Final = 300
-"""Requests of a network in a minute: a person does not notice, and whoever guesses gets nowhere."""
+"""Requests per network and minute, so that tokens cannot be guessed."""
 
 MINUTE_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class SharedObject:
-    """A live object whose link works."""
+    """A shared object whose link is active."""
 
     link: ShareLink
     workspace: Workspace
@@ -35,13 +35,13 @@ class SharedObject:
 
 @dataclass(frozen=True, slots=True)
 class ShareLinkAccess:
-    """Lets people in.
+    """Resolves the tokens of share links.
 
     Attributes:
-        holders: finds links by their token.
-        units: reads what they publish.
-        limiter: counts those who ask.
-        clock: gives the present.
+        holders: finds links by the hash of their token.
+        units: reads the shared objects.
+        limiter: counts requests per network.
+        clock: returns the present.
     """
 
     holders: UniqueKeyLookup
@@ -50,7 +50,7 @@ class ShareLinkAccess:
     clock: Clock
 
     async def check_rate_limit(self, network: str | None) -> None:
-        """Count a request of a network; while it is not known, or the limit store is away, nobody is held up.
+        """Counts a request of a network; an unknown network and an unreachable limit store are not limited.
 
         Raises:
             TooManyRequests: ``rate_limited``.
@@ -71,11 +71,11 @@ class ShareLinkAccess:
             )
 
     async def resolve_token(self, token: str) -> SharedObject:
-        """What a token publishes.
+        """Returns the object that a token shares.
 
         Raises:
             NotFound: no link has this token, or its object was deleted.
-            Gone: the link is revoked or expired; only who has the token learns that.
+            Gone: the link is revoked or expired.
         """
         if not ONE_TIME_TOKEN_PATTERN.fullmatch(token):
             raise NotFound
@@ -95,12 +95,12 @@ class ShareLinkAccess:
 
 @dataclass(frozen=True, slots=True)
 class ViewCounter:
-    """Counts the people who look at public pages.
+    """Counts the views of public pages.
 
     Attributes:
-        views: where they are counted.
-        devices: tells people from programs.
-        clock: gives the present.
+        views: stores the counts.
+        devices: parses user agents, to detect bots.
+        clock: returns the present.
     """
 
     views: ShareLinkViews
@@ -108,11 +108,11 @@ class ViewCounter:
     clock: Clock
 
     async def count_view(self, link: ShareLink, headers: Mapping[str, str]) -> None:
-        """Count a view, unless a program, a prefetch or a preview sent the request.
+        """Counts a view, unless a bot, a prefetch or a preview sent the request.
 
         Args:
-            link: whose page it was.
-            headers: of the request, names in lower case.
+            link: the link of the page.
+            headers: request headers, names in lower case.
         """
         agent = headers.get("user-agent")
         # The first description compiles the patterns, for half a second: others are served meanwhile.

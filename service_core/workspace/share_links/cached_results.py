@@ -1,4 +1,4 @@
-"""What a public page shows: the answers of its object, at most a minute old (contract 5.8)."""
+"""Results of shared objects for public pages, cached for a minute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ RESULT_LIFETIME: Final = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class SharedResult:
-    """The answers of an object.
+    """The result of a shared object.
 
     Attributes:
-        since: when they were asked for; what is made of them may be kept under it.
+        computed_at: start of the run; pages rendered from the result can be cached by it.
         run: None when it could not be run.
-        reports: the live reports it shows, by their id.
-        wrong: why it could not be run.
+        reports: the live reports it shows, by id.
+        error: why it could not be run.
     """
 
     computed_at: datetime
@@ -38,12 +38,12 @@ class SharedResult:
 
 
 class SharedResults:
-    """Runs published objects, each at most once a minute, however many people look.
+    """Runs shared objects, each at most once a minute.
 
     Args:
-        units: reads them.
-        runs: runs the reports they show.
-        clock: gives the present.
+        units: reads the objects.
+        runs: runs their reports.
+        clock: returns the present.
     """
 
     def __init__(self, units: Transactions, runs: ReportBatchRunner, clock: Clock) -> None:
@@ -53,10 +53,10 @@ class SharedResults:
         self._cache = TtlCache[UUID, SharedResult](RESULT_LIFETIME, clock)
 
     async def get(self, publication: SharedObject) -> SharedResult:
-        """The answers of an object.
+        """Returns the result of an object, at most a minute old.
 
         Raises:
-            NotFound: it was deleted a moment ago.
+            NotFound: the object was deleted.
         """
 
         async def ask() -> SharedResult:

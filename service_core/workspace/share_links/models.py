@@ -1,4 +1,4 @@
-"""A share link as it is stored: its token is known to whoever holds the address, and to nobody here."""
+"""Stored share links. The token itself is never stored."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -10,11 +10,11 @@ from pydantic import Field
 from service_core.changes.resource import MillisecondDatetime, Resource
 
 ObjectType = Literal["report", "dashboard", "analysis"]
-"""What a link may publish."""
+"""The types of objects that can be shared."""
 
 
 class ShareLinkStatus(StrEnum):
-    """Where a link stands. Only ``active`` and ``revoked`` are stored: the third comes with time."""
+    """Status of a link. ``expired`` is derived from the time and not stored."""
 
     ACTIVE = "active"
     REVOKED = "revoked"
@@ -22,7 +22,7 @@ class ShareLinkStatus(StrEnum):
 
 
 class ShareLink(Resource):
-    """A public page of one object.
+    """A link to the public page of one object.
 
     Attributes:
         name: the object's name when it was shared.
@@ -44,11 +44,11 @@ class ShareLink(Resource):
     digest: str
 
     def unique_keys(self) -> tuple[str, ...]:
-        """What its page is found by."""
+        """Returns the key of its token, by which the page is found."""
         return (share_token_key(self.digest),)
 
     def as_of(self, now: datetime) -> Self:
-        """The link as it stands at an instant: one whose time is over has expired."""
+        """Returns the link with its status at an instant."""
         over = self.expires_at is not None and self.expires_at <= now
         if self.status is ShareLinkStatus.ACTIVE and over:
             return self.model_copy(update={"status": ShareLinkStatus.EXPIRED})
@@ -56,5 +56,5 @@ class ShareLink(Resource):
 
 
 def share_token_key(digest: str) -> str:
-    """The unique key of a token's digest."""
+    """Returns the unique key of a token's digest."""
     return f"share:{digest}"

@@ -1,4 +1,4 @@
-"""What share links need from outside: a count of the views of their pages."""
+"""Port to the view counts of public pages."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class ViewCount:
-    """How often a page was looked at, and when last."""
+    """Number of views of a page, and time of the last one."""
 
     count: int
     last_viewed_at: datetime
 
 
 class ShareLinkViews(Protocol):
-    """Views of public pages, kept beside the links: looking at a page changes nothing of its link."""
+    """Stores view counts of public pages; a view does not change the link."""
 
     async def count_view(self, link_id: UUID, now: datetime) -> None:
-        """Count one view of a link's page, whoever else counts at the same time."""
+        """Counts one view of a link's page; concurrent calls are all counted."""
 
     async def get_view_counts(
         self, workspace_id: UUID, link_ids: Collection[UUID]
     ) -> Mapping[UUID, ViewCount]:
-        """Views of the links of a workspace with these ids; one whose page nobody looked at is left out."""
+        """Returns the counts of links of a workspace by link id, without links that have no views."""

@@ -1,4 +1,4 @@
-"""What a public page shows: an object of a workspace, run for whoever holds its link."""
+"""Runs a shared object for its public page."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -32,16 +32,16 @@ async def run_shared_object(
     units: Transactions,
     runs: ReportBatchRunner,
 ) -> SharedObjectRun | None:
-    """Run a report, a dashboard, or the reports an analysis embeds, as their owner saved them.
+    """Returns the result of a report, a dashboard or an analysis as it is saved.
 
-    Nobody has to be signed in: the reads are those of a key that may only read. A dashboard keeps 50
-    rows per card; dashboards and analyses keep to the budget of 22 seconds and say what is late.
+    The reads are those of a read-only key. A dashboard has 50 rows per card; dashboards and analyses have a
+    time budget of 22 seconds and name the reports that exceed it.
 
     Args:
-        workspace: whose object it is.
+        workspace: the workspace of the object.
         now: the present; ranges such as ``last_30_days`` end here.
-        kind: what the object is.
-        object_id: which one.
+        kind: type of the object.
+        object_id: its id.
         units: the workspace store.
         runs: runs reports.
 
@@ -49,7 +49,7 @@ async def run_shared_object(
         None when the workspace has no such object, or it was deleted.
 
     Raises:
-        Refusal: a report that cannot be run; dashboards and analyses tell it per card.
+        Refusal: a report that cannot be run; dashboards and analyses have the error per card.
     """
     async with units.read(workspace.id) as unit:
         run = await _LOADERS[kind](object_id, unit.resources)

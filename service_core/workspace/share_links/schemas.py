@@ -1,4 +1,4 @@
-"""What requests say of a share link."""
+"""Request and response models of share links."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from service_core.workspace.share_links.models import ObjectType, ShareLink, Sha
 
 
 class NewShareLink(BodyModel):
-    """A link to make; without an expiry it works until it is revoked."""
+    """A link to create; without an expiry it is active until it is revoked."""
 
     object_type: ObjectType
     object_id: UUID
@@ -50,7 +50,7 @@ class ShareLinkQuery(ListQuery):
 
 
 class ShareLinkAnswer(ResponseModel):
-    """A share link; its address was told once, to whoever made it."""
+    """A share link; only the response that created it has its URL."""
 
     id: UUID
     workspace_id: UUID

@@ -1,4 +1,4 @@
-"""What can be published."""
+"""The types of records that can be shared."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -14,4 +14,4 @@ ShareableRecord = Report | Dashboard | Analysis
 SHAREABLE_TYPES: Final[Mapping[ObjectType, type[ShareableRecord]]] = MappingProxyType(
     {"report": Report, "dashboard": Dashboard, "analysis": Analysis}
 )
-"""``object_type`` on the wire -> the records it names."""
+"""Record type of each ``object_type``."""

@@ -1,4 +1,4 @@
-"""Answers kept for a short time, so that a page many people open asks once."""
+"""A cache with a time to live that computes each value once for concurrent callers."""
 
 import asyncio
 from collections import OrderedDict
@@ -15,14 +15,14 @@ CAPACITY: Final = 500
 
 
 class TtlCache(Generic[K, V]):
-    """Keeps the last answers; those who ask for the same at the same time wait for one question.
+    """Caches the last values; concurrent callers of one key wait for one computation.
 
-    A question that fails is not kept. One that nobody waits for any more goes on: the next one to ask gets it.
+    A computation that fails is not cached. One whose callers are gone goes on, for the next caller.
 
     Args:
-        lifetime: how long an answer is used.
-        clock: gives the present.
-        capacity: answers kept at most.
+        lifetime: how long a value is used.
+        clock: returns the present.
+        capacity: maximum number of values.
     """
 
     def __init__(self, lifetime: timedelta, clock: Clock, capacity: int = CAPACITY) -> None:
@@ -32,11 +32,11 @@ class TtlCache(Generic[K, V]):
         self._entries: OrderedDict[K, tuple[datetime, asyncio.Task[V]]] = OrderedDict()
 
     async def get(self, key: K, compute: Callable[[], Awaitable[V]]) -> V:
-        """The answer under a key, asked for unless one is kept.
+        """Returns the cached value of a key, or computes it.
 
         Args:
-            key: what tells answers apart.
-            ask: gets the answer.
+            key: identifies the value.
+            compute: computes the value.
         """
         now = self._clock()
         since, task = self._entries.get(key, (now, None))

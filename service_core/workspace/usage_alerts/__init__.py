@@ -1,1 +1,1 @@
-"""The soft limits of a plan: nobody is refused, owners are told (semantics 21.2)."""
+"""E-mails to owners about the events used of their plan; events above the limit are accepted."""

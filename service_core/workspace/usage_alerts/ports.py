@@ -1,4 +1,4 @@
-"""What telling owners needs from outside."""
+"""Port to the log of sent usage alerts."""
 
 from datetime import datetime
 from typing import Protocol
@@ -6,10 +6,10 @@ from uuid import UUID
 
 
 class UsageAlertLog(Protocol):
-    """What owners were told of the usage of a period."""
+    """Stores which usage alerts were sent in a billing period."""
 
     async def claim_alert(self, workspace_id: UUID, period_start: datetime, percent: int) -> bool:
-        """Claim a notice before it is sent; False when somebody has, so each is sent once."""
+        """Claims an alert before it is sent; returns False when it was claimed before, so each is sent once."""
 
     async def release_alert(self, workspace_id: UUID, period_start: datetime, percent: int) -> None:
-        """Let go of the claim of a notice that could not be sent."""
+        """Releases the claim of an alert that could not be sent."""

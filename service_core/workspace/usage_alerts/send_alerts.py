@@ -1,4 +1,4 @@
-"""Telling owners when 75, 90 and 100 percent of the events of a plan are used."""
+"""E-mails owners when 75, 90 and 100 percent of the events of a plan are used."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,14 +20,14 @@ ALERT_PERCENTAGES: Final = (100, 90, 75)
 
 @dataclass(frozen=True, slots=True)
 class UsageAlerts:
-    """Looks at the usage of every workspace that has a limit.
+    """Sends usage alerts to the owners of every workspace whose plan has a limit.
 
     Attributes:
         directory: the workspaces.
         members, accounts: their owners.
-        events: what is counted.
-        notices: what owners were told already.
-        mail: how they are told.
+        events: counts the events.
+        alert_log: the alerts that were sent already.
+        mail: sends the e-mails.
     """
 
     directory: CredentialStore
@@ -38,10 +38,10 @@ class UsageAlerts:
     mail: EmailSender
 
     async def send_due_alerts(self, now: datetime) -> None:
-        """Tell the owners of each workspace of the highest step it has reached, once per period.
+        """Sends the alert of the highest percentage that each workspace has reached, once per billing period.
 
         Raises:
-            EmailSenderUnavailable: a mail was not taken; the others were sent, and the next look tries it again.
+            EmailSenderUnavailable: an e-mail could not be sent; the others were, and the next run tries it again.
             StoreUnavailable: events cannot be counted.
         """
         period, refused = get_billing_period(now), None

@@ -1,1 +1,1 @@
-"""Link domains of a workspace's own: claimed by anybody, proved by whoever writes their DNS."""
+"""Custom link domains: claimed by a workspace, and verified by a DNS record."""

@@ -1,15 +1,15 @@
-"""What people are told of a link domain whose proof is gone."""
+"""E-mails about a link domain whose DNS record is missing."""
 
 from service_core.access.models import Workspace
 from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, LinkDomainClaim
 
 
 def missing_record_email(workspace: Workspace, claim: LinkDomainClaim) -> tuple[str, str]:
-    """Subject and text of a mail.
+    """Returns subject and text of the e-mail about a missing DNS record.
 
     Args:
-        workspace: whose domain it is.
-        claim: the domain, as it stands now that its proof was not found.
+        workspace: the workspace of the domain.
+        claim: the domain after its record was not found.
     """
     host, owner = claim.name, " ".join(workspace.name.split())
     if claim.missing_since is None:

@@ -10,11 +10,11 @@ from service_core.workspace.links.domains.models import LinkDomainClaim, verifie
 from service_core.workspace.links.models import LinkDomain, TrackingLink
 
 LinkHosts = Mapping[UUID, str]
-"""Id of a link domain -> its host: all that the links of a workspace may stand on."""
+"""Id of a link domain -> its host, for all domains that links of a workspace can use."""
 
 
 async def load_link_hosts(records: RecordReader, shared: LinkDomain | None) -> LinkHosts:
-    """The shared domain and every proved one of the workspace; none in a deployment that follows no links."""
+    """Returns the shared domain and the verified ones of the workspace; none without a shared domain."""
     if shared is None:
         return {}
     own = (claim.link_domain for claim in await records.list_all(LinkDomainClaim) if claim.is_verified)
@@ -22,12 +22,12 @@ async def load_link_hosts(records: RecordReader, shared: LinkDomain | None) -> L
 
 
 async def find_links_on_domain(records: RecordReader, claim: LinkDomainClaim) -> list[TrackingLink]:
-    """The links that stand on a domain."""
+    """Returns the links that use a domain."""
     return await records.list_all(TrackingLink, field_filters={"domain_id": str(claim.link_domain.id)})
 
 
 async def require_active_domain(records: RecordReader, domain_id: UUID) -> None:
-    """Refuse a new link on a domain whose proof has been gone for too long.
+    """Refuses a new link on a domain whose DNS record has been missing for too long.
 
     Raises:
         Unprocessable: ``unknown_domain``.
@@ -35,7 +35,7 @@ async def require_active_domain(records: RecordReader, domain_id: UUID) -> None:
     for claim in await records.list_all(LinkDomainClaim):
         if claim.link_domain.id == domain_id and claim.lapsed_at is not None:
             raise Unprocessable(
-                f"The proof of {claim.name} is gone from the DNS",
+                f"The DNS record of {claim.name} is missing",
                 "unknown_domain",
                 field="link.domain_id",
                 hint="Publish its TXT record again and verify it, or name another domain.",
@@ -43,7 +43,7 @@ async def require_active_domain(records: RecordReader, domain_id: UUID) -> None:
 
 
 async def is_verified_link_host(holders: UniqueKeyLookup, host: str) -> bool:
-    """Whether some workspace has proved a host, in lower case, as its own."""
+    """Returns whether a workspace has verified a host, which is in lower case."""
     return (
         await holders.find_by_unique_key(LinkDomainClaim, verified_domain_key(LinkDomain(host))) is not None
     )

@@ -1,4 +1,4 @@
-"""Telling people how it stands with a link domain: each once, and again after a mail that was not taken."""
+"""Sends e-mails about missing DNS records, once per recipient and state."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,56 +18,53 @@ async def send_pending_notices(
     mail: EmailSender,
     now: datetime,
 ) -> None:
-    """Write to everybody who has still to be told of a domain of the workspace.
+    """Sends the pending notices of the link domains of a workspace.
 
-    Whoever is written to is crossed off before the mail leaves, so of several looks one writes; and
-    noted again when it was not taken. What could not be told within `GRACE` is not told any more.
+    A recipient is removed before the e-mail is sent, so that of several concurrent runs one sends it, and added again
+    when sending failed. Notices that could not be sent within `MISSING_RECORD_GRACE` are dropped.
 
     Args:
-        workspace: whose domains.
-        people: account -> address of those who care for them; nobody else is told any more.
-        units: where the claims are kept.
-        mail: how they are told.
-        now: when this is.
+        workspace: the workspace of the domains.
+        recipients: account id -> e-mail address of the members who manage domains; others are not notified.
+        units: transactions of the workspace store.
+        mail: sends the e-mails.
+        now: the present.
 
     Raises:
-        EmailSenderUnavailable: a mail was not taken; the others were sent, and the next time it is tried again.
+        EmailSenderUnavailable: an e-mail could not be sent; the others were, and the next run tries it again.
     """
-    async with units.read(workspace.id) as unit:
-        claims = await unit.resources.list_all(LinkDomainClaim)
-    refused = None
+    async with units.read(workspace.id) as transaction:
+        claims = await transaction.resources.list_all(LinkDomainClaim)
+    failure = None
     for claim in claims:
-        for account_id in claim.to_tell if now - claim.updated_at < MISSING_RECORD_GRACE else ():
-            if (
-                not await _mark_notified(units, claim, account_id, is_told=True)
-                or account_id not in recipients
-            ):
+        for account_id in claim.pending_recipients if now - claim.updated_at < MISSING_RECORD_GRACE else ():
+            is_first = await _mark_notified(units, claim, account_id, notified=True)
+            if not is_first or account_id not in recipients:
                 continue
             try:
                 await mail.send(EmailMessage(recipients[account_id], *missing_record_email(workspace, claim)))
             except EmailSenderUnavailable as fault:
-                refused = fault
-                await _mark_notified(units, claim, account_id, is_told=False)
-    if refused is not None:
-        raise refused
+                failure = fault
+                await _mark_notified(units, claim, account_id, notified=False)
+    if failure is not None:
+        raise failure
 
 
 async def _mark_notified(
-    units: Transactions, claim: LinkDomainClaim, account_id: UUID, *, is_told: bool
+    units: Transactions, claim: LinkDomainClaim, account_id: UUID, *, notified: bool
 ) -> bool:
-    """Note who is told; False when that stands there already, or the claim stands otherwise by now.
+    """Removes or adds a pending recipient; returns False when that was done before or the state has changed.
 
-    It says nothing of the domain itself, so it is no change that the audit tells of.
+    The domain itself does not change, so there is no audit entry.
     """
-    async with units.write(claim.workspace_id) as unit:
-        found = await unit.resources.get(LinkDomainClaim, claim.id)
-        if (
-            found is None
-            or found.notice_state != claim.notice_state
-            or (account_id in found.to_tell) is not is_told
-        ):
+    async with units.write(claim.workspace_id) as transaction:
+        current = await transaction.resources.get(LinkDomainClaim, claim.id)
+        if current is None or current.notice_state != claim.notice_state:
             return False
-        rest = tuple(one for one in found.to_tell if one != account_id)
-        to_tell = rest if is_told else (*rest, account_id)
-        await unit.resources.save(found.model_copy(update={"to_tell": to_tell}))
+        pending = current.pending_recipients
+        if (account_id in pending) is not notified:
+            return False
+        others = tuple(recipient for recipient in pending if recipient != account_id)
+        changed = others if notified else (*others, account_id)
+        await transaction.resources.save(current.model_copy(update={"pending_recipients": changed}))
     return True

@@ -1,19 +1,19 @@
-"""What proving a domain needs from outside: the text records of the public DNS."""
+"""Port to the TXT records of the public DNS."""
 
 from collections.abc import Collection
 from typing import Protocol
 
 
 class DnsUnavailable(Exception):
-    """No name server answered; nothing is known of the name."""
+    """No name server answered; the records of the name are unknown."""
 
 
 class TxtRecords(Protocol):
-    """The TXT records of names."""
+    """Queries TXT records."""
 
     async def query_txt(self, name: str) -> Collection[str]:
-        """What the records of a name say, each as one text; none when there is no such name or record.
+        """Returns the values of the TXT records of a name; none when there is no such name or record.
 
         Raises:
-            DnsUnavailable: no server answered in time, or it refused to.
+            DnsUnavailable: no server answered in time, or it refused the query.
         """

@@ -1,4 +1,4 @@
-"""Looking again, now and then, whether the DNS still says whose a link domain is, and telling when it does not."""
+"""Checks the DNS records of verified link domains again, and notifies members of missing ones."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,16 +25,16 @@ from service_core.workspace.links.domains.ports import DnsUnavailable, TxtRecord
 
 @dataclass(frozen=True, slots=True)
 class DomainReverification:
-    """Looks for the proof of every verified domain.
+    """Checks the DNS record of every verified link domain.
 
-    What no name server answered is not known, and changes nothing.
+    A query that no name server answered changes nothing.
 
     Attributes:
         directory: the workspaces.
-        members, accounts: who cares for their domains.
-        writes: how the claims are written.
-        records: the DNS.
-        mail: how people are told.
+        members, accounts: the members to notify.
+        writes: executes the changes of claims.
+        records: queries the DNS.
+        mail: sends the notices.
     """
 
     directory: CredentialStore
@@ -45,47 +45,49 @@ class DomainReverification:
     mail: EmailSender
 
     async def recheck_all(self, now: datetime) -> None:
-        """Write down which proofs are gone or back, and tell owners and admins of those that are gone.
+        """Stores which records are missing or back, and notifies owners and admins of missing ones.
 
         Raises:
-            EmailSenderUnavailable: a mail was not taken; the others were sent, and the next look tries it again.
+            EmailSenderUnavailable: an e-mail could not be sent; the others were, and the next check tries it again.
         """
-        refused = None
+        failure = None
         for workspace in await self.directory.list_workspaces():
             try:
                 await self._recheck_workspace(workspace, now)
             except EmailSenderUnavailable as fault:
-                refused = fault
-        if refused is not None:
-            raise refused
+                failure = fault
+        if failure is not None:
+            raise failure
 
     async def _recheck_workspace(self, workspace: Workspace, now: datetime) -> None:
-        async with self.writes.transactions.read(workspace.id) as unit:
-            claims = await unit.resources.list_all(LinkDomainClaim)
+        async with self.writes.transactions.read(workspace.id) as transaction:
+            claims = await transaction.resources.list_all(LinkDomainClaim)
         if not claims:
             return
-        people = await self._load_recipients(workspace)
-        who = replace(read_only_caller(workspace, now, "Look at the DNS"), is_system=True)
+        recipients = await self._load_recipients(workspace)
+        caller = replace(read_only_caller(workspace, now, "DNS check"), is_system=True)
         verified = [claim for claim in claims if claim.is_verified]
         answers = await gather_or_cancel(*map(self._has_txt_record, verified))
-        for claim, there in zip(verified, answers, strict=True):
-            if there is None or (there and claim.is_record_present):
+        for claim, is_present in zip(verified, answers, strict=True):
+            if is_present is None or (is_present and claim.is_record_present):
                 continue
             with suppress(NotFound):  # removed meanwhile
                 await self.writes.execute(
-                    who, _plan_recheck_result(who, claim, there, to_tell=tuple(people)), dry_run=False
+                    caller,
+                    _plan_recheck_result(caller, claim, is_present, recipients=tuple(recipients)),
+                    dry_run=False,
                 )
-        await send_pending_notices(workspace, people, self.writes.transactions, self.mail, now)
+        await send_pending_notices(workspace, recipients, self.writes.transactions, self.mail, now)
 
     async def _load_recipients(self, workspace: Workspace) -> dict[UUID, str]:
-        """Account -> address of everybody who cares for the domains of a workspace."""
+        """Returns account id -> e-mail address of the members who can manage the workspace."""
         members = await self.members.list_members(workspace.id)
-        found = [
+        accounts = [
             await self.accounts.get_account(member.account_id)
             for member in members
             if Permission.MANAGE in ROLE_PERMISSIONS[member.role]
         ]
-        return {account.id: account.email for account in found if account is not None}
+        return {account.id: account.email for account in accounts if account is not None}
 
     async def _has_txt_record(self, claim: LinkDomainClaim) -> bool | None:
         try:
@@ -95,19 +97,18 @@ class DomainReverification:
 
 
 def _plan_recheck_result(
-    caller: Caller, claim: LinkDomainClaim, there: bool, *, to_tell: tuple[UUID, ...]
+    caller: Caller, claim: LinkDomainClaim, is_present: bool, *, recipients: tuple[UUID, ...]
 ) -> ChangePlanner:
-    """The plan of what a look has found; of a claim that was changed meanwhile it knows nothing."""
+    """Returns the plan that stores the result of a check, unless the claim was changed meanwhile."""
 
-    async def plan(unit: Transaction) -> Change:
-        found = await get_or_404(unit.resources, LinkDomainClaim, claim.id)
-        if found != claim:
-            return Change(Action.UPDATE, found, found)
-        if there:
-            return Change(Action.UPDATE, found, found.mark_verified(caller.now))
-        in_use = bool(await find_links_on_domain(unit.resources, found))
-        return Change(
-            Action.UPDATE, found, found.mark_record_missing(caller.now, in_use=in_use, to_tell=to_tell)
-        )
+    async def plan(transaction: Transaction) -> Change:
+        current = await get_or_404(transaction.resources, LinkDomainClaim, claim.id)
+        if current != claim:
+            return Change(Action.UPDATE, current, current)
+        if is_present:
+            return Change(Action.UPDATE, current, current.mark_verified(caller.now))
+        in_use = bool(await find_links_on_domain(transaction.resources, current))
+        missing = current.mark_record_missing(caller.now, in_use=in_use, recipients=recipients)
+        return Change(Action.UPDATE, current, missing)
 
     return plan

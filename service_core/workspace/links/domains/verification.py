@@ -1,4 +1,4 @@
-"""How a domain is claimed, proved and let go."""
+"""Claims, verifies and removes link domains."""
 
 from typing import Final
 from uuid import UUID
@@ -10,7 +10,8 @@ from service_core.changes.change_executor import ChangeExecutor, ChangePlanner
 from service_core.changes.envelope import Envelope
 from service_core.changes.models import GENERATED_FIELDS, Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.record_plans import get_or_404, new_record_fields
+from service_core.changes.record_plans import get_or_404, new_record_fields, plan_update
+from service_core.changes.resource import RecordReader
 from service_core.kernel.errors import Conflict, ServiceUnavailable, Unprocessable
 from service_core.kernel.operations import HandlerResponse
 from service_core.workspace.links.domains.link_hosts import find_links_on_domain
@@ -19,40 +20,39 @@ from service_core.workspace.links.domains.ports import DnsUnavailable, TxtRecord
 from service_core.workspace.links.models import LinkDomain
 
 MAX_DOMAINS: Final = 50
-"""Domains a workspace may have at once."""
+"""Link domains per workspace."""
 
 MAX_DNS_QUERIES: Final = 60
-"""Questions to the DNS a workspace may have asked in 15 minutes."""
+"""DNS queries per workspace in 15 minutes."""
 
 
 def plan_domain_claim(caller: Caller, host: str, shared_domain: LinkDomain | None) -> ChangePlanner:
-    """The plan of a new claim.
+    """Returns the plan of a new claim.
 
     Args:
-        who: whose domain it shall be.
-        host: as somebody typed it.
-        shared: the link domain of the deployment.
+        caller: member of the workspace that claims the domain.
+        host: user input.
+        shared_domain: the link domain of the deployment; None when it has none.
 
     Raises:
-        Unprocessable: ``invalid_field``, no public host name; ``unknown_domain``, the deployment follows no links.
-        Conflict: it is the domain of the deployment, or one too many.
+        Unprocessable: ``invalid_field``, no public host name; ``unknown_domain``, the deployment has no link domain.
+        Conflict: it is the domain of the deployment, or the workspace has `MAX_DOMAINS` already.
     """
 
-    async def plan(unit: Transaction) -> Change:
+    async def plan(transaction: Transaction) -> Change:
         name = normalize_host(host)
         if shared_domain is None:
             raise Unprocessable(
                 "This deployment has no link domain",
                 "unknown_domain",
-                hint="Whoever runs it names one in links.domain of its settings.",
+                hint="The operator names one in links.domain of its settings.",
             )
         if name == shared_domain.host:
             raise Conflict(f"{name} is the link domain of the deployment")
-        if len(await unit.resources.list_all(LinkDomainClaim)) >= MAX_DOMAINS:
+        if len(await transaction.resources.list_all(LinkDomainClaim)) >= MAX_DOMAINS:
             raise Conflict(f"A workspace has at most {MAX_DOMAINS} domains")
-        return Change(
-            Action.CREATE, None, LinkDomainClaim(**new_record_fields(caller), name=name), GENERATED_FIELDS
-        )
+        claim = LinkDomainClaim(**new_record_fields(caller), name=name)
+        return Change(Action.CREATE, None, claim, GENERATED_FIELDS)
 
     return plan
 
@@ -60,67 +60,64 @@ def plan_domain_claim(caller: Caller, host: str, shared_domain: LinkDomain | Non
 async def verify_domain(
     caller: Caller, claim_id: UUID, writes: ChangeExecutor, records: TxtRecords, limiter: RateLimiter | None
 ) -> HandlerResponse[Envelope]:
-    """Look for the proof of a claim in the DNS, and take the domain into use.
+    """Queries the DNS record of a claim and marks the claim as verified.
 
-    The look-up is over before the write begins, so nobody waits for a name server.
+    The query ends before the transaction begins, so no transaction waits for a name server.
 
     Args:
-        who: whose domain it is.
+        caller: member of the workspace of the claim.
         claim_id: the claim.
-        writes: how it is written.
-        records: where its proof is looked for.
-        limiter: counts the questions of the workspace; None for whoever runs the deployment.
+        writes: executes the change.
+        records: queries the DNS.
+        limiter: limits the queries of the workspace; None for no limit.
 
     Raises:
         NotFound: the workspace has no such claim.
         Unprocessable: ``unknown_domain``, the record is not there.
-        Conflict: another workspace has proved it before.
-        TooManyRequests: the workspace has asked more than `LOOKS` times in 15 minutes.
-        Unavailable503: no name server answered, or questions cannot be counted.
+        Conflict: another workspace has verified the host.
+        TooManyRequests: the workspace has made `MAX_DNS_QUERIES` queries in 15 minutes.
+        ServiceUnavailable: no name server answered, or queries cannot be counted.
     """
-    async with writes.transactions.read(caller.workspace.id) as unit:
-        found = await get_or_404(unit.resources, LinkDomainClaim, claim_id)
-    if not found.is_record_present:
+    async with writes.transactions.read(caller.workspace.id) as transaction:
+        claim = await get_or_404(transaction.resources, LinkDomainClaim, claim_id)
+    if not claim.is_record_present:
         if limiter is not None:
             await consume_attempt(limiter, f"domain-proof:{caller.workspace.id}", MAX_DNS_QUERIES)
-        await _require_txt_record(found, records)
-    return await writes.execute(caller, _plan_mark_verified(caller, claim_id), dry_run=False)
+        await _require_txt_record(claim, records)
+
+    async def mark_verified(claim: LinkDomainClaim, _: RecordReader) -> LinkDomainClaim:
+        return claim.mark_verified(caller.now)
+
+    plan = plan_update(LinkDomainClaim, claim_id, mark_verified)
+    return await writes.execute(caller, plan, dry_run=False)
 
 
-async def _require_txt_record(found: LinkDomainClaim, records: TxtRecords) -> None:
+async def _require_txt_record(claim: LinkDomainClaim, records: TxtRecords) -> None:
     try:
-        texts = await records.query_txt(found.txt_record_name)
+        values = await records.query_txt(claim.txt_record_name)
     except DnsUnavailable:
-        raise ServiceUnavailable("The DNS does not answer just now", hint="Try again in a minute.") from None
-    if found.verification_value not in texts:
+        raise ServiceUnavailable("The DNS does not answer", hint="Try again in a minute.") from None
+    if claim.verification_value not in values:
         raise Unprocessable(
-            f"{found.txt_record_name} has no TXT record with the proof",
+            f"{claim.txt_record_name} has no TXT record with the verification value",
             "unknown_domain",
-            hint="A new record can take some minutes until everybody sees it.",
+            hint="It can take some minutes until a new record is visible everywhere.",
         )
 
 
-def _plan_mark_verified(caller: Caller, claim_id: UUID) -> ChangePlanner:
-    async def plan(unit: Transaction) -> Change:
-        found = await get_or_404(unit.resources, LinkDomainClaim, claim_id)
-        return Change(Action.UPDATE, found, found.mark_verified(caller.now))
-
-    return plan
-
-
 def plan_domain_removal(claim_id: UUID) -> ChangePlanner:
-    """The plan that lets a domain go.
+    """Returns the plan that removes a domain.
 
     Raises:
         NotFound: the workspace has no such claim.
-        Conflict: links still stand on it.
+        Conflict: links use the domain.
     """
 
-    async def plan(unit: Transaction) -> Change:
-        found = await get_or_404(unit.resources, LinkDomainClaim, claim_id)
-        if links := await find_links_on_domain(unit.resources, found):
-            stands = "1 link stands" if len(links) == 1 else f"{len(links)} links stand"
-            raise Conflict(f"{stands} on {found.name}", hint="Delete them first: their addresses would end.")
-        return Change(Action.DELETE, found, None)
+    async def plan(transaction: Transaction) -> Change:
+        claim = await get_or_404(transaction.resources, LinkDomainClaim, claim_id)
+        if links := await find_links_on_domain(transaction.resources, claim):
+            users = "1 link uses" if len(links) == 1 else f"{len(links)} links use"
+            raise Conflict(f"{users} {claim.name}", hint="Delete them first: their URLs would end.")
+        return Change(Action.DELETE, claim, None)
 
     return plan
