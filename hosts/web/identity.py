@@ -37,7 +37,7 @@ async def revoke_links(context: PageContext, public_id: str) -> Response:
     event_id, events = context.form.text("event"), context.service.ports.events
     who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
     try:
-        await revoke_identity_links(who, event_id, writes=writes, log=events, store=events)
+        await revoke_identity_links(who, event_id, changes=writes, event_reader=events, event_store=events)
     except Conflict as refusal:
         return await _identity_page(context, workspace, member, event_id, refusal)
     return context.redirect_to(f"/w/{public_id}/identity", event=event_id, done="unlinked")

@@ -77,13 +77,13 @@ class RedisRedirectCache:
         except ValidationError:  # of another version of this program
             return None
 
-    async def add(self, key: str, route: Redirect | None) -> None:
+    async def add(self, key: str, redirect: Redirect | None) -> None:
         """Caches a redirect unless one is cached already."""
-        await self._shared.submit((*self._set_command(key, route), "NX"))
+        await self._shared.submit((*self._set_command(key, redirect), "NX"))
 
-    async def set(self, key: str, route: Redirect | None) -> None:
+    async def set(self, key: str, redirect: Redirect | None) -> None:
         """Replaces the cached redirect."""
-        await self._shared.submit(self._set_command(key, route))
+        await self._shared.submit(self._set_command(key, redirect))
 
     def _set_command(self, key: str, route: Redirect | None) -> Command:
         value = _NO_ROUTE if route is None else route.model_dump_json().encode()

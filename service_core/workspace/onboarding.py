@@ -94,13 +94,13 @@ async def get_onboarding(
     events: AggregateReader,
     log: EventReader,
     connections: Connections,
-    writes: ChangeExecutor,
+    changes: ChangeExecutor,
 ) -> Onboarding:
     """How far the workspace is set up, and what to do next.
 
     Events that cannot be read are an error; connections that cannot be read make it incomplete.
     """
-    seen, known = await gather_or_cancel(
+    tracking_state, known_connections = await gather_or_cancel(
         _load_tracking_state(caller, events, log), _load_connections(caller, connections)
     )
     workspace = caller.workspace
@@ -113,10 +113,10 @@ async def get_onboarding(
             active=workspace.active,
             plan=workspace.plan,
         ),
-        tracking=seen.tracking,
-        connections=[_connection_state(one) for one in known or ()],
-        next_steps=await _next_steps(caller, seen, known or (), writes),
-        complete=known is not None,
+        tracking=tracking_state.tracking,
+        connections=[_connection_state(connection) for connection in known_connections or ()],
+        next_steps=await _next_steps(caller, tracking_state, known_connections or (), changes),
+        complete=known_connections is not None,
     )
 
 
@@ -127,15 +127,17 @@ async def _load_tracking_state(caller: Caller, events: AggregateReader, log: Eve
         {Relation.EVENTS: Column("source")},
         {Relation.EVENTS: Column("sdk_name")},
     )
-    asked = (_EVENT_COUNT, _TRACKED_COUNT, _IDENTIFIED_COUNT)
-    grid = await events.aggregate(AggregateQuery(scope_for_caller(caller, span), asked, dimensions=by_sender))
+    measures = (_EVENT_COUNT, _TRACKED_COUNT, _IDENTIFIED_COUNT)
+    grid = await events.aggregate(
+        AggregateQuery(scope_for_caller(caller, span), measures, dimensions=by_sender)
+    )
     senders: Counter[str] = Counter()
     for source, library, number, *_ in grid.rows:
         senders[_sender_name(source, library)] += number
     tracked, identified = (any(row[place] for row in grid.rows) for place in (3, 4))
     if not identified and first is not None and first < span.start:
         scan = scope_for_caller(caller, TimeRange(first, span.start))
-        earlier = await events.aggregate(AggregateQuery(scan, asked[1:]))  # only now: it reads everything
+        earlier = await events.aggregate(AggregateQuery(scan, measures[1:]))  # only now: it reads everything
         tracked, identified = tracked or bool(earlier.rows[0][0]), bool(earlier.rows[0][1])
     tracking = Tracking(
         first_event_seen_at=first,
@@ -171,18 +173,18 @@ def _connection_state(connection: Connection) -> ConnectionState:
 
 
 async def _next_steps(
-    caller: Caller, seen: _TrackingState, known: Sequence[Connection], writes: ChangeExecutor
+    caller: Caller, state: _TrackingState, connections: Sequence[Connection], changes: ChangeExecutor
 ) -> list[str]:
     """Returns the steps that are not done, each after those it depends on."""
-    live = {connection.kind for connection in known if connection.is_connected}
-    async with writes.transactions.read(caller.workspace.id) as unit:
+    live = {connection.kind for connection in connections if connection.is_connected}
+    async with changes.transactions.read(caller.workspace.id) as transaction:
         rules, links = (
-            await unit.resources.list_page(ConversionRule, 1),
-            await unit.resources.list_page(TrackingLink, 1),
+            await transaction.resources.list_page(ConversionRule, 1),
+            await transaction.resources.list_page(TrackingLink, 1),
         )
     steps = (
-        ("Install the tracking script or send a server event.", seen.tracked),
-        ("Identify your users.", seen.identified),
+        ("Install the tracking script or send a server event.", state.tracked),
+        ("Identify your users.", state.identified),
         ("Connect an ad platform.", ProviderKind.ADS in live),
         ("Connect a revenue provider.", ProviderKind.REVENUE in live),
         ("Create a conversion rule.", rules),

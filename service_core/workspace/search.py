@@ -69,14 +69,14 @@ class SearchQuery(QueryModel):
     limit: Annotated[int, Clamp(1, 50)] = 20
 
     def validated_types(self) -> tuple[str, ...]:
-        """Returns the result types to search, each once.
+        """Returns the result types to search, without duplicates.
 
         Raises:
             BadRequest: ``missing_query`` or an unknown type.
         """
         if len(self.q.strip()) < _MIN_QUERY_LENGTH:
             raise BadRequest("q is required, at least 2 characters", "missing_query", field="q")
-        sent = [part for each in (self.types or "").split(",") if (part := each.strip())]
+        sent = [name for part in (self.types or "").split(",") if (name := part.strip())]
         unknown = next((type_ for type_ in sent if type_ not in RESULT_TYPES), None)
         if unknown is not None:
             raise BadRequest(
@@ -85,9 +85,7 @@ class SearchQuery(QueryModel):
                 field="types",
                 hint=f"Types: {', '.join(RESULT_TYPES)}.",
             )
-        return tuple(
-            dict.fromkeys(sent or RESULT_TYPES)
-        )  # each is a question to the store: one named twice is one
+        return tuple(dict.fromkeys(sent or RESULT_TYPES))  # each type is a query, so duplicates are removed
 
 
 class SearchResult(ResponseModel):
@@ -116,7 +114,7 @@ async def get_search(
     caller: Caller,
     queries: MetricQueries,
     people: PersonReader,
-    writes: ChangeExecutor,
+    changes: ChangeExecutor,
 ) -> SearchResults:
     """Campaigns, ads, sources, pages, events, tags and people of the last 90 days by name; also metrics, links and reports."""
     types, text = query.validated_types(), query.q.strip()
@@ -127,28 +125,28 @@ async def get_search(
     }
     metrics = [id_ for dimension in dimensions.values() for id_ in find_counting_metric(dimension)]
     snapshot = await queries.read_snapshot(caller, metrics)
-    named = [
+    value_searches = [
         _search_dimension_values(
             caller, queries, snapshot, type_=type_, dimension=dimension, text=text, limit=query.limit
         )
         for type_, dimension in dimensions.items()
     ]
-    bought = [
+    entity_searches = [
         _search_ad_entities(caller, queries, type_, text) for type_ in types if type_ in _AD_ENTITY_TYPES
     ]
-    found = await gather_or_cancel(*named, *bought)
-    results = [result for results in found for result in results]
-    owned = [type_ for type_ in types if type_ in _RESOURCE_TYPES]
-    results += await _search_resources(caller, writes, owned, text, query.limit)
+    groups = await gather_or_cancel(*value_searches, *entity_searches)
+    results = [result for group in groups for result in group]
+    resource_types = [type_ for type_ in types if type_ in _RESOURCE_TYPES]
+    results += await _search_resources(caller, changes, resource_types, text, query.limit)
     if "metric" in types:
         results += _search_metrics(queries, text)
     if "user" in types:
         results += await _search_users(caller, people, text, query.limit)
     results.sort(
-        key=lambda each: (
-            not each.label.lower().startswith(text.lower()),
-            -(each.count or 0),
-            each.label.lower(),
+        key=lambda result: (
+            not result.label.lower().startswith(text.lower()),
+            -(result.count or 0),
+            result.label.lower(),
         )
     )
     return SearchResults(query=query.q, results=results[: query.limit])
@@ -168,9 +166,11 @@ async def _search_dimension_values(
         caller, queries, snapshot, dimension, resolve_last_90_days(caller), q=text, limit=limit
     )
     return [
-        SearchResult(type=type_, dimension=dimension.id, value=each.value, label=each.label, count=each.count)
-        for each in values
-        if each.value != dimension.null_label
+        SearchResult(
+            type=type_, dimension=dimension.id, value=value.value, label=value.label, count=value.count
+        )
+        for value in values
+        if value.value != dimension.null_label
     ]
 
 
@@ -180,7 +180,7 @@ async def _search_ad_entities(
     """Returns campaigns, ad groups and ads whose name or id contains the text; the label is the name or else the id."""
     ids = ("platform", *_AD_ENTITY_TYPES[type_])
     dimensions = [queries.catalog.dimensions[id_] for id_ in ids]
-    told = await count_spend_dimension_values(caller, queries, dimensions, resolve_last_90_days(caller))
+    entities = await count_spend_dimension_values(caller, queries, dimensions, resolve_last_90_days(caller))
     return [
         SearchResult(
             type=type_,
@@ -191,22 +191,22 @@ async def _search_ad_entities(
             platform=platform,
             count=rows,
         )
-        for (platform, id_, name), rows in told
+        for (platform, id_, name), rows in entities
         if lower_per_letter(text) in lower_per_letter(name) or lower_per_letter(text) in lower_per_letter(id_)
     ]
 
 
 async def _search_resources(
-    caller: Caller, writes: ChangeExecutor, types: Iterable[str], text: str, limit: int
+    caller: Caller, changes: ChangeExecutor, types: Iterable[str], text: str, limit: int
 ) -> list[SearchResult]:
     """Returns resources of which a name contains the text."""
-    found: list[SearchResult] = []
-    async with writes.transactions.read(caller.workspace.id) as unit:
+    results: list[SearchResult] = []
+    async with changes.transactions.read(caller.workspace.id) as transaction:
         for type_ in types:
-            kind = writes.resource_types.get(_RESOURCE_TYPES[type_])
-            records = await unit.resources.search_by_name(kind.model, text, limit) if kind else []
-            found += [_resource_result(type_, record) for record in records]
-    return found
+            kind = changes.resource_types.get(_RESOURCE_TYPES[type_])
+            records = await transaction.resources.search_by_name(kind.model, text, limit) if kind else []
+            results += [_resource_result(type_, record) for record in records]
+    return results
 
 
 def _resource_result(type_: str, record: Resource) -> SearchResult:
@@ -228,7 +228,7 @@ def _search_metrics(queries: MetricQueries, text: str) -> list[SearchResult]:
 
 async def _search_users(caller: Caller, people: PersonReader, text: str, limit: int) -> list[SearchResult]:
     scan = scope_for_caller(caller, resolve_last_90_days(caller).span)
-    found, _ = await people.list_people(
+    profiles, _ = await people.list_people(
         PeoplePageQuery(scan, limit=limit, offset=0, sort="last_seen", search=text)
     )
     return [
@@ -239,7 +239,7 @@ async def _search_users(caller: Caller, people: PersonReader, text: str, limit: 
             id=person.user_id or person.visitor_id,
             count=person.events,
         )
-        for person in found
+        for person in profiles
     ]
 
 

@@ -37,7 +37,7 @@ def words(answer):
 
 
 async def of_whom(shop, any_id):
-    return await shop.service.ports.events.resolve(shop.workspace.id, any_id)
+    return await shop.service.ports.events.find_person(shop.workspace.id, any_id)
 
 
 async def entries(shop):
@@ -128,7 +128,7 @@ async def test_an_event_that_joins_nobody_is_left_alone(shop, columns):
     assert "cannot be undone" not in page.text
     fields = {"csrf": await ann.token(f"{shop.settings}/keys"), "event": event.event_id}
     refused = await ann.post(shop.page, fields)
-    assert (refused.status, "This event joins no ids." in words(refused)) == (409, True)
+    assert (refused.status, "This event links no ids." in words(refused)) == (409, True)
     assert await entries(shop) == []
 
 

@@ -68,7 +68,9 @@ class Watched(DomainOwner):
             )
         self.letterbox = Letterbox()
         proofs = replace(
-            build_domain_verification(self.office.service.ports), records=self.dns, mail=self.letterbox
+            build_domain_verification(self.office.service.ports),
+            txt_records=self.dns,
+            email_sender=self.letterbox,
         )
         self.proofs, self.domain = proofs, await self.own(HOST)
         return self
@@ -290,7 +292,7 @@ async def test_a_domain_removed_during_the_look_stays_removed(shop):
             await shop.remove(HOST)
             return ()
 
-    await replace(shop.proofs, records=Slow()).recheck_all(shop.office.now)
+    await replace(shop.proofs, txt_records=Slow()).recheck_all(shop.office.now)
     assert (await shop.claims(), shop.letterbox.told()) == ([], [])
 
 
@@ -303,7 +305,7 @@ async def test_a_domain_proved_during_the_look_stays_proved(shop):
             await shop.prove(claim)
             return ()
 
-    await replace(shop.proofs, records=Slow()).recheck_all(shop.office.now)
+    await replace(shop.proofs, txt_records=Slow()).recheck_all(shop.office.now)
     assert (await shop.claims())[0].is_record_present
     assert len(shop.letterbox.told()) == 2
 

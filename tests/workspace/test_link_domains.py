@@ -163,7 +163,7 @@ async def test_a_deployment_that_follows_no_links_takes_no_domains(bare):
 async def test_a_domain_with_links_stays_until_they_are_gone(workspace_api, domain_owner):
     domain = await domain_owner.own(HOST)
     link = (await workspace_api.link(domain_id=domain))["data"]
-    with pytest.raises(Conflict, match=f"1 link stands on {HOST}"):
+    with pytest.raises(Conflict, match=f"1 link uses {HOST}"):
         await domain_owner.remove(HOST)
     await workspace_api.ask("DELETE", f"/links/{link['id']}")
     assert (await domain_owner.remove(HOST)).applied

@@ -47,7 +47,7 @@ async def shop(workspace_api, monkeypatch):
     workspace_api.story = EventBuilder(workspace.id)
     workspace_api.letterbox = Letterbox()
     workspace_api.watch = replace(
-        build_usage_alerts(workspace_api.service.ports), mail=workspace_api.letterbox
+        build_usage_alerts(workspace_api.service.ports), email_sender=workspace_api.letterbox
     )
     return workspace_api
 

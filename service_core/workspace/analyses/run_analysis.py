@@ -25,12 +25,12 @@ class AnalysisRun(ResponseModel):
 
 
 async def run_analysis(
-    caller: Caller, analysis: Analysis, reports: ReportsById, runs: ReportBatchRunner
+    caller: Caller, analysis: Analysis, reports: ReportsById, runner: ReportBatchRunner
 ) -> AnalysisRun:
     """Runs the embedded reports within one time budget, over the range of the analysis or else of each report."""
     ids = dict.fromkeys(UUID(name) for name in embedded_report_ids(analysis.body_md))
-    wanted = [ReportRunRequest(report_id, reports.get(report_id), analysis.date_range) for report_id in ids]
-    outcomes = await runs.run(caller, wanted)
+    requests = [ReportRunRequest(report_id, reports.get(report_id), analysis.date_range) for report_id in ids]
+    outcomes = await runner.run(caller, requests)
     return AnalysisRun(
         analysis_id=analysis.id,
         title=analysis.name,

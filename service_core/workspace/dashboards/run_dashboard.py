@@ -65,19 +65,21 @@ async def run_dashboard(
     )
     filters = list(dashboard.filters) if overrides.filters is None else overrides.filters
     cards = _select_cards(dashboard.layout.cards, overrides.card_ids)
-    asked = await resolve_range(
+    date_range = await resolve_range(
         overrides.date_range or dashboard.date_range, caller, runner.reports.event_reader
     )
-    over = to_explicit_range(asked)
-    wanted = [
-        ReportRunRequest(card.report_id, reports.get(card.report_id), over, filters, overrides.row_limit)
+    explicit_range = to_explicit_range(date_range)
+    requests = [
+        ReportRunRequest(
+            card.report_id, reports.get(card.report_id), explicit_range, filters, overrides.row_limit
+        )
         for card in cards
     ]
-    outcomes = await runner.run(caller, wanted)
+    outcomes = await runner.run(caller, requests)
     return DashboardRun(
         dashboard_id=dashboard.id,
         name=dashboard.name,
-        range=RangeResponse.from_range(asked),
+        range=RangeResponse.from_range(date_range),
         filters=filters,
         partial=not all(outcome.is_final for outcome in outcomes),
         cards=[
@@ -92,9 +94,9 @@ def _select_cards(cards: Sequence[Card], ids: Sequence[UUID] | None) -> list[Car
         return list(cards)
     if len(ids) > MAX_CARDS:
         raise BadRequest(f"At most {MAX_CARDS} cards", "too_many_cards", field=f"{_OVERRIDES_FIELD}.card_ids")
-    known = {card.report_id for card in cards}
+    on_dashboard = {card.report_id for card in cards}
     for position, report_id in enumerate(ids):
-        if report_id not in known:
+        if report_id not in on_dashboard:
             raise Unprocessable(
                 "The dashboard has no card of this report",
                 "unknown_card",

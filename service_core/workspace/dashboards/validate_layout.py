@@ -38,20 +38,20 @@ def validate_filters(filters: Sequence[FilterBody], catalog: Catalog) -> tuple[F
     return tuple(filters)
 
 
-async def validate_layout(wanted: NewLayout, records: RecordReader) -> Layout:
+async def validate_layout(layout: NewLayout, records: RecordReader) -> Layout:
     """Returns the layout with the size of every card filled in.
 
     Raises:
         Unprocessable: ``invalid_layout``, ``too_many_cards``, ``duplicate_report``, ``unknown_report``.
     """
-    if wanted.v != LAYOUT_VERSION:
+    if layout.v != LAYOUT_VERSION:
         raise Unprocessable(
             f"Layouts have the version {LAYOUT_VERSION}", "invalid_layout", field="dashboard.layout.v"
         )
-    if len(wanted.cards) > MAX_CARDS:
+    if len(layout.cards) > MAX_CARDS:
         raise Unprocessable(f"At most {MAX_CARDS} cards", "too_many_cards", field=_CARDS_FIELD)
     seen: set[UUID] = set()
-    for position, card in enumerate(wanted.cards):
+    for position, card in enumerate(layout.cards):
         if card.report_id in seen:
             raise Unprocessable(
                 "A dashboard has at most one card of a report",
@@ -60,12 +60,12 @@ async def validate_layout(wanted: NewLayout, records: RecordReader) -> Layout:
             )
         seen.add(card.report_id)
     reports = await records.get_many(Report, seen)
-    cards = [_resolve_card(card, position, reports) for position, card in enumerate(wanted.cards)]
+    cards = [_resolve_card(card, position, reports) for position, card in enumerate(layout.cards)]
     return Layout(cards=tuple(cards))
 
 
-def _resolve_card(wanted: NewCard, position: int, reports: Mapping[UUID, Report]) -> Card:
-    report = reports.get(wanted.report_id)
+def _resolve_card(card: NewCard, position: int, reports: Mapping[UUID, Report]) -> Card:
+    report = reports.get(card.report_id)
     if report is None:
         raise Unprocessable(
             "A card names a report that is not live",
@@ -73,7 +73,7 @@ def _resolve_card(wanted: NewCard, position: int, reports: Mapping[UUID, Report]
             field=f"{_CARDS_FIELD}[{position}].report_id",
             hint="GET /reports lists the reports; remove the card, or undo the delete of its report.",
         )
-    return Card(report_id=report.id, size=wanted.size or default_card_size(report.kind))
+    return Card(report_id=report.id, size=card.size or default_card_size(report.kind))
 
 
 def reorder_cards(layout: Layout, report_ids: Sequence[UUID]) -> Layout:

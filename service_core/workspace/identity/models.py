@@ -11,8 +11,8 @@ from service_core.kernel.operations import Scope
 class RevokedIdentityLink(Resource):
     """The revocation of the identity links of one event; the event itself is not changed.
 
-    ``name`` is the id of the event. Who took them back is ``created_by``, when is ``created_at``. A store of events
-    forgets nothing of it, and one that takes its place is told of all.
+    ``name`` is the id of the event. Revocations are kept for ever, so that an event store that replaces another one
+    can apply them all.
     """
 
     resource_type: ClassVar[str] = "identity_link"

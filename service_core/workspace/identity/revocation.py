@@ -38,7 +38,7 @@ class IdentityFacts:
     """
 
     user_id: str | None
-    devices: tuple[str, ...]
+    device_ids: tuple[str, ...]
     previous_id: str | None
     external_ids: tuple[str, ...]
 
@@ -49,33 +49,38 @@ class IdentityFacts:
             return cls(None, (), None, ())
         web = get_email_matched_visitor(event)
         matched = (event.visitor_id, web) if web else ()
-        external = tuple(f"{space}:{one}" for space, one in (event.external_ids or {}).items())
+        external = tuple(f"{namespace}:{id_}" for namespace, id_ in (event.external_ids or {}).items())
         return cls(event.strong_id, event.weak_ids or matched, get_aliased_user_id(event), external)
 
     @property
-    def joins(self) -> bool:
+    def has_links(self) -> bool:
         """Whether it links any ids."""
-        return bool(self.devices or self.previous_id or self.external_ids)
+        return bool(self.device_ids or self.previous_id or self.external_ids)
 
 
-async def find_event(caller: Caller, event_id: str, log: EventReader) -> Event | None:
+async def find_event(caller: Caller, event_id: str, event_reader: EventReader) -> Event | None:
     """Returns the newest event of the workspace with this id; None when there is none."""
-    named = Predicate("event_id", FilterOperator.EQ, event_id)
+    by_id = Predicate("event_id", FilterOperator.EQ, event_id)
     scan = scope_for_caller(
-        caller, TimeRange(_EARLIEST, caller.now + _CLOCK_SKEW), filters=(named,), include_bots=True
+        caller, TimeRange(_EARLIEST, caller.now + _CLOCK_SKEW), filters=(by_id,), include_bots=True
     )
-    found = (await log.list_events(EventPageQuery(scan, limit=1, count_total=False))).events
-    return found[0] if found else None
+    events = (await event_reader.list_events(EventPageQuery(scan, limit=1, count_total=False))).events
+    return events[0] if events else None
 
 
 async def find_revocation(records: RecordReader, event_id: str) -> RevokedIdentityLink | None:
     """Returns the revocation of the links of an event; None when they are not revoked."""
-    found = await records.list_all(RevokedIdentityLink, field_filters={"name": event_id})
-    return found[0] if found else None
+    revocations = await records.list_all(RevokedIdentityLink, field_filters={"name": event_id})
+    return revocations[0] if revocations else None
 
 
 async def revoke_identity_links(
-    caller: Caller, event_id: str, *, writes: ChangeExecutor, log: EventReader, store: EventStore
+    caller: Caller,
+    event_id: str,
+    *,
+    changes: ChangeExecutor,
+    event_reader: EventReader,
+    event_store: EventStore,
 ) -> HandlerResponse[Envelope]:
     """Revokes the identity links of an event, as if it had never been sent.
 
@@ -87,21 +92,21 @@ async def revoke_identity_links(
         Conflict: the event links no ids.
         StoreUnavailable: the event store cannot be reached.
     """
-    event = await find_event(caller, event_id, log)
+    event = await find_event(caller, event_id, event_reader)
     if event is None:
         raise NotFound
-    if not IdentityFacts.from_event(event).joins:
+    if not IdentityFacts.from_event(event).has_links:
         raise Conflict("This event links no ids")
-    reply = await writes.execute(caller, _plan_revocation(caller, event), dry_run=False)
-    await store.revoke_identity_link(caller.workspace.id, event_id)
+    reply = await changes.execute(caller, _plan_revocation(caller, event), dry_run=False)
+    await event_store.revoke_identity_link(caller.workspace.id, event_id)
     return reply
 
 
 def _plan_revocation(caller: Caller, event: Event) -> ChangePlanner:
-    async def plan(unit: Transaction) -> Change:
-        before = await find_revocation(unit.resources, event.event_id)
-        if before is not None:
-            return Change(Action.REVOKE, before, before)
+    async def plan(transaction: Transaction) -> Change:
+        existing = await find_revocation(transaction.resources, event.event_id)
+        if existing is not None:
+            return Change(Action.REVOKE, existing, existing)
         new = RevokedIdentityLink(
             **new_record_fields(caller),
             name=event.event_id,

@@ -83,8 +83,8 @@ class ClickEnricher:
         geo: looks up the location of an address.
     """
 
-    def __init__(self, devices: UserAgentParser, geo: GeoLocator) -> None:
-        self._devices = devices
+    def __init__(self, user_agent_parser: UserAgentParser, geo: GeoLocator) -> None:
+        self._devices = user_agent_parser
         self._geo = geo
 
     def enrich(self, redirect: Redirect, request: ClickRequest, clicked_at: datetime) -> Click:

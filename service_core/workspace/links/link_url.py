@@ -42,8 +42,8 @@ def append_link_parameters(
 def set_parameter(url: str, name: str, value: str) -> str:
     """Returns a URL with one parameter set; others of the same name are removed."""
     parts = urlsplit(url)
-    kept = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != name]
-    return urlunsplit(parts._replace(query="&".join([*kept, _encode_pair((name, value))])))
+    others = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != name]
+    return urlunsplit(parts._replace(query="&".join([*others, _encode_pair((name, value))])))
 
 
 def encode_query(pairs: QueryPairs) -> str:

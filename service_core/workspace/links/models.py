@@ -64,8 +64,8 @@ class TrackingLink(Resource):
 
     def search_names(self) -> tuple[str, ...]:
         """Returns name, tracking identifier and slug."""
-        known = self.name, self.tracking_identifier, self.slug
-        return tuple(name for name in known if name)
+        names = self.name, self.tracking_identifier, self.slug
+        return tuple(name for name in names if name)
 
     def unique_keys(self) -> tuple[str, ...]:
         """Returns the key of the tracking identifier in the workspace, and of the slug on its domain."""

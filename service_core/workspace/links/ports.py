@@ -36,10 +36,10 @@ class RedirectCache(Protocol):
     async def get(self, key: str) -> CachedRedirect | None:
         """Returns the cached look-up of a key; None when it is not cached."""
 
-    async def add(self, key: str, route: Redirect | None) -> None:
+    async def add(self, key: str, redirect: Redirect | None) -> None:
         """Stores a look-up unless the key is cached already."""
 
-    async def set(self, key: str, route: Redirect | None) -> None:
+    async def set(self, key: str, redirect: Redirect | None) -> None:
         """Stores a look-up and replaces what was cached.
 
         Called inside the transaction that changes the link, before it commits.

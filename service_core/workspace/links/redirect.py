@@ -78,11 +78,11 @@ class Redirect(BaseModel):
         own = parse_query(dict(parse_query(urlsplit(target).query)).get(PLAY_REFERRER, ""))
         sent = parse_campaign(dict(params))
         click, kind = sent.first_click_id
-        known = {**self.utm, **sent.utm}
+        added = {**self.utm, **sent.utm}
         if click and kind:
-            known |= {"tp_click_id": click, "tp_click_id_type": kind}
-        kept = {name: value for name, value in own if name != "lyr"}
-        return encode_query({"lyr": self.lyr, **known, **kept}.items())
+            added |= {"tp_click_id": click, "tp_click_id_type": kind}
+        existing = {name: value for name, value in own if name != "lyr"}
+        return encode_query({"lyr": self.lyr, **added, **existing}.items())
 
 
 def _is_play_store_url(target: str) -> bool:

@@ -26,14 +26,14 @@ class DatabaseRedirects:
         holders: finds the link that holds a slug.
     """
 
-    def __init__(self, holders: UniqueKeyLookup) -> None:
-        self._holders = holders
+    def __init__(self, unique_keys: UniqueKeyLookup) -> None:
+        self._unique_keys = unique_keys
 
     async def find(self, key: str) -> Redirect | None:
         """Returns the redirect of ``<host>/<slug>``; None when there is none."""
         host, slug = key.split("/", 1)
-        held = await self._holders.find_by_unique_key(TrackingLink, slug_key(LinkDomain(host).id, slug))
-        return Redirect.from_link(held[1]) if held else None
+        found = await self._unique_keys.find_by_unique_key(TrackingLink, slug_key(LinkDomain(host).id, slug))
+        return Redirect.from_link(found[1]) if found else None
 
 
 class NoRedirectCache:
@@ -43,10 +43,10 @@ class NoRedirectCache:
         """Returns None, for any key."""
         return None
 
-    async def add(self, key: str, route: Redirect | None) -> None:
+    async def add(self, key: str, redirect: Redirect | None) -> None:
         """Does nothing."""
 
-    async def set(self, key: str, route: Redirect | None) -> None:
+    async def set(self, key: str, redirect: Redirect | None) -> None:
         """Does nothing."""
 
 

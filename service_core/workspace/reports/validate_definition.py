@@ -29,7 +29,7 @@ _KIND_BY_DIMENSION_COUNT: Final[Mapping[int, ReportKind]] = {0: "metric", 1: "br
 class DefinitionValidator:
     """Checks definitions against the installed metrics and attribution models."""
 
-    questions: MetricQueries
+    queries: MetricQueries
     models: AttributionModels
 
     def validate_report(self, report: Report, caller: Caller) -> None:
@@ -51,13 +51,13 @@ class DefinitionValidator:
         Raises:
             Unprocessable: ``unknown_metric``, ``invalid_plan``.
         """
-        asked = date_range.resolve(caller.workspace.zone, caller.now)
+        resolved = date_range.resolve(caller.workspace.zone, caller.now)
         with bad_request_as_unprocessable(field, "invalid_plan", kept_codes=("unknown_metric",)):
-            plan.metric_query(self.questions, self.models, asked, caller.workspace)
+            plan.metric_query(self.queries, self.models, resolved, caller.workspace)
 
     def _validate_catalog_report(self, report: Report, metric: str) -> None:
         with bad_request_as_unprocessable("report.metric_id", "unknown_metric", ignore_subfield=True):
-            MetricsRequestBase(metrics=[metric]).metric_ids(self.questions.catalog, 1)
+            MetricsRequestBase(metrics=[metric]).metric_ids(self.queries.catalog, 1)
         if report.dimension is not None and metric not in _BREAKDOWN_METRICS:
             raise _invalid_definition(
                 "metric_id", f"A grouping counts one of {', '.join(_BREAKDOWN_METRICS)}"
@@ -88,9 +88,9 @@ def complete_definition(fields: Mapping[str, Any], sent: Collection[str]) -> dic
             if name in sent and fields[name] is not None:
                 raise _invalid_definition(name, f"{name} belongs to the steps of a funnel")
         return {**fields, **dict.fromkeys(FUNNEL_FIELDS), "kind": kind}
-    usual = {name: FunnelQuery.model_fields[name].get_default() for name in FUNNEL_FIELDS}
-    walked = {name: fields[name] if fields[name] is not None else usual[name] for name in FUNNEL_FIELDS}
-    return {**fields, **walked, "steps": steps, "kind": kind}
+    defaults = {name: FunnelQuery.model_fields[name].get_default() for name in FUNNEL_FIELDS}
+    funnel = {name: fields[name] if fields[name] is not None else defaults[name] for name in FUNNEL_FIELDS}
+    return {**fields, **funnel, "steps": steps, "kind": kind}
 
 
 def validate_steps(steps: Sequence[str]) -> tuple[str, ...]:

@@ -54,8 +54,8 @@ async def update_rule(
     # A target that stays is not looked up again: a rule can be paused while its platform is not connected.
     sent, now, targets = _fill_defaults(dict(sent_fields(patch))), write.caller.now, write.prepared
     if not any(name in sent and sent[name] != getattr(rule, name) for name in _TARGET_FIELDS):
-        kept = {name: value for name, value in sent.items() if name not in _TARGET_FIELDS}
-        return validate_without_target(rule.with_fields(now, **kept), targets)
+        changed = {name: value for name, value in sent.items() if name not in _TARGET_FIELDS}
+        return validate_without_target(rule.with_fields(now, **changed), targets)
     # Another platform or asset is a new target: what the request leaves out is chosen as for a new rule.
     if sent.get("platform", rule.platform) != rule.platform or sent.keys() & _ASSET_FIELDS:
         sent = dict.fromkeys(_ASSET_FIELDS) | sent

@@ -67,19 +67,19 @@ class RuleTargets:
         Raises:
             Unprocessable: ``invalid_platform_event`` with a hint.
         """
-        known = platform.event_names or tuple(
+        accepted = platform.event_names or tuple(
             text
             for account, asset in self._connected_assets(platform)
             if account.id == account_id
             for text in (asset.name, asset.id)
             if text
         )
-        if name not in known:
+        if name not in accepted:
             raise Unprocessable(
                 f"{platform.label} takes no such event",
                 "invalid_platform_event",
                 field="rule.platform_event",
-                hint=f"It takes {', '.join(known)}.",
+                hint=f"It takes {', '.join(accepted)}.",
             )
 
     def check_event_source(self, name: str) -> None:
@@ -89,7 +89,9 @@ class RuleTargets:
             BadRequest: ``invalid_parameter``.
         """
         providers = set(self.providers.ids_of_kind(ProviderKind.REVENUE))
-        providers |= {one.provider for one in self.connections if one.kind is ProviderKind.REVENUE}
+        providers |= {
+            connection.provider for connection in self.connections if connection.kind is ProviderKind.REVENUE
+        }
         if name not in {ANY_SOURCE, *TRACKED_SOURCES, *providers}:
             raise BadRequest(
                 "trigger_event_source names no source of events",

@@ -27,31 +27,32 @@ _BROWSER_SOURCES: Final = frozenset({"any", "web"})
 
 
 async def build_container(
-    units: Transactions, workspace_id: UUID, pixel_platforms: Collection[str]
+    transactions: Transactions, workspace_id: UUID, pixel_platforms: Collection[str]
 ) -> Mapping[str, Any]:
     """Returns the container of a workspace, with the last approved script of each name.
 
     Args:
-        units: transactions of the workspace store.
+        transactions: transactions of the workspace store.
         workspace_id: the workspace.
         pixel_platforms: ids of the platforms whose pixel the browser script can load.
     """
-    async with units.read(workspace_id) as unit:
-        found = await unit.resources.list_all(
+    async with transactions.read(workspace_id) as transaction:
+        proposals = await transaction.resources.list_all(
             ScriptProposal, field_filters={"status": ProposalStatus.APPROVED.value}
         )
-        approved = [each for each in found if each.reviewed_at]
-        latest = {each.name: each for each in sorted(approved, key=lambda each: (each.reviewed_at, each.id))}
-        named = {each.id: pixel for each in latest.values() if (pixel := _parse_pixel(each, pixel_platforms))}
-        pixels = await _build_pixels(unit.resources, named.values())
-    scripts = [_serialize_script(each) for each in latest.values() if each.id not in named]
+        reviewed = [proposal for proposal in proposals if proposal.reviewed_at]
+        by_time = sorted(reviewed, key=lambda proposal: (proposal.reviewed_at, proposal.id))
+        latest = {proposal.name: proposal for proposal in by_time}.values()
+        pixels_by_id = {proposal.id: pixel for proposal in latest if (pixel := _parse_pixel(proposal, pixel_platforms))}
+        pixels = await _build_pixels(transaction.resources, pixels_by_id.values())
+    scripts = [_serialize_script(proposal) for proposal in latest if proposal.id not in pixels_by_id]
     return {"scripts": scripts, "pixels": pixels, "config": dict(_CONFIG)}
 
 
-async def _build_pixels(records: RecordReader, named: Iterable[tuple[str, str]]) -> dict[str, Any]:
+async def _build_pixels(records: RecordReader, pixel_ids: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Returns the last approved pixel of each platform, with the events that conversion rules send to it."""
     pixels: dict[str, Any] = {}
-    for platform, pixel_id in named:
+    for platform, pixel_id in pixel_ids:
         rules = await records.list_all(
             ConversionRule, field_filters={"platform": platform, "asset_id": pixel_id}
         )
@@ -61,8 +62,8 @@ async def _build_pixels(records: RecordReader, named: Iterable[tuple[str, str]])
 
 
 def _parse_pixel(proposal: ScriptProposal, pixel_platforms: Collection[str]) -> tuple[str, str] | None:
-    found = _PIXEL.fullmatch(proposal.content.strip()) if proposal.type == "pixel" else None
-    return (found[1], found[2]) if found and found[1] in pixel_platforms else None
+    match = _PIXEL.fullmatch(proposal.content.strip()) if proposal.type == "pixel" else None
+    return (match[1], match[2]) if match and match[1] in pixel_platforms else None
 
 
 def _fires_in_browser(rule: ConversionRule) -> bool:

@@ -31,14 +31,14 @@ def plan_review(
         Conflict: ``resource_changed``, it is not pending any more.
     """
 
-    async def plan(unit: Transaction) -> Change:
+    async def plan(transaction: Transaction) -> Change:
         person = caller.acting_user
         require_permission(person.role if person and not person.grant.client_id else None, Permission.MANAGE)
         if note and len(note) > MAX_NOTE_LENGTH:
             raise Unprocessable(
                 f"A note has at most {MAX_NOTE_LENGTH} characters", "invalid_field", field="note"
             )
-        proposal = await get_or_404(unit.resources, ScriptProposal, proposal_id)
+        proposal = await get_or_404(transaction.resources, ScriptProposal, proposal_id)
         if proposal.status is not ProposalStatus.PENDING:
             raise Conflict("This proposal was decided before", "resource_changed")
         decided = {

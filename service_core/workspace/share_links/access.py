@@ -44,8 +44,8 @@ class ShareLinkAccess:
         clock: returns the present.
     """
 
-    holders: UniqueKeyLookup
-    units: Transactions
+    unique_keys: UniqueKeyLookup
+    transactions: Transactions
     limiter: RateLimiter
     clock: Clock
 
@@ -79,18 +79,18 @@ class ShareLinkAccess:
         """
         if not ONE_TIME_TOKEN_PATTERN.fullmatch(token):
             raise NotFound
-        sought = sha256_hex(token)
-        held = await self.holders.find_by_unique_key(ShareLink, share_token_key(sought))
-        if held is None or not hmac.compare_digest(held[1].digest, sought):
+        token_digest = sha256_hex(token)
+        found = await self.unique_keys.find_by_unique_key(ShareLink, share_token_key(token_digest))
+        if found is None or not hmac.compare_digest(found[1].digest, token_digest):
             raise NotFound
-        workspace, link = held
+        workspace, link = found
         if link.as_of(self.clock()).status is not ShareLinkStatus.ACTIVE:
             raise Gone("This page is not shared any more")
-        async with self.units.read(workspace.id) as unit:
-            subject = await unit.resources.get(SHAREABLE_TYPES[link.object_type], link.object_id)
-        if subject is None:
+        async with self.transactions.read(workspace.id) as transaction:
+            record = await transaction.resources.get(SHAREABLE_TYPES[link.object_type], link.object_id)
+        if record is None:
             raise NotFound
-        return SharedObject(link, workspace, subject)
+        return SharedObject(link, workspace, record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,9 @@ class SharedResults:
         clock: returns the present.
     """
 
-    def __init__(self, units: Transactions, runs: ReportBatchRunner, clock: Clock) -> None:
-        self._units = units
-        self._runs = runs
+    def __init__(self, transactions: Transactions, runner: ReportBatchRunner, clock: Clock) -> None:
+        self._transactions = transactions
+        self._runner = runner
         self._clock = clock
         self._cache = TtlCache[UUID, SharedResult](RESULT_LIFETIME, clock)
 
@@ -72,15 +72,15 @@ class SharedResults:
                 now,
                 link.object_type,
                 link.object_id,
-                units=self._units,
-                runs=self._runs,
+                transactions=self._transactions,
+                runner=self._runner,
             )
         except ApiError as refusal:
             return SharedResult(now, None, error=refusal.message)
         if run is None:
             raise NotFound
-        async with self._units.read(workspace.id) as unit:
-            reports = await unit.resources.get_many(Report, _report_ids(run))
+        async with self._transactions.read(workspace.id) as transaction:
+            reports = await transaction.resources.get_many(Report, _report_ids(run))
         return SharedResult(now, run, reports)
 
 

@@ -26,11 +26,11 @@ SharedObjectRun = ReportRun | DashboardRun | AnalysisRun
 async def run_shared_object(
     workspace: Workspace,
     now: datetime,
-    kind: ObjectType,
+    object_type: ObjectType,
     object_id: UUID,
     *,
-    units: Transactions,
-    runs: ReportBatchRunner,
+    transactions: Transactions,
+    runner: ReportBatchRunner,
 ) -> SharedObjectRun | None:
     """Returns the result of a report, a dashboard or an analysis as it is saved.
 
@@ -51,9 +51,9 @@ async def run_shared_object(
     Raises:
         Refusal: a report that cannot be run; dashboards and analyses have the error per card.
     """
-    async with units.read(workspace.id) as unit:
-        run = await _LOADERS[kind](object_id, unit.resources)
-    return run and await run(read_only_caller(workspace, now, "Public page"), runs)
+    async with transactions.read(workspace.id) as transaction:
+        run = await _LOADERS[object_type](object_id, transaction.resources)
+    return run and await run(read_only_caller(workspace, now, "Public page"), runner)
 
 
 _RunFunction = Callable[[Caller, ReportBatchRunner], Awaitable[SharedObjectRun]]
@@ -63,7 +63,7 @@ async def _load_report(object_id: UUID, records: RecordReader) -> _RunFunction |
     report = await records.get(Report, object_id)
     if report is None:
         return None
-    return lambda who, runs: runs.reports.run(who, report, RunReport())
+    return lambda caller, runner: runner.reports.run(caller, report, RunReport())
 
 
 async def _load_dashboard(object_id: UUID, records: RecordReader) -> _RunFunction | None:
@@ -71,7 +71,7 @@ async def _load_dashboard(object_id: UUID, records: RecordReader) -> _RunFunctio
     if dashboard is None:
         return None
     reports = await load_card_reports(records, dashboard)
-    return lambda who, runs: run_dashboard(who, dashboard, reports, RunOverrides(), runs)
+    return lambda caller, runner: run_dashboard(caller, dashboard, reports, RunOverrides(), runner)
 
 
 async def _load_analysis(object_id: UUID, records: RecordReader) -> _RunFunction | None:
@@ -79,7 +79,7 @@ async def _load_analysis(object_id: UUID, records: RecordReader) -> _RunFunction
     if analysis is None:
         return None
     reports = await records.get_many(Report, analysis.report_ids)
-    return lambda who, runs: run_analysis(who, analysis, reports, runs)
+    return lambda caller, runner: run_analysis(caller, analysis, reports, runner)
 
 
 _LOADERS: Final = {"report": _load_report, "dashboard": _load_dashboard, "analysis": _load_analysis}

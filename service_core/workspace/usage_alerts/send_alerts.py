@@ -30,12 +30,12 @@ class UsageAlerts:
         mail: sends the e-mails.
     """
 
-    directory: CredentialStore
+    workspaces: CredentialStore
     members: Members
     accounts: Accounts
     events: AggregateReader
     alert_log: UsageAlertLog
-    mail: EmailSender
+    email_sender: EmailSender
 
     async def send_due_alerts(self, now: datetime) -> None:
         """Sends the alert of the highest percentage that each workspace has reached, once per billing period.
@@ -45,7 +45,7 @@ class UsageAlerts:
             StoreUnavailable: events cannot be counted.
         """
         period, refused = get_billing_period(now), None
-        for workspace in await self.directory.list_workspaces():
+        for workspace in await self.workspaces.list_workspaces():
             limit = BILLING_PLANS.get(workspace.plan, UNLIMITED_PLAN).events_limit
             if limit is None or not workspace.active:
                 continue
@@ -80,4 +80,4 @@ class UsageAlerts:
         for member in await self.members.list_members(workspace.id):
             account = await self.accounts.get_account(member.account_id)
             if member.role is Role.OWNER and account is not None:
-                await self.mail.send(EmailMessage(account.email, subject, text))
+                await self.email_sender.send(EmailMessage(account.email, subject, text))

@@ -225,7 +225,7 @@ async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(depl
         caller = read_only_caller(workspace, NOW, "Ann")
         writes = ChangeExecutor(ports.workspace.transactions, [REVOKED_LINK_TYPE])
         await revoke_identity_links(
-            caller, alias.event_id, writes=writes, log=ports.events, store=ports.events
+            caller, alias.event_id, changes=writes, event_reader=ports.events, event_store=ports.events
         )
     done = await asyncio.to_thread(moved, config, "--to", "duckdb:///new.duckdb")
     assert "is the same on both sides" in done.output

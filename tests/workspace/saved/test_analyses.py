@@ -149,7 +149,7 @@ def published(api_client):
         service = api_client.service
         return await run_shared_object(
             api_client.workspaces["shop"], api_client.now, kind, UUID(made["id"]),
-            units=service.ports.workspace.transactions, runs=service.component(ReportBatchRunner),
+            transactions=service.ports.workspace.transactions, runner=service.component(ReportBatchRunner),
         )  # fmt: skip
 
     return run

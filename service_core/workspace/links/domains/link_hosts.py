@@ -42,8 +42,9 @@ async def require_active_domain(records: RecordReader, domain_id: UUID) -> None:
             )
 
 
-async def is_verified_link_host(holders: UniqueKeyLookup, host: str) -> bool:
+async def is_verified_link_host(unique_keys: UniqueKeyLookup, host: str) -> bool:
     """Returns whether a workspace has verified a host, which is in lower case."""
     return (
-        await holders.find_by_unique_key(LinkDomainClaim, verified_domain_key(LinkDomain(host))) is not None
+        await unique_keys.find_by_unique_key(LinkDomainClaim, verified_domain_key(LinkDomain(host)))
+        is not None
     )

@@ -80,9 +80,12 @@ class LinkDomainClaim(Resource):
 
     def mark_verified(self, now: datetime) -> "LinkDomainClaim":
         """Returns the claim after its record was found."""
-        seen = self.verified_at or now
         return self._replace_fields(
-            now, verified_at=seen, missing_since=None, lapsed_at=None, pending_recipients=()
+            now,
+            verified_at=self.verified_at or now,
+            missing_since=None,
+            lapsed_at=None,
+            pending_recipients=(),
         )
 
     def mark_record_missing(

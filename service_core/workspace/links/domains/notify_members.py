@@ -14,8 +14,8 @@ from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, Li
 async def send_pending_notices(
     workspace: Workspace,
     recipients: Mapping[UUID, str],
-    units: Transactions,
-    mail: EmailSender,
+    transactions: Transactions,
+    email_sender: EmailSender,
     now: datetime,
 ) -> None:
     """Sends the pending notices of the link domains of a workspace.
@@ -33,31 +33,33 @@ async def send_pending_notices(
     Raises:
         EmailSenderUnavailable: an e-mail could not be sent; the others were, and the next run tries it again.
     """
-    async with units.read(workspace.id) as transaction:
+    async with transactions.read(workspace.id) as transaction:
         claims = await transaction.resources.list_all(LinkDomainClaim)
     failure = None
     for claim in claims:
         for account_id in claim.pending_recipients if now - claim.updated_at < MISSING_RECORD_GRACE else ():
-            is_first = await _mark_notified(units, claim, account_id, notified=True)
+            is_first = await _mark_notified(transactions, claim, account_id, notified=True)
             if not is_first or account_id not in recipients:
                 continue
             try:
-                await mail.send(EmailMessage(recipients[account_id], *missing_record_email(workspace, claim)))
+                await email_sender.send(
+                    EmailMessage(recipients[account_id], *missing_record_email(workspace, claim))
+                )
             except EmailSenderUnavailable as fault:
                 failure = fault
-                await _mark_notified(units, claim, account_id, notified=False)
+                await _mark_notified(transactions, claim, account_id, notified=False)
     if failure is not None:
         raise failure
 
 
 async def _mark_notified(
-    units: Transactions, claim: LinkDomainClaim, account_id: UUID, *, notified: bool
+    transactions: Transactions, claim: LinkDomainClaim, account_id: UUID, *, notified: bool
 ) -> bool:
     """Removes or adds a pending recipient; returns False when that was done before or the state has changed.
 
     The domain itself does not change, so there is no audit entry.
     """
-    async with units.write(claim.workspace_id) as transaction:
+    async with transactions.write(claim.workspace_id) as transaction:
         current = await transaction.resources.get(LinkDomainClaim, claim.id)
         if current is None or current.notice_state != claim.notice_state:
             return False

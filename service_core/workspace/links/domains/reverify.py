@@ -37,12 +37,12 @@ class DomainReverification:
         mail: sends the notices.
     """
 
-    directory: CredentialStore
+    workspaces: CredentialStore
     members: Members
     accounts: Accounts
-    writes: ChangeExecutor
-    records: TxtRecords
-    mail: EmailSender
+    changes: ChangeExecutor
+    txt_records: TxtRecords
+    email_sender: EmailSender
 
     async def recheck_all(self, now: datetime) -> None:
         """Stores which records are missing or back, and notifies owners and admins of missing ones.
@@ -51,7 +51,7 @@ class DomainReverification:
             EmailSenderUnavailable: an e-mail could not be sent; the others were, and the next check tries it again.
         """
         failure = None
-        for workspace in await self.directory.list_workspaces():
+        for workspace in await self.workspaces.list_workspaces():
             try:
                 await self._recheck_workspace(workspace, now)
             except EmailSenderUnavailable as fault:
@@ -60,7 +60,7 @@ class DomainReverification:
             raise failure
 
     async def _recheck_workspace(self, workspace: Workspace, now: datetime) -> None:
-        async with self.writes.transactions.read(workspace.id) as transaction:
+        async with self.changes.transactions.read(workspace.id) as transaction:
             claims = await transaction.resources.list_all(LinkDomainClaim)
         if not claims:
             return
@@ -72,12 +72,12 @@ class DomainReverification:
             if is_present is None or (is_present and claim.is_record_present):
                 continue
             with suppress(NotFound):  # removed meanwhile
-                await self.writes.execute(
+                await self.changes.execute(
                     caller,
                     _plan_recheck_result(caller, claim, is_present, recipients=tuple(recipients)),
                     dry_run=False,
                 )
-        await send_pending_notices(workspace, recipients, self.writes.transactions, self.mail, now)
+        await send_pending_notices(workspace, recipients, self.changes.transactions, self.email_sender, now)
 
     async def _load_recipients(self, workspace: Workspace) -> dict[UUID, str]:
         """Returns account id -> e-mail address of the members who can manage the workspace."""
@@ -91,7 +91,7 @@ class DomainReverification:
 
     async def _has_txt_record(self, claim: LinkDomainClaim) -> bool | None:
         try:
-            return claim.verification_value in await self.records.query_txt(claim.txt_record_name)
+            return claim.verification_value in await self.txt_records.query_txt(claim.txt_record_name)
         except DnsUnavailable:
             return None
 

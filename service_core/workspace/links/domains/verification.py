@@ -58,7 +58,11 @@ def plan_domain_claim(caller: Caller, host: str, shared_domain: LinkDomain | Non
 
 
 async def verify_domain(
-    caller: Caller, claim_id: UUID, writes: ChangeExecutor, records: TxtRecords, limiter: RateLimiter | None
+    caller: Caller,
+    claim_id: UUID,
+    changes: ChangeExecutor,
+    txt_records: TxtRecords,
+    limiter: RateLimiter | None,
 ) -> HandlerResponse[Envelope]:
     """Queries the DNS record of a claim and marks the claim as verified.
 
@@ -78,18 +82,18 @@ async def verify_domain(
         TooManyRequests: the workspace has made `MAX_DNS_QUERIES` queries in 15 minutes.
         ServiceUnavailable: no name server answered, or queries cannot be counted.
     """
-    async with writes.transactions.read(caller.workspace.id) as transaction:
+    async with changes.transactions.read(caller.workspace.id) as transaction:
         claim = await get_or_404(transaction.resources, LinkDomainClaim, claim_id)
     if not claim.is_record_present:
         if limiter is not None:
             await consume_attempt(limiter, f"domain-proof:{caller.workspace.id}", MAX_DNS_QUERIES)
-        await _require_txt_record(claim, records)
+        await _require_txt_record(claim, txt_records)
 
     async def mark_verified(claim: LinkDomainClaim, _: RecordReader) -> LinkDomainClaim:
         return claim.mark_verified(caller.now)
 
     plan = plan_update(LinkDomainClaim, claim_id, mark_verified)
-    return await writes.execute(caller, plan, dry_run=False)
+    return await changes.execute(caller, plan, dry_run=False)
 
 
 async def _require_txt_record(claim: LinkDomainClaim, records: TxtRecords) -> None:
