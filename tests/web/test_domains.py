@@ -15,7 +15,7 @@ HOST = "go.shop.example"
 
 async def claims(deployment):
     async with deployment.store.transactions.read(deployment.workspace.id) as unit:
-        return await unit.resources.every(LinkDomainClaim)
+        return await unit.resources.list_all(LinkDomainClaim)
 
 
 async def claimed(deployment, person):
@@ -41,16 +41,20 @@ async def test_a_domain_is_added_proved_and_used(deployment):
     ).location == f"{page}?done=verified"
     shown = (await person.get(page)).text
     assert re.search(r"verified\s+8 July 2026", shown)
-    assert str(claim.domain.id) in shown
+    assert str(claim.link_domain.id) in shown
     assert text not in shown
 
 
 async def test_a_domain_with_links_is_not_removed_and_one_without_is(deployment):
     person = await deployment.signed_in("bob", "admin")
     page, claim = await claimed(deployment, person)
-    deployment.service.ports.dns.book[claim.record] = [claim.proof]
+    deployment.service.ports.dns.book[claim.txt_record_name] = [claim.verification_value]
     await person.send(page, f"{page}/{claim.id}", action="verify")
-    link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
+    link = {
+        "name": "Reel",
+        "destination_url": "https://example.com/a",
+        "domain_id": str(claim.link_domain.id),
+    }
     minted = await create_named_key(
         deployment.store.credentials, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
@@ -94,9 +98,13 @@ async def test_a_record_that_is_gone_is_shown_until_it_is_back(deployment):
     person = await deployment.signed_in("ann", "owner")
     page, claim = await claimed(deployment, person)
     records = deployment.service.ports.dns
-    records.book[claim.record] = [claim.proof]
+    records.book[claim.txt_record_name] = [claim.verification_value]
     await person.send(page, f"{page}/{claim.id}", action="verify")
-    link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
+    link = {
+        "name": "Reel",
+        "destination_url": "https://example.com/a",
+        "domain_id": str(claim.link_domain.id),
+    }
     minted = await create_named_key(
         deployment.store.credentials, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
     )
@@ -108,9 +116,9 @@ async def test_a_record_that_is_gone_is_shown_until_it_is_back(deployment):
         shown = " ".join((await person.get(page)).text.split())
         assert "gone since 9 July 2026" in shown
         assert said in shown
-        assert claim.proof in shown
+        assert claim.verification_value in shown
     assert {letter.to for letter in deployment.letters} == {"ann@example.com"}
-    records.book[claim.record] = [claim.proof]
+    records.book[claim.txt_record_name] = [claim.verification_value]
     await person.send(page, f"{page}/{claim.id}", action="verify")
     assert "gone since" not in (await person.get(page)).text
 

@@ -116,7 +116,7 @@ async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(
     assert shop.letterbox.told() == []
     newest = (await shop.audit())[0]
     assert (newest.action, newest.resource.label) == ("update", HOST)
-    assert (newest.actor.type, newest.actor.name, newest.undoable) == ("system", "Look at the DNS", False)
+    assert (newest.actor.type, newest.actor.name, newest.undoable) == ("system", "DNS check", False)
     assert [change.field for change in newest.changes] == ["missing_since"]
 
 

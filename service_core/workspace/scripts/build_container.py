@@ -43,7 +43,9 @@ async def build_container(
         reviewed = [proposal for proposal in proposals if proposal.reviewed_at]
         by_time = sorted(reviewed, key=lambda proposal: (proposal.reviewed_at, proposal.id))
         latest = {proposal.name: proposal for proposal in by_time}.values()
-        pixels_by_id = {proposal.id: pixel for proposal in latest if (pixel := _parse_pixel(proposal, pixel_platforms))}
+        pixels_by_id = {
+            proposal.id: pixel for proposal in latest if (pixel := _parse_pixel(proposal, pixel_platforms))
+        }
         pixels = await _build_pixels(transaction.resources, pixels_by_id.values())
     scripts = [_serialize_script(proposal) for proposal in latest if proposal.id not in pixels_by_id]
     return {"scripts": scripts, "pixels": pixels, "config": dict(_CONFIG)}
