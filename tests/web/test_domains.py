@@ -110,7 +110,7 @@ async def test_a_record_that_is_gone_is_shown_until_it_is_back(deployment):
     )
     assert (await deployment.api("POST", "/v1/links", minted.secret, {"link": link}))[0] == 200
     records.book.clear()
-    for days, said in ((1, "no new links are taken from 16 July 2026 on"), (7, "no new ones are taken")):
+    for days, said in ((1, "new links are refused from 16 July 2026 on"), (7, "new links are refused until")):
         deployment.clock.advance(days=days)
         await build_domain_verification(deployment.service.ports).recheck_all(deployment.clock())
         shown = " ".join((await person.get(page)).text.split())

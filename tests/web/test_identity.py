@@ -53,12 +53,12 @@ async def test_an_alias_of_the_wrong_user_is_looked_up_and_taken_back(shop):
     ann = await shop.signed_in("ann", "admin")
     assert await of_whom(shop, "U1") == "u:U2"
     shown = words(await ann.get(f"{shop.page}?event={shop.alias}"))
-    for said in ("$alias 2 July 2026, 06:00 UTC", "User id U2", "Former user id U1"):
+    for said in ("$alias 2 July 2026, 06:00 UTC", "User id U2", "Previous user id U1"):
         assert said in shown
     answer = await ann.send(f"{shop.page}?event={shop.alias}", shop.page, event=shop.alias)
     assert answer.location == f"{shop.page}?event={shop.alias}&done=unlinked"
     assert (await of_whom(shop, "U1"), await of_whom(shop, "U2")) == ("u:U1", "u:U2")
-    assert "taken back on 8 July 2026" in words(await ann.get(answer.location))
+    assert "revoked on 8 July 2026" in words(await ann.get(answer.location))
     (entry,) = await entries(shop)
     assert (entry["action"], entry["resource"]["label"]) == ("revoke", shop.alias)
     assert (entry["actor"]["type"], entry["actor"]["name"]) == ("user", "ann@example.com")
@@ -124,7 +124,7 @@ async def test_an_event_that_joins_nobody_is_left_alone(shop, columns):
     event = shop.story.add_event("page_view", at="2026-07-03", **columns)
     await shop.service.ports.events.append([event])
     page = await ann.get(f"{shop.page}?event={event.event_id}")
-    assert "It joins no ids." in page.text
+    assert "This event links no ids." in page.text
     assert "cannot be undone" not in page.text
     fields = {"csrf": await ann.token(f"{shop.settings}/keys"), "event": event.event_id}
     refused = await ann.post(shop.page, fields)
@@ -194,7 +194,7 @@ async def test_of_many_external_ids_and_people_only_the_first_are_shown(shop):
     many = shown.index(f"{MAX_CONFLICTING_PERSONS + 3} people carry it")
     assert shown.index("crm:c0 ") < many < shown.index(f"crm:c{MAX_LISTED + 1} ")
     assert "crm:c2 " not in shown
-    assert f"the first of {MAX_LISTED + 2} external ids" in shown
+    assert f"the first of {MAX_LISTED + 2} conflicting external ids" in shown
 
 
 async def test_what_cannot_be_looked_up_is_not_told_as_none(shop, monkeypatch):
@@ -206,8 +206,8 @@ async def test_what_cannot_be_looked_up_is_not_told_as_none(shop, monkeypatch):
     monkeypatch.setattr(shop.service.ports.events, "external_id_conflicts", away)
     shown = await ann.get(f"{shop.page}?event={shop.alias}")
     assert shown.status == 200
-    assert "cannot be told at the moment" in words(shown)
-    assert "Former user id U1" in words(shown)
+    assert "cannot be checked at the moment" in words(shown)
+    assert "Previous user id U1" in words(shown)
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
