@@ -121,7 +121,7 @@ async def generate_events(
         lambda writer: _write_events(writer, rows, end, session, {**EVENT_EXPRESSIONS, **columns})
     )
     await store.rebuild()
-    months = "INSERT INTO backlog SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
+    months = "INSERT INTO unsorted_rows SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
     await store._engine.write(lambda writer: writer.execute_text(months))
     await store._engine.write(lambda writer: compaction.compact(writer, threshold=1))
 
