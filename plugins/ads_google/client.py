@@ -1,10 +1,8 @@
 """The Google Ads API over HTTP, and its errors."""
 
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 from service_core.plugin import Clock, CredentialsRejected, PlatformUnavailable, platform_http
@@ -42,25 +40,15 @@ async def open_client(
         CredentialsRejected: the credentials are missing, or not good.
     """
     platform_http.require_credentials(secrets, _CREDENTIAL_NAMES)
-    with platform_http.require_http_client("Google Ads"):
-        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
-    async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, verify=_ssl_context()) as http:
-        calls = platform_http.JsonHttpClient("Google", http.request, httpx2.HTTPError, clock)
-        http.headers.update(await _fetch_headers(calls, tokens, secrets))
-        yield GoogleClient(api, calls)
+    opened = platform_http.open_json_client("Google", "httpx2", clock, timeout_seconds=TIMEOUT_SECONDS)
+    async with opened as client:
+        headers = await _fetch_headers(client, tokens, secrets)
+        yield GoogleClient(api, replace(client, headers=headers))
 
 
 def strip_dashes(text: str | None) -> str:
     """An id without the dashes it is shown with."""
     return (text or "").replace("-", "").strip()
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    """Whom to trust, read once: it takes longer than a question."""
-    import httpx2  # noqa: PLC0415 - as above
-
-    return httpx2.create_ssl_context()
 
 
 async def _fetch_headers(

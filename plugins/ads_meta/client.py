@@ -1,11 +1,9 @@
 """The Graph API over HTTP, and its errors. The token is sent as a header, because URLs are logged."""
 
 import json
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, NoReturn
 
 from service_core.plugin import Clock, CredentialsRejected, PlatformUnavailable, platform_http
@@ -37,19 +35,12 @@ async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> Asy
         CredentialsRejected: the token is missing.
     """
     platform_http.require_credentials(secrets, ("access_token",))
-    with platform_http.require_http_client("Meta"):
-        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Authorization": f"Bearer {secrets['access_token']}", "Accept": "application/json"}
-    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS, verify=_ssl_context()) as http:
-        yield MetaClient(api, platform_http.JsonHttpClient("Meta", http.request, httpx2.HTTPError, clock))
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    """Whom to trust, read once: it takes longer than a question."""
-    import httpx2  # noqa: PLC0415 - as above
-
-    return httpx2.create_ssl_context()
+    opened = platform_http.open_json_client(
+        "Meta", "httpx2", clock, timeout_seconds=TIMEOUT_SECONDS, headers=headers
+    )
+    async with opened as client:
+        yield MetaClient(api, client)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
 """The Conversions API over HTTP."""
 
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
 from typing import Final
 
 from service_core.plugin import Clock, platform_http
@@ -23,16 +21,9 @@ async def open_client(
         CredentialsRejected: the key is missing.
     """
     platform_http.require_credentials(secrets, ("api_key",))
-    with platform_http.require_http_client("OpenAI"):
-        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Authorization": f"Bearer {secrets['api_key']}", "Accept": "application/json"}
-    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS, verify=_ssl_context()) as http:
-        yield platform_http.JsonHttpClient("OpenAI", http.request, httpx2.HTTPError, clock)
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    """Whom to trust, read once: it takes longer than a call."""
-    import httpx2  # noqa: PLC0415 - as above
-
-    return httpx2.create_ssl_context()
+    opened = platform_http.open_json_client(
+        "OpenAI", "httpx2", clock, timeout_seconds=TIMEOUT_SECONDS, headers=headers
+    )
+    async with opened as client:
+        yield client

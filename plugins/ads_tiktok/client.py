@@ -1,10 +1,8 @@
 """The Business API over HTTP. Its responses have a status code of their own."""
 
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 from service_core.plugin import Clock, CredentialsRejected, PlatformUnavailable, platform_http
@@ -24,19 +22,12 @@ async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> Asy
         CredentialsRejected: the token is missing.
     """
     platform_http.require_credentials(secrets, ("access_token",))
-    with platform_http.require_http_client("TikTok"):
-        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Access-Token": secrets["access_token"], "Accept": "application/json"}
-    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS, verify=_ssl_context()) as http:
-        yield TikTokClient(api, platform_http.JsonHttpClient("TikTok", http.request, httpx2.HTTPError, clock))
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    """Whom to trust, read once: it takes longer than a question."""
-    import httpx2  # noqa: PLC0415 - as above
-
-    return httpx2.create_ssl_context()
+    opened = platform_http.open_json_client(
+        "TikTok", "httpx2", clock, timeout_seconds=TIMEOUT_SECONDS, headers=headers
+    )
+    async with opened as client:
+        yield TikTokClient(api, client)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,12 +78,12 @@ async def open_client(api: str, request: PollRequest, clock: Clock) -> AsyncIter
         raise CredentialsRejected(
             "Note the shop as the account of the connection, such as example.myshopify.com."
         )
-    with platform_http.require_http_client("Shopify"):
-        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"X-Shopify-Access-Token": request.secrets[TOKEN_NAME]}
-    async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT_SECONDS) as http:
-        calls = platform_http.JsonHttpClient("Shopify", http.request, httpx2.HTTPError, clock)
-        yield ShopClient(api.replace(SHOP_PLACEHOLDER, shops[0]), calls)
+    opened = platform_http.open_json_client(
+        "Shopify", "httpx2", clock, timeout_seconds=_TIMEOUT_SECONDS, headers=headers
+    )
+    async with opened as client:
+        yield ShopClient(api.replace(SHOP_PLACEHOLDER, shops[0]), client)
 
 
 def _require_object(answer: platform_http.JsonResponse) -> Mapping[str, Any]:

@@ -54,11 +54,12 @@ async def _open_client(
     secrets: Mapping[str, str], clock: Clock
 ) -> AsyncIterator[platform_http.JsonHttpClient]:
     platform_http.require_credentials(secrets, (API_KEY_NAME,))
-    with platform_http.require_http_client("Stripe"):
-        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Authorization": f"Bearer {secrets[API_KEY_NAME]}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT_SECONDS) as http:
-        yield platform_http.JsonHttpClient("Stripe", http.request, httpx2.HTTPError, clock)
+    opened = platform_http.open_json_client(
+        "Stripe", "httpx2", clock, timeout_seconds=_TIMEOUT_SECONDS, headers=headers
+    )
+    async with opened as client:
+        yield client
 
 
 def _parse_page(answer: platform_http.JsonResponse) -> tuple[Sequence[Mapping[str, Any]], bool]:

@@ -4,11 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from functools import cache
 from http import HTTPStatus
+from importlib import import_module
 from typing import Any, Protocol
 
 from service_core.commerce.platform_errors import CredentialsRejected, PlatformUnavailable
@@ -71,15 +73,17 @@ class JsonHttpClient:
     """A client for requests to a platform.
 
     Attributes:
-        platform: what people call it.
-        request: that of the HTTP client: method, address, and whatever content it takes.
-        faults: what the HTTP client raises when nothing comes of a request.
+        platform: label of the platform, for messages.
+        send_request: of the HTTP client: takes method, URL, and keyword arguments.
+        transport_errors: what the HTTP client raises without a response.
+        headers: sent with every request.
     """
 
     platform: str
     send_request: Callable[..., Awaitable[HttpResponse]]
     transport_errors: type[Exception]
     clock: Clock
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     async def request_json(self, method: str, url: str, **content: Any) -> JsonResponse:
         """Sends a request and returns the response, whatever its status.
@@ -88,7 +92,8 @@ class JsonHttpClient:
             PlatformUnavailable: there was none.
         """
         try:
-            answer = await self.send_request(method, url, **content)
+            headers = {**self.headers, **content.pop("headers", {})}
+            answer = await self.send_request(method, url, headers=headers, **content)
         except self.transport_errors as fault:
             raise PlatformUnavailable(f"{self.platform} does not answer ({type(fault).__name__}).") from None
         told: Any = None
@@ -102,6 +107,40 @@ class JsonHttpClient:
         written = json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         return await self.request_json("POST", url, content=written, headers=headers, **content)
+
+
+@asynccontextmanager
+async def open_json_client(
+    platform: str,
+    library_name: str,
+    clock: Clock,
+    *,
+    timeout_seconds: float,
+    headers: Mapping[str, str] | None = None,
+) -> AsyncIterator[JsonHttpClient]:
+    """Opens a client for a few requests on one connection.
+
+    Args:
+        platform: label of the platform, for messages.
+        library_name: module of the HTTP client, with the names of httpx. It is imported here, because it takes 20 MB
+            that only a request needs.
+        clock: gives the current time.
+        timeout_seconds: how long to wait for each step of a request.
+        headers: sent with every request.
+
+    Raises:
+        PlatformUnavailable: the library is not installed.
+    """
+    with require_http_client(platform):
+        library = import_module(library_name)
+    async with library.AsyncClient(timeout=timeout_seconds, verify=_ssl_context(library)) as http:
+        yield JsonHttpClient(platform, http.request, library.HTTPError, clock, headers or {})
+
+
+@cache
+def _ssl_context(library: Any) -> Any:
+    """Returns the trusted certificates, read once because that takes longer than a request."""
+    return library.create_ssl_context()
 
 
 def drop_empty(**fields: Any) -> dict[str, Any]:
