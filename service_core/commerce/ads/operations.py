@@ -17,8 +17,7 @@ from service_core.analytics.query.snapshot import SourceSnapshot
 from service_core.analytics.reads.metric_values import UnavailableMetric
 from service_core.commerce.ads.models import AdEntity, AdLevel
 from service_core.commerce.ads.ports import AdPlatforms, AdSpendStore, SpendQuery, SpendSum
-from service_core.commerce.ads.query_schemas import AdsQuery
-from service_core.commerce.ads.schemas import AdAccountStatus, AdMetrics, AdRow, AdsResponse
+from service_core.commerce.ads.schemas import AdAccountStatus, AdMetrics, AdRow, AdsQuery, AdsResponse
 from service_core.commerce.ads.spend_metrics import spend_metric_value
 from service_core.kernel.availability import Measurement, Unavailable, UnavailableReason
 from service_core.kernel.errors import ServiceUnavailable

@@ -21,9 +21,9 @@ from service_core.analytics.rounding import round_decimal
 from service_core.analytics.scope import scope_for_caller
 from service_core.commerce.ads.source import synced_through
 from service_core.commerce.costs.source import CostSource
-from service_core.commerce.profit.query_schemas import CommerceMetricsQuery
 from service_core.commerce.profit.schemas import (
     CommerceMetrics,
+    CommerceMetricsQuery,
     Completeness,
     CostsCompleteness,
     PlatformCompleteness,
