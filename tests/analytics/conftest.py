@@ -1,4 +1,4 @@
-"""A caller in New York on a Wednesday, and a queue that tells how far behind it is."""
+"""A caller in New York on a Wednesday, and a stub of the queue state."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A whole deployment behind its one door, asked as a client asks it: requests in, JSON out."""
+"""A complete deployment for tests, with clients that send requests and read JSON."""
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -49,14 +49,14 @@ async def run_deployment(store: str, folder: Path, registry=None, rates=""):
 
 
 class Deployment:
-    """The deployment; ``now`` is its present."""
+    """A running deployment; ``now`` is the time of its clock."""
 
     now = NOW
 
     async def workspace(
         self, id_: UUID | None = None, *, rules: AnalyticsSettings = DEFAULT_RULES, **fields
     ) -> "WorkspaceClient":
-        """A new workspace and whoever holds a key of it."""
+        """Creates a workspace; returns a client with a key of it."""
         directory = self.service.ports.workspace
         plain = {"name": "Example Shop", "timezone": "America/New_York", "currency": "USD", "domain": None}
         owner = Workspace(
@@ -72,22 +72,22 @@ class Deployment:
 
 
 class WorkspaceClient:
-    """Whoever holds a key of a workspace."""
+    """A client with a key of a workspace."""
 
     def __init__(self, service, workspace, key):
         self.service, self.workspace, self.key = service, workspace, key
         self.story = EventBuilder(workspace.id)
 
     async def knows(self, *events):
-        """The store holds these events, or else those of the story."""
+        """Appends the events to the store, by default those of `story`."""
         await self.service.ports.events.append(events or self.story.events)
 
     async def follows(self, rules):
-        """The workspace has other rules from now on."""
+        """Replaces the analytics settings of the workspace."""
         await self.changes(rules=rules)
 
     async def changes(self, **fields):
-        """The workspace is another from now on."""
+        """Changes fields of the workspace."""
         self.workspace = replace(self.workspace, **fields)
         await self.service.ports.workspace.workspace_settings.save_workspace(self.workspace)
 
@@ -98,7 +98,7 @@ class WorkspaceClient:
         return self._answered(await self.ask("POST", path, body=orjson.dumps(body)))
 
     async def refused(self, method, path, body=None, **parameters):
-        """Status and code of a refusal."""
+        """Returns status and error code of a request."""
         sent = b"" if body is None else orjson.dumps(body)
         status, answer = await self.ask(method, path, urlencode(parameters), sent)
         return status, answer.get("code")

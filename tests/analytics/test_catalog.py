@@ -58,9 +58,9 @@ def refusal(metric=METRIC, **columns):
     ],
 )
 def test_a_metric_over_a_column_that_is_not_there_is_told_at_the_start(measure, said):
-    told = refusal(replace(METRIC, measure=measure))
-    assert told.startswith("Metric 'plays' is invalid: ")
-    assert said in told
+    message = refusal(replace(METRIC, measure=measure))
+    assert message.startswith("Metric 'plays' is invalid: ")
+    assert said in message
 
 
 def test_a_dimension_over_a_column_that_is_not_there_is_told_at_the_start():

@@ -1,4 +1,4 @@
-"""Identity as a pure rule (semantics 5); every store is held to it by the kit."""
+"""Identity resolution as a pure function; the conformance kit holds every store to it."""
 
 from dataclasses import replace
 from random import Random

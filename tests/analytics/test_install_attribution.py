@@ -1,4 +1,4 @@
-"""Contract 12 and semantics 14.6: which web touch stands behind an address, and behind an install."""
+"""Matching of e-mail addresses and app installs to web touches."""
 
 import asyncio
 from datetime import timedelta
@@ -222,11 +222,11 @@ async def test_the_link_tag_comes_first_then_the_referrer_then_the_click_id_then
         "install_referrer_url": "https://play.google.com/?referrer=lyr%3Dr7m2q9xa%26utm_source%3Dx",
         "click_id": "Cj0",
     }
-    told = [await shop.deferred(**everything) for _ in range(5)]
-    assert [(each["match"]["kind"], each.get("attribution", {}).get("visitor_id")) for each in told] == [
+    answers = [await shop.deferred(**everything) for _ in range(5)]
+    assert [(each["match"]["kind"], each.get("attribution", {}).get("visitor_id")) for each in answers] == [
         ("link", "L"), ("install_referrer", "R"), ("click_id", "C"), ("ip", "N"), ("none", None),
     ]  # fmt: skip
-    assert [each["match"]["guaranteed"] for each in told] == [True, True, True, False, True]
+    assert [each["match"]["guaranteed"] for each in answers] == [True, True, True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ async def test_an_install_referrer_that_says_nothing_is_no_fault(shop, referrer)
 async def test_of_20_installs_at_once_one_gets_the_visit(shop):
     shop.visit("A")
     await shop.client.knows()
-    told = await asyncio.gather(*(shop.deferred() for _ in range(20)))
-    assert sum(each["found"] for each in told) == 1
+    answers = await asyncio.gather(*(shop.deferred() for _ in range(20)))
+    assert sum(each["found"] for each in answers) == 1
 
 
 async def test_a_claim_is_kept_by_the_store_and_not_by_the_process(shop):

@@ -1,4 +1,4 @@
-"""What holds in every world of funnels, cohorts, credits and refunds, on both stores (semantics 23)."""
+"""Invariants of funnels, cohorts, credits and refunds on random datasets, for both stores."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What a request knows of its sources is read once, so that one answer never mixes moments."""
+"""A request reads the state of its sources once, so that an answer never mixes moments."""
 
 from collections import Counter
 

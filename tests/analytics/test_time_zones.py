@@ -1,4 +1,4 @@
-"""Days of 23 to 25 hours, days without a midnight, and zones off the hour, asked through the door (semantics 18.4)."""
+"""Days of 23 to 25 hours, days without midnight, and time zones off the hour."""
 
 from datetime import datetime, timedelta
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What a workspace has made its own: conversions, default attribution, and channels (semantics 7.2, 9, 10.1)."""
+"""Settings of a workspace: conversion events, default attribution, and channels."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Somebody who lives in a generated world and asks about it through the door."""
+"""A client of a workspace that holds a random dataset."""
 
 import os
 from functools import partial
@@ -13,7 +13,7 @@ generated_examples = settings(max_examples=int(os.environ.get("TOUCHPOINT_EXAMPL
 
 
 class WorldClient:
-    """The questions of whoever lives in a world; ``now`` is its end."""
+    """Requests of a workspace over the whole range of its dataset."""
 
     def __init__(self, client, world, program):
         self.client = client
@@ -31,11 +31,11 @@ class WorldClient:
         return {value["id"]: value["value"] for value in answer["metrics"]}
 
     async def attribution(self, **parameters):
-        """Status and body: there may be too little to learn from."""
+        """Returns status and body, as there may be too little data for a model."""
         return await self.client.ask("GET", "/attribution", urlencode(self.dates | parameters))
 
     async def walk(self, path, rows, size, **parameters):
-        """The pages of an endpoint with an offset, laid end to end."""
+        """Returns the rows of all pages of an endpoint with an offset."""
         walked = []
         while True:
             page = await self.over(path, limit=size, offset=len(walked), **parameters)
@@ -45,7 +45,7 @@ class WorldClient:
 
 
 async def load_world(served, world):
-    """The world is told to the store, and its last day is over."""
+    """Appends a dataset to the store and sets the present to its end."""
     served.now = world.span.end
     client = await served.workspace(world.story.workspace_id, timezone=world.timezone)
     await client.knows(*world.story.events)

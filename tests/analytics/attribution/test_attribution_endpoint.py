@@ -1,4 +1,4 @@
-"""`GET /attribution` over small stories (contract 3.12, semantics 8 and 9)."""
+"""`GET /attribution` with credits worked out by hand."""
 
 from datetime import timedelta
 from decimal import Decimal

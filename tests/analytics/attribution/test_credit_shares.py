@@ -1,4 +1,4 @@
-"""How rule-based models share one conversion (semantics 8 and 9)."""
+"""Shares of one conversion by rule-based models."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""`attributed_*` metrics by data-driven models: the same numbers as `GET /attribution` (semantics 1.1, 9)."""
+"""`attributed_*` metrics by data-driven models equal `GET /attribution`."""
 
 from datetime import timedelta
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""`GET /retention` and `GET /ltv` over tables a store could answer (semantics 16)."""
+"""`GET /retention` and `GET /ltv` over results of a stub store."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Retention and LTV over stories, on the reference store (semantics 16, invariants 5 and 6)."""
+"""Golden numbers and invariants of retention and LTV, on the reference store."""
 
 from datetime import date, timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""`GET /funnel` over tables a store could answer (contract 3.11, semantics 15)."""
+"""`GET /funnel` over results of a stub store."""
 
 from datetime import timedelta
 from decimal import Decimal

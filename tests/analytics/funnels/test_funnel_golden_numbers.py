@@ -1,4 +1,4 @@
-"""The golden funnels of semantics 15, and what holds for every funnel, on the reference store."""
+"""Golden numbers and invariants of funnels, on the reference store."""
 
 from datetime import timedelta
 

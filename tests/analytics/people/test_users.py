@@ -1,4 +1,4 @@
-"""`GET /users` and `GET /users/{userId}` (contract 3.8, 3.9, semantics 5)."""
+"""`GET /users` and `GET /users/{userId}`."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -37,9 +37,9 @@ def store(story):
 def users(caller, queue, store):
     async def users(**parameters):
         query = parse_query_parameters(UsersQuery, (JULY | parameters).items())
-        told = await store()
+        events = await store()
         return await list_users(
-            query, caller=caller, people=told, converter=aggregates_without_rates(told), queue=queue
+            query, caller=caller, people=events, converter=aggregates_without_rates(events), queue=queue
         )
 
     return users
@@ -48,11 +48,11 @@ def users(caller, queue, store):
 @pytest.fixture
 def user(caller, queue, store):
     async def user(any_id, **parameters):
-        told = await store()
+        events = await store()
         return await get_user(
             parse_query_parameters(UserQuery, parameters.items()), UserPath(userId=any_id),
-            caller=caller, people=told, activity_reader=told, models=AttributionModels.of(MODELS), queue=queue,
-            postbacks=NoPostbacks(), converter=aggregates_without_rates(told),
+            caller=caller, people=events, activity_reader=events, models=AttributionModels.of(MODELS), queue=queue,
+            postbacks=NoPostbacks(), converter=aggregates_without_rates(events),
         )  # fmt: skip
 
     return user

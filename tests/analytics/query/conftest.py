@@ -1,4 +1,4 @@
-"""Questions to a small shop, asked through the operations."""
+"""Metric queries over a small week of events."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace

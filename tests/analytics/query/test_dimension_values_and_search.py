@@ -1,4 +1,4 @@
-"""`GET /dimension-values` and `GET /search`: what filters take (contract 4.4, 4.5)."""
+"""`GET /dimension-values` and `GET /search`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`POST /metrics` and `GET /metrics/catalog`: golden values, changes, and honesty (contract 4.1, 4.2)."""
+"""`POST /metrics` and `GET /metrics/catalog`: golden values, changes and unavailable metrics."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What holds in every world, asked through the door on both stores (semantics 23)."""
+"""Invariants of metric queries on random datasets, for both stores."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""`POST /query`: rows, totals, comparison, pages and meta (contract 4.3)."""
+"""`POST /query`: rows, totals, comparison, pages and metadata."""
 
 from dataclasses import replace
 from datetime import timedelta
