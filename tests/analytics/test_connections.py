@@ -41,7 +41,7 @@ async def store(store_url, tmp_path):
     directory = REGISTRY.open_adapter("workspace", store_url, folder=tmp_path)
     await directory.start()
     initialized_deployment = await create_workspace_with_keys(directory.credentials, NOW, name="Example Shop")
-    yield directory, initialized_deployment.workspace.id
+    yield directory.connections, initialized_deployment.workspace.id
     await directory.aclose()
 
 

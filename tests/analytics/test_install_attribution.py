@@ -263,7 +263,7 @@ async def test_a_claim_is_kept_by_the_store_and_not_by_the_process(shop):
     shop.visit("A")
     await shop.client.knows()
     assert (await shop.deferred())["found"]
-    claims = shop.served.service.ports.workspace
+    claims = shop.served.service.ports.workspace.matched_visits
     assert not await claims.mark_visit_matched(shop.client.workspace.id, "A\x1fs1", shop.served.now)
     assert await claims.list_matched(shop.client.workspace.id, ["A\x1fs1", "B\x1fs1"]) == {"A\x1fs1"}
 
