@@ -13,7 +13,7 @@ from hosts.composition.ports import start_adapters
 from hosts.consumer_lock import try_consumer_lock
 from hosts.store_copy.copy_workspace_store import copy_workspace_store
 from plugins.workspace_sql.adapter import open_store  # noqa: F401 - with every table there is
-from plugins.workspace_sql.column_types import Instant
+from plugins.workspace_sql.column_types import Instant, plain_type
 from plugins.workspace_sql.records import METADATA
 from plugins.workspace_sql.schema import DATABASE_TABLES
 from service_core.access.api_keys import create_workspace_with_keys
@@ -49,9 +49,8 @@ def value(column, number):
         sa.JSON: {"ö": [number, 0.1, None, "\U0001f6d2"], "a": {"b": True}},
         sa.Date: date(2026, 1, 1) + timedelta(days=number),
     }
-    if isinstance(column.type, sa.String):
-        return f"{number} ö"[: column.type.length]
-    return values.get(type(column.type), number)
+    kind = plain_type(column.type)
+    return f"{number} ö" if isinstance(kind, sa.String) else values.get(type(kind), number)
 
 
 def row(table, number, parents):
@@ -74,18 +73,18 @@ async def filled(store):
             alone = {column.name for column in table.primary_key} <= {
                 column.name for column in table.columns if column.foreign_keys
             }
-            count = 1 if alone else MANY if name == "fx_rates" else 3
+            count = 1 if alone else MANY if name == "exchange_rates" else 3
             rows = [row(table, number, parents) for number in range(count)]
             parents.update({column: rows[0][column.name] for column in table.columns})
             yield name, rows
 
-    await store.import_rows(pages())
+    await store.transfer.import_rows(pages())
 
 
 async def content(store):
     return {
         name: sorted(map(repr, (sorted(record.items()) for page in [rows] for record in page)))
-        async for name, rows in store.export_rows()
+        async for name, rows in store.transfer.export_rows()
     }
 
 
@@ -98,7 +97,7 @@ async def test_every_record_of_every_kind_comes_over_as_it_was_through_both_data
     told = []
     moved = await copy_workspace_store(config, None, server, lambda *page: told.append(page))
     assert set(moved.counts) == set(KINDS)
-    assert moved.counts["fx_rates"] == MANY
+    assert moved.counts["exchange_rates"] == MANY
     assert sum(count for _, count in told) == moved.counts.total()
     assert await copy_workspace_store(config, server, back, lambda *_page: None) == moved
     last = load_installed_registry().open_adapter("workspace", back, folder=tmp_path)
@@ -109,24 +108,24 @@ async def test_every_record_of_every_kind_comes_over_as_it_was_through_both_data
 async def test_a_key_of_before_opens_the_same_workspace_after(config, tmp_path, present):
     async with start_adapters([present]):
         initialized_deployment = await create_workspace_with_keys(
-            present, NOW, name="Shop", timezone="Europe/Berlin"
+            present.credentials, NOW, name="Shop", timezone="Europe/Berlin"
         )
     await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
     moved = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
     async with start_adapters([moved]):
-        found = await moved.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
+        found = await moved.credentials.find_auth_context(sha256_hex(initialized_deployment.agent_key.secret))
         assert found.workspace == initialized_deployment.workspace
 
 
 async def test_a_store_that_keeps_something_is_refused_and_stays_as_it_is(config, tmp_path, present):
     other = load_installed_registry().open_adapter("workspace", "sqlite:///other.db", folder=tmp_path)
     async with start_adapters([present, other]):
-        await create_workspace_with_keys(present, NOW, name="Shop")
-        kept = await create_workspace_with_keys(other, NOW, name="Other")
+        await create_workspace_with_keys(present.credentials, NOW, name="Shop")
+        kept = await create_workspace_with_keys(other.credentials, NOW, name="Other")
     with pytest.raises(StartupError, match="Name an empty database"):
         await copy_workspace_store(config, None, "sqlite:///other.db", lambda *_page: None)
     async with start_adapters([other]):
-        assert await other.list_workspaces() == [kept.workspace]
+        assert await other.credentials.list_workspaces() == [kept.workspace]
 
 
 async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, tmp_path, present):
@@ -141,7 +140,7 @@ async def test_a_move_that_fails_on_its_way_leaves_the_new_store_empty(config, t
         await copy_workspace_store(config, None, "sqlite:///new.db", full)
     new = load_installed_registry().open_adapter("workspace", "sqlite:///new.db", folder=tmp_path)
     async with start_adapters([new]):
-        assert await new.list_workspaces() == []
+        assert await new.credentials.list_workspaces() == []
     assert (
         await copy_workspace_store(config, None, "sqlite:///new.db", lambda *_page: None)
     ).counts.total() > MANY
