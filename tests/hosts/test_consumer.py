@@ -11,7 +11,7 @@ async def test_where_a_store_fails_is_told_once_and_that_it_does_with_every_try(
     class Pipeline:
         tries = 0
 
-        async def drain_once(self):
+        async def process_batch(self):
             self.tries += 1
             if self.tries < 4:
                 raise OSError("the store went away")
