@@ -14,7 +14,7 @@ ERROR_CODES: Final[Mapping[int, frozenset[str]]] = {
             "invalid_json", "unknown_field", "missing_field", "invalid_parameter",
             "invalid_date_range", "missing_date_range", "conflicting_date_range", "range_too_long",
             "window_exceeded", "missing_query", "invalid_property_filters", "invalid_steps",
-            "unknown_metric", "too_many_metrics", "unknown_dimension_error", "too_many_dimensions",
+            "unknown_metric", "too_many_metrics", "unknown_dimension", "too_many_dimensions",
             "incompatible_dimension", "invalid_filter", "too_many_filters", "too_many_cards",
             "invalid_interval", "invalid_cursor", "invalid_attribution", "workspace_id_not_allowed",
             "unknown_filter", "invalid_platform", "invalid_level", "invalid_idempotency_key",

@@ -88,7 +88,7 @@ class MetricsRequestBase(BodyModel):
         """Returns the filters, each on a dimension that every metric accepts.
 
         Raises:
-            BadRequest: ``too_many_filters``, ``unknown_dimension_error``, ``invalid_filter`` or
+            BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
                 ``incompatible_dimension``.
         """
         return validate_filters(catalog, metrics, self.filters, max_filters=self.max_filters)
@@ -144,7 +144,7 @@ def _credit_aggregations(metric: Metric) -> Iterable[Aggregation]:
 def unknown_dimension_error(name: str, catalog: Catalog, field: str) -> BadRequest:
     """Returns the error for a dimension that is not in the catalog."""
     hint = suggest_name(name, catalog.dimensions)
-    return BadRequest(f"Unknown dimension {name!r}", "unknown_dimension_error", field=field, hint=hint)
+    return BadRequest(f"Unknown dimension {name!r}", "unknown_dimension", field=field, hint=hint)
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
@@ -157,7 +157,7 @@ def validate_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequenc
     """Checks that every metric accepts every dimension.
 
     Raises:
-        BadRequest: ``unknown_dimension_error`` or ``incompatible_dimension``.
+        BadRequest: ``unknown_dimension`` or ``incompatible_dimension``.
     """
     for position, name in enumerate(names):
         where = f"{field}[{position}]"
@@ -183,7 +183,7 @@ def validate_filters(
     """Returns the filters of a request, each on a dimension that every metric accepts.
 
     Raises:
-        BadRequest: ``too_many_filters``, ``unknown_dimension_error``, ``invalid_filter`` or
+        BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
             ``incompatible_dimension``.
     """
     if len(filters) > max_filters:

@@ -109,7 +109,7 @@ async def test_dimensions_of_money_and_of_ads_have_values_where_something_counts
 async def test_an_unknown_dimension_is_refused(values, parameters):
     with pytest.raises(BadRequest) as refused:
         await values(**parameters)
-    assert refused.value.code == "unknown_dimension_error"
+    assert refused.value.code == "unknown_dimension"
 
 
 async def test_search_finds_names_of_every_kind(search):

@@ -215,7 +215,7 @@ async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
         ({"metrics": []}, "missing_field", "metrics"),
         ({"metrics": ["fame"]}, "unknown_metric", "metrics[0]"),
         ({"metrics": ["visitors"] * 11}, "too_many_metrics", "metrics"),
-        ({"metrics": ["visitors"], "dimensions": ["mood"]}, "unknown_dimension_error", "dimensions[0]"),
+        ({"metrics": ["visitors"], "dimensions": ["mood"]}, "unknown_dimension", "dimensions[0]"),
         ({"metrics": ["visitors"], "dimensions": ["os", "browser", "city", "lyr"]}, "too_many_dimensions", "dimensions"),
         ({"metrics": ["visitors", "revenue"], "dimensions": ["os"]}, "incompatible_dimension", "dimensions[0]"),
         ({"metrics": ["session_starts"], "filters": [{"dimension": "page_path", "value": "/"}]},

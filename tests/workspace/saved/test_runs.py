@@ -162,7 +162,7 @@ async def test_ten_filters_fit_beside_the_ten_of_a_plan(api_client):
 
 UNUSABLE = [
     ({"filters": [GERMANY] * 11}, "too_many_filters", "filters"),
-    ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension_error", "filters[0]"),
+    ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension", "filters[0]"),
     ({"filters": [{"dimension": "country", "op": "~", "value": "x"}]}, "invalid_filter", "filters[0].op"),
     ({"date_range": {}}, "invalid_date_range", "date_range"),
     ({"limit": "9"}, "invalid_parameter", "limit"),
@@ -236,7 +236,7 @@ async def test_rows_are_cut_to_the_limit(api_client):
 
 OVERRIDES = [
     ({"filters": [GERMANY] * 11}, "too_many_filters", "overrides.filters"),
-    ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension_error", "overrides.filters[0]"),
+    ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension", "overrides.filters[0]"),
     ({"card_ids": [NOBODY] * 25}, "too_many_cards", "overrides.card_ids"),
     ({"card_ids": [NOBODY]}, "unknown_card", "overrides.card_ids[0]"),
     ({"date_range": {"preset": "x"}}, "invalid_date_range", "overrides.date_range"),
