@@ -97,7 +97,7 @@ class _OAuthEndpoints:
         except OAuthError as fault:
             if "text/html" not in request.headers.get("Accept", ""):
                 raise
-            return await self._frame.render_page("refusal.html", 400, message=fault.description, hint=None)
+            return await self._frame.render_page("error.html", 400, message=fault.description, hint=None)
         return Response(
             "",
             302,

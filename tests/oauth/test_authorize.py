@@ -135,7 +135,7 @@ async def test_what_the_role_may_not_hold_is_left_out(deployment, role, given, l
     person, helper = await deployment.signed_in("bob", role), await register_client(deployment)
     scope = f"{READ} {REPORTS} {LINKS}"
     answer = await consent_page(deployment, person, helper, scope=scope)
-    assert ("Left out" in answer.text) is bool(left)
+    assert ("Not included" in answer.text) is bool(left)
     tokens = await helper.tokens(person, scope=scope)
     assert set(tokens["scope"].split()) == given
 
