@@ -9,27 +9,15 @@ from hypothesis import strategies as st
 from service_core.access.api_keys import create_workspace_with_keys
 from service_core.access.fixed_window import FixedWindowCounter
 from service_core.access.models import AuthContext
-from service_core.access.ports import RateLimiterUnavailable, RateLimitResult
+from service_core.access.ports import RateLimitResult
 from service_core.access.rate_limits import RateLimits, rate_headers
 from service_core.kernel.errors import ServiceUnavailable, TooManyRequests
-
-
-class Limiter:
-    """A limit store that can be taken away."""
-
-    def __init__(self, clock):
-        self.windows = FixedWindowCounter(clock)
-        self.down = False
-
-    async def consume(self, key, limit, window_seconds):
-        if self.down:
-            raise RateLimiterUnavailable
-        return self.windows.consume(key, limit, window_seconds)
+from tests.fixtures.port_stubs import ManualLimiter
 
 
 @pytest.fixture
 def limiter(clock):
-    return Limiter(clock)
+    return ManualLimiter(clock)
 
 
 @pytest.fixture

@@ -20,38 +20,42 @@ READ, LINKS = frozenset({Scope.READ}), frozenset({Scope.READ, Scope.WRITE_LINKS}
 class Shop:
     """A workspace with members of every role, and a program that asks for keys."""
 
-    def __init__(self, house, initialized_deployment):
-        self.house, self.workspace = house, initialized_deployment.workspace
+    def __init__(self, deployment, initialized_deployment):
+        self.deployment, self.workspace = deployment, initialized_deployment.workspace
         self.filer = initialized_deployment.agent_key.credential.id
 
     async def person(self, role):
-        return (await self.house.person(self.workspace, role)).account_id
+        return (await self.deployment.add_member(self.workspace, role)).account_id
 
     async def file(self, scopes=READ, once=None, name="Campaign bot"):
         filing = KeyRequestInput(self.filer, "Agent key (…x9Qd)", name, scopes, "to read", "Bot")
         return await create_key_request(
-            self.house.store.key_requests, self.workspace, filing, self.house.clock(), idempotency=once
+            self.deployment.store.key_requests,
+            self.workspace,
+            filing,
+            self.deployment.clock(),
+            idempotency=once,
         )
 
-    async def poll(self, request, filer=None, house=None):
+    async def poll(self, request, filer=None, deployment=None):
         return await poll_key_request(
-            (house or self.house).store.key_requests,
+            (deployment or self.deployment).store.key_requests,
             request.id,
             filer or self.filer,
             self.workspace,
-            self.house.clock(),
+            self.deployment.clock(),
         )
 
     async def approved(self, scopes=READ, by=Role.OWNER, **more):
         filed = await self.file(scopes)
-        return await self.house.approvals.decide_request(
+        return await self.deployment.approvals.decide_request(
             filed.token, await self.person(by), approve=True, **more
         )
 
 
 @pytest.fixture
-async def shop(house):
-    return Shop(house, await house.found(plan="growth"))
+async def shop(deployment):
+    return Shop(deployment, await deployment.create_workspace(plan="growth"))
 
 
 async def test_a_filed_request_waits_for_24_hours(shop, clock):
@@ -61,23 +65,25 @@ async def test_a_filed_request_waits_for_24_hours(shop, clock):
     request, minted = await shop.poll(filed.request)
     assert (request.status_at(clock()), minted) == (RequestStatus.EXPIRED, None)
     with pytest.raises(Conflict):
-        await shop.house.approvals.decide_request(filed.token, await shop.person(Role.OWNER), approve=True)
+        await shop.deployment.approvals.decide_request(
+            filed.token, await shop.person(Role.OWNER), approve=True
+        )
 
 
 async def test_the_first_poll_after_the_approval_has_the_key_and_no_later_one(shop):
     request = await shop.approved()
     collected, minted = await shop.poll(request)
     assert (collected.status, collected.key_id) == (RequestStatus.COLLECTED, minted.credential.id)
-    identity = await shop.house.store.credentials.find_auth_context(sha256_hex(minted.secret))
+    identity = await shop.deployment.store.credentials.find_auth_context(sha256_hex(minted.secret))
     assert (identity.credential.scopes, identity.credential.name) == (READ, "Campaign bot")
     again, nothing = await shop.poll(request)
     assert (again.status, nothing) == (RequestStatus.COLLECTED, None)
 
 
 async def test_no_key_exists_before_it_is_collected(shop):
-    before = await shop.house.store.credentials.list_keys(shop.workspace.id)
+    before = await shop.deployment.store.credentials.list_keys(shop.workspace.id)
     await shop.approved()
-    assert await shop.house.store.credentials.list_keys(shop.workspace.id) == before
+    assert await shop.deployment.store.credentials.list_keys(shop.workspace.id) == before
 
 
 async def test_an_approved_key_waits_for_24_hours_too(shop, clock):
@@ -89,7 +95,7 @@ async def test_an_approved_key_waits_for_24_hours_too(shop, clock):
 
 async def test_a_denied_request_has_no_key(shop):
     filed = await shop.file()
-    await shop.house.approvals.decide_request(filed.token, await shop.person(Role.ADMIN), approve=False)
+    await shop.deployment.approvals.decide_request(filed.token, await shop.person(Role.ADMIN), approve=False)
     request, minted = await shop.poll(filed.request)
     assert (request.status, minted) == (RequestStatus.DENIED, None)
 
@@ -102,11 +108,11 @@ async def test_only_who_filed_can_follow(shop):
 
 async def test_the_page_shows_who_asks_for_what_and_what_the_viewer_may(shop):
     filed = await shop.file(LINKS)
-    owner = await shop.house.approvals.view_request(filed.token, await shop.person(Role.OWNER))
+    owner = await shop.deployment.approvals.view_request(filed.token, await shop.person(Role.OWNER))
     assert (owner.request.requester, owner.workspace.name) == ("Agent key (…x9Qd)", "Example Shop")
     assert (owner.request.scopes, owner.request.client_name, owner.status) == (LINKS, "Bot", "pending")
     may = {
-        role: await shop.house.approvals.view_request(filed.token, await shop.person(role))
+        role: await shop.deployment.approvals.view_request(filed.token, await shop.person(role))
         for role in (Role.ADMIN, Role.MEMBER)
     }
     assert (owner.may_approve, owner.may_deny, owner.may_limit) == (True, True, True)
@@ -122,16 +128,16 @@ async def test_the_page_shows_who_asks_for_what_and_what_the_viewer_may(shop):
 async def test_an_unknown_link_shows_nothing(shop, token):
     owner = await shop.person(Role.OWNER)
     with pytest.raises(NotFound):
-        await shop.house.approvals.view_request(token, owner)
+        await shop.deployment.approvals.view_request(token, owner)
 
 
 async def test_a_stranger_sees_no_more_than_with_an_unknown_link(shop):
     filed = await shop.file()
-    other = await shop.house.found("Other")
-    stranger = await shop.house.person(other.workspace, Role.OWNER)
+    other = await shop.deployment.create_workspace("Other")
+    stranger = await shop.deployment.add_member(other.workspace, Role.OWNER)
     for attempt in (
-        shop.house.approvals.view_request(filed.token, stranger.account_id),
-        shop.house.approvals.decide_request(filed.token, stranger.account_id, approve=True),
+        shop.deployment.approvals.view_request(filed.token, stranger.account_id),
+        shop.deployment.approvals.decide_request(filed.token, stranger.account_id, approve=True),
     ):
         with pytest.raises(NotFound):
             await attempt
@@ -149,17 +155,19 @@ async def test_a_stranger_sees_no_more_than_with_an_unknown_link(shop):
 async def test_who_may_not_approve_leaves_the_link_as_it_is(shop, role, scopes, limit, code):
     filed = await shop.file(scopes)
     with pytest.raises(Forbidden) as caught:
-        await shop.house.approvals.decide_request(
+        await shop.deployment.approvals.decide_request(
             filed.token, await shop.person(role), approve=True, rate_limit=limit
         )
     assert caught.value.code == code
     owner = await shop.person(Role.OWNER)
-    assert (await shop.house.approvals.decide_request(filed.token, owner, approve=True)).decided_by == owner
+    assert (
+        await shop.deployment.approvals.decide_request(filed.token, owner, approve=True)
+    ).decided_by == owner
 
 
 async def test_an_admin_may_deny_a_write_scope(shop):
     filed = await shop.file(LINKS)
-    denied = await shop.house.approvals.decide_request(
+    denied = await shop.deployment.approvals.decide_request(
         filed.token, await shop.person(Role.ADMIN), approve=False
     )
     assert denied.status is RequestStatus.DENIED
@@ -178,16 +186,18 @@ async def test_the_key_may_carry_scopes_the_requester_lacks(shop):
 
 async def test_a_link_is_used_up_by_the_first_decision(shop):
     filed, owner = await shop.file(), await shop.person(Role.OWNER)
-    await shop.house.approvals.decide_request(filed.token, owner, approve=True)
-    assert (await shop.house.approvals.view_request(filed.token, owner)).status is RequestStatus.APPROVED
+    await shop.deployment.approvals.decide_request(filed.token, owner, approve=True)
+    assert (await shop.deployment.approvals.view_request(filed.token, owner)).status is RequestStatus.APPROVED
     with pytest.raises(Conflict):
-        await shop.house.approvals.decide_request(filed.token, owner, approve=False)
+        await shop.deployment.approvals.decide_request(filed.token, owner, approve=False)
 
 
 async def test_what_waits_is_listed(shop):
     filed = [await shop.file(name=f"Bot {number}") for number in range(3)]
-    await shop.house.approvals.decide_request(filed[1].token, await shop.person(Role.OWNER), approve=False)
-    waiting = await shop.house.store.key_requests.list_pending_requests(shop.workspace.id)
+    await shop.deployment.approvals.decide_request(
+        filed[1].token, await shop.person(Role.OWNER), approve=False
+    )
+    waiting = await shop.deployment.store.key_requests.list_pending_requests(shop.workspace.id)
     assert [one.name for one in waiting] == ["Bot 0", "Bot 2"]
 
 
@@ -202,7 +212,7 @@ async def test_an_identical_retry_gets_the_first_answer_again(shop, clock):
     assert (again.request, again.token, again.replayed) == (first.request, first.token, True)
     assert not first.replayed
     owner = await shop.person(Role.OWNER)
-    assert (await shop.house.approvals.view_request(again.token, owner)).request.id == first.request.id
+    assert (await shop.deployment.approvals.view_request(again.token, owner)).request.id == first.request.id
 
 
 async def test_other_content_another_key_and_a_day_later_are_new_requests(shop, clock):
@@ -222,10 +232,10 @@ async def test_a_long_idempotency_key_is_refused(shop):
 
 
 @pytest.fixture
-async def shops(houses):
+async def shops(two_deployments):
     """The same shop seen by two processes."""
-    one, other = houses
-    initialized_deployment = await one.found()
+    one, other = two_deployments
+    initialized_deployment = await one.create_workspace()
     return Shop(one, initialized_deployment), Shop(other, initialized_deployment)
 
 
@@ -234,7 +244,7 @@ async def test_of_20_parallel_approvals_one_decides(shops):
     filed, owner = await one.file(), await one.person(Role.OWNER)
     outcomes = await asyncio.gather(
         *(
-            shop.house.approvals.decide_request(filed.token, owner, approve=approve)
+            shop.deployment.approvals.decide_request(filed.token, owner, approve=approve)
             for shop, approve in [(one, True), (other, False)] * 10
         ),
         return_exceptions=True,
@@ -250,7 +260,9 @@ async def test_of_20_parallel_polls_one_has_the_key(shops):
     polled = await asyncio.gather(*(shop.poll(request) for shop in (one, other) * 10))
     minted = [key for _, key in polled if key is not None]
     assert len(minted) == 1
-    named = [c for c in await one.house.store.credentials.list_keys(one.workspace.id) if c.kind == "named"]
+    named = [
+        c for c in await one.deployment.store.credentials.list_keys(one.workspace.id) if c.kind == "named"
+    ]
     assert named == [minted[0].credential]
     assert {request.status for request, _ in polled} == {RequestStatus.COLLECTED}
 
@@ -260,17 +272,17 @@ async def test_of_50_parallel_retries_one_is_filed(shops):
     filed = await asyncio.gather(*(shop.file(once=once()) for shop in (one, other) * 25))
     assert len({each.token for each in filed}) == 1
     assert sum(not each.replayed for each in filed) == 1
-    assert len(await one.house.store.key_requests.list_pending_requests(one.workspace.id)) == 1
+    assert len(await one.deployment.store.key_requests.list_pending_requests(one.workspace.id)) == 1
 
 
-async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, house):
-    await house.admission.authenticate("key", {"authorization": f"Bearer {(await named(shop)).secret}"})
+async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, deployment):
+    await deployment.admission.authenticate("key", {"authorization": f"Bearer {(await named(shop)).secret}"})
     _, minted = await shop.poll(await shop.approved())
-    asker = await house.admission.authenticate("key", {"authorization": f"Bearer {minted.secret}"})
+    asker = await deployment.admission.authenticate("key", {"authorization": f"Bearer {minted.secret}"})
     assert asker.credential == minted.credential
 
 
 async def named(shop):
     return await create_named_key(
-        shop.house.store.credentials, shop.workspace, shop.house.clock(), name="Reader"
+        shop.deployment.store.credentials, shop.workspace, shop.deployment.clock(), name="Reader"
     )

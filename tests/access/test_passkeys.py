@@ -23,24 +23,24 @@ BROWSER = BrowserContext(new_token(), "203.0.113.7")
 
 
 @pytest.fixture
-def passkey_sign_in(house):
+def passkey_sign_in(deployment):
     return PasskeySignIn(
-        house.store.accounts,
-        house.store.passkeys,
-        house.store.passkey_challenges,
-        sign_in=house.sign_in,
-        limiter=house.limiter,
-        clock=house.clock,
+        deployment.store.accounts,
+        deployment.store.passkeys,
+        deployment.store.passkey_challenges,
+        sign_in=deployment.sign_in,
+        limiter=deployment.limiter,
+        clock=deployment.clock,
         webauthn=WebAuthnPasskeys(),
         party=build_relying_party(ORIGIN),
     )
 
 
 @pytest.fixture
-async def ann(house):
-    account = Account(new_id(), "ann@example.com", "Ann", house.clock())
-    hashed = await house.passwords.hash(PASSWORD)
-    await house.store.accounts.save_account(account := replace(account, password=hashed))
+async def ann(deployment):
+    account = Account(new_id(), "ann@example.com", "Ann", deployment.clock())
+    hashed = await deployment.passwords.hash(PASSWORD)
+    await deployment.store.accounts.save_account(account := replace(account, password=hashed))
     return account
 
 
@@ -65,22 +65,24 @@ async def enter(passkey_sign_in, device, browser=BROWSER):
     return await passkey_sign_in.sign_in_with_passkey(asked["challenge"], asserted, browser)
 
 
-async def test_a_passkey_opens_a_session_until_it_is_removed(house, passkey_sign_in, ann, clock):
+async def test_a_passkey_opens_a_session_until_it_is_removed(deployment, passkey_sign_in, ann, clock):
     device = SoftwareAuthenticator(counter=1)
     made = await make(passkey_sign_in, ann, device)
     assert (made.name, made.transports) == ("Key", {"usb"})
-    assert await house.store.passkeys.list_passkeys(ann.id) == [made]
+    assert await deployment.store.passkeys.list_passkeys(ann.id) == [made]
     with pytest.raises(Conflict):
         await make(passkey_sign_in, ann, device)
     clock.advance(minutes=1)
     device.counter = 2
     opened = await enter(passkey_sign_in, device)
-    assert (await house.sign_in.find_session(opened.secret))[1] == ann
-    assert await house.store.passkeys.list_passkeys(ann.id) == [replace(made, counter=2, used_at=clock())]
+    assert (await deployment.sign_in.find_session(opened.secret))[1] == ann
+    assert await deployment.store.passkeys.list_passkeys(ann.id) == [
+        replace(made, counter=2, used_at=clock())
+    ]
     with pytest.raises(Unauthorized):
         await enter(passkey_sign_in, device)
-    assert not await house.store.passkeys.remove_passkey(new_id(), made.id)
-    assert await house.store.passkeys.remove_passkey(ann.id, made.id)
+    assert not await deployment.store.passkeys.remove_passkey(new_id(), made.id)
+    assert await deployment.store.passkeys.remove_passkey(ann.id, made.id)
     device.counter = 3
     with pytest.raises(Unauthorized):
         await enter(passkey_sign_in, device)
@@ -112,10 +114,10 @@ async def test_a_client_asks_thirty_times_in_a_quarter_of_an_hour(passkey_sign_i
     await passkey_sign_in.authentication_options(BROWSER)
 
 
-async def test_without_the_limit_store_no_passkey_opens_anything(house, passkey_sign_in, ann):
+async def test_without_the_limit_store_no_passkey_opens_anything(deployment, passkey_sign_in, ann):
     device = SoftwareAuthenticator()
     await make(passkey_sign_in, ann, device)
-    house.limiter.down = True
+    deployment.limiter.down = True
     for refused in (make(passkey_sign_in, ann, SoftwareAuthenticator()), enter(passkey_sign_in, device)):
         with pytest.raises(ServiceUnavailable):
             await refused

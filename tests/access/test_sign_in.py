@@ -11,109 +11,113 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-async def ann(house):
-    account = Account(new_id(), "ann@example.com", "Ann", house.clock())
-    await house.store.accounts.save_account(account)
+async def ann(deployment):
+    account = Account(new_id(), "ann@example.com", "Ann", deployment.clock())
+    await deployment.store.accounts.save_account(account)
     return account
 
 
-async def link(house, account):
+async def link(deployment, account):
     await send_password_link(
-        house.store.accounts,
-        house.mail,
+        deployment.store.accounts,
+        deployment.mail,
         account,
-        web_url=house.WEB,
-        now=house.clock(),
+        web_url=deployment.WEB,
+        now=deployment.clock(),
         reason="You asked for it.",
     )
-    return house.mail.token()
+    return deployment.mail.token()
 
 
 @pytest.fixture
-async def signed_in(house, ann):
-    return await house.sign_in.set_password_by_link(await link(house, ann), PASSWORD)
+async def signed_in(deployment, ann):
+    return await deployment.sign_in.set_password_by_link(await link(deployment, ann), PASSWORD)
 
 
-async def test_a_mailed_link_sets_the_password_once(house, ann, signed_in):
-    assert (await house.store.accounts.get_account(ann.id)).password != PASSWORD
+async def test_a_mailed_link_sets_the_password_once(deployment, ann, signed_in):
+    assert (await deployment.store.accounts.get_account(ann.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
-        await house.sign_in.set_password_by_link(house.mail.token(), PASSWORD)
-    again = await house.sign_in.sign_in("Ann@Example.com ", PASSWORD, client_prefix="203.0.113.7")
-    assert (await house.sign_in.find_session(again.secret))[1].email == ann.email
+        await deployment.sign_in.set_password_by_link(deployment.mail.token(), PASSWORD)
+    again = await deployment.sign_in.sign_in("Ann@Example.com ", PASSWORD, client_prefix="203.0.113.7")
+    assert (await deployment.sign_in.find_session(again.secret))[1].email == ann.email
 
 
-async def test_a_link_expires_after_24_hours(house, ann, clock):
-    token = await link(house, ann)
+async def test_a_link_expires_after_24_hours(deployment, ann, clock):
+    token = await link(deployment, ann)
     clock.advance(hours=24)
     with pytest.raises(Unauthorized):
-        await house.sign_in.set_password_by_link(token, PASSWORD)
+        await deployment.sign_in.set_password_by_link(token, PASSWORD)
 
 
-async def test_a_short_password_leaves_the_link(house, ann):
-    token = await link(house, ann)
+async def test_a_short_password_leaves_the_link(deployment, ann):
+    token = await link(deployment, ann)
     with pytest.raises(BadRequest):
-        await house.sign_in.set_password_by_link(token, "short")
-    assert (await house.sign_in.set_password_by_link(token, PASSWORD)).account.id == ann.id
+        await deployment.sign_in.set_password_by_link(token, "short")
+    assert (await deployment.sign_in.set_password_by_link(token, PASSWORD)).account.id == ann.id
 
 
 @pytest.mark.parametrize(("email", "password"), [("ann@example.com", "wrong"), ("eve@example.com", PASSWORD)])
-async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(house, signed_in, email, password):
+async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
+    deployment, signed_in, email, password
+):
     with pytest.raises(Unauthorized) as caught:
-        await house.sign_in.sign_in(email, password, client_prefix=None)
+        await deployment.sign_in.sign_in(email, password, client_prefix=None)
     assert caught.value.body() == {"error": "Wrong e-mail address or password"}
 
 
-async def test_an_account_without_a_password_cannot_sign_in(house, ann):
+async def test_an_account_without_a_password_cannot_sign_in(deployment, ann):
     with pytest.raises(Unauthorized):
-        await house.sign_in.sign_in(ann.email, "", client_prefix=None)
+        await deployment.sign_in.sign_in(ann.email, "", client_prefix=None)
 
 
-async def test_a_session_ends_when_signed_out_and_after_14_days(house, signed_in, clock):
-    other = await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
-    await house.sign_in.sign_out(other.secret)
-    assert await house.sign_in.find_session(other.secret) is None
-    assert await house.sign_in.find_session(signed_in.secret) is not None
+async def test_a_session_ends_when_signed_out_and_after_14_days(deployment, signed_in, clock):
+    other = await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
+    await deployment.sign_in.sign_out(other.secret)
+    assert await deployment.sign_in.find_session(other.secret) is None
+    assert await deployment.sign_in.find_session(signed_in.secret) is not None
     clock.advance(days=14)
-    assert await house.sign_in.find_session(signed_in.secret) is None
+    assert await deployment.sign_in.find_session(signed_in.secret) is None
 
 
 @pytest.mark.parametrize("secret", [None, "", "x", "A" * 43])
-async def test_a_cookie_that_opens_nothing_is_nobody(house, secret):
-    assert await house.sign_in.find_session(secret) is None
+async def test_a_cookie_that_opens_nothing_is_nobody(deployment, secret):
+    assert await deployment.sign_in.find_session(secret) is None
 
 
-async def test_a_new_password_ends_every_other_session(house, ann, signed_in):
-    fresh = await house.sign_in.set_password_by_link(await link(house, ann), PASSWORD + "!")
-    assert await house.sign_in.find_session(signed_in.secret) is None
-    assert await house.sign_in.find_session(fresh.secret) is not None
+async def test_a_new_password_ends_every_other_session(deployment, ann, signed_in):
+    fresh = await deployment.sign_in.set_password_by_link(await link(deployment, ann), PASSWORD + "!")
+    assert await deployment.sign_in.find_session(signed_in.secret) is None
+    assert await deployment.sign_in.find_session(fresh.secret) is not None
 
 
-async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(house, ann, signed_in):
-    here = await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
-    bob = Account(new_id(), "bob@example.com", "Bob", house.clock())
-    await house.store.accounts.save_account(bob)
-    theirs = await house.sign_in.open_session(bob)
-    await house.sign_in.end_other_sessions(ann, here.secret)
-    assert await house.sign_in.find_session(signed_in.secret) is None
-    assert await house.sign_in.find_session(here.secret) is not None
-    assert await house.sign_in.find_session(theirs.secret) is not None
+async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(
+    deployment, ann, signed_in
+):
+    here = await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
+    bob = Account(new_id(), "bob@example.com", "Bob", deployment.clock())
+    await deployment.store.accounts.save_account(bob)
+    theirs = await deployment.sign_in.open_session(bob)
+    await deployment.sign_in.end_other_sessions(ann, here.secret)
+    assert await deployment.sign_in.find_session(signed_in.secret) is None
+    assert await deployment.sign_in.find_session(here.secret) is not None
+    assert await deployment.sign_in.find_session(theirs.secret) is not None
 
 
-async def test_attempts_are_counted_per_address_and_per_client(house, signed_in):
+async def test_attempts_are_counted_per_address_and_per_client(deployment, signed_in):
     for _ in range(10):
         with pytest.raises(Unauthorized):
-            await house.sign_in.sign_in("ann@example.com", "wrong", client_prefix="198.51.100.1")
+            await deployment.sign_in.sign_in("ann@example.com", "wrong", client_prefix="198.51.100.1")
     with pytest.raises(TooManyRequests) as caught:
-        await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix="198.51.100.2")
+        await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix="198.51.100.2")
     assert caught.value.headers["Retry-After"] == "900"
     for number in range(20):
         with pytest.raises(Unauthorized):
-            await house.sign_in.sign_in(f"{number}@example.com", "wrong", client_prefix="198.51.100.1")
+            await deployment.sign_in.sign_in(f"{number}@example.com", "wrong", client_prefix="198.51.100.1")
     with pytest.raises(TooManyRequests):
-        await house.sign_in.sign_in("new@example.com", "wrong", client_prefix="198.51.100.1")
+        await deployment.sign_in.sign_in("new@example.com", "wrong", client_prefix="198.51.100.1")
 
 
-async def test_without_the_limit_store_nobody_signs_in(house, signed_in):
-    house.limiter.down = True
+async def test_without_the_limit_store_nobody_signs_in(deployment, signed_in):
+    deployment.limiter.down = True
     with pytest.raises(ServiceUnavailable):
-        await house.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)
+        await deployment.sign_in.sign_in("ann@example.com", PASSWORD, client_prefix=None)

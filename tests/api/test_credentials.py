@@ -1,4 +1,4 @@
-"""Contract 2.2, 7, 12 and 14 through the door: what each credential may spend, and what it gets."""
+"""Contract 2.2, 7, 12 and 14 through the api_client: what each credential may spend, and what it gets."""
 
 import asyncio
 import logging
@@ -25,14 +25,9 @@ from service_core.kernel.ids import new_agent_token, new_id, sha256_hex
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
 from service_core.testing.oauth_grants import issue_access_token
+from tests.fixtures.api_response import ApiResponse
 
 CHALLENGE = 'Bearer realm="Service Read API"'
-
-
-class Answered:
-    def __init__(self, response):
-        self.status, self.headers = response.status, response.headers
-        self.json = orjson.loads(response.body)
 
 
 class World:
@@ -79,7 +74,7 @@ class World:
             sent["authorization"] = f"Bearer {token}"
         content = b"" if body is None else orjson.dumps(body)
         request = ApiRequest(method, path, "", sent, content, client_ip="203.0.113.7")
-        return Answered(await self.service.dispatch(request))
+        return ApiResponse(await self.service.dispatch(request))
 
     async def exchange(self, token, **body):
         return await self.ask("POST", "/v1/keys", token, {"name": "Bot", "scopes": ["service:read"], **body})

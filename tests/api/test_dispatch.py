@@ -8,8 +8,8 @@ THING = {"name": "cup"}
 UNKNOWN_UUID = "0197c1d0-0000-7000-8000-000000000000"
 
 
-async def test_an_answer_is_json_with_the_headers_of_the_contract(door):
-    got = await door.ask("GET", "/v1/things")
+async def test_an_answer_is_json_with_the_headers_of_the_contract(api_client):
+    got = await api_client.ask("GET", "/v1/things")
     assert got.status == 200
     assert got.headers["Content-Type"] == "application/json"
     assert got.headers["Access-Control-Allow-Origin"] == "*"
@@ -18,15 +18,15 @@ async def test_an_answer_is_json_with_the_headers_of_the_contract(door):
     assert "X-RateLimit-Mutation-Remaining" not in got.headers
 
 
-async def test_timestamps_have_milliseconds_and_money_is_a_number(door):
-    got = await door.ask("GET", "/v1/things?limit=7&color=blue")
+async def test_timestamps_have_milliseconds_and_money_is_a_number(api_client):
+    got = await api_client.ask("GET", "/v1/things?limit=7&color=blue")
     thing = {"name": "Shop", "price": 19.9, "made_at": "2026-07-08T15:00:00.001Z", "note": None}
     assert got.json == {"things": [thing], "limit": 7, "colour": "blue"}
 
 
 @pytest.mark.parametrize("path", ["/v1/things", "/v1/nothing", "/", "/ping", "/v1/"])
-async def test_options_is_204_on_any_path_before_every_other_check(door, path):
-    got = await door.ask("OPTIONS", path, key=None)
+async def test_options_is_204_on_any_path_before_every_other_check(api_client, path):
+    got = await api_client.ask("OPTIONS", path, key=None)
     assert (got.status, got.body) == (204, b"")
     assert got.headers["Access-Control-Allow-Methods"] == "GET, POST, PATCH, DELETE, OPTIONS"
     assert got.headers["Access-Control-Allow-Headers"] == "Authorization, Content-Type, Idempotency-Key"
@@ -48,72 +48,77 @@ FIVE_CASES = {
 
 @pytest.mark.parametrize("name", FIVE_CASES)
 @pytest.mark.parametrize("path", ["/v1/things", "/v1/nothing", "/v1/things/", "/v1", "/v1/signup"])
-async def test_without_a_valid_credential_every_path_is_401_so_routes_cannot_be_enumerated(door, name, path):
+async def test_without_a_valid_credential_every_path_is_401_so_routes_cannot_be_enumerated(
+    api_client, name, path
+):
     value = FIVE_CASES[name]
-    got = await door.ask("GET", path, key=None, headers=value and {"authorization": value})
+    got = await api_client.ask("GET", path, key=None, headers=value and {"authorization": value})
     assert (got.status, got.json) == (401, {"error": "Invalid or missing API key"})
     assert got.headers["WWW-Authenticate"] == 'Bearer realm="Service Read API"'
     assert "X-RateLimit-Limit" not in got.headers
 
 
-async def test_the_scheme_is_compared_without_case(door):
-    got = await door.ask(
-        "GET", "/v1/things", key=None, headers={"authorization": f"bEaReR {door.keys['agent']}"}
+async def test_the_scheme_is_compared_without_case(api_client):
+    got = await api_client.ask(
+        "GET", "/v1/things", key=None, headers={"authorization": f"bEaReR {api_client.keys['agent']}"}
     )
     assert got.status == 200
 
 
-async def test_a_write_key_opens_nothing_here(door):
-    assert (await door.ask("GET", "/v1/things", key="write")).status == 401
+async def test_a_write_key_opens_nothing_here(api_client):
+    assert (await api_client.ask("GET", "/v1/things", key="write")).status == 401
 
 
-async def test_public_operations_ask_for_no_credential(door):
-    got = await door.ask("GET", "/ping", key=None)
+async def test_public_operations_ask_for_no_credential(api_client):
+    got = await api_client.ask("GET", "/ping", key=None)
     assert (got.status, got.json) == (200, {"applied": False})
     assert "X-RateLimit-Limit" not in got.headers
-    assert (await door.ask("POST", "/v1/signup", key=None, body=THING)).status == 202
-    assert (await door.ask("GET", "/unknown", key=None)).status == 404
+    assert (await api_client.ask("POST", "/v1/signup", key=None, body=THING)).status == 202
+    assert (await api_client.ask("GET", "/unknown", key=None)).status == 404
 
 
 @pytest.mark.parametrize(
     "path", ["/v1/nothing", "/v1/things/", "/v1//things", "/v1", "/v1/things/not-a-uuid", "/v1/things/%00"]
 )
-async def test_an_unknown_path_is_404_and_spends_one_request(door, path):
-    got = await door.ask("GET", path)
+async def test_an_unknown_path_is_404_and_spends_one_request(api_client, path):
+    got = await api_client.ask("GET", path)
     assert (got.status, got.json) == (404, {"error": "Not found"})
     assert got.headers["X-RateLimit-Remaining"] == "99"
 
 
-async def test_a_path_is_compared_decoded(door):
-    assert (await door.ask("GET", "/v1/%74hings")).status == 200
-    assert (await door.ask("GET", f"/v1/things/{UNKNOWN_UUID}")).json == {"applied": True}
+async def test_a_path_is_compared_decoded(api_client):
+    assert (await api_client.ask("GET", "/v1/%74hings")).status == 200
+    assert (await api_client.ask("GET", f"/v1/things/{UNKNOWN_UUID}")).json == {"applied": True}
 
 
-async def test_another_method_is_405_with_allow(door):
-    got = await door.ask("DELETE", "/v1/things")
+async def test_another_method_is_405_with_allow(api_client):
+    got = await api_client.ask("DELETE", "/v1/things")
     assert (got.status, got.json) == (405, {"error": "Method not allowed"})
     assert got.headers["Allow"] == "GET, POST, HEAD, OPTIONS"
 
 
-async def test_head_is_answered_as_get_without_a_body(door):
-    plain, head = await door.ask("GET", "/ping", key=None), await door.ask("HEAD", "/ping", key=None)
+async def test_head_is_answered_as_get_without_a_body(api_client):
+    plain, head = (
+        await api_client.ask("GET", "/ping", key=None),
+        await api_client.ask("HEAD", "/ping", key=None),
+    )
     assert (head.status, head.body, head.headers["Content-Length"]) == (200, b"", str(len(plain.body)))
-    assert (await door.ask("HEAD", "/v1/things", key=None)).status == 401
+    assert (await api_client.ask("HEAD", "/v1/things", key=None)).status == 401
 
 
-async def test_the_request_budget_comes_before_the_path(door):
+async def test_the_request_budget_comes_before_the_path(api_client):
     for _ in range(100):
-        await door.ask("GET", "/v1/nothing")
-    got = await door.ask("GET", "/v1/things")
+        await api_client.ask("GET", "/v1/nothing")
+    got = await api_client.ask("GET", "/v1/things")
     assert (got.status, got.json) == (429, {"error": "Rate limit exceeded", "code": "rate_limited"})
     assert (got.headers["Retry-After"], got.headers["X-RateLimit-Remaining"]) == ("60", "0")
 
 
-async def test_the_mutation_budget_is_spent_besides_and_says_that_nothing_was_done(door):
+async def test_the_mutation_budget_is_spent_besides_and_says_that_nothing_was_done(api_client):
     for left in range(19, -1, -1):
-        got = await door.ask("POST", "/v1/things", key="editor", body=THING)
+        got = await api_client.ask("POST", "/v1/things", key="editor", body=THING)
         assert got.headers["X-RateLimit-Mutation-Remaining"] == str(left)
-    got = await door.ask("POST", "/v1/things", key="editor", body=THING)
+    got = await api_client.ask("POST", "/v1/things", key="editor", body=THING)
     assert got.status == 429
     assert got.json == {
         "error": "Rate limit exceeded", "code": "mutation_rate_limited", "dry_run": False, "applied": False,
@@ -122,11 +127,11 @@ async def test_the_mutation_budget_is_spent_besides_and_says_that_nothing_was_do
         "0",
         "79",
     )
-    assert (await door.ask("GET", "/v1/things", key="editor")).status == 200
+    assert (await api_client.ask("GET", "/v1/things", key="editor")).status == 200
 
 
-async def test_a_missing_scope_names_what_is_required(door):
-    got = await door.ask("POST", "/v1/things", body=b"no json")
+async def test_a_missing_scope_names_what_is_required(api_client):
+    got = await api_client.ask("POST", "/v1/things", body=b"no json")
     assert got.status == 403
     assert got.json == {
         "error": "Missing scope service:write:reports",
@@ -137,16 +142,16 @@ async def test_a_missing_scope_names_what_is_required(door):
     }
 
 
-async def test_an_inactive_workspace_keeps_its_reads_and_loses_its_writes(door):
-    assert (await door.ask("GET", "/v1/things", key="ended")).status == 200
-    got = await door.ask("POST", "/v1/things", key="ended", body=THING)
+async def test_an_inactive_workspace_keeps_its_reads_and_loses_its_writes(api_client):
+    assert (await api_client.ask("GET", "/v1/things", key="ended")).status == 200
+    got = await api_client.ask("POST", "/v1/things", key="ended", body=THING)
     assert (got.status, got.json["code"]) == (403, "workspace_inactive")
 
 
-async def test_a_body_over_a_million_bytes_is_413_after_the_scope(door):
+async def test_a_body_over_a_million_bytes_is_413_after_the_scope(api_client):
     large = b"[" * 1_000_001
-    assert (await door.ask("POST", "/v1/things", body=large)).status == 403
-    got = await door.ask("POST", "/v1/run", body=large)
+    assert (await api_client.ask("POST", "/v1/things", body=large)).status == 403
+    got = await api_client.ask("POST", "/v1/run", body=large)
     assert got.status == 413
     assert got.json == {"error": "Payload too large. Maximum size is 1MB.", "code": "payload_too_large"}
 
@@ -166,45 +171,45 @@ async def test_a_body_over_a_million_bytes_is_413_after_the_scope(door):
         b"{}x",
     ],
 )
-async def test_a_body_that_is_no_json_object_is_invalid_json_and_never_a_fault(door, body):
-    got = await door.ask("POST", "/v1/things", key="editor", body=body)
+async def test_a_body_that_is_no_json_object_is_invalid_json_and_never_a_fault(api_client, body):
+    got = await api_client.ask("POST", "/v1/things", key="editor", body=body)
     assert (got.status, got.json["code"], got.json["applied"]) == (400, "invalid_json", False)
 
 
-async def test_a_route_whose_body_is_optional_accepts_an_empty_one(door):
-    assert (await door.ask("POST", "/v1/run", body=b"")).json == {"limit": 5}
-    assert (await door.ask("POST", "/v1/run", body={"limit": 6})).json == {"limit": 6}
-    assert (await door.ask("POST", "/v1/run", body={"limits": 6})).json["code"] == "unknown_field"
+async def test_a_route_whose_body_is_optional_accepts_an_empty_one(api_client):
+    assert (await api_client.ask("POST", "/v1/run", body=b"")).json == {"limit": 5}
+    assert (await api_client.ask("POST", "/v1/run", body={"limit": 6})).json == {"limit": 6}
+    assert (await api_client.ask("POST", "/v1/run", body={"limits": 6})).json["code"] == "unknown_field"
 
 
-async def test_errors_of_a_read_say_nothing_about_dry_runs(door):
-    got = await door.ask("GET", "/v1/things?colour=green")
+async def test_errors_of_a_read_say_nothing_about_dry_runs(api_client):
+    got = await api_client.ask("GET", "/v1/things?colour=green")
     assert got.status == 400
     assert (got.json["code"], got.json["field"]) == ("invalid_parameter", "colour")
     assert "dry_run" not in got.json
 
 
-async def test_a_rule_of_the_domain_is_answered_with_its_code(door):
-    got = await door.ask("POST", "/v1/things", key="editor", body={"name": "taken"})
+async def test_a_rule_of_the_domain_is_answered_with_its_code(api_client):
+    got = await api_client.ask("POST", "/v1/things", key="editor", body={"name": "taken"})
     assert got.status == 409
     assert got.json == {"error": "Taken", "code": "slug_taken", "dry_run": False, "applied": False}
 
 
-async def test_a_reply_chooses_its_headers(door):
-    got = await door.ask("POST", "/v1/things", key="editor", body=THING)
+async def test_a_reply_chooses_its_headers(api_client):
+    got = await api_client.ask("POST", "/v1/things", key="editor", body=THING)
     assert (got.headers["Idempotent-Replay"], got.json) == ("true", {"applied": True})
 
 
 @pytest.mark.parametrize(("kind", "code"), [("timeout", "query_timeout"), ("unavailable", "data_unverified")])
-async def test_a_store_that_cannot_answer_is_503_and_asks_to_come_back(door, kind, code):
-    got = await door.ask("GET", f"/v1/faults/{kind}")
+async def test_a_store_that_cannot_answer_is_503_and_asks_to_come_back(api_client, kind, code):
+    got = await api_client.ask("GET", f"/v1/faults/{kind}")
     assert (got.status, got.json["code"], got.headers["Retry-After"]) == (503, code, "5")
 
 
 @pytest.mark.parametrize("path", ["/v1/faults/crash", "/v1/unrenderable"])
-async def test_a_fault_has_an_id_and_the_log_has_its_place_but_not_its_words(door, path, caplog):
+async def test_a_fault_has_an_id_and_the_log_has_its_place_but_not_its_words(api_client, path, caplog):
     with caplog.at_level(logging.ERROR):
-        got = await door.ask("GET", path)
+        got = await api_client.ask("GET", path)
     assert got.status == 500
     assert got.json == {
         "error": "Internal server error", "code": "internal_error", "error_id": got.headers["X-Error-Id"],
@@ -216,19 +221,19 @@ async def test_a_fault_has_an_id_and_the_log_has_its_place_but_not_its_words(doo
     assert "ann@example.com" not in caplog.text
 
 
-async def test_while_the_limit_store_is_away_reads_live_on_standby_and_writes_fail_closed(door):
-    door.limiter.down = True
-    got = await door.ask("GET", "/v1/things", key="editor")
+async def test_while_the_limit_store_is_away_reads_live_on_standby_and_writes_fail_closed(api_client):
+    api_client.limiter.down = True
+    got = await api_client.ask("GET", "/v1/things", key="editor")
     assert (got.status, got.headers["X-RateLimit-Limit"], got.headers["X-RateLimit-Degraded"]) == (
         200,
         "30",
         "1",
     )
-    refused = await door.ask("POST", "/v1/things", key="editor", body=THING)
+    refused = await api_client.ask("POST", "/v1/things", key="editor", body=THING)
     assert (refused.status, refused.json["code"]) == (503, "limiter_unavailable")
     assert refused.headers["Retry-After"] == "5"
 
 
-async def test_a_route_may_answer_errors_in_a_shape_of_its_own(door):
-    got = await door.ask("GET", "/v1/reasons?colour=green")
+async def test_a_route_may_answer_errors_in_a_shape_of_its_own(api_client):
+    got = await api_client.ask("GET", "/v1/reasons?colour=green")
     assert (got.json["reason"], got.json["code"]) == ("own", "own")

@@ -59,10 +59,10 @@ def test_security_names_the_scope(document):
     assert "security" not in document["paths"]["/ping"]["get"]
 
 
-async def test_what_the_gateway_answers_is_described(door, document):
+async def test_what_the_gateway_answers_is_described(api_client, document):
     for method, path, key in [
         ("get", "/v1/things", "agent"), ("get", "/v1/things", None), ("post", "/v1/things", "agent"),
         ("post", "/v1/things", "editor"), ("get", "/v1/unrenderable", "agent"), ("get", "/ping", None),
     ]:  # fmt: skip
-        got = await door.ask(method.upper(), path, key=key)
+        got = await api_client.ask(method.upper(), path, key=key)
         assert str(got.status) in document["paths"][path][method]["responses"]

@@ -107,19 +107,11 @@ def test_request_and_response_models_stand_in_schemas():
     assert sorted(found - MODELS_IN_OPERATIONS) == []
 
 
-LONG_CONFTESTS: dict[str, str] = {
-    "tests/access/conftest.py": "2026-11-22",
-    "tests/api/conftest.py": "2026-11-22",
-    "tests/changes/conftest.py": "2026-11-22",
-}
-"""Conftest files with more than 150 lines; the list only shrinks."""
-
-
 def test_conftest_files_have_at_most_150_lines():
     lines = {
         name_of(path): len(path.read_text().splitlines()) for path in (ROOT / "tests").rglob("conftest.py")
     }
-    assert {name for name, count in lines.items() if count > 150} <= LONG_CONFTESTS.keys()
+    assert {name for name, count in lines.items() if count > 150} == set()
 
 
 def test_modules_hold_no_mutable_state():

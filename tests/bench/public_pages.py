@@ -39,7 +39,7 @@ async def measure_views(rounds: int, folder: Path) -> dict[str, float]:
     """Returns the median milliseconds by kind of request, sent in alternation."""
     clock = ManualClock()
     clock.now = AFTER
-    service, letters = compose_deployment(folder, clock=clock, settings={"storage": {"events": "memory://"}})
+    service, messages = compose_deployment(folder, clock=clock, settings={"storage": {"events": "memory://"}})
     async with service:
         gallery = await SharedObjects(service).open(clock.now)
         cards = [await gallery.report(f"Card {index}", **one) for index, one in enumerate(EVERY_KIND)]
@@ -47,7 +47,7 @@ async def measure_views(rounds: int, folder: Path) -> dict[str, float]:
         revoked, expired = [await gallery.share("report", cards[0], expires_in_days=1) for _ in range(2)]
         await gallery.revoke(revoked)
         clock.advance(days=1)
-        person = Deployment(service, create_application(service), clock, letters, None, None).person()
+        person = Deployment(service, create_application(service), clock, messages, None, None).person()
         await person.get(board["path"], **PERSON)
         paths = {
             "first view of a minute": lambda: board["path"],

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from service_core.changes.models import GENERATED_FIELDS
 from service_core.kernel.errors import ApiError
 from service_core.kernel.ids import new_id
-from tests.changes.conftest import desk_over, opened
 from tests.changes.test_undo import STEPS
+from tests.fixtures.notes import create_note_client, open_workspace_store
 
 
 def everything(folder):
@@ -52,14 +52,14 @@ async def taken(api_client, step, made, done, *, dry_run):
 
 @pytest.fixture
 async def directory(tmp_path):
-    async with opened("sqlite:///workspace.db", tmp_path) as store:
+    async with open_workspace_store("sqlite:///workspace.db", tmp_path) as store:
         yield store
 
 
 @settings(max_examples=15)
 @given(steps=STEPS)
 async def test_whatever_is_tried_changes_nothing_and_shows_what_is_then_done(directory, tmp_path, steps):
-    api_client = await desk_over(directory.transactions, directory)
+    api_client = await create_note_client(directory.transactions, directory)
     made, done = [], []
     for number, step in enumerate(steps):
         sender = api_client.once(f"{number}", step)

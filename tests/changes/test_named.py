@@ -5,16 +5,16 @@ from itertools import product
 import pytest
 
 from service_core.kernel.ids import new_id
-from tests.changes.conftest import Note
+from tests.fixtures.notes import Note
 
 
 async def named(api_client, text, limit=50):
-    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
         return [note.name for note in await unit.resources.search_by_name(Note, text, limit)]
 
 
 async def telling(api_client, some_id, **matching):
-    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
         found = await unit.resources.list_all(Note, mentioning_id=some_id, field_filters=matching)
         return [note.name for note in found]
 

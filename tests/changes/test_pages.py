@@ -1,7 +1,7 @@
 """Lists by page (contract 2.9): in every store, in the order of the whole list, whatever happens meanwhile."""
 
 from service_core.changes.pagination import ListQuery, paginate_records
-from tests.changes.conftest import Note
+from tests.fixtures.notes import Note
 
 
 class Listed(ListQuery):
@@ -10,8 +10,8 @@ class Listed(ListQuery):
 
 async def page(api_client, limit=2, cursor=None, **how):
     query = Listed(limit=limit, cursor=cursor)
-    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
-        found, following = await paginate_records(unit.resources, Note, query, api_client.who, **how)
+    async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
+        found, following = await paginate_records(unit.resources, Note, query, api_client.caller, **how)
     return [note.name for note in found], following
 
 
@@ -50,7 +50,7 @@ async def test_a_page_holds_the_records_that_match_and_fit(api_client):
     assert await walk(api_client, field_filters={"text": "odd"}) == odd
     assert await walk(api_client, field_filters={"text": "neither"}) == []
     assert await walk(api_client, field_filters={"text": "odd", "name": "3"}) == ["3"]
-    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
         assert [
             note.name for note in await unit.resources.list_all(Note, field_filters={"text": "odd"})
         ] == odd

@@ -6,14 +6,17 @@ from collections import Counter
 import pytest
 
 from service_core.kernel.errors import ApiError, Conflict
-from tests.changes.conftest import desk_over, opened
+from tests.fixtures.notes import create_note_client, open_workspace_store
 
 
 @pytest.fixture
 async def desks(workspace_url, tmp_path):
     """The same person at the desks of two processes."""
-    async with opened(workspace_url, tmp_path) as one, opened(workspace_url, tmp_path) as other:
-        api_client = await desk_over(one.transactions, one)
+    async with (
+        open_workspace_store(workspace_url, tmp_path) as one,
+        open_workspace_store(workspace_url, tmp_path) as other,
+    ):
+        api_client = await create_note_client(one.transactions, one)
         yield api_client, api_client.at(other.transactions)
 
 

@@ -47,7 +47,7 @@ async def test_an_undo_has_an_entry_of_its_own_and_marks_the_other(api_client):
     made = await api_client.create("Plan")
     gone = await api_client.delete(made.data["id"])
     undone = await api_client.undo(gone.audit_id)
-    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
         taken_back, own = await unit.audit.get(gone.audit_id), await unit.audit.get(undone.audit_id)
     assert (taken_back.undone_by, taken_back.undoable) == (undone.audit_id, False)
     assert taken_back.undone_at == own.created_at
@@ -105,8 +105,8 @@ async def test_a_name_used_meanwhile_keeps_the_deleted_away(api_client):
 async def test_it_needs_the_scope_of_the_write_and_tests_it_once_the_entry_is_found(api_client):
     made = await api_client.create()
     gone = await api_client.delete(made.data["id"])
-    key = replace(api_client.who.credential, scopes=frozenset(Scope) - {Scope.WRITE_REPORTS})
-    api_client.who = replace(api_client.who, credential=key)
+    key = replace(api_client.caller.credential, scopes=frozenset(Scope) - {Scope.WRITE_REPORTS})
+    api_client.caller = replace(api_client.caller, credential=key)
     with pytest.raises(Forbidden) as refused:
         await api_client.undo(gone.audit_id)
     assert refused.value.extra == {"required_scope": "service:write:reports"}
@@ -140,9 +140,9 @@ STEPS = st.lists(
 
 @settings(max_examples=60)
 @given(steps=STEPS)
-async def test_whatever_was_done_an_undo_gives_exactly_the_state_before(new_desk, steps):
+async def test_whatever_was_done_an_undo_gives_exactly_the_state_before(make_note_client, steps):
     """The model is a plain dictionary of texts, and for each entry what stood before and after it."""
-    api_client = await new_desk()
+    api_client = await make_note_client()
     live, made, done = {}, [], []
     for step, which, text in steps:
         try:

@@ -16,8 +16,8 @@ ASSIGNED = {"id", "created_at", "updated_at"}
 
 
 async def audit(api_client):
-    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
-        return await unit.audit.list_entries(AuditFilter(until=api_client.who.now), 100, 0)
+    async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
+        return await unit.audit.list_entries(AuditFilter(until=api_client.caller.now), 100, 0)
 
 
 def fields(envelope):
@@ -82,7 +82,7 @@ async def test_the_entry_tells_who_what_and_what_stood_before(api_client):
     assert (newest.id, newest.action, newest.undoable) == (changed.audit_id, "update", True)
     assert (newest.prior_state, newest.new_state) == ({"text": "draft"}, {"text": "final"})
     assert newest.actor.model_dump() == {
-        "type": "key", "id": api_client.who.credential.id, "client_id": None, "name": "Bot",
+        "type": "key", "id": api_client.caller.credential.id, "client_id": None, "name": "Bot",
     }  # fmt: skip
     assert (oldest.action, oldest.undoable, oldest.via) == ("create", False, RequestInterface.API)
     assert newest.created_at == newest.created_at.replace(microsecond=123000)
@@ -151,7 +151,7 @@ async def test_an_identical_request_is_told_to_wait_while_the_first_runs(api_cli
 
 
 async def test_over_mcp_a_write_is_a_dry_run_unless_it_says_otherwise(api_client):
-    api_client.who = replace(api_client.who, interface=RequestInterface.MCP)
+    api_client.caller = replace(api_client.caller, interface=RequestInterface.MCP)
     assert (await api_client.create(dry_run=None)).dry_run
     assert (await api_client.create(dry_run=False)).applied
 
@@ -169,18 +169,18 @@ async def test_another_workspace_sees_nothing_and_shares_no_names_or_retries(api
 
 async def test_the_audit_log_answers_by_type_resource_actor_and_time(api_client):
     first = await api_client.create("One")
-    since = api_client.who.now + timedelta(milliseconds=1)
+    since = api_client.caller.now + timedelta(milliseconds=1)
     second = await api_client.create("Two")
-    until = api_client.who.now
+    until = api_client.caller.now
     asked = [
         ({"resource_id": UUID(first.data["id"])}, [first]),
         ({"resource_type": "note"}, [second, first]),
         ({"resource_type": "other"}, []),
-        ({"actor_id": api_client.who.credential.id}, [second, first]),
+        ({"actor_id": api_client.caller.credential.id}, [second, first]),
         ({"actor_id": UUID(first.data["id"])}, []),
         ({"since": since}, [second]),
     ]
-    async with api_client.writes.transactions.read(api_client.who.workspace.id) as unit:
+    async with api_client.writes.transactions.read(api_client.caller.workspace.id) as unit:
         for question, expected in asked:
             found = await unit.audit.list_entries(AuditFilter(until=until, **question), 10, 0)
             assert [entry.id for entry in found] == [envelope.audit_id for envelope in expected]

@@ -14,18 +14,10 @@ from service_core.access.api_keys import create_workspace_with_keys
 from service_core.api.http_messages import ApiRequest
 from service_core.kernel.settings import Settings
 from service_core.testing.event_builder import EventBuilder
+from tests.fixtures.api_response import ApiResponse
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 JULY = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
-
-
-class Answered:
-    def __init__(self, response, content):
-        self.status, self.headers, self.content = response.status, response.headers, content
-
-    @property
-    def json(self):
-        return json.loads(self.content)
 
 
 class Desk:
@@ -66,8 +58,8 @@ class Desk:
         content = b"" if body is None else json.dumps(body).encode()
         response = await self.service.dispatch(ApiRequest(method, url.path, url.query, sent, content))
         if response.open_stream is None:
-            return Answered(response, response.body)
-        return Answered(response, b"".join([chunk async for chunk in response.open_stream()]))
+            return ApiResponse(response)
+        return ApiResponse(response, b"".join([chunk async for chunk in response.open_stream()]))
 
     async def order(self, kind="events", *, key="shop", headers=None, **more):
         return await self.ask("POST", "/v1/exports", {"type": kind, **JULY, **more}, key=key, headers=headers)
@@ -88,7 +80,7 @@ class Desk:
         """The rows of a finished export as they stand in its file."""
         job = await self.export(kind, format=form, **more)
         assert job["status"] == "completed", job
-        content = (await self.ask("GET", job["download"]["url"], key=None)).content.decode()
+        content = (await self.ask("GET", job["download"]["url"], key=None)).body.decode()
         if form == "ndjson":
             rows = [json.loads(line) for line in content.split("\n")[:-1]]
         else:

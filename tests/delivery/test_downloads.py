@@ -31,7 +31,7 @@ async def test_a_link_gives_the_file_as_an_attachment_named_by_its_local_days(ba
     assert got.headers["Content-Disposition"] == 'attachment; filename="events-2026-07-01-2026-07-01.csv"'
     assert got.headers["X-Content-Type-Options"] == "nosniff"
     assert got.headers["Content-Type"] == "text/csv; charset=utf-8"
-    assert got.headers["Content-Length"] == str(len(got.content))
+    assert got.headers["Content-Length"] == str(len(got.body))
     assert got.headers["Cache-Control"] == "no-store"
 
 
@@ -83,7 +83,7 @@ async def test_a_link_opens_no_other_export_and_tells_none_from_a_random_id(bare
         await bare.ask("GET", f"/exports/download/{name}?{query}", key=None)
         for name in (other["id"], foreign.json["id"], uuid4())
     ]
-    assert {(answer.status, answer.content) for answer in answers} == {(403, answers[0].content)}
+    assert {(answer.status, answer.body) for answer in answers} == {(403, answers[0].body)}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ async def test_head_tells_the_length_and_opens_nothing(bare, link):
 
 
 async def test_the_http_host_streams_the_file(bare, link):
-    expected = (await bare.ask("GET", link, key=None)).content
+    expected = (await bare.ask("GET", link, key=None)).body
     client = create_quart_app(bare.service.dispatch, ClientAddress()).test_client()
     got = await client.get(link)
     assert (got.status_code, await got.get_data()) == (HTTPStatus.OK, expected)

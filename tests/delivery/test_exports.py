@@ -104,7 +104,7 @@ async def test_an_export_of_another_workspace_is_as_unknown_as_a_random_one(bare
     random = await bare.ask("GET", f"/v1/exports/{uuid4()}")
     malformed = await bare.ask("GET", "/v1/exports/1")
     assert foreign.status == random.status == malformed.status == 404
-    assert foreign.content == random.content == malformed.content == b'{"error":"Not found"}'
+    assert foreign.body == random.body == malformed.body == b'{"error":"Not found"}'
 
 
 async def test_five_exports_of_a_workspace_are_active_at_most(bare):

@@ -176,7 +176,7 @@ async def test_an_export_holds_nothing_of_another_workspace(api_client):
 async def test_csv_is_crlf_with_a_header_and_without_a_byte_order_mark(api_client):
     await told(api_client, 3)
     job = await api_client.export(format="csv")
-    content = (await api_client.ask("GET", job["download"]["url"], key=None)).content
+    content = (await api_client.ask("GET", job["download"]["url"], key=None)).body
     assert content.startswith(b"event_id,event_name,timestamp,received_at,time_adjusted,")
     assert content.split(b"\r\n")[0].endswith(b",is_test,event_data")
     assert content.endswith(b"\r\n")

@@ -11,7 +11,7 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.changes.audit_log import AuditFilter
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.kernel.errors import Conflict
-from tests.changes.conftest import KIND, NOW, Desk, desk_over, opened
+from tests.fixtures.notes import NOTE_TYPE, NOW, NoteClient, create_note_client, open_workspace_store
 
 pytestmark = pytest.mark.faults
 WRITERS = 4
@@ -63,11 +63,11 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_
     stop, url = asyncio.Event(), postgres_server.url
     hurried = f"{url}?timeout_seconds=0.5" if harm is hung else url
     async with (
-        opened(url, tmp_path) as patient,
-        opened(hurried, tmp_path) as one,
-        opened(hurried, tmp_path) as other,
+        open_workspace_store(url, tmp_path) as patient,
+        open_workspace_store(hurried, tmp_path) as one,
+        open_workspace_store(hurried, tmp_path) as other,
     ):
-        api_client = await desk_over(patient.transactions, patient)
+        api_client = await create_note_client(patient.transactions, patient)
         writers = [
             Writer(api_client.at(store.transactions), f"note {n}")
             for n, store in enumerate([one, other] * (WRITERS // 2))
@@ -92,15 +92,18 @@ async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_
         postgres_server.hang()
 
     url = postgres_server.url
-    async with opened(url, tmp_path) as store, opened(f"{url}?timeout_seconds=3", tmp_path) as hurried:
-        api_client = await desk_over(store.transactions, store)
-        last = Desk(ChangeExecutor(hurried, [replace(KIND, announced=hang)]), api_client.who)
+    async with (
+        open_workspace_store(url, tmp_path) as store,
+        open_workspace_store(f"{url}?timeout_seconds=3", tmp_path) as hurried,
+    ):
+        api_client = await create_note_client(store.transactions, store)
+        last = NoteClient(ChangeExecutor(hurried, [replace(NOTE_TYPE, announced=hang)]), api_client.caller)
         with pytest.raises(StoreUnavailable):
             await last.once("k").create("Plan")
         postgres_server.resume()
         writer = Writer(api_client, "retry")
         await writer._until_answered(api_client.once("k"), "Plan")
-        async with store.look(api_client.who.workspace.id) as unit:
+        async with store.look(api_client.caller.workspace.id) as unit:
             (entry,) = await unit.audit.page(AuditFilter(until=NOW + timedelta(days=1)), 10, 0)
         assert writer.answered == {"Plan": entry.id}
         assert len(await api_client.notes()) == 1

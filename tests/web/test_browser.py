@@ -222,7 +222,7 @@ async def test_consent_leads_back_to_the_program(house, host):
 
 
 async def test_an_invited_person_comes_in_by_the_mailed_link(house):
-    letters = house.service.ports.mail.letters
+    letters = house.service.ports.mail.messages
     await invite_member(
         house.store.invitations, house.service.ports.mail, house.initialized_deployment.workspace, house.owner,
         email="bob@example.com", role=Role.MEMBER, web_url=house.app, now=system_clock(),

@@ -117,7 +117,7 @@ async def test_a_record_that_is_gone_is_shown_until_it_is_back(deployment):
         assert "gone since 9 July 2026" in shown
         assert said in shown
         assert claim.verification_value in shown
-    assert {letter.to for letter in deployment.letters} == {"ann@example.com"}
+    assert {letter.to for letter in deployment.messages} == {"ann@example.com"}
     records.book[claim.txt_record_name] = [claim.verification_value]
     await person.send(page, f"{page}/{claim.id}", action="verify")
     assert "gone since" not in (await person.get(page)).text

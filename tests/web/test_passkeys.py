@@ -107,7 +107,7 @@ async def test_a_passkey_that_is_not_ones_own_ends_no_session(deployment, ann, d
 
 
 async def test_a_new_passkey_is_told_by_mail(deployment, device):
-    [letter] = deployment.letters
+    [letter] = deployment.messages
     assert letter.to == "ann@example.com"
     assert f"{ORIGIN}/app/account" in letter.text
 

@@ -95,7 +95,7 @@ async def test_an_invitation_brings_somebody_new_in(deployment):
     ann, bob = await deployment.signed_in("ann", "owner"), deployment.person()
     page = f"{deployment.settings}/members"
     assert (await ann.send(page, page, email="Bob@Example.com", role="member")).status == 303
-    [letter] = deployment.letters
+    [letter] = deployment.messages
     path = "/app" + letter.text.split("/app", 1)[1].split()[0]
     shown = await bob.get(path)
     assert "bob@example.com" in shown.text
@@ -114,7 +114,7 @@ async def test_an_invitation_is_for_its_address_alone(deployment):
     eve = await deployment.person().sign_in("eve@example.com")
     page = f"{deployment.settings}/members"
     await ann.send(page, page, email="bob@example.com", role="admin")
-    path = "/app" + deployment.letters[-1].text.split("/app", 1)[1].split()[0]
+    path = "/app" + deployment.messages[-1].text.split("/app", 1)[1].split()[0]
     token = path.partition("=")[2]
     csrf = await eve.token("/app/workspaces")
     assert (await eve.post("/app/invitation", {"csrf": csrf, "token": token})).status == 403
@@ -126,7 +126,7 @@ async def test_somebody_with_a_password_signs_in_to_accept(deployment):
     await deployment.enrol("eve", "owner", deployment.other)
     page = f"{deployment.settings}/members"
     await ann.send(page, page, email="eve@example.com", role="viewer")
-    path = "/app" + deployment.letters[-1].text.split("/app", 1)[1].split()[0]
+    path = "/app" + deployment.messages[-1].text.split("/app", 1)[1].split()[0]
     token = path.partition("=")[2]
     stranger = deployment.person()
     assert "Sign in to accept" in (await stranger.get(path)).text
@@ -144,7 +144,7 @@ async def test_an_invitation_can_be_withdrawn(deployment):
     ann = await deployment.signed_in("ann", "owner")
     page = f"{deployment.settings}/members"
     await ann.send(page, page, email="bob@example.com", role="member")
-    path = "/app" + deployment.letters[-1].text.split("/app", 1)[1].split()[0]
+    path = "/app" + deployment.messages[-1].text.split("/app", 1)[1].split()[0]
     [offer] = await deployment.store.invitations.list_open_invitations(deployment.workspace.id)
     await ann.send(page, f"{deployment.settings}/invitations/{offer.id}")
     assert (await deployment.person().get(path)).status == 404
@@ -171,4 +171,4 @@ async def test_an_admin_invites_no_owner(deployment):
     bob = await deployment.signed_in("bob", "admin")
     page = f"{deployment.settings}/members"
     assert (await bob.send(page, page, email="x@example.com", role="owner")).status == 403
-    assert not deployment.letters
+    assert not deployment.messages

@@ -73,7 +73,7 @@ async def test_a_lost_password_is_replaced_by_mail_and_other_sessions_end(deploy
         known = await person.send("/app/lost-password", "/app/lost-password", email="Ann@Example.com ")
         unknown = await person.send("/app/lost-password", "/app/lost-password", email="nobody@example.com")
     assert known.body == unknown.body
-    [letter] = deployment.letters
+    [letter] = deployment.messages
     assert letter.to == "ann@example.com"
     path = "/app" + letter.text.split("/app", 1)[1].split()[0]
     token = path.partition("=")[2]
@@ -93,7 +93,7 @@ async def test_an_address_gets_three_mails_an_hour(deployment):
     async with deployment.app.test_app():
         for _ in range(5):
             await person.send("/app/lost-password", "/app/lost-password", email="ann@example.com")
-    assert len(deployment.letters) == 3
+    assert len(deployment.messages) == 3
 
 
 async def test_cookies_are_secure_where_the_address_is(tmp_path):

@@ -29,7 +29,7 @@ async def test_paying_in_test_mode_makes_the_workspace_and_shows_its_card(deploy
     request = said["key_request"]["request_id"]
     _, poll = await deployment.api("GET", f"/v1/keys/requests/{request}", said["signup_secret"])
     assert (await deployment.api("GET", "/v1/workspace", poll["key"]))[1]["name"] == "New Shop"
-    [letter] = deployment.letters
+    [letter] = deployment.messages
     assert letter.to == "new@example.com"
 
 
@@ -40,7 +40,7 @@ async def test_twenty_payments_at_once_are_one_workspace(deployment):
     answers = await asyncio.gather(*(person.post(checkout, fields) for _ in range(20)))
     assert sum("/welcome" in answer.location for answer in answers) == 1
     assert len(await deployment.store.credentials.list_workspaces()) == 3
-    assert len(deployment.letters) == 1
+    assert len(deployment.messages) == 1
 
 
 async def test_a_canceled_order_makes_nothing(deployment):

@@ -22,6 +22,7 @@ from service_core.workspace.links.domains.link_hosts import is_verified_link_hos
 from service_core.workspace.links.domains.models import MISSING_RECORD_GRACE, LinkDomainClaim
 from service_core.workspace.links.domains.verification import MAX_DNS_QUERIES
 from service_core.workspace.links.redirect_lookup import DatabaseRedirects
+from tests.fixtures.port_stubs import RecordingMailer
 from tests.workspace.conftest import NOW
 from tests.workspace.link_domains import DomainOwner
 
@@ -34,22 +35,10 @@ PEOPLE = {
 }
 
 
-class Letterbox:
-    """Mail that is kept, but for addresses that take none."""
-
-    def __init__(self):
-        self.letters, self.refused = [], set()
-
-    async def send(self, message):
-        await asyncio.sleep(0)
-        if message.to in self.refused:
-            raise EmailSenderUnavailable
-        self.letters.append(message)
-
-    def told(self):
-        """Who was told what since somebody asked."""
-        told, self.letters = [(letter.to, letter.subject) for letter in self.letters], []
-        return told
+def take_messages(shop):
+    """Recipient and subject of the e-mails since the last call."""
+    messages, shop.mailer.messages = shop.mailer.messages, []
+    return [(message.to, message.subject) for message in messages]
 
 
 class Watched(DomainOwner):
@@ -66,11 +55,11 @@ class Watched(DomainOwner):
                 role=role,
                 now=self.office.now,
             )
-        self.letterbox = Letterbox()
+        self.mailer = RecordingMailer()
         proofs = replace(
             build_domain_verification(self.office.service.ports),
             txt_records=self.dns,
-            email_sender=self.letterbox,
+            email_sender=self.mailer,
         )
         self.proofs, self.domain = proofs, await self.own(HOST)
         return self
@@ -103,17 +92,17 @@ async def test_a_proof_that_stands_is_looked_at_and_nothing_is_written(shop):
     for _ in range(3):
         assert (await shop.looks(days=10)).is_record_present
     assert await shop.audit() == before
-    assert shop.letterbox.told() == []
+    assert take_messages(shop) == []
 
 
 async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(shop):
     claim = await shop.lose(hours=6)
     assert claim.missing_since == shop.office.now
-    assert shop.letterbox.letters[0].text.endswith(f"\n{claim.zone_file_line}\n")
-    assert f"by {shop.office.now + MISSING_RECORD_GRACE:%Y-%m-%d}" in shop.letterbox.letters[0].text
-    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")
+    assert shop.mailer.messages[0].text.endswith(f"\n{claim.zone_file_line}\n")
+    assert f"by {shop.office.now + MISSING_RECORD_GRACE:%Y-%m-%d}" in shop.mailer.messages[0].text
+    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")
     assert await shop.looks(hours=6) == claim
-    assert shop.letterbox.told() == []
+    assert take_messages(shop) == []
     newest = (await shop.audit())[0]
     assert (newest.action, newest.resource.label) == ("update", HOST)
     assert (newest.actor.type, newest.actor.name, newest.undoable) == ("system", "DNS check", False)
@@ -134,7 +123,7 @@ async def test_a_record_that_is_back_says_so_by_itself_or_when_somebody_asks(sho
             await shop.looks(hours=6) if not asked else (await shop.prove(claim), await shop.claims())[1][0]
         )
         assert (back.missing_since, back.verified_at) == (None, claim.verified_at)
-    assert len(shop.letterbox.told()) == 4
+    assert len(take_messages(shop)) == 4
 
 
 async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(shop):
@@ -145,7 +134,7 @@ async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(
     claim = await shop.lose(hours=6)
     shop.dns.down = True
     assert await shop.looks(days=30) == claim
-    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")
+    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")
 
 
 async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(shop):
@@ -154,7 +143,7 @@ async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(shop)
     await shop.lose(hours=6)
     claim = await shop.looks(days=7)
     assert (claim.is_verified, claim.lapsed_at) == (True, workspace_api.now)
-    assert shop.letterbox.told()[2:] == managers(f"{HOST} takes no new links")
+    assert take_messages(shop)[2:] == managers(f"{HOST} takes no new links")
     for dry_run in (True, False):
         wanted = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": shop.domain}
         refused = await workspace_api.ask("POST", "/links", {"link": wanted, "dry_run": dry_run})
@@ -195,38 +184,38 @@ async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(shop)
     await workspace_api.ask("DELETE", f"/links/{link['id']}")
     claim = await shop.looks(hours=6)
     assert (claim.verified_at, claim.missing_since, claim.lapsed_at) == (None, None, None)
-    assert shop.letterbox.told()[4:] == managers(f"{HOST} is no link domain of shop any more")
+    assert take_messages(shop)[4:] == managers(f"{HOST} is no link domain of shop any more")
     assert not await is_verified_link_host(store.unique_keys, HOST)
     assert (await rival.prove(theirs)).applied
-    assert shop.letterbox.told() == []
+    assert take_messages(shop) == []
     assert not (await shop.looks(hours=6)).is_verified
 
 
 async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
     other = await DomainOwner(shop.office, "other", shop.dns).own("go.other.example")
-    shop.letterbox.refused = {"ann@shop.example"}
+    shop.mailer.refused = {"ann@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await shop.lose(hours=6)
-    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[1:]
+    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")[1:]
     claims = [*await shop.claims(), *await DomainOwner(shop.office, "other").claims()]
     assert {claim.missing_since for claim in claims} == {shop.office.now}
     assert str(claims[1].link_domain.id) == other
 
 
 async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_told_twice(shop):
-    shop.letterbox.refused = {*PEOPLE}
+    shop.mailer.refused = {*PEOPLE}
     for _ in range(3):
         with pytest.raises(EmailSenderUnavailable):
             await shop.lose(hours=1)
-    shop.letterbox.refused = {"ann@shop.example"}
+    shop.mailer.refused = {"ann@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await shop.looks(hours=1)
     gone = managers(f"The DNS record of {HOST} is gone")
-    assert shop.letterbox.told() == gone[1:]
-    shop.letterbox.refused = set()
+    assert take_messages(shop) == gone[1:]
+    shop.mailer.refused = set()
     claim, before = await shop.looks(hours=1), await shop.audit()
-    assert shop.letterbox.told() == gone[:1]
-    assert (await shop.looks(hours=1), shop.letterbox.told()) == (claim, [])
+    assert take_messages(shop) == gone[:1]
+    assert (await shop.looks(hours=1), take_messages(shop)) == (claim, [])
     assert await shop.audit() == before
     assert [change.field for change in before[0].changes] == ["missing_since"]
     shop.publish(claim)
@@ -234,56 +223,56 @@ async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_
 
 
 async def test_who_was_not_told_hears_how_it_stands_by_then_or_nothing_when_all_is_well(shop):
-    shop.letterbox.refused = {"bob@shop.example"}
+    shop.mailer.refused = {"bob@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await shop.lose(hours=1)
     shop.publish((await shop.claims())[0])
     await shop.looks(hours=1)
-    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
+    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")[:1]
     with pytest.raises(EmailSenderUnavailable):
         await shop.lose(hours=1)
-    shop.letterbox.told()
-    shop.letterbox.refused = set()
+    take_messages(shop)
+    shop.mailer.refused = set()
     await shop.looks(days=7)
-    assert shop.letterbox.told() == managers(f"{HOST} is no link domain of shop any more")
+    assert take_messages(shop) == managers(f"{HOST} is no link domain of shop any more")
 
 
 async def test_a_mail_about_a_domain_that_is_pending_again_is_tried_again_for_seven_days(shop):
     await shop.lose(hours=1)
-    shop.letterbox.told()
-    shop.letterbox.refused = {*PEOPLE}
+    take_messages(shop)
+    shop.mailer.refused = {*PEOPLE}
     with pytest.raises(EmailSenderUnavailable):
         await shop.looks(days=7)
-    shop.letterbox.refused = {"bob@shop.example"}
+    shop.mailer.refused = {"bob@shop.example"}
     with pytest.raises(EmailSenderUnavailable):
         await shop.looks(days=6)
-    assert shop.letterbox.told() == managers(f"{HOST} is no link domain of shop any more")[:1]
-    shop.letterbox.refused = set()
+    assert take_messages(shop) == managers(f"{HOST} is no link domain of shop any more")[:1]
+    shop.mailer.refused = set()
     await shop.looks(days=1)
-    assert shop.letterbox.told() == []
+    assert take_messages(shop) == []
 
 
 async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
-    shop.letterbox.refused = {*PEOPLE}
+    shop.mailer.refused = {*PEOPLE}
     with pytest.raises(EmailSenderUnavailable):
         await shop.lose(hours=1)
-    shop.letterbox.refused = set()
+    shop.mailer.refused = set()
     store = shop.office.service.ports.workspace
     [bob] = [
         each for each in await store.members.list_members(shop.caller.workspace.id) if each.role is Role.ADMIN
     ]
     await store.members.save_member(replace(bob, role=Role.VIEWER))
     await shop.looks(hours=1)
-    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
+    assert take_messages(shop) == managers(f"The DNS record of {HOST} is gone")[:1]
     await store.members.save_member(bob)
     await shop.looks(hours=1)
-    assert shop.letterbox.told() == []
+    assert take_messages(shop) == []
 
 
 async def test_two_looks_at_once_tell_everybody_once(shop):
     shop.dns.book.clear()
     await asyncio.gather(*(shop.proofs.recheck_all(shop.office.now) for _ in range(3)))
-    assert sorted(shop.letterbox.told()) == managers(f"The DNS record of {HOST} is gone")
+    assert sorted(take_messages(shop)) == managers(f"The DNS record of {HOST} is gone")
 
 
 async def test_a_domain_removed_during_the_look_stays_removed(shop):
@@ -293,7 +282,7 @@ async def test_a_domain_removed_during_the_look_stays_removed(shop):
             return ()
 
     await replace(shop.proofs, txt_records=Slow()).recheck_all(shop.office.now)
-    assert (await shop.claims(), shop.letterbox.told()) == ([], [])
+    assert (await shop.claims(), take_messages(shop)) == ([], [])
 
 
 async def test_a_domain_proved_during_the_look_stays_proved(shop):
@@ -307,7 +296,7 @@ async def test_a_domain_proved_during_the_look_stays_proved(shop):
 
     await replace(shop.proofs, txt_records=Slow()).recheck_all(shop.office.now)
     assert (await shop.claims())[0].is_record_present
-    assert len(shop.letterbox.told()) == 2
+    assert len(take_messages(shop)) == 2
 
 
 async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(shop):

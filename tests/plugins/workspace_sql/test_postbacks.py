@@ -17,7 +17,7 @@ from service_core.delivery.postbacks.postback import (
     schedule_retry,
 )
 from service_core.kernel.ids import new_id
-from tests.changes.conftest import Note
+from tests.fixtures.notes import Note
 from tests.plugins.workspace_sql.conftest import NOW
 
 RULE = UUID(int=7)

@@ -13,8 +13,8 @@ from service_core.analytics.ports import StoreUnavailable
 from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import new_id, sha256_hex
 from service_core.kernel.operations import Scope
-from tests.changes.conftest import Note, desk_over
 from tests.fixtures.databases import LONG_TIMEOUT
+from tests.fixtures.notes import Note, create_note_client
 from tests.plugins.workspace_sql.conftest import NOW, opened_at
 
 
@@ -30,7 +30,9 @@ async def doors(workspace_postgres, tmp_path):
 async def desks(doors):
     """People of two workspaces, each in a process of their own."""
     one, other = doors
-    return await desk_over(one.transactions, one, "shop"), await desk_over(other.transactions, other, "other")
+    return await create_note_client(one.transactions, one, "shop"), await create_note_client(
+        other.transactions, other, "other"
+    )
 
 
 def owners(*addresses):
@@ -45,9 +47,9 @@ async def test_a_workspace_waits_for_nobody_else_also_when_keys_and_triggers_cha
             for name, door in zip(("one", "two"), doors, strict=True):
                 await other.at(door.transactions).create(name)
                 await create_named_key(
-                    door.credentials, other.who.workspace, NOW, name="Bot", scopes=[Scope.READ]
+                    door.credentials, other.caller.workspace, NOW, name="Bot", scopes=[Scope.READ]
                 )
-                await door.workspace_settings.save_workspace(replace(other.who.workspace, name="renamed"))
+                await door.workspace_settings.save_workspace(replace(other.caller.workspace, name="renamed"))
     assert len(await other.notes()) == 2
     assert doors[0].credentials.change_version() == await doors[0].database._ask()
 
