@@ -1,4 +1,4 @@
-"""How long the present work may wait, altogether, for whatever it waits for."""
+"""A deadline for everything that the current task waits for."""
 
 import asyncio
 from collections.abc import Iterator

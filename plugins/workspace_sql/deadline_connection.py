@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that are given up when the work they are for is past its time.
+"""Connections to PostgreSQL that are closed when the deadline of the current task has passed.
 
 A server that hangs keeps its sockets: nothing breaks, and nothing answers. So every wait ends at the
 moment the work is due, whatever it waits for, and the connection with it.

@@ -1,4 +1,4 @@
-"""What a driver says of a database that is away, in the one word the ports know."""
+"""Maps errors of database drivers to the exception of the ports."""
 
 import sqlite3
 from collections.abc import Iterator

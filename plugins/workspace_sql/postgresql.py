@@ -22,11 +22,11 @@ from service_core.plugin import RequestInProgress, StartupError
 _COUNTED: Final = sa.select(CHANGE_COUNTER.c.value)
 _READING: Final[dict[str, Any]] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _WRITING: Final[dict[str, Any]] = {"isolation_level": "READ COMMITTED"}
-_UNUSED_SECONDS: Final = 30
-_UNHEARD_SECONDS: Final = 10
-_WATCH_SECONDS: Final = 4
+_IDLE_SECONDS: Final = 30
+_TCP_TIMEOUT_SECONDS: Final = 10
+_COUNTER_TIMEOUT_SECONDS: Final = 4
 _ALIVE: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-"""A machine that is gone is noticed within a minute, also by who asks nothing and gives it all time."""
+"""A lost machine is noticed within a minute, also by connections that send nothing."""
 
 
 class PostgresDatabase(Database):
@@ -55,11 +55,11 @@ class PostgresDatabase(Database):
         super().__init__()
         self._settings = settings
         self._turns = KeyedLocks()
-        self._watcher: AsyncEngine | None = None
-        self._generation = PolledChangeCounter(self._ask)
+        self._counter_engine: AsyncEngine | None = None
+        self._change_counter = PolledChangeCounter(self._read_counter)
 
     async def check(self) -> None:
-        """Look whether the database answers; changes nothing.
+        """Check that the database answers, without a change.
 
         Raises:
             StartupError: it does not.
@@ -75,15 +75,15 @@ class PostgresDatabase(Database):
             await engine.dispose()
 
     async def aclose(self) -> None:
-        """Stop asking, and close every connection."""
-        await self._generation.aclose()
-        if self._watcher is not None:
-            await self._watcher.dispose()
+        """Stop reading the change counter, and close every connection."""
+        await self._change_counter.aclose()
+        if self._counter_engine is not None:
+            await self._counter_engine.dispose()
         await super().aclose()
 
     def change_version(self) -> int | None:
         """The change counter of the directory; None while the server has not told it."""
-        return self._generation.current()
+        return self._change_counter.current()
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
@@ -100,27 +100,29 @@ class PostgresDatabase(Database):
             async with self._turns.acquire(places), self._transaction(**_WRITING) as connection:
                 if no_timeout:
                     await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-                if idempotency_digest is not None and not await connection.scalar(_try(idempotency_digest)):
+                if idempotency_digest is not None and not await connection.scalar(
+                    _try_request_lock(idempotency_digest)
+                ):
                     raise RequestInProgress
                 if places:
-                    await connection.execute(_have(places))
+                    await connection.execute(_acquire_locks(places))
                 yield connection
 
-    def _after_commit(self, generation: int | None) -> None:
-        if generation is not None:
-            self._generation.set_at_least(generation)
+    def _after_commit(self, change_version: int | None) -> None:
+        if change_version is not None:
+            self._change_counter.set_at_least(change_version)
 
     async def _open(self) -> None:
         self._engine = _engine(self._settings, self._settings.connections)
-        self._watcher = _engine(self._settings, 1, isolation_level="AUTOCOMMIT")
+        self._counter_engine = _engine(self._settings, 1, isolation_level="AUTOCOMMIT")
 
     async def _start_counter(self) -> None:
-        await self._generation.start()
+        await self._change_counter.start()
 
-    async def _ask(self) -> int:
-        assert self._watcher is not None, "start() comes first"
-        with deadline(_WATCH_SECONDS):
-            async with self._watcher.connect() as connection:
+    async def _read_counter(self) -> int:
+        assert self._counter_engine is not None, "start() comes first"
+        with deadline(_COUNTER_TIMEOUT_SECONDS):
+            async with self._counter_engine.connect() as connection:
                 value: int = (await connection.execute(_COUNTED)).scalar_one()
                 return value
 
@@ -132,12 +134,12 @@ class PostgresDatabase(Database):
         )
 
 
-def _try(ticket: str) -> sa.Select[tuple[bool]]:
+def _try_request_lock(ticket: str) -> sa.Select[tuple[bool]]:
     return sa.select(sa.func.pg_try_advisory_xact_lock(lock_id(ticket)))
 
 
-def _have(places: Sequence[int]) -> sa.Select[Any]:
-    """Locks, one after the other in the order they stand in."""
+def _acquire_locks(places: Sequence[int]) -> sa.Select[Any]:
+    """Return the statement that takes advisory locks in the given order."""
     return sa.select(*(sa.func.pg_advisory_xact_lock(place) for place in places))
 
 
@@ -147,7 +149,7 @@ def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngin
 
     rules = {
         "statement_timeout": int(settings.timeout_seconds * 1000),
-        "idle_in_transaction_session_timeout": _UNUSED_SECONDS * 1000,
+        "idle_in_transaction_session_timeout": _IDLE_SECONDS * 1000,
         "timezone": "UTC",
     }
     arguments = {
@@ -155,7 +157,7 @@ def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngin
         "application_name": "touchpoint",
         "connect_timeout": math.ceil(settings.timeout_seconds),
         **_ALIVE,
-        "tcp_user_timeout": _UNHEARD_SECONDS * 1000,
+        "tcp_user_timeout": _TCP_TIMEOUT_SECONDS * 1000,
         "options": " ".join(f"-c {name}={value}" for name, value in rules.items()),
         "sslmode": settings.sslmode,
         **({"sslrootcert": str(settings.sslrootcert)} if settings.sslrootcert else {}),

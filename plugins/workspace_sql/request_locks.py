@@ -1,4 +1,4 @@
-"""Which requests that are performed once some process of this machine is at work on."""
+"""Locks of idempotent requests, so that one process of this machine performs a request at a time."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ _FLOCK_FORMAT: Final = "hhqqi"
 
 
 class RequestLocks:
-    """One byte of a file per ticket, locked while its request is under way; the file stays empty.
+    """Locks one byte of a file per idempotent request while it runs. The file stays empty.
 
     Where the system has no such locks, processes wait for each other's transactions instead.
 
@@ -30,7 +30,7 @@ class RequestLocks:
 
     @contextmanager
     def acquire(self, idempotency_digest: str | None) -> Iterator[None]:
-        """Work on a ticket, a digest in hex.
+        """Hold the lock of a request in the block.
 
         Raises:
             Busy: another process holds it.
@@ -49,13 +49,13 @@ class RequestLocks:
                 self._set(_SET_LOCK_COMMAND, fcntl.F_UNLCK, idempotency_digest)
 
     def close(self) -> None:
-        """Let go of the file, and of every ticket."""
+        """Close the file, and release every lock."""
         self._file.close()
 
-    def _set(self, command: int, kind: int, ticket: str) -> None:
-        fcntl.fcntl(self._file, command, struct.pack(_FLOCK_FORMAT, kind, os.SEEK_SET, lock_id(ticket), 1, 0))
+    def _set(self, command: int, kind: int, digest: str) -> None:
+        fcntl.fcntl(self._file, command, struct.pack(_FLOCK_FORMAT, kind, os.SEEK_SET, lock_id(digest), 1, 0))
 
 
 def lock_id(digest: str) -> int:
-    """A ticket as a number of 62 bits, which is what locks are named by."""
+    """Return the number of 62 bits that names the lock of a digest in hex."""
     return int(digest[:16], 16) >> 2

@@ -34,14 +34,14 @@ class SqliteDatabase(Database):
     def __init__(self, settings: SqliteSettings) -> None:
         super().__init__()
         self._settings = settings
-        self._writing = asyncio.Lock()
-        self._generation: ChangeCounter | None = None
-        self._glancing: Engine | None = None
-        self._working: Engine | None = None
-        self._tickets: RequestLocks | None = None
+        self._write_lock = asyncio.Lock()
+        self._change_counter: ChangeCounter | None = None
+        self._read_engine: Engine | None = None
+        self._write_engine: Engine | None = None
+        self._request_locks: RequestLocks | None = None
 
     async def check(self) -> None:
-        """Look whether the file may be written and is a database, if there is one yet."""
+        """Check that the file can be written, and that it is a database if it exists."""
         self._require_writable()
         if self._settings.file.exists():
             try:
@@ -51,10 +51,10 @@ class SqliteDatabase(Database):
 
     async def aclose(self) -> None:
         """Close every file, and every connection; one that is at work, when it comes back."""
-        for held in (self._generation, self._tickets):
+        for held in (self._change_counter, self._request_locks):
             if held is not None:
                 held.close()
-        for engine in (self._glancing, self._working):
+        for engine in (self._read_engine, self._write_engine):
             if engine is not None:
                 close_on_return(engine)
                 engine.dispose()
@@ -62,8 +62,8 @@ class SqliteDatabase(Database):
 
     def change_version(self) -> int | None:
         """The change counter of the directory; None while the file cannot be read."""
-        assert self._generation is not None, "start() comes first"
-        return self._generation.current()
+        assert self._change_counter is not None, "start() comes first"
+        return self._change_counter.current()
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
@@ -72,8 +72,8 @@ class SqliteDatabase(Database):
 
     async def _fetch_one(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
         """The first row, read in place: found by a key it takes less time than handing it to a thread."""
-        assert self._glancing is not None, "start() comes first"
-        with self._glancing.connect() as connection:
+        assert self._read_engine is not None, "start() comes first"
+        with self._read_engine.connect() as connection:
             return connection.execute(query, values).mappings().first()
 
     @asynccontextmanager
@@ -84,23 +84,23 @@ class SqliteDatabase(Database):
         *,
         no_timeout: bool = False,  # noqa: ARG002 - a file does not hang
     ) -> AsyncIterator[AsyncConnection]:
-        assert self._tickets is not None, "start() comes first"
-        with self._tickets.acquire(idempotency_digest):
-            async with self._writing, self._transaction(writes=True) as connection:
+        assert self._request_locks is not None, "start() comes first"
+        with self._request_locks.acquire(idempotency_digest):
+            async with self._write_lock, self._transaction(writes=True) as connection:
                 yield connection
 
     def _after_commit(self, generation: int | None) -> None:  # noqa: ARG002 - it is read, and in no time
-        if self._generation is not None:
-            self._generation.invalidate()
+        if self._change_counter is not None:
+            self._change_counter.invalidate()
 
     async def _run_in_transaction(self, work: Callable[[Connection], None]) -> None:
         """A transaction in a thread: handed over once, and not for each of its statements."""
-        async with self._writing:
-            await asyncio.to_thread(self._performed, work)
+        async with self._write_lock:
+            await asyncio.to_thread(self._run_work, work)
 
-    def _performed(self, work: Callable[[Connection], None]) -> None:
-        assert self._working is not None, "start() comes first"
-        with self._working.connect() as plain:
+    def _run_work(self, work: Callable[[Connection], None]) -> None:
+        assert self._write_engine is not None, "start() comes first"
+        with self._write_engine.connect() as plain:
             connection = plain.execution_options(writes=True)
             with connection.begin():
                 work(connection)
@@ -110,13 +110,13 @@ class SqliteDatabase(Database):
         self._require_writable()
         file.parent.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(enable_wal, file, self._settings.busy_seconds)
-        self._tickets = RequestLocks(_beside(file))
+        self._request_locks = RequestLocks(_lock_file(file))
         self._engine = _engine(self._settings)
 
     async def _start_counter(self) -> None:
-        self._generation = ChangeCounter(self._settings.file)
-        self._glancing = _reader(self._settings.file)
-        self._working = _worker(self._settings)
+        self._change_counter = ChangeCounter(self._settings.file)
+        self._read_engine = _create_read_engine(self._settings.file)
+        self._write_engine = _create_write_engine(self._settings)
 
     def _require_writable(self) -> None:
         """The file, and the folder: SQLite keeps its log beside the file."""
@@ -129,35 +129,35 @@ class SqliteDatabase(Database):
         )
 
 
-def _beside(file: Path) -> Path:
-    return file.with_name(f"{file.name}-tickets")
+def _lock_file(file: Path) -> Path:
+    return file.with_name(f"{file.name}-locks")
 
 
 def _engine(settings: SqliteSettings) -> AsyncEngine:
     engine = create_async_engine(
         f"sqlite+aiosqlite:///{settings.file}", connect_args={"timeout": settings.busy_seconds}
     )
-    _follow_rules(engine.sync_engine)
+    _configure_connections(engine.sync_engine)
     return engine
 
 
-def _worker(settings: SqliteSettings) -> Engine:
-    """The same without the event loop."""
+def _create_write_engine(settings: SqliteSettings) -> Engine:
+    """Return an engine for use in threads."""
     engine = sa.create_engine(
         f"sqlite:///{settings.file}",
         connect_args={"timeout": settings.busy_seconds, "check_same_thread": False},
     )
-    _follow_rules(engine)
+    _configure_connections(engine)
     return engine
 
 
-def _follow_rules(engine: Engine) -> None:
-    event.listen(engine, "connect", _connected)
-    event.listen(engine, "begin", _begun)
+def _configure_connections(engine: Engine) -> None:
+    event.listen(engine, "connect", _set_pragmas)
+    event.listen(engine, "begin", _begin_transaction)
 
 
-def _reader(file: Path) -> Engine:
-    """One connection that only reads and waits for nobody."""
+def _create_read_engine(file: Path) -> Engine:
+    """Return an engine with one read-only connection that never waits for a lock."""
     address = f"{file.absolute().as_uri()}?mode=ro"
     return sa.create_engine(
         "sqlite://",
@@ -167,7 +167,7 @@ def _reader(file: Path) -> Engine:
     )
 
 
-def _connected(connection: Any, _record: object) -> None:
+def _set_pragmas(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys = ON")
@@ -175,6 +175,6 @@ def _connected(connection: Any, _record: object) -> None:
     cursor.close()
 
 
-def _begun(connection: Connection) -> None:
+def _begin_transaction(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

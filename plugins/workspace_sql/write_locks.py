@@ -1,4 +1,4 @@
-"""Whose turn it is to write: transactions that name the same thing follow one another, others do not wait."""
+"""Locks of write transactions in one process: those with the same lock key run one after the other."""
 
 import asyncio
 import hashlib
@@ -8,13 +8,13 @@ from typing import Final
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from sqlalchemy.exc import TimeoutError as OutOfTurn
+from sqlalchemy.exc import TimeoutError as LockTimeout
 
 from plugins.workspace_sql.deadline import timeout_at_deadline
 from plugins.workspace_sql.request_locks import lock_id
 
 LockKey = UUID | str
-"""What a transaction reads and then writes: a workspace, an account, a signup, an address."""
+"""Id or name of what a transaction reads and then writes, such as a workspace or an e-mail address."""
 
 
 def lock_ids(names: Iterable[LockKey]) -> list[int]:
@@ -41,5 +41,5 @@ class KeyedLocks:
                     for place in lock_ids:
                         await held.enter_async_context(self._queues.setdefault(place, asyncio.Lock()))
             except TimeoutError:
-                raise OutOfTurn("others wrote for too long") from None
+                raise LockTimeout("others wrote for too long") from None
             yield

@@ -51,7 +51,7 @@ async def test_a_workspace_waits_for_nobody_else_also_when_keys_and_triggers_cha
                 )
                 await door.workspace_settings.save_workspace(replace(other.caller.workspace, name="renamed"))
     assert len(await other.notes()) == 2
-    assert doors[0].credentials.change_version() == await doors[0].database._ask()
+    assert doors[0].credentials.change_version() == await doors[0].database._read_counter()
 
 
 async def test_one_workspace_has_one_writer_whichever_process_it_is(doors, desks, monkeypatch):
