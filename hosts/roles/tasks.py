@@ -89,7 +89,9 @@ def build_usage_alerts(ports: Ports) -> UsageAlerts:
 
 def build_domain_verification(ports: Ports) -> DomainReverification:
     """Returns what checks in the DNS again who owns each link domain."""
-    return ports.build(DomainReverification, changes=ports.build(ChangeExecutor, kinds=[LINK_DOMAIN_TYPE]))
+    return ports.build(
+        DomainReverification, changes=ports.build(ChangeExecutor, resource_types=[LINK_DOMAIN_TYPE])
+    )
 
 
 async def delete_old_click_addresses(ports: Ports) -> None:
