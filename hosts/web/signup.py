@@ -80,7 +80,7 @@ def _simulated_checkout(context: PageContext) -> SandboxCheckout:
         NotFound: people pay elsewhere.
     """
     checkout = context.service.ports.checkout
-    if not hasattr(checkout, "confirm"):
+    if not hasattr(checkout, "confirm_payment"):
         raise NotFound
     return cast(SandboxCheckout, checkout)
 

@@ -21,8 +21,9 @@ def failing_with(door, faults):
     ports, faults.error = door.ports, StoreUnavailable
     workspace = with_faults(ports.workspace, faults)
     webhooks = WebhookHandler(
-        ports.registry.revenue_providers, WorkspaceCache(workspace), workspace, EncryptedConnectionSecrets(workspace, ports.vault),
-        MessageStore(workspace, workspace, with_faults(ports.queue, faults), orjson.loads), with_faults(ports.queue, faults),
+        ports.registry.revenue_providers, WorkspaceCache(workspace.credentials), workspace.connections,
+        EncryptedConnectionSecrets(workspace.encrypted_secrets, ports.vault),
+        MessageStore(workspace.subscriptions, workspace.processed_messages, with_faults(ports.queue, faults), orjson.loads), with_faults(ports.queue, faults),
         ports.clock,
     )  # fmt: skip
     return create_webhook_app(webhooks, door.app)

@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from operator import attrgetter
 
 import pytest
 
@@ -161,16 +162,16 @@ async def failing(fault, *_, **__):
     ("port", "method", "fault"),
     [
         ("queue", "offer_all", EnqueueFailed("queue", OSError("disk full"))),
-        ("workspace", "add_subscription_reports", StoreUnavailable()),
-        ("workspace", "list_connections", StoreUnavailable()),
-        ("workspace", "encrypted_secrets", StoreUnavailable()),
+        ("workspace.subscriptions", "add_subscription_reports", StoreUnavailable()),
+        ("workspace.connections", "list_connections", StoreUnavailable()),
+        ("workspace.encrypted_secrets", "encrypted_secrets", StoreUnavailable()),
     ],
 )
 async def test_while_a_store_is_away_the_provider_is_asked_to_come_again(
     door, shop, monkeypatch, port, method, fault
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(getattr(door.ports, port), method, lambda *_: failing(fault))
+        patch.setattr(attrgetter(port)(door.ports), method, lambda *_: failing(fault))
         refused = await door.stripe(shop, STARTED)
         assert (refused.status, refused.headers["retry-after"]) == (503, "5")
     assert [told(await door.stripe(shop, STARTED)) for _ in range(2)] == [TAKEN, REPEATED]
