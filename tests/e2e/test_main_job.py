@@ -146,5 +146,5 @@ def started(deployment, **options):
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(deployment.config)]
     command += ["--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"]
     with running_process(command, stdout=subprocess.PIPE, **options) as process:
-        deployment.running = RunningService(**read_output_pairs(process, 2))
+        deployment.running = RunningService(**read_output_pairs(process, 2), pid=process.pid)
         yield process
