@@ -41,7 +41,7 @@ async def _audit_page(
     who, writes = context.caller(workspace, member), context.component(ChangeExecutor)
     query = AuditQuery(limit=MAX_ENTRIES, cursor=request.args.get("cursor"))
     try:
-        page = await list_audit.handler(query, caller=who, writes=writes)
+        page = await list_audit.handler(query, caller=who, executor=writes)
     except BadRequest:
         raise NotFound from None
     return await context.render_page(

@@ -75,7 +75,7 @@ class Watched(DomainOwner):
 
     async def audit(self):
         asked = AuditQuery(resource_type="link_domain")
-        return (await list_audit.handler(asked, caller=self.caller, writes=self.writes)).entries
+        return (await list_audit.handler(asked, caller=self.caller, executor=self.writes)).entries
 
 
 @pytest.fixture

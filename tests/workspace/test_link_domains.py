@@ -189,7 +189,7 @@ async def test_every_step_is_in_the_audit_and_none_is_taken_back(workspace_api, 
     await domain_owner.own(HOST)
     await domain_owner.remove(HOST)
     page = await list_audit.handler(
-        AuditQuery(resource_type="link_domain"), caller=domain_owner.caller, writes=domain_owner.writes
+        AuditQuery(resource_type="link_domain"), caller=domain_owner.caller, executor=domain_owner.writes
     )
     assert [(entry.action, entry.resource.label, entry.undoable) for entry in page.entries] == [
         ("delete", HOST, False), ("update", HOST, False), ("create", HOST, False),
