@@ -64,18 +64,18 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
         )
         await issue_access_token(store.one_time_tokens, grant, system_clock())
         await store.passkeys.add_passkey(passkey_of(house.ann, payload), len(PAYLOADS))
-    async with house.watched() as look:
+    async with house.watched_pages() as look:
         await look(f"{house.app}/account", PAYLOADS)
         for section in ("keys", "members", "connections"):
             await look(f"{house.settings}/{section}", PAYLOADS)
         for some in batched(PAYLOADS, 4):
             texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
             await store.workspace_settings.save_workspace(replace(workspace, name=some[0]))
-            await look(await house.asked(**texts), some)
-            await look(f"{house.app}/container/proposals/{await house.proposed(*some)}", some)
+            await look(await house.open_key_request_page(**texts), some)
+            await look(f"{house.app}/container/proposals/{await house.create_script_proposal(*some)}", some)
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
                 await store.workspace_settings.save_workspace(replace(workspace, name=payload))
-                await look(await house.consent(name=name), (name, payload))
+                await look(await house.open_consent_page(name=name), (name, payload))
         proposed = [some[0] for some in batched(PAYLOADS, 4)]
         await look(f"{house.settings}/scripts", proposed)
         await look(f"{house.settings}/audit", proposed)
@@ -90,7 +90,7 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
     await house.store.workspace_settings.save_workspace(
         replace(house.initialized_deployment.workspace, name=LONG_NAMES[0])
     )
-    await house.proposed(*LONG_NAMES)
+    await house.create_script_proposal(*LONG_NAMES)
     passkey = passkey_of(house.ann, LONG_NAMES[0])
     await house.store.passkeys.add_passkey(passkey, 20)
     for name in LONG_NAMES:
@@ -100,8 +100,8 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
     texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
     addresses = [
         *await house.all_pages(),
-        await house.asked(**texts),
-        await house.consent(name=LONG_NAMES[1]),
+        await house.open_key_request_page(**texts),
+        await house.open_consent_page(name=LONG_NAMES[1]),
     ]
     async with house.page(viewport={"width": 390, "height": 800}) as page:
         for address in addresses:
@@ -141,7 +141,7 @@ async def focused(page):
 
 
 async def test_signing_in_and_approving_need_no_mouse(house):
-    address = await house.asked()
+    address = await house.open_key_request_page()
     async with house.page(signed_in=False) as page:
         await page.goto(address)
         await page.wait_for_function("document.activeElement.name === 'email'")
@@ -170,7 +170,7 @@ async def test_the_first_stop_skips_to_the_content(house):
 
 
 async def test_everything_works_without_scripts(house):
-    address = await house.asked(Scope.READ, Scope.WRITE_LINKS)
+    address = await house.open_key_request_page(Scope.READ, Scope.WRITE_LINKS)
     async with house.page(java_script_enabled=False) as page:
         await page.goto(address)
         await page.click("button[value=deny]")
@@ -184,7 +184,7 @@ async def test_everything_works_without_scripts(house):
 
 
 async def test_no_page_shows_in_a_frame(house):
-    address = await house.asked()
+    address = await house.open_key_request_page()
     async with foreign_site(f'<iframe src="{address}"></iframe>') as (port, _), house.page() as page:
         for host in ("127.0.0.1", "localhost"):
             await page.goto(f"http://{host}:{port}/")
@@ -193,7 +193,7 @@ async def test_no_page_shows_in_a_frame(house):
 
 
 async def test_a_form_of_another_site_approves_nothing(house):
-    address = await house.asked()
+    address = await house.open_key_request_page()
     token = address.partition("=")[2]
     html = (
         f'<form method="post" action="{house.app}/approve"><input name="request" value="{token}">'
@@ -212,7 +212,7 @@ async def test_a_form_of_another_site_approves_nothing(house):
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_consent_leads_back_to_the_program(house, host):
     async with foreign_site("done") as (port, asked), house.page() as page:
-        await page.goto(await house.consent(f"http://{host}:{port}/callback"))
+        await page.goto(await house.open_consent_page(f"http://{host}:{port}/callback"))
         await page.click("button[value=allow]")
         await page.wait_for_url("**/callback?*")
         told = parse_qs(urlsplit(asked[0].split()[1]).query)

@@ -31,7 +31,7 @@ async def test_texts_of_events_stay_text(house, dimension, metric):
     plan = {"metrics": [metric], "dimensions": [dimension], "limit": 1000}
     report = await house.gallery.report(f"By {dimension}", source="query", plan=plan)
     address = await opened(house, "report", report)
-    async with house.watched() as look:
+    async with house.watched_pages() as look:
         await look(address, PAYLOADS)
 
 
@@ -39,7 +39,7 @@ async def test_names_of_saved_work_stay_text(house):
     gallery = house.gallery
     drawn = {"source": "catalog", "metric_id": "visitors", "chart": "line"}
     names = ["".join(pair)[:120] for pair in zip(PAYLOADS[::2], PAYLOADS[1::2], strict=False)]
-    async with house.watched() as look:
+    async with house.watched_pages() as look:
         for start in range(0, len(names), 20):
             some = names[start : start + 20]
             cards = [await gallery.report(name, **drawn) for name in some]
@@ -50,7 +50,7 @@ async def test_names_of_saved_work_stay_text(house):
     await house.store.members.save_member(
         Member(gallery.workspace.id, house.eve.id, Role.MEMBER, system_clock())
     )
-    async with house.watched(house.eve) as look:
+    async with house.watched_pages(house.eve) as look:
         for section in ("audit", "shared"):
             await look(f"{house.app}/w/{gallery.workspace.public_id}/{section}", [title])
 
@@ -71,7 +71,7 @@ async def test_markdown_of_strangers_runs_nothing(house):
     ]
     body = "\n\n".join(forms) + f"\n\n::report[{report}]\n"
     address = await opened(house, "analysis", await gallery.analysis(body, [report], PAYLOADS[1]))
-    async with house.watched() as look:
+    async with house.watched_pages() as look:
         await look(address, [PAYLOADS[0], PAYLOADS[1]])
     async with house.page() as page:
         await page.goto(address)
@@ -159,7 +159,7 @@ async def test_a_public_page_shows_in_no_frame_and_sets_no_cookie(house):
 
 async def test_texts_of_events_stay_text_on_the_overview_of_a_member(house):
     address = f"{house.app}/w/{house.gallery.workspace.public_id}"
-    async with house.watched(house.eve) as look:
+    async with house.watched_pages(house.eve) as look:
         for days in ("1", "7", "30", "90"):
             await look(f"{address}?days={days}", ["Visitors and page views", "Referrers", "Countries"])
 

@@ -17,7 +17,7 @@ def path_of(url):
 async def test_paying_in_test_mode_makes_the_workspace_and_shows_its_card(deployment):
     said = await signed_up(deployment, key_request={"name": "Setup helper", "reason": "To set you up"})
     person, checkout = deployment.person(), path_of(said["checkout_url"])
-    assert "no money moves" in (await person.get(checkout)).text
+    assert "no real payment" in (await person.get(checkout)).text
     paid = await person.send(checkout, checkout, decision="pay")
     assert paid.location.startswith("/app/welcome?token=")
     shown = await person.get(paid.location)
