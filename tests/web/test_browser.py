@@ -206,7 +206,7 @@ async def test_a_form_of_another_site_approves_nothing(house):
                 await page.click("button")
             assert (await answered.value).status == 403
         await page.goto(address)
-        assert "asks for a key" in await page.inner_text("h1")
+        assert "requests an API key" in await page.inner_text("h1")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -234,4 +234,4 @@ async def test_an_invited_person_comes_in_by_the_mailed_link(house):
         await page.fill("[name=password]", PASSWORD)
         await page.click("main button")
         await page.wait_for_url("**/workspaces?done=joined")
-        assert "You are a member now" in await page.inner_text("[role=status]")
+        assert "You are now a member" in await page.inner_text("[role=status]")

@@ -47,7 +47,7 @@ async def test_a_canceled_order_makes_nothing(deployment):
     said = await signed_up(deployment)
     person, checkout = deployment.person(), path_of(said["checkout_url"])
     canceled = await person.send(checkout, checkout, decision="cancel")
-    assert "Nothing was paid" in (await person.get(canceled.location)).text
+    assert "You were not charged" in (await person.get(canceled.location)).text
     assert "closed" in (await person.get(checkout)).text
     assert len(await deployment.store.credentials.list_workspaces()) == 2
 
