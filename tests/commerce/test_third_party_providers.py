@@ -111,13 +111,13 @@ async def test_its_events_are_listed_and_trigger_rules_that_send_to_it(client, s
     await connect_ad_platform(shop, "acmeads")
     (connection,) = [
         each
-        for each in await client.ports.workspace.list_connections(shop.workspace.id)
+        for each in await client.ports.workspace.connections.list_connections(shop.workspace.id)
         if each.provider == "acmeads"
     ]
     account = ConnectedAccount("act_1", assets=(Asset("pixel_1"),))
-    await client.ports.workspace.save_connection(replace(connection, accounts=(account,)))
+    await client.ports.workspace.connections.save_connection(replace(connection, accounts=(account,)))
     part = client.served.service.component
-    connections = await client.ports.workspace.list_connections(shop.workspace.id)
+    connections = await client.ports.workspace.connections.list_connections(shop.workspace.id)
     targets = RuleTargets(part(PostbackPlatforms), connections, part(InstalledProviders))
     platform = targets.get_platform("acmeads")
     assert targets.resolve_destination(platform, None, None) == ("act_1", "pixel_1")

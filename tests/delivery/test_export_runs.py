@@ -17,10 +17,10 @@ from service_core.delivery.exports.models import LEASE, ExportType
 from service_core.delivery.exports.ports import JobQueueUnavailable
 
 
-def worker(api_client, *, streams=None, sink=None, most_rows=None, renew_seconds=10.0):
+def worker(api_client, *, streams=None, sink=None, max_rows=None, renew_seconds=10.0):
     """A worker of the deployment with a part of it replaced."""
     ports = api_client.service.ports
-    caps = {} if most_rows is None else {"most_rows": most_rows}
+    caps = {} if max_rows is None else {"max_rows": max_rows}
     contents = ExportRows(
         streams or ports.events,
         ports.events,
@@ -48,7 +48,7 @@ class Hanging:
     def __init__(self):
         self.started = asyncio.Event()
 
-    async def event_batches(self, scan, limit):
+    async def stream_events(self, scan, limit):
         self.started.set()
         await asyncio.Event().wait()
         yield {}
@@ -56,7 +56,7 @@ class Hanging:
 
 async def taken_by_nobody(api_client):
     """The oldest free job, as a worker leaves it that took it and died."""
-    work = api_client.service.ports.workspace
+    work = api_client.service.ports.workspace.export_jobs
     (job,) = await work.list_available_exports(api_client.now, 1)
     taken = job.claim(api_client.now)
     assert await work.replace_export_if_unchanged(job, taken)
@@ -73,7 +73,7 @@ async def test_at_the_cap_the_file_is_cut_and_says_so(api_client):
     await api_client.some_events(5)
     for most, rows, truncated in ((4, 4, True), (5, 5, False), (6, 5, False)):
         caps = {ExportType.EVENTS: most, ExportType.USERS: most, ExportType.ATTRIBUTION: 9}
-        api_client.exporter = worker(api_client, most_rows=caps)
+        api_client.exporter = worker(api_client, max_rows=caps)
         for kind in ("events", "users"):
             job = await api_client.export(kind)
             assert (job["row_count"], job["truncated"]) == (rows, truncated)
@@ -122,8 +122,8 @@ async def test_a_fault_fails_the_job_with_its_text_and_leaves_no_file(bare, capl
     await bare.some_events()
 
     class Faulty:
-        async def event_batches(self, scan, limit):
-            async for batch in bare.service.ports.events.event_batches(scan, limit):
+        async def stream_events(self, scan, limit):
+            async for batch in bare.service.ports.events.stream_events(scan, limit):
                 yield batch
             raise fault
 
@@ -162,7 +162,7 @@ async def test_a_job_whose_worker_died_is_done_by_the_next_when_its_lease_has_en
     await bare.some_events()
     ordered = await bare.order()
     taken = await taken_by_nobody(bare)
-    (bare.folder / "exports" / f"{taken.file}.part").write_bytes(b"half a fi")
+    (bare.folder / "exports" / f"{taken.file_name}.part").write_bytes(b"half a fi")
     assert not await bare.exporter.run_next()
     assert (await bare.polled(ordered))["status"] == "running"
     bare.later(seconds=LEASE.total_seconds())
@@ -189,10 +189,10 @@ async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(b
     class Sleepy:
         """Sleeps until another worker has done the job."""
 
-        async def event_batches(self, scan, limit):
+        async def stream_events(self, scan, limit):
             bare.later(seconds=LEASE.total_seconds())
             assert await bare.exporter.run_next()
-            async for batch in bare.service.ports.events.event_batches(scan, limit):
+            async for batch in bare.service.ports.events.stream_events(scan, limit):
                 yield batch
 
     assert await worker(bare, streams=Sleepy()).run_next()
@@ -206,9 +206,9 @@ async def test_a_worker_that_lost_its_lease_stops_writing(bare):
     hanging = Hanging()
     running = asyncio.create_task(worker(bare, streams=hanging, renew_seconds=0.01).run_next())
     await hanging.started.wait()
-    work = bare.service.ports.workspace
+    work = bare.service.ports.workspace.export_jobs
     job = await latest(bare)
-    while not await work.replace_export_if_unchanged(job, job.failed(bare.now, "timed out")):
+    while not await work.replace_export_if_unchanged(job, job.fail(bare.now, "timed out")):
         job = await latest(bare)
     assert await asyncio.wait_for(running, 30)
     assert (await bare.polled(ordered))["error"] == "timed out"
@@ -221,9 +221,9 @@ async def test_a_lease_is_renewed_while_the_worker_works(bare):
     held = asyncio.Event()
 
     class Long:
-        async def event_batches(self, scan, limit):
+        async def stream_events(self, scan, limit):
             await held.wait()
-            async for batch in bare.service.ports.events.event_batches(scan, limit):
+            async for batch in bare.service.ports.events.stream_events(scan, limit):
                 yield batch
 
     running = asyncio.create_task(worker(bare, streams=Long(), renew_seconds=0.01).run_next())
@@ -265,5 +265,5 @@ async def test_what_a_queue_forgot_is_woken_again(bare):
         woken.append(str(export_id))
         raise JobQueueUnavailable
 
-    await bare.exporter.wake_workers(SimpleNamespace(wake=wake))
+    await bare.exporter.wake_workers(SimpleNamespace(wake_worker=wake))
     assert woken == [answer.json["id"] for answer in ordered]

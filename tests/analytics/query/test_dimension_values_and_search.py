@@ -30,7 +30,7 @@ def search(shop):
     async def search(**parameters):
         query = parse_query_parameters(SearchQuery, parameters.items())
         asked = {"caller": shop.caller, "queries": shop.queries, "people": Nobody()}
-        return json_default(await get_search(query, **asked, writes=ChangeExecutor(MemoryUnits(), ())))
+        return json_default(await get_search(query, **asked, changes=ChangeExecutor(MemoryUnits(), ())))
 
     return search
 

@@ -1,6 +1,7 @@
 """`GET /commerce-metrics`, with numbers worked out by hand."""
 
 from datetime import timedelta
+from operator import attrgetter
 from random import Random
 
 import pytest
@@ -250,9 +251,9 @@ async def test_what_is_connected_and_cannot_be_read_is_refused(shop, status):
     ("port", "call", "part"),
     [
         ("events", "aggregate", "revenue"),
-        ("workspace", "list_platforms_with_spend", "spend"),
-        ("workspace", "spend", "spend"),
-        ("workspace", "list_connections", "revenue"),
+        ("workspace.ad_spend", "list_platforms_with_spend", "spend"),
+        ("workspace.ad_spend", "spend", "spend"),
+        ("workspace.connections", "list_connections", "revenue"),
     ],
 )
 async def test_a_store_that_is_away_leaves_its_part_unverified(shop, monkeypatch, port, call, part):
@@ -261,7 +262,7 @@ async def test_a_store_that_is_away_leaves_its_part_unverified(shop, monkeypatch
     async def away(*_):
         raise StoreUnavailable
 
-    monkeypatch.setattr(type(getattr(shop.service.ports, port)), call, away)
+    monkeypatch.setattr(type(attrgetter(port)(shop.service.ports)), call, away)
     assert await unverified(shop) == f"{part}_unverified"
 
 

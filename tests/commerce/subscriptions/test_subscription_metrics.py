@@ -225,7 +225,7 @@ async def test_subscriptions_that_cannot_be_read_are_unknown(shop, monkeypatch):
     def broken(plan):
         raise StoreUnavailable
 
-    monkeypatch.setattr(shop.service.ports.workspace.subscriptions.subscriptions, "sum_movements", broken)
+    monkeypatch.setattr(shop.service.ports.workspace.subscriptions, "sum_movements", broken)
     asked = {"metrics": ["mrr"], "date_range": JUNE}
     assert await shop.refused("POST", "/metrics", asked) == (503, "data_unverified")
 
