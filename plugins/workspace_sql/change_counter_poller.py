@@ -13,7 +13,7 @@ MAX_AGE_SECONDS: Final = 5.0
 
 
 class PolledChangeCounter:
-    """Knows the counter without waiting, at most `PAUSE_SECONDS` and one answer late.
+    """Knows the counter without waiting, at most `POLL_SECONDS` and one answer late.
 
     When it could not be read for `MAX_AGE_SECONDS`, it is not known: whatever was remembered of keys
     may be old then, until the database answers again.

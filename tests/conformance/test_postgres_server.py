@@ -33,7 +33,7 @@ def test_what_was_committed_survives_a_kill(postgres_server):
 
 def test_a_hung_server_answers_nothing_until_it_goes_on(postgres_server):
     with closing(psycopg.connect(postgres_server.url)) as connection:
-        postgres_server.hang()
+        postgres_server.suspend()
         connection.pgconn.send_query(b"SELECT 1")
         connection.pgconn.flush()
         assert not select([connection], [], [], 0.2)[0]

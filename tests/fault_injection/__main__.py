@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.fault_injection.coverage_table import ROOT, tests_by_fault
+from tests.fault_injection.coverage_table import ROOT, fault_tests
 from tests.fault_injection.progress_report import ProgressReport
 
 KITS = ("tests/conformance/test_queue_spool.py", "tests/conformance/test_queue_redis.py")
@@ -15,7 +15,7 @@ KITS = ("tests/conformance/test_queue_spool.py", "tests/conformance/test_queue_r
 def main() -> int:
     """The exit code of pytest."""
     os.environ["TOUCHPOINT_FAULTS"] = "full"
-    named = {f"{file}::{name}" for tests in tests_by_fault().values() for file, name in tests}
+    named = {f"{file}::{name}" for tests in fault_tests().values() for file, name in tests}
     elsewhere = sorted(
         test for test in named if test.startswith("tests/") and not test.startswith("tests/fault_injection/")
     )

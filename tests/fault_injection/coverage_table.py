@@ -13,6 +13,6 @@ _ROW = re.compile(r"^\| F(\d+) \|(.*)$", re.MULTILINE)
 _TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 
-def tests_by_fault() -> Mapping[int, list[tuple[str, str]]]:
+def fault_tests() -> Mapping[int, list[tuple[str, str]]]:
     """Number of a fault -> file and name of each test that holds it."""
     return {int(number): _TEST.findall(row) for number, row in _ROW.findall(PAGE.read_text())}

@@ -4,7 +4,7 @@ import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tests.fault_injection.coverage_table import tests_by_fault
+from tests.fault_injection.coverage_table import fault_tests
 
 
 @dataclass
@@ -28,7 +28,7 @@ class ProgressReport:
     def pytest_collection_finish(self, session):
         """Know what there is to do."""
         faults = defaultdict(list)
-        for fault, tests in tests_by_fault().items():
+        for fault, tests in fault_tests().items():
             for _, name in tests:
                 faults[name].append(fault)
         for item in session.items:

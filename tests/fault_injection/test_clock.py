@@ -25,9 +25,9 @@ async def workspace_api(tmp_path):
 
 async def test_a_budget_that_is_used_up_is_no_lock_when_the_clock_goes_back(workspace_api):
     windows = workspace_api.service.ports.limits
-    spent = [(await windows.spend("key", 3, 60)).allowed for _ in range(4)]
+    spent = [(await windows.consume("key", 3, 60)).allowed for _ in range(4)]
     workspace_api.now -= HOUR
-    assert (spent, (await windows.spend("key", 3, 60)).allowed) == ([True] * 3 + [False], True)
+    assert (spent, (await windows.consume("key", 3, 60)).allowed) == ([True] * 3 + [False], True)
     ingest, key = SenderRateLimit(), uuid4()
     assert [ingest.consume(key, NOW) for _ in range(INGEST_RATE_LIMIT + 1)].count(True) == INGEST_RATE_LIMIT
     assert ingest.consume(key, NOW - HOUR)

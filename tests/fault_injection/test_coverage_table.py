@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from tests.fault_injection.coverage_table import PROMISED, ROOT, tests_by_fault
+from tests.fault_injection.coverage_table import PROMISED, ROOT, fault_tests
 
 
 @cache
@@ -14,11 +14,11 @@ def names_in(file):
 
 
 def test_every_promised_fault_has_a_row():
-    assert tuple(tests_by_fault()) == PROMISED
+    assert tuple(fault_tests()) == PROMISED
 
 
 @pytest.mark.parametrize("fault", PROMISED)
 def test_each_row_names_tests_that_exist(fault):
-    found = tests_by_fault()[fault]
+    found = fault_tests()[fault]
     assert found
     assert [(file, name) for file, name in found if name not in names_in(file)] == []

@@ -89,9 +89,11 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
         rows = [
             row
             for workspace in deployment.workspaces
-            for row in await queue.ledger(workspace.id, now - timedelta(hours=2), now + timedelta(hours=1))
+            for row in await queue.ledger_rows(
+                workspace.id, now - timedelta(hours=2), now + timedelta(hours=1)
+            )
         ]
-    assert all(row.balanced for row in rows)
+    assert all(row.is_balanced for row in rows)
     assert sum(row.in_flight for row in rows) == len(books.acknowledged)
 
 

@@ -31,7 +31,7 @@ ELSEWHERE = {"GET /metrics/catalog", "GET /docs/search", "GET /ledger"}
 
 @contextmanager
 def hung(server):
-    server.hang()
+    server.suspend()
     try:
         yield
     finally:

@@ -48,7 +48,7 @@ async def killed(server, _writers):
 
 async def hung(server, writers):
     """It goes on when every writer was told that it is unknown what became of its write."""
-    await asyncio.to_thread(server.hang)
+    await asyncio.to_thread(server.suspend)
     told = [writer.refused for writer in writers]
     async with asyncio.timeout(100):
         while any(writer.refused == before for writer, before in zip(writers, told, strict=True)):
@@ -89,7 +89,7 @@ async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_
     postgres_server, tmp_path
 ):
     async def hang(_before, _after):
-        postgres_server.hang()
+        postgres_server.suspend()
 
     url = postgres_server.url
     async with (
@@ -97,13 +97,15 @@ async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_
         open_workspace_store(f"{url}?timeout_seconds=3", tmp_path) as hurried,
     ):
         api_client = await create_note_client(store.transactions, store)
-        last = NoteClient(ChangeExecutor(hurried, [replace(NOTE_TYPE, announced=hang)]), api_client.caller)
+        last = NoteClient(
+            ChangeExecutor(hurried.transactions, [replace(NOTE_TYPE, on_change=hang)]), api_client.caller
+        )
         with pytest.raises(StoreUnavailable):
             await last.once("k").create("Plan")
         postgres_server.resume()
         writer = Writer(api_client, "retry")
         await writer._until_answered(api_client.once("k"), "Plan")
-        async with store.look(api_client.caller.workspace.id) as unit:
-            (entry,) = await unit.audit.page(AuditFilter(until=NOW + timedelta(days=1)), 10, 0)
+        async with store.transactions.read(api_client.caller.workspace.id) as unit:
+            (entry,) = await unit.audit.list_entries(AuditFilter(until=NOW + timedelta(days=1)), 10, 0)
         assert writer.answered == {"Plan": entry.id}
         assert len(await api_client.notes()) == 1

@@ -26,11 +26,11 @@ READ = "/v1/overview?start_date=2026-07-01&end_date=2026-07-02"
 SPENDING = """
 import asyncio, sys
 from pathlib import Path
-from service_core.extensions.registry import load
+from service_core.extensions.registry import load_plugins
 
 async def main(url, times):
-    limiter = load().open("limits", url, folder=Path())
-    spent = await asyncio.gather(*(limiter.spend("key", 100, int(sys.argv[3])) for _ in range(times)))
+    limiter = load_plugins().open_adapter("limits", url, folder=Path())
+    spent = await asyncio.gather(*(limiter.consume("key", 100, int(sys.argv[3])) for _ in range(times)))
     await limiter.aclose()
     print(sum(allowance.allowed for allowance in spent))
 
@@ -111,18 +111,18 @@ def stop(server):
 
 
 def hang(server):
-    server.hang()
+    server.suspend()
     return server.resume
 
 
 def fill(server):
-    assert server.ask("CONFIG", "SET", "maxmemory", "1") == "+OK"
-    return lambda: server.ask("CONFIG", "SET", "maxmemory", "0")
+    assert server.run_command("CONFIG", "SET", "maxmemory", "1") == "+OK"
+    return lambda: server.run_command("CONFIG", "SET", "maxmemory", "0")
 
 
 def make_read_only(server):
-    assert server.ask("REPLICAOF", "127.0.0.1", "1") == "+OK"
-    return lambda: server.ask("REPLICAOF", "NO", "ONE")
+    assert server.run_command("REPLICAOF", "127.0.0.1", "1") == "+OK"
+    return lambda: server.run_command("REPLICAOF", "NO", "ONE")
 
 
 @pytest.mark.faults

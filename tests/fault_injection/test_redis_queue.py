@@ -129,7 +129,7 @@ async def test_killing_hosts_loses_nothing_that_was_acknowledged_and_doubles_not
             await cluster.progress(BETWEEN_FAULTS + 7 * kill)
             victim = kill % 2
             hosts[victim].process.kill()
-            await hosts[victim].ended()
+            await hosts[victim].wait_until_ended()
             hosts[victim] = await cluster.host(listen=hosts[victim].address)
         await cluster.progress()
     for host in hosts:
@@ -203,7 +203,7 @@ async def test_a_full_redis_can_be_emptied_by_its_consumer(cluster, redis_server
     await host.stop()
     assert redis_server.run_command("CONFIG", "SET", "maxmemory", "1") == "+OK"
     await cluster.check()
-    assert (await cluster.ports.queue.state()).waiting == 0
+    assert (await cluster.ports.queue.state()).waiting_count == 0
 
 
 @pytest.mark.faults

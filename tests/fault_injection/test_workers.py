@@ -68,7 +68,7 @@ class Factory(Deployment):
         return rows
 
     def rows(self, job):
-        return sorted((self.folder / job.file).read_bytes().splitlines())
+        return sorted((self.folder / job.file_name).read_bytes().splitlines())
 
     @property
     def exporter(self):
@@ -83,7 +83,7 @@ class Factory(Deployment):
         job = await self.state(export_id)
         if job.status is ExportStatus.RUNNING:
             ended = replace(job, free_at=datetime.now(UTC))
-            await self.service.ports.workspace.export_jobs.replace_export_if_unchanged(job, ended)
+            await self.service.ports.workspace.exports.replace_export_if_unchanged(job, ended)
             await self.rouse()
 
 
@@ -147,4 +147,4 @@ async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(factory, f
         supervisor.kill()
         await asyncio.to_thread(wait_for_exit, [worker])  # it ends with its supervisor, however that ended
     assert not list(factory.folder.glob("*.part"))
-    assert {job.file for job in jobs} <= {path.name for path in factory.folder.iterdir()}
+    assert {job.file_name for job in jobs} <= {path.name for path in factory.folder.iterdir()}

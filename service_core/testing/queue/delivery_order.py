@@ -53,11 +53,11 @@ class DeliveryOrder(Kit):
             QuarantinedEvent(waiting, f"no number {waiting.arrival.event_id} ä") for waiting in taken[:2]
         ]
         await queue.acknowledge([], aside)
-        assert await queue.quarantined(sender.workspace, 10) == aside
-        assert await queue.quarantined(sender.workspace, 1) == aside[:1]
-        assert await queue.quarantined(uuid4(), 10) == []
+        assert await queue.list_quarantined(sender.workspace, 10) == aside
+        assert await queue.list_quarantined(sender.workspace, 1) == aside[:1]
+        assert await queue.list_quarantined(uuid4(), 10) == []
         assert await queue.replay(sender.workspace) == 2
-        assert await queue.quarantined(sender.workspace, 10) == []
+        assert await queue.list_quarantined(sender.workspace, 10) == []
         assert sorted(waiting.seq for waiting in await queue.take(10)) == [each.seq for each in taken]
 
     async def test_what_was_set_aside_is_forgotten_once_it_is_old_and_stays_counted(
@@ -70,10 +70,10 @@ class DeliveryOrder(Kit):
         await queue.acknowledge(
             [], [QuarantinedEvent(each, "no number") for each in (taken[2], *taken[:2], taken[3])]
         )
-        gone = await queue.forget(NOON + timedelta(days=1, hours=1))
+        gone = await queue.delete_before(NOON + timedelta(days=1, hours=1))
         assert (gone[sender.workspace], gone[other.workspace]) == (2, 1)
-        assert await queue.forget(NOON) == {}
-        (left,) = await queue.quarantined(sender.workspace, 10)
+        assert await queue.delete_before(NOON) == {}
+        (left,) = await queue.list_quarantined(sender.workspace, 10)
         assert left.queued.arrival.event_id == "e2"
         assert [row.quarantined for row in await sender.ledger_rows(queue)] == [1, 1, 1]
 
