@@ -89,8 +89,8 @@ def test_the_step_to_a_bucket_that_is_not_over_is_drawn_apart():
     ],
 )
 def test_values_have_their_unit(unit, value, full, brief):
-    assert (unit.full(value), unit.brief(value)) == (full, brief)
-    assert unit.full(None) == "—"
+    assert (unit.format_full(value), unit.format_short(value)) == (full, brief)
+    assert unit.format_full(None) == "—"
 
 
 def test_bucket_sizes_follow_from_their_starts_across_a_clock_change():
@@ -162,7 +162,7 @@ def test_only_the_largest_lines_are_drawn_and_the_card_says_so():
     ]
     card = build_query_card("x", by_day(listed), DisplayContext(ZoneInfo("UTC"), "USD"))
     assert card.figure.names == ("c7", "c6", "c5", "c4", "c3")
-    assert "The picture shows the 5 largest of 8." in card.notes
+    assert "Top 5 of 8." in card.notes
     assert len(card.table.rows) == 8
     assert not math.isnan(card.figure.zero)
 
@@ -175,4 +175,4 @@ def test_a_long_list_is_cut_beside_other_cards_and_its_table_is_not(size, bars, 
     run = {"report": summary, "data": data, "filters_skipped": [], "complete": True}
     card = build_report_card(run, None, DisplayContext(ZoneInfo("UTC"), "USD"), size)
     assert (len(card.figure), len(card.table.rows)) == (bars, 30)
-    assert ("The picture shows the first 10 of 30." in card.notes) is said
+    assert ("Top 10 of 30." in card.notes) is said

@@ -13,7 +13,7 @@ from tests.fixtures.composed_deployment import PASSWORD, running_deployment
 from tests.fixtures.software_authenticator import ORIGIN, PRESENT, VERIFIED, SoftwareAuthenticator
 
 ACCOUNT, SIGN_IN = "/app/account", "/app/sign-in"
-REFUSED = "This passkey does not open anything here."
+REFUSED = "This passkey is not registered here."
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def asked_to_sign(person):
 
 
 async def added(person, device, name="Laptop"):
-    made = device.make(await asked_to_make(person))
+    made = device.create_credential(await asked_to_make(person))
     async with person.deployment.app.test_app():
         return await person.send(ACCOUNT, f"{ACCOUNT}/passkeys", name=name, **made)
 
@@ -64,7 +64,7 @@ async def device(ann):
 
 async def test_a_passkey_opens_a_session_like_a_password(deployment, device):
     person = deployment.person()
-    answer = await entered(person, device.sign(await asked_to_sign(person)), next="/workspaces?x=1")
+    answer = await entered(person, device.sign_challenge(await asked_to_sign(person)), next="/workspaces?x=1")
     assert (answer.status, answer.location) == (303, "/app/workspaces?x=1")
     assert "ann@example.com" in (await person.get("/app/workspaces")).text
     await deployment.person().sign_in("ann@example.com")
@@ -74,7 +74,7 @@ async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, a
     assert "Laptop since 8 July 2026 · not used yet" in words(await ann.get(ACCOUNT))
     deployment.clock.advance(days=2)
     person = deployment.person()
-    await entered(person, device.sign(await asked_to_sign(person)))
+    await entered(person, device.sign_challenge(await asked_to_sign(person)))
     listed = await person.get(ACCOUNT)
     assert "last used 10 July 2026" in words(listed)
     [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', listed.body)
@@ -85,14 +85,14 @@ async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, a
     assert (await person.send(ACCOUNT, path)).status == 404
     assert "Laptop" not in (await person.get(ACCOUNT)).text
     stranger = deployment.person()
-    assert (await entered(stranger, device.sign(await asked_to_sign(stranger)))).status == 403
+    assert (await entered(stranger, device.sign_challenge(await asked_to_sign(stranger)))).status == 403
 
 
 async def test_removing_a_passkey_ends_the_sessions_it_opened_and_keeps_the_one_that_asks(
     deployment, ann, device
 ):
     lost = deployment.person()
-    await entered(lost, device.sign(await asked_to_sign(lost)))
+    await entered(lost, device.sign_challenge(await asked_to_sign(lost)))
     bob = await deployment.signed_in("bob", "viewer")
     [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', (await ann.get(ACCOUNT)).body)
     await ann.send(ACCOUNT, path)
@@ -149,7 +149,9 @@ async def test_an_answer_that_says_anything_else_is_refused(deployment, device):
         {"user": b""},
         {"user": bob.id.bytes},
     )
-    [(status, text)] = await refusals(deployment.person(), [replace(device, **wrong).sign for wrong in bent])
+    [(status, text)] = await refusals(
+        deployment.person(), [replace(device, **wrong).sign_challenge for wrong in bent]
+    )
     assert status == 403
     assert REFUSED in text
 
@@ -158,7 +160,7 @@ async def test_an_unknown_passkey_is_refused_as_a_wrong_one_is(deployment, devic
     unknown = SoftwareAuthenticator(user=device.user)
     wrong = SoftwareAuthenticator(user=device.user, credential_id=device.credential_id)
     spoilt = (
-        lambda asked, name=name: device.sign(asked) | {name: "\u00e9"}
+        lambda asked, name=name: device.sign_challenge(asked) | {name: "\u00e9"}
         for name in ("credential_id", "client_data", "authenticator_data", "signature", "challenge")
     )
     [(status, text)] = await refusals(
@@ -172,7 +174,7 @@ async def test_only_what_this_browser_was_asked_to_sign_in_counts(deployment, an
     other = await asked_to_sign(deployment.person())
     adding = await asked_to_make(ann)
     asked = (other, adding, {"challenge": "A" * 43}, {"challenge": "short"})
-    tries = [lambda _, one=one: device.sign(one) for one in asked]
+    tries = [lambda _, one=one: device.sign_challenge(one) for one in asked]
     [(status, text)] = await refusals(deployment.person(), tries)
     assert status == 403
     assert REFUSED in text
@@ -180,7 +182,7 @@ async def test_only_what_this_browser_was_asked_to_sign_in_counts(deployment, an
 
 async def test_an_answer_counts_once(deployment, device):
     person = deployment.person()
-    fields = device.sign(await asked_to_sign(person)) | {"csrf": await person.token(SIGN_IN)}
+    fields = device.sign_challenge(await asked_to_sign(person)) | {"csrf": await person.token(SIGN_IN)}
     tabs = [deployment.person() for _ in range(10)]
     for tab in tabs:
         tab.client.cookie_jar = copy(person.client.cookie_jar)
@@ -190,7 +192,7 @@ async def test_an_answer_counts_once(deployment, device):
 
 async def test_an_answer_counts_for_five_minutes(deployment, device):
     person = deployment.person()
-    signed = device.sign(await asked_to_sign(person))
+    signed = device.sign_challenge(await asked_to_sign(person))
     deployment.clock.advance(minutes=5)
     assert (await entered(person, signed)).status == 403
 
@@ -200,7 +202,7 @@ async def test_a_counter_that_does_not_rise_is_refused(deployment, device):
 
     async def tried(counter):
         device.counter = counter
-        answer = await entered(person, device.sign(await asked_to_sign(person)))
+        answer = await entered(person, device.sign_challenge(await asked_to_sign(person)))
         await person.send(ACCOUNT, "/app/sign-out") if answer.status == 303 else None
         return answer.status
 
@@ -215,11 +217,11 @@ async def test_ten_attempts_on_a_passkey_are_enough(deployment, device):
     )
     for _ in range(10):
         assert (await entered(person, stranger.sign_challenge(await asked_to_sign(person)))).status == 403
-    answer = await entered(person, device.sign(await asked_to_sign(person)))
+    answer = await entered(person, device.sign_challenge(await asked_to_sign(person)))
     assert answer.status == 429
-    assert "Wait a quarter of an hour" in answer.text
+    assert "Try again in 15 minutes" in answer.text
     deployment.clock.advance(minutes=16)
-    assert (await entered(person, device.sign(await asked_to_sign(person)))).status == 303
+    assert (await entered(person, device.sign_challenge(await asked_to_sign(person)))).status == 303
 
 
 async def refused_to_add(person, fields, status=403):
@@ -254,7 +256,7 @@ async def test_a_passkey_has_one_owner(deployment, ann, device):
     for person in (ann, bob):
         assert (await added(person, again)).status == 409
     stranger = deployment.person()
-    assert (await entered(stranger, device.sign(await asked_to_sign(stranger)))).status == 303
+    assert (await entered(stranger, device.sign_challenge(await asked_to_sign(stranger)))).status == 303
 
 
 async def test_an_account_has_twenty_passkeys(deployment, ann):

@@ -74,7 +74,7 @@ async def test_a_passkey_is_made_used_and_removed_without_a_mouse(house):
         await page.wait_for_url("**/account?done=passkey-removed")
         await sign_out(page)
         await page.keyboard.press("Enter")
-        await page.wait_for_selector("[role=alert]:has-text('does not open anything here')")
+        await page.wait_for_selector("[role=alert]:has-text('is not registered here')")
         assert await page.evaluate("window.seen") == []
 
 

@@ -233,7 +233,7 @@ async def test_a_page_says_why_it_shows_nothing(gallery):
     await gallery.send("DELETE", f"/reports/{report}")
     assert "This report was deleted." in words(await look(gallery, link))
     empty = await gallery.share("dashboard", await gallery.dashboard([]))
-    assert "nothing on this page yet" in words(await look(gallery, empty))
+    assert "This page is empty" in words(await look(gallery, empty))
 
 
 async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(gallery):

@@ -53,18 +53,18 @@ async def test_what_the_form_has_no_room_for_is_looked_for_by_its_name(shop, mon
     names = "Oldest", "Older", "Newest"
     reports = {name: await shop.gallery.report(name) for name in names[:2]}
     ann = await joined(shop, "member")
-    assert "Look for it" not in words(await ann.get(PAGE))
+    assert "Search by name" not in words(await ann.get(PAGE))
     reports[names[2]] = await shop.gallery.report(names[2])
 
     async def offered(query=""):
         page = await ann.get(f"{PAGE}{query}")
-        assert "Look for it" in words(page)
+        assert "Search by name" in words(page)
         return [name for name in names if f'value="report:{reports[name]}"' in page.body]
 
     assert await offered() == ["Older", "Newest"]
     assert await offered("?find=%20OLD") == ["Oldest", "Older"]
     assert await offered("?find=nothing%00") == []
-    assert "Look for it" in words(await ann.get(f"{PAGE}?find=nothing"))
+    assert "Search by name" in words(await ann.get(f"{PAGE}?find=nothing"))
 
 
 async def test_revoking_ends_the_page_at_once(shop):
@@ -110,7 +110,7 @@ async def test_links_of_another_workspace_are_not_there(shop):
     await shop.enrol("bob", "owner", other)
     bob = await shop.person().sign_in("bob@example.com")
     page = f"/app/w/{other.workspace.public_id}/shared"
-    assert "Nothing of this workspace is public" in words(await bob.get(page))
+    assert "Nothing is shared publicly" in words(await bob.get(page))
     assert (await bob.get(PAGE)).status == 404
     assert (await bob.send(page, f"{page}/{link['id']}")).status == 404
     assert (await shop.person().get(link["path"])).status == 200

@@ -11,7 +11,7 @@ async def origins(deployment):
 async def test_the_page_shows_what_to_put_on_a_site(deployment):
     person = await deployment.signed_in("ann", "owner")
     shown = (await person.get(f"{deployment.settings}/tracking")).text
-    address = deployment.service.settings.http.events_url
+    address = deployment.service.settings.http.effective_ingest_url
     assert (
         f'<script async src="{address}/t.js" data-workspace-id="{deployment.workspace.public_id}"></script>'
         in shown
