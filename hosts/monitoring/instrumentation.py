@@ -84,7 +84,7 @@ def _count_deleted_quarantine(forget: AsyncMethod, _: str) -> AsyncMethod:
 def _measure_queue_lag(state: AsyncMethod, _: str) -> AsyncMethod:
     async def counted() -> Any:
         seen = await state()
-        prometheus_metrics.QUEUED_EVENTS.set(seen.waiting)
+        prometheus_metrics.QUEUED_EVENTS.set(seen.waiting_count)
         oldest = seen.oldest_received_at
         prometheus_metrics.QUEUE_AGE.set(_seconds_since(oldest) if oldest else 0)
         return seen
