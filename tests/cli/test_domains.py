@@ -46,7 +46,7 @@ def test_a_domain_is_added_verified_listed_and_removed(domain, records, deployme
     assert domain("list").stdout == ""
     with closing(sqlite3.connect(Path(deployment["config"]).parent / "workspace.db")) as store:
         kept = [
-            json.loads(entry) for (entry,) in store.execute("SELECT entry FROM audit ORDER BY created_at")
+            json.loads(entry) for (entry,) in store.execute("SELECT entry FROM audit_log ORDER BY created_at")
         ]
     assert [entry["action"] for entry in kept] == ["create", "update", "delete"]
     assert {(entry["actor"]["type"], entry["actor"]["name"]) for entry in kept} == {
@@ -87,6 +87,6 @@ def test_what_cannot_be_done_is_said(domain, arguments, code, said):
 
 def test_a_proof_that_is_not_there_and_a_dns_that_is_away_are_told_apart(domain, records):
     domain("add", HOST)
-    assert f"_touchpoint.{HOST} has no TXT record with the proof." in domain("verify", HOST, code=1).stderr
+    assert f"_touchpoint.{HOST} has no TXT record with the verification value." in domain("verify", HOST, code=1).stderr
     records.down = True
     assert "does not answer" in domain("verify", HOST, code=1).stderr

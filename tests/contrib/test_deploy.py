@@ -151,7 +151,7 @@ def test_the_page_of_metrics_names_each_and_every_alert_has_a_line():
     page = (ROOT / "docs" / "deployers" / "monitoring.md").read_text()
     assert all(metric._name in page for metric in METERS)
     rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
-    assert page.partition("## When to worry")[2].partition("Events that")[0].count("\n| ") == len(rules) + 1
+    assert page.partition("## Alerts")[2].partition("Events that")[0].count("\n| ") == len(rules) + 1
 
 
 def test_the_image_installs_extras_there_are_and_starts_the_command():

@@ -15,13 +15,13 @@ TABLE = """network,country,region,city,timezone
 USE = """
 import sys
 from pathlib import Path
-from service_core.extensions.registry import load
+from service_core.extensions.registry import load_plugins
 from service_core.kernel.errors import StartupError
 
-found = load()
+found = load_plugins()
 assert "geo_table" in found.plugins
 try:
-    places = found.open("geo", sys.argv[1], folder=Path(sys.argv[2]))
+    places = found.open_adapter("geo", sys.argv[1], folder=Path(sys.argv[2]))
 except StartupError as fault:
     print(fault)
 else:
@@ -54,7 +54,7 @@ def test_the_settings_choose_it_and_the_longest_network_wins(use):
     )
     assert "city='Berlin'" in berlin
     assert "city='Hamburg'" in hamburg
-    assert france == "Place(country='FR', region=None, city=None, timezone=None)"
+    assert france == "GeoLocation(country='FR', region=None, city=None, timezone=None)"
     assert (unknown, none) == ("None", "None")
 
 

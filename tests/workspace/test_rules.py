@@ -32,9 +32,9 @@ ACTIONS = ConnectedAccount("777", None, (Asset("42", "Sale"), Asset("43", "Lead 
 
 async def connect(workspace_api, provider, *accounts, status=ConnectionStatus.CONNECTED):
     store = workspace_api.service.ports.workspace
-    (shop, _) = await store.list_workspaces()
+    (shop, _) = await store.credentials.list_workspaces()
     made = Connection(shop.id, provider, ProviderKind.ADS, status, workspace_api.now, accounts)
-    await store.save_connection(made)
+    await store.connections.save_connection(made)
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, doma
 
 async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains, monkeypatch):
     store, asked = edge.office.service.ports.workspace, []
-    find = store.find_by_unique_key
+    find = store.unique_keys.find_by_unique_key
 
     async def counted(model, key):
         asked.append(model.resource_type)

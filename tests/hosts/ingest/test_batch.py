@@ -253,7 +253,7 @@ class Failing:
             EnqueueFailed("claim") if each.event_id in self._failing else next(outcomes) for each in arrivals
         ]
 
-    async def reject(self, *args, **kwargs):
+    async def count_rejected(self, *args, **kwargs):
         await self._queue.count_rejected(*args, **kwargs)
 
 
