@@ -87,6 +87,9 @@ def test_what_cannot_be_done_is_said(domain, arguments, code, said):
 
 def test_a_proof_that_is_not_there_and_a_dns_that_is_away_are_told_apart(domain, records):
     domain("add", HOST)
-    assert f"_touchpoint.{HOST} has no TXT record with the verification value." in domain("verify", HOST, code=1).stderr
+    assert (
+        f"_touchpoint.{HOST} has no TXT record with the verification value."
+        in domain("verify", HOST, code=1).stderr
+    )
     records.down = True
     assert "does not answer" in domain("verify", HOST, code=1).stderr

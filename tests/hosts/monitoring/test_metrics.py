@@ -98,7 +98,7 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
         ("touchpoint_canary_seen_timestamp_seconds",): 1,
         ("touchpoint_append_seconds_count",): 1,
         ("touchpoint_consumer_lag_seconds_count",): 1,
-        ("touchpoint_store_read_seconds_count", ("read", "live")): 1,
+        ("touchpoint_store_read_seconds_count", ("read", "list_active_visitors")): 1,
     }
 
     def counted():  # a request is counted when it was answered, and whoever asked knows that earlier
@@ -110,7 +110,7 @@ def test_requests_events_appends_and_reads_of_both_processes_are_counted(service
     assert found[asked, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")] == 3
     assert found["touchpoint_canary_lag_seconds",] < 60
     assert get(f"{service['api']}/v1/users/a", agent)[0] == 200
-    for read in ("resolve", "journey"):
+    for read in ("find_person", "read_activity"):
         until(lambda read=read: metrics(service).get(("touchpoint_store_read_seconds_count", ("read", read))))
     until(lambda: metrics(service).get(("touchpoint_exports", ("status", "queued"))) == 0)
     assert not any("ada" in part for name in found for pair in name[1:] for part in pair)
