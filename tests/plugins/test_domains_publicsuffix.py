@@ -30,15 +30,15 @@ def domains():
     ],
 )
 def test_registrable(domains, host, registrable):
-    assert domains.registrable(host) == registrable
+    assert domains.registrable_domain(host) == registrable
 
 
 @given(host=st.text(max_size=60))
 def test_any_text_has_an_answer(domains, host):
-    found = domains.registrable(host)
+    found = domains.registrable_domain(host)
     assert found is None or host.lower().rstrip(".").endswith(found)
 
 
 def test_the_list_is_chosen_by_its_url(tmp_path):
     domains = load_plugins().open_adapter("domains", "publicsuffix://", folder=tmp_path)
-    assert domains.registrable("www.example.com") == "example.com"
+    assert domains.registrable_domain("www.example.com") == "example.com"

@@ -96,23 +96,23 @@ class TestReferenceRates(RateSourceConformance):
     ids=str,
 )
 async def test_the_smallest_file_that_leaves_no_gap_is_asked_for(bank, tmp_path, kept, files):
-    await source(bank, tmp_path).published(kept)
+    await source(bank, tmp_path).fetch_rates(kept)
     assert [asked.path for asked in bank.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
 
 
 async def test_no_working_day_lies_in_a_weekend(bank, tmp_path):
     bank.daily = xml((date(2026, 7, 6), {"USD": "1.08"}))
-    await source(bank, tmp_path).published(known(FRIDAY))
+    await source(bank, tmp_path).fetch_rates(known(FRIDAY))
     assert [asked.path for asked in bank.api.asked] == ["/eurofxref-daily.xml"]
 
 
 async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(bank, tmp_path):
-    told = await source(bank, tmp_path).published(known(TUESDAY))
+    told = await source(bank, tmp_path).fetch_rates(known(TUESDAY))
     assert told == [
         DayRate(TUESDAY, "USD", Decimal("1.0876")), DayRate(TUESDAY, "JPY", Decimal("171.23")),
     ]  # fmt: skip
-    assert {rate.day for rate in await source(bank, tmp_path).published(None)} == {TUESDAY, FRIDAY}
-    earlier = await source(bank, tmp_path, "&since=2019-01-01").published(None)
+    assert {rate.day for rate in await source(bank, tmp_path).fetch_rates(None)} == {TUESDAY, FRIDAY}
+    earlier = await source(bank, tmp_path, "&since=2019-01-01").fetch_rates(None)
     assert {rate.day for rate in earlier} == {TUESDAY, FRIDAY, date(2019, 6, 3)}
 
 
@@ -131,14 +131,14 @@ async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(
 async def test_what_is_no_file_of_rates_is_none(bank, tmp_path, answer):
     bank.answer = answer
     with pytest.raises(RateSourceUnavailable, match="European Central Bank"):
-        await source(bank, tmp_path).published(None)
+        await source(bank, tmp_path).fetch_rates(None)
 
 
 async def test_a_bank_that_is_away_may_be_asked_again(bank, tmp_path):
     asking = source(bank, tmp_path)
     bank.api.answer = lambda _: None
     with pytest.raises(RateSourceUnavailable, match="does not answer"):
-        await asking.published(None)
+        await asking.fetch_rates(None)
 
 
 def test_an_address_that_is_none_is_refused_at_the_start(tmp_path):

@@ -32,7 +32,7 @@ class TestRateFile(RateSourceConformance):
 async def test_a_line_is_a_day_and_a_column_a_currency(tmp_path):
     told = await source(
         tmp_path, "Date,USD,JPY,RUB,\n2026-07-07,1.0876,171.23,N/A,\n2026-07-06, 1.08 ,,N/A,\n"
-    ).published(None)
+    ).fetch_rates(None)
     assert told == [
         DayRate(DAY, "USD", Decimal("1.0876")),
         DayRate(DAY, "JPY", Decimal("171.23")),
@@ -46,7 +46,7 @@ async def test_a_line_is_a_day_and_a_column_a_currency(tmp_path):
 async def test_a_line_that_is_none_is_named(tmp_path, text):
     asked = source(tmp_path, text)
     with pytest.raises(RateSourceUnavailable, match=r"Line 2 of .*rates\.csv"):
-        await asked.published(None)
+        await asked.fetch_rates(None)
     with pytest.raises(StartupError, match=r"fx\.rates"):
         await asked.check()
 

@@ -167,7 +167,7 @@ async def test_workers_do_what_they_are_woken_for_also_when_the_queue_forgets(de
         jobs = [await deployment.final(export_id) for export_id in forgotten]
         jobs.append(await deployment.final(await deployment.order()))
     assert [(job.status, job.row_count) for job in jobs] == [("completed", 0)] * 3
-    assert all((deployment.config.parent / "exports" / job.file).exists() for job in jobs)
+    assert all((deployment.config.parent / "exports" / job.file_name).exists() for job in jobs)
 
 
 @pytest.mark.faults

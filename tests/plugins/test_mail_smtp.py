@@ -26,7 +26,7 @@ class Server:
         self.letters, self.logins, self.refuse, self.port = [], [], b"250 ok", 0
         self.answers, self.heard = {}, []
 
-    async def talk(self, reader, writer):
+    async def handle_connection(self, reader, writer):
         writer.write(b"220 test\r\n")
         while line := await reader.readline():
             verb = line.split()[0].upper().decode()

@@ -206,7 +206,9 @@ async def test_views_stand_beside_the_link(workspace_api):
     made = (await share(workspace_api)).json["data"]
     store = workspace_api.service.ports.workspace
     for minutes in (1, 2):
-        await store.count_view(UUID(made["id"]), workspace_api.now + timedelta(minutes=minutes))
+        await store.share_link_views.count_view(
+            UUID(made["id"]), workspace_api.now + timedelta(minutes=minutes)
+        )
     (seen,) = await listed(workspace_api)
     assert seen["view_count"] == 2
     revoked = (await workspace_api.ask("DELETE", f"/share-links/{made['id']}")).json["data"]

@@ -14,7 +14,7 @@ CREDENTIALS = {"access_token": "EAAB-geheim", "app_id": "77"}
 
 def sealing(directory, folder):
     return EncryptedConnectionSecrets(
-        directory.encrypted_secrets.encrypted_secrets,
+        directory.encrypted_secrets,
         REGISTRY.open_adapter("vault", "keyfile:///connections.key", folder=folder),
     )
 

@@ -41,7 +41,7 @@ def owners(*addresses):
 
 async def test_a_workspace_waits_for_nobody_else_also_when_keys_and_triggers_change(doors, desks):
     shop, other = desks
-    async with doors[0].transactions.write(shop.who.workspace.id) as unit:
+    async with doors[0].transactions.write(shop.caller.workspace.id) as unit:
         await unit.triggers.set_triggers({"purchase"})
         async with asyncio.timeout(30):
             for name, door in zip(("one", "two"), doors, strict=True):
@@ -56,7 +56,7 @@ async def test_a_workspace_waits_for_nobody_else_also_when_keys_and_triggers_cha
 
 async def test_one_workspace_has_one_writer_whichever_process_it_is(doors, desks, monkeypatch):
     shop, _ = desks
-    async with doors[0].transactions.write(shop.who.workspace.id):
+    async with doors[0].transactions.write(shop.caller.workspace.id):
         with monkeypatch.context() as hasty:
             database = doors[1].database
             hasty.setattr(
@@ -77,7 +77,7 @@ async def test_of_two_workspaces_that_want_one_name_of_the_deployment_one_gets_i
 
 
 async def test_owners_who_remove_each_other_at_once_leave_one(doors, desks):
-    shop = desks[0].who.workspace
+    shop = desks[0].caller.workspace
     ann, bob = owners("ann@example.com", "bob@example.com")
     for person in (ann, bob):
         await doors[0].accounts.save_account(person)
