@@ -63,7 +63,7 @@ async def test_two_consumers_share_what_waits_and_no_event_is_in_two_hands(redis
         assert len(ids) == len(set(ids)) == 100
         await one.acknowledge([stored_event(queued) for queued in hands[2]], [])
         await two.acknowledge([stored_event(queued) for queued in hands[1]], [])
-        assert (await sender.row(one)).stored == 100
+        assert (await sender.ledger_row(one)).stored == 100
 
 
 async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once(redis_url, prefix, sender):
@@ -81,7 +81,7 @@ async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once
         assert taken == in_hand
         await alive.acknowledge([stored_event(queued) for queued in taken], [])
         await dead.acknowledge([stored_event(queued) for queued in in_hand], [])
-        row = await sender.row(alive)
+        row = await sender.ledger_row(alive)
         assert (row.stored, row.in_flight, row.balanced) == (10, 0, True)
 
 
@@ -116,7 +116,7 @@ async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis
         taken = await opened.take(100)
         assert len(taken) == 10
         await opened.acknowledge([stored_event(queued) for queued in taken[:1]], [])
-        assert await opened.offer(sender.arrival("e14")) is EnqueueResult.QUEUED, (
+        assert await opened.offer(sender.received_event("e14")) is EnqueueResult.QUEUED, (
             "a refused event's id is free"
         )
         row = await sender.ledger_row(opened)
@@ -144,7 +144,7 @@ async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_seq
             assert await opened.take(10) == taken, again
         await opened.acknowledge([stored_event(queued) for queued in taken], [])
         await opened.acknowledge([stored_event(queued) for queued in taken], [])
-        row = await sender.row(opened)
+        row = await sender.ledger_row(opened)
         assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 3, 0, 0)
 
 
