@@ -163,7 +163,7 @@ async def test_what_a_person_may_no_more_their_programs_may_no_more(workspace_ap
     names = {tool["name"] for tool in await program.tools()}
     assert ("create_report" in names, "create_link" in names) == (True, False)
     account = await store.accounts.find_account_by_email("bob@example.com")
-    member = await store.get_member(shop.id, account.id)
+    member = await store.members.get_member(shop.id, account.id)
     assert await store.members.save_member(replace(member, role=Role.VIEWER))
     assert "create_report" not in {tool["name"] for tool in await program.tools()}
     assert await store.members.remove_member(shop.id, account.id)

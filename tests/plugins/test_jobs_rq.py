@@ -59,7 +59,12 @@ async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, 
     (name,) = redis.lrange(QUEUE, 0, -1)
     sent = redis.hget(b"rq:job:" + name, "data")
 
-    assert json.loads(zlib.decompress(sent)) == ["plugins.jobs_rq.job.run", None, [str(export_id)], {}]
+    assert json.loads(zlib.decompress(sent)) == [
+        "plugins.jobs_rq.job.run_named_function",
+        None,
+        [str(export_id)],
+        {},
+    ]
     assert 0 < redis.ttl(b"rq:job:" + name) <= 60
 
 
