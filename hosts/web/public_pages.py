@@ -1,4 +1,4 @@
-"""Public pages of reports, dashboards and analyses: read-only, for whoever has the address (contract 5.8)."""
+"""Public pages of reports, dashboards and analyses: read-only, for whoever has the address."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

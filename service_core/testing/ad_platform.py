@@ -88,7 +88,7 @@ def _spend_row(account: AdAccount, entity: AdEntity, day: date, **figures: Any) 
 
 
 def _platform_data(accounts: tuple[AdAccount, ...] = (EUROS, YEN)) -> PlatformData:
-    """Two accounts, three days, and a campaign that is more than its ads (semantics 12.4)."""
+    """Two accounts, three days, and a campaign that is more than its ads."""
     above = {"campaign_id": "101", "campaign_name": "Größe & Farbe"}
     campaign = AdEntity(AdLevel.CAMPAIGN, **above)
     group = AdEntity(AdLevel.GROUP, **above, group_id="201", group_name='Group "one"')

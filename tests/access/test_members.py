@@ -1,4 +1,4 @@
-"""People: accounts, memberships, invitations, and the last owner (semantics 21)."""
+"""People: accounts, memberships, invitations, and the last owner."""
 
 import asyncio
 

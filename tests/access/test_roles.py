@@ -1,4 +1,4 @@
-"""Semantics 21 and contract 2.3: what a role may do, grant and hold."""
+"""What a role may do, grant and hold."""
 
 import pytest
 

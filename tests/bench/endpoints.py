@@ -38,7 +38,7 @@ def endpoint_requests(days: int) -> dict[str, tuple[ApiRequest, list[str]]]:
     first = END - timedelta(days=days)
     where = f"""workspace_id = '{WORKSPACE}' AND NOT is_bot
         AND timestamp >= TIMESTAMP '{first:%Y-%m-%d}' AND timestamp < TIMESTAMP '{END:%Y-%m-%d}'"""
-    bucket = "day" if days <= 61 else "month"  # contract 2.7
+    bucket = "day" if days <= 61 else "month"
     dates = f"start_date={first:%Y-%m-%d}&end_date={END - timedelta(days=1):%Y-%m-%d}"
     overview = [
         f"SELECT {_COUNTED} FROM events WHERE {where}",

@@ -1,4 +1,4 @@
-"""A dry run changes no row of any kind, and shows what the write then does (semantics 23.13)."""
+"""A dry run changes no row of any kind, and shows what the write then does."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Lists by page (contract 2.9): in every store, in the order of the whole list, whatever happens meanwhile."""
+"""Lists by page: in every store, in the order of the whole list, whatever happens meanwhile."""
 
 from service_core.changes.pagination import ListQuery, paginate_records
 from tests.fixtures.notes import Note

@@ -1,4 +1,4 @@
-"""Undo (contract 5.4): what it puts back, and every refusal."""
+"""Undo: what it puts back, and every refusal."""
 
 import asyncio
 from dataclasses import replace

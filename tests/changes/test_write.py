@@ -1,4 +1,4 @@
-"""The write pipeline (contract 2.12): dry runs, envelopes, retries, isolation."""
+"""The write pipeline: dry runs, envelopes, retries, isolation."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Asking for exports and finding them again (contract 6, 13)."""
+"""Asking for exports and finding them again."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The rows of an export are those of its read endpoint, row for row, column for column (semantics 23.8)."""
+"""The rows of an export are those of its read endpoint, row for row, column for column."""
 
 import json
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The event row of an arrival: semantics 2, 4, 7, 8, 22."""
+"""The event row of an arrival: columns, bots, sources, touches, privacy."""
 
 import json
 from dataclasses import replace

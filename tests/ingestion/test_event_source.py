@@ -1,4 +1,4 @@
-"""Kind of sender and end user's address (contract 10.2, semantics 2.1)."""
+"""Kind of sender and end user's address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`GET /ledger` (contract 11.5, semantics 20)."""
+"""`GET /ledger`."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""A tag that came alone: the UTM values of its link count as sent (semantics 7.1)."""
+"""A tag that came alone: the UTM values of its link count as sent."""
 
 import json
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""The first and last touch that a client tells (semantics 8.7), classified like any visit (7)."""
+"""The first and last touch that a client tells, classified like any visit (7)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Ids of records: in the order they were made, whatever the clock does (contract 2.11)."""
+"""Ids of records: in the order they were made, whatever the clock does."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

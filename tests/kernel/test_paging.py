@@ -1,4 +1,4 @@
-"""Cursors are opaque and bound to the request that produced them (contract 2.9)."""
+"""Cursors are opaque and bound to the request that produced them."""
 
 import base64
 from datetime import UTC, datetime, timedelta

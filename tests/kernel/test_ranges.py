@@ -1,4 +1,4 @@
-"""Ranges, presets, buckets and comparisons, with the golden lines of semantics 1.2 and 18."""
+"""Ranges, presets, buckets and comparisons, with their golden values."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

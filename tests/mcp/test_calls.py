@@ -1,4 +1,4 @@
-"""A call is a request through the one door: answers, refusals, budgets and faults of the route (contract 9, 14)."""
+"""A call is a request through the one door: answers, refusals, budgets and faults of the route."""
 
 import json
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""A program's whole way: registered, consented to, asking, changing and taking back (contract 8, 9, 5.4)."""
+"""A program's whole way: registered, consented to, asking, changing and taking back."""
 
 import pytest
 

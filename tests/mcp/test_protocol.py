@@ -1,4 +1,4 @@
-"""One message in, one out: methods, errors and what stands in front of them (contract 9, reliability O5)."""
+"""One message in, one out: methods, errors and what stands in front of them."""
 
 import json
 from dataclasses import replace

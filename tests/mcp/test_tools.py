@@ -1,4 +1,4 @@
-"""Which tools there are, what they take, and who sees them (contract 9)."""
+"""Which tools there are, what they take, and who sees them."""
 
 import json
 

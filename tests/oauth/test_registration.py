@@ -1,4 +1,4 @@
-"""Programs register themselves with addresses that are safe to redirect to (contract 8, O1)."""
+"""Programs register themselves with addresses that are safe to redirect to."""
 
 import pytest
 

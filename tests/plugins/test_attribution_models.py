@@ -1,4 +1,4 @@
-"""The data-driven models: golden vectors of semantics 9, and agreement with their definitions."""
+"""The data-driven models: golden vectors, and agreement with their definitions."""
 
 from collections import Counter
 from fractions import Fraction

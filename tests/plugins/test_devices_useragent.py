@@ -1,4 +1,4 @@
-"""Contract 3.2: spellings of browsers, systems and device types; semantics 4: bot signs."""
+"""Names of browsers, systems and device types, and signs of bots."""
 
 from time import thread_time
 

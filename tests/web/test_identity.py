@@ -1,4 +1,4 @@
-"""Identity links that a person takes back: found by the event that made them, parted for good, written down (semantics 5.9)."""
+"""Identity links that a person takes back: found by the event that made them, parted for good, written down."""
 
 from urllib.parse import quote
 

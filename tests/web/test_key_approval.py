@@ -1,4 +1,4 @@
-"""Approving a key: the person sees who asks for what, decides once, within the role (contract 7.2, S13, S14)."""
+"""Approving a key: the person sees who asks for what, decides once, within the role."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""`GET /t.js` in a real browser: what pages send, and of whom (contract 11.1)."""
+"""`GET /t.js` in a real browser: what pages send, and of whom."""
 
 from hosts.worker.consumer import build_pipeline
 from service_core.kernel.clock import system_clock

@@ -1,4 +1,4 @@
-"""Scripts and pixels a workspace approved, as pages run them (contract 11.3)."""
+"""Scripts and pixels a workspace approved, as pages run them."""
 
 import json
 from uuid import UUID

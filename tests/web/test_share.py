@@ -1,4 +1,4 @@
-"""Public pages (contract 5.8): what they show, to whom, and what they never tell."""
+"""Public pages: what they show, to whom, and what they never tell."""
 
 import asyncio
 import re

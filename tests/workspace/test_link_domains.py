@@ -1,4 +1,4 @@
-"""Link domains of a workspace's own (contract 5.2): who may stand links on which host."""
+"""Link domains of a workspace's own: who may stand links on which host."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Trackable links (contract 5.2) through the door, on SQLite."""
+"""Trackable links through the door, on SQLite."""
 
 import re
 

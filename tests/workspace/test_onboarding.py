@@ -1,4 +1,4 @@
-"""`GET /onboarding` and the limits of `GET /usage` (contract 3.16, semantics 21) through the door."""
+"""`GET /onboarding` and the limits of `GET /usage` through the door."""
 
 from dataclasses import replace
 from datetime import timedelta

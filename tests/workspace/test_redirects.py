@@ -1,4 +1,4 @@
-"""Where a link leads a request: the query of the target (semantics 14.1, 14.2)."""
+"""Where a link leads a request: the query of the target."""
 
 from urllib.parse import parse_qsl, urlsplit
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Retries, races and the audit log through the door, on each database (contract 2.12, 5.4)."""
+"""Retries, races and the audit log through the door, on each database."""
 
 import asyncio
 from collections import Counter

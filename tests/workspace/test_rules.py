@@ -1,4 +1,4 @@
-"""Conversion rules (contract 5.1) through the door, on SQLite."""
+"""Conversion rules through the door, on SQLite."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Container script proposals (contract 5.3) through the door, on SQLite."""
+"""Container script proposals through the door, on SQLite."""
 
 import pytest
 

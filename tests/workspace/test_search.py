@@ -1,4 +1,4 @@
-"""`GET /search` for what a workspace owns (contract 4.5), through the door."""
+"""`GET /search` for what a workspace owns, through the door."""
 
 import pytest
 

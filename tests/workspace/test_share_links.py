@@ -1,4 +1,4 @@
-"""Share links (contract 5.8) through the door, on SQLite."""
+"""Share links through the door, on SQLite."""
 
 import re
 from datetime import timedelta

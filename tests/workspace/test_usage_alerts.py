@@ -1,4 +1,4 @@
-"""Owners are told of 75, 90 and 100 percent of their plan, each once (semantics 21.2)."""
+"""Owners are told of 75, 90 and 100 percent of their plan, each once."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Cards of the overview (contract 3.1)."""
+"""Cards of the overview."""
 
 from typing import Final
 

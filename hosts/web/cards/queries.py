@@ -1,4 +1,4 @@
-"""Cards of questions: what `POST /query` answers (contract 4.3)."""
+"""Cards of questions: what `POST /query` answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

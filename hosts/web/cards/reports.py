@@ -1,4 +1,4 @@
-"""Cards of saved reports: what `POST /reports/{reportId}/run` answers (contract 5.6)."""
+"""Cards of saved reports: what `POST /reports/{reportId}/run` answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -110,7 +110,7 @@ def _gauge_or_ring(label: str, value: float, setting: DisplayContext, unit_name:
 
 
 def build_breakdown_card(title: str, data: Answer, setting: DisplayContext) -> Card:
-    """The bar list of a grouping: what `/traffic`, `/devices` and `/locations` answer (contract 3.2)."""
+    """The bar list of a grouping: what `/traffic`, `/devices` and `/locations` answer."""
     counted = setting.format_for("count")
     parts = [
         (

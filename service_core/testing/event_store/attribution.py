@@ -1,4 +1,4 @@
-"""Touches, and how conversions are credited to them (semantics 8, 9)."""
+"""Touches, and how conversions are credited to them."""
 
 from datetime import timedelta
 

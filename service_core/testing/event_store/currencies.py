@@ -1,4 +1,4 @@
-"""Money of several currencies in that of the scan: by the rate of its day, exactly, or not at all (semantics 10.7)."""
+"""Money of several currencies in that of the scan: by the rate of its day, exactly, or not at all."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Whose a message of a provider is by its e-mail (semantics 11.3), and that nobody else becomes anybody by one."""
+"""Whose a message of a provider is by its e-mail, and that nobody else becomes anybody by one."""
 
 from collections.abc import Mapping
 from random import Random

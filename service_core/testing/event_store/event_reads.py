@@ -1,4 +1,4 @@
-"""Event rows, names, property keys and the last minutes (contract 3.4 to 3.7)."""
+"""Event rows, names, property keys and the last minutes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Funnels and cohorts (semantics 15, 16)."""
+"""Funnels and cohorts."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Whose an event is: the golden cases of semantics 5, revocation, and the read side of persons."""
+"""Whose an event is: the golden cases of identity resolution, revocation, and the read side of persons."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What holds in every world on every store (semantics 23), without an oracle."""
+"""What holds in every world on every store, without an oracle."""
 
 import dataclasses
 from collections.abc import Sequence

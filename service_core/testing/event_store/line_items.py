@@ -1,4 +1,4 @@
-"""What was sold and what came back, as events list it (semantics 17)."""
+"""What was sold and what came back, as events list it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

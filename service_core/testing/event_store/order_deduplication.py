@@ -1,4 +1,4 @@
-"""One order that several sources report: once, as told by who knows it best (semantics 10.3)."""
+"""One order that several sources report: once, as told by who knows it best."""
 
 from datetime import timedelta
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Sessions, engagement, conversions and money: what is counted, and once (semantics 6, 10)."""
+"""Sessions, engagement, conversions and money: what is counted, and once."""
 
 from typing import Any
 

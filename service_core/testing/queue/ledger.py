@@ -1,4 +1,4 @@
-"""The ledger: every event received is accounted for, at any moment (semantics 20)."""
+"""The ledger: every event received is accounted for, at any moment."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What a sender gets of an event and its person, and what of it is kept (semantics 13.1, 13.2, 22)."""
+"""What a sender gets of an event and its person, and what of it is kept."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Which stored events rules send, and why some are skipped (semantics 13.1)."""
+"""Which stored events rules send, and why some are skipped."""
 
 from datetime import timedelta
 

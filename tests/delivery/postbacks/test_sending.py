@@ -1,4 +1,4 @@
-"""What becomes of conversions that wait: attempts, faults, refusals, and whose turn it is (semantics 13.6)."""
+"""What becomes of conversions that wait: attempts, faults, refusals, and whose turn it is."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is told of conversions that were sent: metrics, usage and people (contract 3.9, 3.16, 4.2)."""
+"""What is told of conversions that were sent: metrics, usage and people."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Redirects on link domains of workspaces' own (contract 1, 11.6), beside the shared one."""
+"""Redirects on link domains of workspaces' own, beside the shared one."""
 
 import asyncio
 

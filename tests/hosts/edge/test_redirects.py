@@ -1,4 +1,4 @@
-"""Redirects as contract 11.6 and semantics 14 say them, over HTTP."""
+"""Redirects of trackable links over HTTP."""
 
 import asyncio
 import json

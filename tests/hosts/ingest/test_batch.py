@@ -1,4 +1,4 @@
-"""`POST /` and `POST /batch` as contract 11.2 says it: browsers send many events without a secret."""
+"""`POST /` and `POST /batch` for browsers: they send many events without a secret."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The ingest host beside `/track`: approved scripts for browsers (contract 11.3), and links that name their domain."""
+"""The ingest host beside `/track`: approved scripts for browsers, and links that name their domain."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`POST /track` as contract 10.1 says it: the order of checks, the exact texts, what is counted."""
+"""`POST /track` over HTTP: the order of checks, the exact texts, what is counted."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Webhooks over sockets: each server hands on the bytes that were signed (contract 11.4)."""
+"""Webhooks over sockets: each server hands on the bytes that were signed."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Analyses (contract 5.7): Markdown that embeds reports."""
+"""Analyses: Markdown that embeds reports."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Dashboards (specification, Dashboard; contract 5.5): cards, filters, order, undo."""
+"""Dashboards: cards, filters, order, undo."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

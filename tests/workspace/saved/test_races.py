@@ -1,4 +1,4 @@
-"""Two people at once (contract 2.12): of those who saw the same state one changes it, on each database."""
+"""Two people at once: of those who saw the same state one changes it, on each database."""
 
 import asyncio
 from collections import Counter

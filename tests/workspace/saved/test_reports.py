@@ -1,4 +1,4 @@
-"""Saved reports (contract 5.6): what may be saved, and how it changes."""
+"""Saved reports: what may be saved, and how it changes."""
 
 WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
 NOBODY = "01890000-0000-7000-8000-000000000000"

@@ -1,4 +1,4 @@
-"""Running reports and dashboards: the same answers as the reads, filters, rows, budget (contract 5.5, 5.6)."""
+"""Running reports and dashboards: the same answers as the reads, filters, rows, budget."""
 
 import asyncio
 import json
