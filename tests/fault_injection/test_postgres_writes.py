@@ -88,7 +88,7 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_
 async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_became_of_it(
     postgres_server, tmp_path
 ):
-    async def hang(_before, _after):
+    async def hang(_records, _before, _after):
         postgres_server.suspend()
 
     url = postgres_server.url

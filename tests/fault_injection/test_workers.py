@@ -83,7 +83,7 @@ class Factory(Deployment):
         job = await self.state(export_id)
         if job.status is ExportStatus.RUNNING:
             ended = replace(job, free_at=datetime.now(UTC))
-            await self.service.ports.workspace.exports.replace_export_if_unchanged(job, ended)
+            await self.service.ports.workspace.export_jobs.replace_export_if_unchanged(job, ended)
             await self.rouse()
 
 
