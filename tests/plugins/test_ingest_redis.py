@@ -82,7 +82,7 @@ async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once
         await alive.acknowledge([stored_event(queued) for queued in taken], [])
         await dead.acknowledge([stored_event(queued) for queued in in_hand], [])
         row = await sender.ledger_row(alive)
-        assert (row.stored, row.in_flight, row.balanced) == (10, 0, True)
+        assert (row.stored, row.in_flight, row.is_balanced) == (10, 0, True)
 
 
 async def test_a_consumer_that_stops_leaves_no_name_behind_unless_it_has_a_batch_in_hand(
