@@ -101,11 +101,11 @@ async def test_a_block_is_ignored_when_sent_again_after_a_lost_response(store):
 
 
 async def test_the_server_cancels_a_read_past_its_time_budget(store):
-    session = store.backend.open_session(budget=0.3)
+    session = store.backend.open_session(timeout_seconds=0.3)
     with pytest.raises(QueryTimeout):
-        await asyncio.to_thread(session.rows, SLOW, {})
+        await asyncio.to_thread(session.fetch_rows, SLOW, {})
     with pytest.raises(QueryTimeout):
-        await asyncio.to_thread(session.keep, "kept", SLOW, {})
+        await asyncio.to_thread(session.create_temp_table, "kept", SLOW, {})
     await asyncio.to_thread(session.close)
 
 
@@ -136,7 +136,9 @@ async def test_a_session_drops_its_temporary_tables(store):
     workspace = UUID(int=7)
 
     def keep(reader) -> None:
-        reader.session.keep("kept", "(SELECT {workspace:UUID} AS workspace_id)", {"workspace": workspace})
+        reader.session.create_temp_table(
+            "kept", "(SELECT {workspace:UUID} AS workspace_id)", {"workspace": workspace}
+        )
         assert reader.execute_text("SELECT workspace_id FROM kept", {}) == [(workspace,)]
 
     await store._engine.read(keep)
@@ -189,7 +191,7 @@ def impatient(monkeypatch):
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_long_read_on_a_responsive_server_is_not_cancelled(store, monkeypatch):
-    asked = Mock(side_effect=store.backend.answers)
+    asked = Mock(side_effect=store.backend.ping)
     monkeypatch.setattr(store._engine._watch, "_ping", asked)
     async with asyncio.timeout(DEADLINE):
         while not asked.called:
