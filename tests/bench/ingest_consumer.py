@@ -75,8 +75,8 @@ async def main(events: int) -> None:
     async with filled_queue(events) as (ports, settings):
         pipeline = build_pipeline(
             SimpleNamespace(
-                queue=TimedPort(ports.queue, {"take": "take", "settle": "settle"}),
-                events=TimedPort(ports.events, {"append": "append", "sessions": "sessions"}),
+                queue=TimedPort(ports.queue, {"take": "take", "acknowledge": "acknowledge"}),
+                events=TimedPort(ports.events, {"append": "append", "session_states": "sessions"}),
                 workspace=ports.workspace, devices=ports.devices, geo=ports.geo, domains=ports.domains,
             ),
             settings.ingest,

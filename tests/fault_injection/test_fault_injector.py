@@ -94,7 +94,7 @@ async def test_a_block_is_whole_or_nothing_whichever_call_of_it_fails(after):
 
     assert await fail_each_call(run, fail_after_effect=after) == 4
     kept = ["a", "b"] if after else []
-    assert found == [("begin", []), ("save", []), ("save", []), ("write/commit", kept)]
+    assert found == [("begin", []), ("save", []), ("save", []), ("begin/commit", kept)]
 
 
 async def test_a_stream_breaks_at_the_chosen_batch():

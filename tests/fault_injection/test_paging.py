@@ -87,7 +87,7 @@ async def test_a_walk_from_row_to_row_gives_every_row_once(stream):
     scan = EventBuilder(stream.workspace.id).scan(TimeRange(NOW - timedelta(days=3), NOW))
     walked, after = [], None
     while (
-        page := await stream.store.page(EventPageQuery(scan, PAGE, count_total=False, after=after))
+        page := await stream.store.list_events(EventPageQuery(scan, PAGE, count_total=False, after=after))
     ).events:
         walked += [event.event_id for event in page.events]
         after = page.events[-1].timestamp, page.events[-1].seq
