@@ -192,7 +192,7 @@ def impatient(monkeypatch):
 @pytest.mark.usefixtures("impatient")
 async def test_a_long_read_on_a_responsive_server_is_not_cancelled(store, monkeypatch):
     asked = Mock(side_effect=store.backend.ping)
-    monkeypatch.setattr(store._engine._watch, "_ping", asked)
+    monkeypatch.setattr(store._engine._watchdog, "_ping", asked)
     async with asyncio.timeout(DEADLINE):
         while not asked.called:
             assert await store._engine.read(lambda reader: reader.execute_text("SELECT sleep(0.3)", {})) == [
