@@ -6,22 +6,24 @@ import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
 from hosts.backup.copy_files import COPY_FUNCTIONS, DRAFT_SUFFIX, sync_to_disk
-from hosts.backup.manifest import BACKED_UP_PORTS, Manifest, list_backup_files
+from hosts.backup.manifest import Manifest, list_backup_files
 from hosts.backup.write_pause import writes_paused
 from hosts.composition.compose import load_installed_registry
 from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import BACKED_UP_PORTS, BackupStep
 from hosts.consumer_lock import try_consumer_lock
 from service_core.extensions.adapters import LocalDataKind
 from service_core.kernel.errors import StartupError
 
 SETTINGS_FILE: Final = "touchpoint.toml"
 ARCHIVE_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz")
-_PORTS_COPIED_DURING_PAUSE: Final = frozenset({"queue", "events"})
+_PORTS_COPIED_DURING_PAUSE: Final = frozenset(
+    port.name for port in BACKED_UP_PORTS if port.backup is BackupStep.CONSUMER_PAUSED
+)
 
 DataLocation = tuple[LocalDataKind, Path]
 
@@ -66,12 +68,12 @@ def _copy_deployment(config: Path, draft: Path, on_progress: Callable[[str], Non
     settings, registry = load_settings(config), load_installed_registry()
     places: dict[str, DataLocation] = {}
     elsewhere = []
-    for port, setting in BACKED_UP_PORTS:
-        place = registry.local_data_of_url(port, attrgetter(setting)(settings), folder=config.parent)
+    for port in BACKED_UP_PORTS:
+        place = registry.local_data_of_url(port.name, port.url(settings), folder=config.parent)
         if place is None:
-            elsewhere.append(setting)
+            elsewhere.append(port.setting)
         else:
-            places[port] = place
+            places[port.name] = place
     with _consumer_paused(config.parent, places):
         _copy_ports(places, _PORTS_COPIED_DURING_PAUSE, draft, on_progress)
     _copy_ports(places, frozenset(places) - _PORTS_COPIED_DURING_PAUSE, draft, on_progress)

@@ -12,20 +12,6 @@ from service_core.kernel.errors import StartupError
 MANIFEST_FILE: Final = "backup.json"
 VERSION: Final = 1
 
-BACKED_UP_PORTS: Final = (
-    ("queue", "ingest.queue"),
-    ("events", "storage.events"),
-    ("workspace", "storage.workspace"),
-    ("vault", "connections.key"),
-    ("sink", "exports.sink"),
-)
-"""Ports whose data a backup holds, and the settings that name it, in the order they are copied.
-
-The queue comes before the store: what moves from one to the other meanwhile is in both, never in
-none. Workspaces come after the queue: each event that waits has its workspace. Rows of exports come
-before their files: each file they name is there. The key that seals credentials comes after them: it opens each.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:

@@ -7,14 +7,14 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
 
 from hosts.backup.copy_files import sync_to_disk
 from hosts.backup.create import SETTINGS_FILE
-from hosts.backup.manifest import BACKED_UP_PORTS, Manifest
+from hosts.backup.manifest import Manifest
 from hosts.composition.compose import load_installed_registry
 from hosts.composition.load_settings import load_settings
+from hosts.composition.ports import BACKED_UP_PORTS
 from service_core.kernel.errors import StartupError
 
 
@@ -61,16 +61,16 @@ def _restore_into(source: Path, folder: Path) -> Manifest:
 def _restore_locations(backup: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yields each port whose data the backup holds, with the path its setting names."""
     settings, registry = load_settings(backup / SETTINGS_FILE), load_installed_registry()
-    for port, setting in BACKED_UP_PORTS:
-        if not (backup / port).is_dir():
+    for port in BACKED_UP_PORTS:
+        if not (backup / port.name).is_dir():
             continue
-        place = registry.local_data_of_url(port, attrgetter(setting)(settings), folder=folder)
+        place = registry.local_data_of_url(port.name, port.url(settings), folder=folder)
         if place is None:
             raise StartupError(
-                f"The backup holds the data of {setting}, but the setting names a server now. "
+                f"The backup holds the data of {port.setting}, but the setting names a server now. "
                 "Restore with the settings of the backup, then move the data."
             )
-        yield port, place[1]
+        yield port.name, place[1]
 
 
 def _move_into_place(kept: Path, target: Path) -> None:

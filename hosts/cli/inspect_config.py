@@ -72,22 +72,22 @@ def _list_providers(registry: "Registry") -> "Iterator[tuple[str, str]]":
 def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Check the settings and print what would run.
 
-    Loads the settings and every plugin, asks every server that the settings name whether it answers, and
-    starts nothing: no mail is sent and no file written.
+    Loads the settings and every plugin, checks that every server that the settings name answers, and
+    starts nothing: no mail is sent and no file is written.
     """
     import asyncio
     import logging
 
     from hosts.asgi_runner import require_server_installed
     from hosts.cli.deployment import compose_service
+    from hosts.composition.ports import PORTS
     from hosts.startup_warnings import list_startup_warnings
 
     logging.getLogger().addHandler(logging.NullHandler())  # what drivers warn of stands in the sentence
     service = compose_service(config)
     settings, registry = service.settings, service.registry
-    # Without a link domain there are none to verify, and the DNS is asked for nothing else.
-    unused = () if settings.links.domain else (service.ports.dns,)
-    asyncio.run(_check_adapters(one for one in service.ports.adapters() if one not in unused))
+    used = [port.name for port in PORTS.values() if port.is_used(settings)]
+    asyncio.run(_check_adapters(service.ports.adapter(name) for name in used))
     require_server_installed(settings.http.server)
     console = output_console()
     console.print(_render_table(("setting", "adapter"), _list_adapter_urls(settings)))
@@ -124,11 +124,12 @@ async def _check_adapters(adapters: "Iterable[Any]") -> None:
 
 
 def _list_adapter_urls(settings: "Settings") -> "Iterator[tuple[str, str]]":
-    """Settings that name an adapter, with its URL."""
-    for section, lines in settings:
-        for name, value in lines:
-            if section != "http" and isinstance(value, str) and "://" in value:
-                yield f"{section}.{name}", _redact_url(value)
+    """Yields the setting and the URL of each adapter that the settings name."""
+    from hosts.composition.ports import PORTS
+
+    for port in PORTS.values():
+        if url := port.url(settings):
+            yield port.setting, _redact_url(url)
 
 
 def _redact_url(url: str) -> str:

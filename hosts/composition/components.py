@@ -116,7 +116,7 @@ def _bind_access(bindings: Bindings, settings: Settings, processes: int) -> None
 def _bind_queries(bindings: Bindings, ports: Ports, settings: Settings) -> None:
     """Binds the sources of metrics, and what queries them."""
     attribution = settings.attribution
-    models = replace(ports.registry.models, min_conversions=attribution.floor)
+    models = replace(ports.registry.models, min_conversions=attribution.min_model_conversions)
     bindings.bind(AttributionModels, models)
     credited = bindings.build(AdCredits, events=ports.money_reader)
     in_many_currencies = (bindings.build(SpendSource), bindings.build(SubscriptionSource))
@@ -137,7 +137,7 @@ def _bind_queries(bindings: Bindings, ports: Ports, settings: Settings) -> None:
     bindings.add(
         MetricQueries, sources=add_unconnected_source(sources, connections, ports.registry.providers)
     )
-    bindings.add(InstallMatcher, window=timedelta(minutes=attribution.deferred_minutes))
+    bindings.add(InstallMatcher, window=timedelta(minutes=attribution.install_window_minutes))
 
 
 def _bind_workspace(bindings: Bindings, ports: Ports, sleep: Sleep) -> None:

@@ -138,8 +138,9 @@ def _reject_unknown_setting(name: str, source: str) -> None:
     known = list_setting_names()
     if name in known:
         return
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    advice = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(known)}."
+    in_section = [setting for setting in known if setting.startswith(f"{name.partition('.')[0]}.")]
+    near = get_close_matches(name, known, n=1, cutoff=0.8 if in_section else 0.5)
+    advice = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(in_section or known)}."
     if source.startswith("environment"):
         advice += f" Variables are written {ENVIRONMENT_PREFIX}<SECTION>{ENVIRONMENT_DELIMITER}<NAME>."
     raise StartupError(f"Unknown {source}. {advice}")

@@ -8,6 +8,7 @@ and the reference page are derived from these declarations.
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
@@ -90,6 +91,17 @@ class UnknownLocations:
         return None
 
 
+class BackupStep(IntEnum):
+    """When a backup copies the local data of an adapter; within a step in the order of the declarations."""
+
+    CONSUMER_PAUSED = 1
+    """While no event moves from the queue to the event store; the queue is copied first, so no event is lost."""
+    RECORDS = 2
+    """After the queue: the workspace of each queued event is in the copy."""
+    REFERENCED_FILES = 3
+    """After the records: each file and key that a record refers to is in the copy."""
+
+
 @dataclass(eq=False)
 class Port:
     """The declaration of one port, and the attribute of `Ports` that gives its adapter.
@@ -99,6 +111,8 @@ class Port:
         roles: the roles that open the adapter, besides ``api``, which opens all.
         shared_example: what the setting may name so that several processes share the adapter.
         fallback: builds the adapter of a deployment whose setting is empty; None where the setting is required.
+        backup: the step of a backup that copies the local data of the adapter; None where it has none to copy.
+        needs: ``section.name`` of a setting without which the adapter is never used; empty if it always is.
         name: the name of the attribute, which adapters and messages use.
     """
 
@@ -106,6 +120,8 @@ class Port:
     roles: frozenset[Role]
     shared_example: str = "a server"
     fallback: Callable[[], object] | None = None
+    backup: BackupStep | None = None
+    needs: str = ""
     name: str = field(init=False)
     _owner: type = field(init=False)
 
@@ -133,6 +149,10 @@ class Port:
         url: str = attrgetter(self.setting)(settings)
         return url
 
+    def is_used(self, settings: Settings) -> bool:
+        """Whether a deployment with these settings uses the adapter."""
+        return not self.needs or bool(attrgetter(self.needs)(settings))
+
 
 def port(setting: str, *roles: Role, **declaration: Any) -> Any:
     """Declares a port that the role ``api`` and the given roles open; the other arguments are those of `Port`."""
@@ -151,27 +171,39 @@ class Ports:
         clock: gives the present.
     """
 
-    workspace: WorkspaceStore = port("storage.workspace", *Role, shared_example="a database server")
-    limits: RateLimiter = port("limits.store", shared_example="redis://localhost:6379/0")
-    queue: EventQueue = port("ingest.queue", *Role, shared_example="redis://localhost:6379/0")
-    edge: RedirectCache = port("links.edge", Role.INGEST, fallback=NoRedirectCache)
-    dns: TxtRecords = port("links.dns", Role.SCHEDULER)
+    workspace: WorkspaceStore = port(
+        "storage.workspace", *Role, shared_example="a database server", backup=BackupStep.RECORDS
+    )
+    limits: RateLimiter = port("rate_limits.store", shared_example="redis://localhost:6379/0")
+    queue: EventQueue = port(
+        "ingest.queue",
+        *Role,
+        shared_example="redis://localhost:6379/0",
+        backup=BackupStep.CONSUMER_PAUSED,
+    )
+    edge: RedirectCache = port("links.redirect_cache", Role.INGEST, fallback=NoRedirectCache)
+    dns: TxtRecords = port("links.dns_resolver", Role.SCHEDULER, needs="links.domain")
     events: EventDatabase = port(
         "storage.events",
         Role.CONSUMER,
         Role.WORKER,
         Role.SCHEDULER,
         shared_example="a database server, as in postgresql://localhost/touchpoint",
+        backup=BackupStep.CONSUMER_PAUSED,
     )
-    jobs: JobQueue = port("exports.jobs", Role.SCHEDULER)
-    sink: ExportStorage = port("exports.sink", Role.WORKER, Role.SCHEDULER)
+    jobs: JobQueue = port("exports.queue", Role.SCHEDULER)
+    sink: ExportStorage = port(
+        "exports.storage", Role.WORKER, Role.SCHEDULER, backup=BackupStep.REFERENCED_FILES
+    )
     geo: GeoLocator = port("geo.database", Role.INGEST, Role.CONSUMER, fallback=UnknownLocations)
-    devices: UserAgentParser = port("devices.parser", Role.INGEST, Role.CONSUMER)
-    domains: PublicSuffixList = port("domains.suffixes", Role.CONSUMER)
-    passwords: Passwords = port("accounts.passwords")
+    devices: UserAgentParser = port("devices.user_agent_parser", Role.INGEST, Role.CONSUMER)
+    domains: PublicSuffixList = port("domains.public_suffix_list", Role.CONSUMER)
+    passwords: Passwords = port("accounts.password_hashing")
     passkeys: WebAuthn | None = port("accounts.passkeys", fallback=NoneType)
-    vault: SecretCipher = port("connections.key", Role.SCHEDULER)
-    mail: EmailSender = port("mail.outbox", Role.SCHEDULER)
+    vault: SecretCipher = port(
+        "connections.encryption_key", Role.SCHEDULER, backup=BackupStep.REFERENCED_FILES
+    )
+    mail: EmailSender = port("mail.transport", Role.SCHEDULER)
     checkout: Checkout = port("signup.checkout")
     fx: RateSource | None = port("fx.rates", Role.SCHEDULER, fallback=NoneType)
 
@@ -247,6 +279,11 @@ PORTS: Final[Mapping[str, Port]] = MappingProxyType(
     {name: declared for name, declared in vars(Ports).items() if isinstance(declared, Port)}
 )
 """Name -> declaration, in the order adapters are started."""
+
+BACKED_UP_PORTS: Final = tuple(
+    sorted((port for port in PORTS.values() if port.backup is not None), key=attrgetter("backup"))
+)
+"""The ports whose local data a backup holds, in the order it is copied."""
 
 
 @asynccontextmanager

@@ -28,8 +28,8 @@ def build_ad_sync(ports: Ports, settings: Settings) -> AdSpendSync:
     """
     return ports.build(
         AdSpendSync,
-        platforms=_at_configured_urls("ads.apis", settings.ads.apis, ports.registry.ad_platforms),
-        first_days=settings.ads.first_days,
+        platforms=_at_configured_urls("ads.api_urls", settings.ads.api_urls, ports.registry.ad_platforms),
+        first_days=settings.ads.initial_sync_days,
     )
 
 
@@ -39,19 +39,21 @@ def build_provider_sync(ports: Ports, settings: Settings) -> ProviderSync:
     Raises:
         StartupError: the settings name a provider that is not installed, or one that cannot be polled.
     """
-    providers = _at_configured_urls("revenue.apis", settings.revenue.apis, ports.registry.revenue_providers)
+    providers = _at_configured_urls(
+        "revenue.api_urls", settings.revenue.api_urls, ports.registry.revenue_providers
+    )
     return ports.build(
         ProviderSync,
         providers={name: p for name, p in providers.items() if isinstance(p, PollableProvider)},
         message_store=build_message_store(ports, settings),
-        excluded_kinds=settings.revenue.left_out,
+        excluded_kinds=settings.revenue.ignored_event_types,
     )
 
 
 def build_message_store(ports: Ports, settings: Settings) -> MessageStore:
     """Returns what stores the messages of revenue providers, received or polled."""
     return ports.build(
-        MessageStore, decode=orjson.loads, visitor_id_fields=settings.connections.visitor_names
+        MessageStore, decode=orjson.loads, visitor_id_fields=settings.revenue.visitor_id_fields
     )
 
 
@@ -70,9 +72,9 @@ def build_delivery_worker(ports: Ports, settings: PostbacksSettings) -> "Deliver
     from service_core.delivery.postbacks.delivery_worker import DeliveryWorker  # noqa: PLC0415 - one role sends
 
     known = ports.registry.conversion_senders
-    _require_known("postbacks.calls", settings.calls, known)
-    senders = _at_configured_urls("postbacks.apis", settings.apis, known)
-    return ports.build(DeliveryWorker, senders=senders, call_limits=settings.calls) if senders else None
+    _require_known("postbacks.rate_limits", settings.rate_limits, known)
+    senders = _at_configured_urls("postbacks.api_urls", settings.api_urls, known)
+    return ports.build(DeliveryWorker, senders=senders, call_limits=settings.rate_limits) if senders else None
 
 
 def _at_configured_urls(

@@ -99,7 +99,7 @@ def _build_readiness(ports: Ports) -> ReadinessChecker:
 
 def _bind_link_listener(settings: Settings) -> socket.socket | None:
     """Returns the listener for redirects alone, where the settings name one; ingest processes share its port."""
-    return bind_listener(settings.http.links, reuse_port=True) if settings.http.links else None
+    return bind_listener(settings.http.redirects, reuse_port=True) if settings.http.redirects else None
 
 
 def _client_address(settings: Settings) -> ClientAddress:

@@ -77,7 +77,7 @@ async def run_canary(canary: Canary, ports: Ports, settings: MonitoringSettings,
             ports.queue,
             ports.events,
             ports.clock,
-            seconds=settings.canary_seconds,
+            seconds=settings.canary_interval_seconds,
             stop=stop,
             on_result=record_canary,
         )

@@ -71,7 +71,7 @@ def scheduled_tasks(
 def quarantine_cleanup_task(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
     """Deletes quarantined events once their retention is over."""
     return run_periodically(
-        CLEANUP_SECONDS, lambda: delete_old_quarantine(ports, settings.quarantine_days), stop
+        CLEANUP_SECONDS, lambda: delete_old_quarantine(ports, settings.quarantine_retention_days), stop
     )
 
 

@@ -34,7 +34,7 @@ async def _check_configuration(file: Path, workers: int) -> None:
     ports = open_worker_ports(file)
     if not hasattr(ports.jobs, "run_worker_process"):
         raise StartupError(
-            "exports.jobs needs no worker: the serving process does the jobs. Start `touchpoint serve`, or name a "
+            "exports.queue needs no worker: the serving process does the jobs. Start `touchpoint serve`, or name a "
             "queue for workers, as in redis://localhost:6379/0."
         )
     check_store_sharing(load_settings(file), load_installed_registry(), {Role.WORKER: workers})

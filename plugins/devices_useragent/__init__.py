@@ -1,4 +1,4 @@
-"""Parses user agents: ``devices.parser = "useragent://"``."""
+"""Parses user agents: ``devices.user_agent_parser = "useragent://"``."""
 
 from collections.abc import Iterable
 

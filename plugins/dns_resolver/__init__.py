@@ -1,4 +1,4 @@
-"""TXT records of the public DNS: ``links.dns = "dns://"`` uses the resolvers of the machine."""
+"""TXT records of the public DNS: ``links.dns_resolver = "dns://"`` uses the resolvers of the machine."""
 
 from collections.abc import Iterable
 

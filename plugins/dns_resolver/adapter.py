@@ -36,7 +36,7 @@ class NameServers:
                 else "The name server of this machine"
             )
             raise StartupError(
-                f"{asked} does not answer ({fault}): no link domain can be verified. Name another in links.dns, as in "
+                f"{asked} does not answer ({fault}): no link domain can be verified. Name another in links.dns_resolver, as in "
                 "dns://9.9.9.9."
             ) from None
 

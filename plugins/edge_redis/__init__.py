@@ -1,4 +1,4 @@
-"""A cache of redirects in Redis, shared by every link host: ``links.edge = "redis://host:6379/0"``."""
+"""A cache of redirects in Redis, shared by every link host: ``links.redirect_cache = "redis://host:6379/0"``."""
 
 from collections.abc import Iterable
 

@@ -54,7 +54,7 @@ class RedisRedirectCache:
             await self._redis.ping()
         except (RedisError, OSError) as fault:
             raise StartupError(
-                f"The Redis server of links.edge does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
+                f"The Redis server of links.redirect_cache does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
                 "host, port and password in the URL are right."
             ) from None
         finally:

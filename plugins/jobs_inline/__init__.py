@@ -1,4 +1,4 @@
-"""Export jobs in the serving process: ``exports.jobs = "inline://"``."""
+"""Export jobs in the serving process: ``exports.queue = "inline://"``."""
 
 from collections.abc import Iterable
 

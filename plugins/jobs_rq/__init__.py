@@ -1,4 +1,4 @@
-"""Export jobs in worker processes on any machine: ``exports.jobs = "redis://host:6379/0"``."""
+"""Export jobs in worker processes on any machine: ``exports.queue = "redis://host:6379/0"``."""
 
 from collections.abc import Iterable
 

@@ -36,7 +36,7 @@ class RqJobs:
             await asyncio.to_thread(self._queue.connection.ping)
         except (RedisError, OSError) as fault:
             raise StartupError(
-                f"The Redis server of exports.jobs does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
+                f"The Redis server of exports.queue does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
                 "host, port and password in the URL are right."
             ) from None
         finally:

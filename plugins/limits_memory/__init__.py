@@ -1,4 +1,4 @@
-"""Rate limits counted in the memory of one process: ``limits.store = "memory://"``."""
+"""Rate limits counted in the memory of one process: ``rate_limits.store = "memory://"``."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Rate limits counted in Redis, shared by every process: ``limits.store = "redis://host:6379/0"``."""
+"""Rate limits counted in Redis, shared by every process: ``rate_limits.store = "redis://host:6379/0"``."""
 
 from collections.abc import Iterable
 

@@ -72,7 +72,7 @@ class RedisLimiter:
             await self._redis.ping()
         except (RedisError, OSError) as fault:
             raise StartupError(
-                f"The Redis server of limits.store does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
+                f"The Redis server of rate_limits.store does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
                 "host, port and password in the URL are right."
             ) from None
         finally:

@@ -1,4 +1,4 @@
-"""E-mail printed on the console: ``mail.outbox = "console://"``."""
+"""E-mail printed on the console: ``mail.transport = "console://"``."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""E-mail over SMTP: ``mail.outbox = "smtp://user:password@mail.example.com:587?sender=touchpoint@example.com"``."""
+"""E-mail over SMTP: ``mail.transport = "smtp://user:password@mail.example.com:587?sender=touchpoint@example.com"``."""
 
 from collections.abc import Iterable
 

@@ -77,7 +77,7 @@ class SmtpMail:
         where = f"{self._settings.host}:{self._settings.port}"
         said = " ".join(reason.split()).rstrip(".")
         return StartupError(
-            f"The mail server {where} of mail.outbox cannot be used: {said}. See that host, port, security, user, "
+            f"The mail server {where} of mail.transport cannot be used: {said}. See that host, port, security, user, "
             "password and sender in the URL are right."
         )
 

@@ -1,4 +1,4 @@
-"""Passwords hashed with Argon2id: ``accounts.passwords = "argon2://"``."""
+"""Passwords hashed with Argon2id: ``accounts.password_hashing = "argon2://"``."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Export files in a folder: ``exports.sink = "local:///exports"``."""
+"""Export files in a folder: ``exports.storage = "local:///exports"``."""
 
 from collections.abc import Iterable
 

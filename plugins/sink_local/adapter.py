@@ -30,7 +30,7 @@ class LocalSink:
         Raises:
             StartupError: they could not.
         """
-        require_writable_paths("exports.sink", self._folder)
+        require_writable_paths("exports.storage", self._folder)
 
     async def start(self) -> None:
         """Creates the folder, readable by the user of the service alone.

@@ -1,4 +1,4 @@
-"""Export files in an S3-compatible object store: ``exports.sink = "s3://bucket/prefix"``."""
+"""Export files in an S3-compatible object store: ``exports.storage = "s3://bucket/prefix"``."""
 
 from collections.abc import Iterable
 

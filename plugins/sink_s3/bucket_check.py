@@ -63,6 +63,6 @@ def _error_text(fault: Exception) -> str:
 def _startup_error(settings: S3Settings, reason: str) -> StartupError:
     given = "key and secret in the URL" if settings.user else "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return StartupError(
-        f"The bucket {settings.bucket} of exports.sink cannot be used: {reason}. See that it exists, and that region, "
+        f"The bucket {settings.bucket} of exports.storage cannot be used: {reason}. See that it exists, and that region, "
         f"endpoint, {given} are right."
     )

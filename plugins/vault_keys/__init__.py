@@ -1,4 +1,4 @@
-"""The key that encrypts the credentials of connections: ``connections.key = "keyfile:///connections.key"``."""
+"""The key that encrypts the credentials of connections: ``connections.encryption_key = "keyfile:///connections.key"``."""
 
 from collections.abc import Iterable
 from typing import Final

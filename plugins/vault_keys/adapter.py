@@ -68,7 +68,9 @@ class KeyVault:
                 return AESGCM(key).decrypt(nonce, rest, associated_data)
             except InvalidTag:
                 continue
-        raise CipherUnavailable("No key of connections.key opens it. Put its key back, or connect again.")
+        raise CipherUnavailable(
+            "No key of connections.encryption_key opens it. Put its key back, or connect again."
+        )
 
 
 def parse_keys(text: str) -> list[bytes]:
@@ -85,7 +87,7 @@ def parse_keys(text: str) -> list[bytes]:
         keys = []
     if not keys or any(len(key) != KEY_BYTES for key in keys):
         raise CipherUnavailable(
-            f"What connections.key names holds no key. A key is {KEY_BYTES} random bytes in base64, as "
+            f"What connections.encryption_key names holds no key. A key is {KEY_BYTES} random bytes in base64, as "
             f"`openssl rand -base64 {KEY_BYTES}` writes them."
         )
     return keys

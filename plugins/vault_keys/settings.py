@@ -93,7 +93,7 @@ class KeyVariableSettings(AdapterSettings):
             return os.environ[self.variable]
         except KeyError:
             raise CipherUnavailable(
-                f"The environment variable {self.variable} is not set. It holds the key that connections.key names."
+                f"The environment variable {self.variable} is not set. It holds the key that connections.encryption_key names."
             ) from None
 
     def read_or_create(self) -> str:

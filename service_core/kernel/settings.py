@@ -96,14 +96,14 @@ class IngestSettings(SettingsSection):
         description="IP addresses or networks of the reverse proxies; forwarded client addresses are trusted "
         "from these only.",
     )
-    quarantine_days: int = Field(
+    quarantine_retention_days: int = Field(
         90,
         ge=0,
         description="How many days events that could not be stored are kept for re-import; 0 keeps them forever.",
     )
 
 
-class LimitsSettings(SettingsSection):
+class RateLimitsSettings(SettingsSection):
     """Where rate limits are counted."""
 
     store: str = Field(
@@ -114,8 +114,8 @@ class LimitsSettings(SettingsSection):
 class ExportSettings(SettingsSection):
     """Who writes export files, and where they are stored."""
 
-    jobs: str = Field("inline://", description="URL of the queue that wakes workers.")
-    sink: str = Field(
+    queue: str = Field("inline://", description="URL of the job queue that wakes workers.")
+    storage: str = Field(
         "local:///exports", description="URL of the file storage; files are kept for seven days."
     )
 
@@ -131,25 +131,25 @@ class GeoSettings(SettingsSection):
 class DevicesSettings(SettingsSection):
     """Parsing of user agents."""
 
-    parser: str = Field("useragent://", description="URL of the user agent parser.")
+    user_agent_parser: str = Field("useragent://", description="URL of the user agent parser.")
 
 
 class DomainsSettings(SettingsSection):
     """Registrable domains of host names."""
 
-    suffixes: str = Field("publicsuffix://", description="URL of the list of public suffixes.")
+    public_suffix_list: str = Field("publicsuffix://", description="URL of the list of public suffixes.")
 
 
 class AttributionSettings(SettingsSection):
     """How conversions are credited."""
 
-    floor: int = Field(
+    min_model_conversions: int = Field(
         300,
         ge=1,
         description="Fewest conversions, and fewest paths without conversion, for a data-driven model; with less data "
         "it answers `insufficient_data`.",
     )
-    deferred_minutes: int = Field(
+    install_window_minutes: int = Field(
         60,
         ge=1,
         le=1440,
@@ -162,7 +162,7 @@ class HttpSettings(SettingsSection):
 
     api: ListenAddress = Field("127.0.0.1:8080", description="Address and port of the API.")
     ingest: ListenAddress = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
-    links: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
+    redirects: Annotated[str, AfterValidator(_validate_optional_listen_address)] = Field(
         "",
         description="Address and port that serve only redirects; empty for none. The ingest host serves redirects "
         "of the link domain in any case.",
@@ -239,7 +239,7 @@ class SignupSettings(SettingsSection):
 class MailSettings(SettingsSection):
     """How e-mails are sent."""
 
-    outbox: str = Field(
+    transport: str = Field(
         "console://",
         description="URL of the e-mail transport; `console://` prints e-mails on the console.",
     )
@@ -248,7 +248,7 @@ class MailSettings(SettingsSection):
 class AccountsSettings(SettingsSection):
     """How people sign in."""
 
-    passwords: str = Field("argon2://", description="URL of the function that hashes passwords.")
+    password_hashing: str = Field("argon2://", description="URL of the algorithm that hashes passwords.")
     passkeys: str = Field(
         "webauthn://",
         description="URL of the passkey verifier; empty for none. Passkeys need an `https` URL with a host name.",
@@ -258,24 +258,19 @@ class AccountsSettings(SettingsSection):
 class ConnectionsSettings(SettingsSection):
     """Connections of workspaces to providers and platforms."""
 
-    key: str = Field(
+    encryption_key: str = Field(
         "keyfile:///connections.key",
         description="URL of the key that encrypts the credentials of connections.",
-    )
-    visitor_names: dict[str, str] = Field(
-        {},
-        description="Additional field names in which a revenue provider returns the visitor id, by provider: "
-        '`{"PROVIDER": "analytics_id"}`.',
     )
 
 
 class AdsSettings(SettingsSection):
     """How ad platforms are read."""
 
-    first_days: int = Field(
+    initial_sync_days: int = Field(
         90, ge=28, le=730, description="How many days the first sync of a connection reads back."
     )
-    apis: dict[str, PublicUrl] = Field(
+    api_urls: dict[str, PublicUrl] = Field(
         {},
         description="API URLs that replace the plugins' defaults, by platform, for example another version: "
         '`{"PLATFORM": "https://api.example.com/v27.0"}`.',
@@ -285,13 +280,13 @@ class AdsSettings(SettingsSection):
 class PostbacksSettings(SettingsSection):
     """How conversions are sent to ad platforms."""
 
-    calls: dict[str, Annotated[int, Field(ge=1)]] = Field(
+    rate_limits: dict[str, Annotated[int, Field(ge=1)]] = Field(
         {},
         description="How many calls per account and time window a platform accepts, by platform, if it differs from "
         'the plugin\'s default: `{"PLATFORM": 1000}`.',
     )
-    apis: dict[str, PublicUrl] = Field(
-        {}, description="API URLs that replace the plugins' defaults, by platform, as in `ads.apis`."
+    api_urls: dict[str, PublicUrl] = Field(
+        {}, description="API URLs that replace the plugins' defaults, by platform, as in `ads.api_urls`."
     )
 
 
@@ -308,12 +303,17 @@ class FxSettings(SettingsSection):
 class RevenueSettings(SettingsSection):
     """How revenue providers are read."""
 
-    left_out: dict[str, tuple[str, ...]] = Field(
+    ignored_event_types: dict[str, tuple[str, ...]] = Field(
         {},
         description="Event types that are not read from a provider, for example those its webhook endpoint does not "
         'send either: `{"PROVIDER": ["invoice.paid"]}`.',
     )
-    apis: dict[str, PublicUrl] = Field(
+    visitor_id_fields: dict[str, str] = Field(
+        {},
+        description="Additional field names in which a provider returns the visitor id, by provider: "
+        '`{"PROVIDER": "analytics_id"}`.',
+    )
+    api_urls: dict[str, PublicUrl] = Field(
         {}, description="API URLs that replace the plugins' defaults, by provider."
     )
 
@@ -332,13 +332,13 @@ class LinksSettings(SettingsSection):
         description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. Do not change it "
         "after links are published.",
     )
-    edge: str = Field(
+    redirect_cache: str = Field(
         "",
         description="URL of a redirect cache that several machines share; empty reads the workspace store.",
     )
-    dns: str = Field(
+    dns_resolver: str = Field(
         "dns://",
-        description="URL of the DNS servers that verify the link domain of a workspace.",
+        description="URL of the DNS resolver that verifies the link domain of a workspace.",
     )
     ios_apps: tuple[Annotated[str, Field(pattern=IOS_APP_PATTERN)], ...] = Field(
         (), description="iOS apps that open links of the domain, as `TEAMID.bundle.id`."
@@ -357,7 +357,7 @@ class MonitoringSettings(SettingsSection):
         description="Address and port of `/metrics`, `/health` and `/ready` for the processes of one command, e.g. "
         "`127.0.0.1:9100`; empty for none. It requires no credential: keep it private.",
     )
-    canary_seconds: float = Field(
+    canary_interval_seconds: float = Field(
         60,
         ge=0,
         description="Seconds between test events that measure the time from queue to store, where metrics are "
@@ -370,7 +370,7 @@ class Settings(SettingsSection):
 
     storage: StorageSettings = StorageSettings()
     ingest: IngestSettings = IngestSettings()
-    limits: LimitsSettings = LimitsSettings()
+    rate_limits: RateLimitsSettings = RateLimitsSettings()
     exports: ExportSettings = ExportSettings()
     geo: GeoSettings = GeoSettings()
     devices: DevicesSettings = DevicesSettings()
@@ -390,6 +390,6 @@ class Settings(SettingsSection):
 
     @model_validator(mode="after")
     def _require_link_domain(self) -> Self:
-        if self.http.links and not self.links.domain:
-            raise ValueError("http.links is set; set links.domain to the host of the redirect links, too")
+        if self.http.redirects and not self.links.domain:
+            raise ValueError("http.redirects is set; set links.domain to the host of the redirect links, too")
         return self

@@ -37,7 +37,7 @@ async def run_deployment(store: str, folder: Path, registry=None, rates=""):
     settings = Settings(
         storage=StorageSettings(events=STORES[store], workspace="sqlite:///workspace.db"),
         ingest=IngestSettings(queue="spool:///spool.db"),
-        attribution=AttributionSettings(floor=1),
+        attribution=AttributionSettings(min_model_conversions=1),
         fx=FxSettings(rates=rates),
     )
     served = Deployment()

@@ -116,4 +116,7 @@ def test_a_new_key_takes_over_and_a_lost_one_is_told(touchpoint, deployment):
     file.write_text(f"{new}\n")
     assert secret_of(deployment, "meta")[0] == {"access_token": "EAAB"}
     file.write_text(b64encode(b"x" * 32).decode())
-    assert "No key of connections.key opens it" in touchpoint("connection", "reseal", *config, code=2).output
+    assert (
+        "No key of connections.encryption_key opens it"
+        in touchpoint("connection", "reseal", *config, code=2).output
+    )

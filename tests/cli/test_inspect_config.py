@@ -49,7 +49,7 @@ def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deploym
 
 
 def test_config_check_asks_no_name_server_where_no_link_domain_needs_one(touchpoint, deployment):
-    away = {"TOUCHPOINT_LINKS__DNS": "dns://127.0.0.1:1?timeout_seconds=0.2"}
+    away = {"TOUCHPOINT_LINKS__DNS_RESOLVER": "dns://127.0.0.1:1?timeout_seconds=0.2"}
     assert "is valid" in touchpoint("config", "check", "--config", deployment["config"], **away).stdout
 
 
@@ -81,7 +81,7 @@ BROKEN = {
     "an unknown setting": ('[storage]\nevnts = "x"', "storage.evnts", "Did you mean storage.events"),
     "an unknown scheme": ('[storage]\nevents = "oracle://db"', "oracle", "Installed:"),
     "a URL that does not fit": (
-        '[limits]\nstore = "memory://?size=1"',
+        '[rate_limits]\nstore = "memory://?size=1"',
         "size is not an option",
         "Options after its ?",
     ),
@@ -112,32 +112,32 @@ BROKEN = {
         "See that it runs",
     ),
     "counters that are away": (
-        '[limits]\nstore = "redis://:sesame@127.0.0.1:1/0"',
-        "limits.store does not answer",
+        '[rate_limits]\nstore = "redis://:sesame@127.0.0.1:1/0"',
+        "rate_limits.store does not answer",
         "See that it runs",
     ),
     "a memory of redirects that is away": (
-        '[links]\nedge = "redis://:sesame@127.0.0.1:1/0"',
-        "links.edge does not answer",
+        '[links]\nredirect_cache = "redis://:sesame@127.0.0.1:1/0"',
+        "links.redirect_cache does not answer",
         "See that it runs",
     ),
     "workers that nobody can wake": (
-        '[exports]\njobs = "redis://:sesame@127.0.0.1:1/0"',
-        "exports.jobs does not answer",
+        '[exports]\nqueue = "redis://:sesame@127.0.0.1:1/0"',
+        "exports.queue does not answer",
         "See that it runs",
     ),
     "a bucket that is away": (
-        '[exports]\nsink = "s3://key:sesame@files?endpoint=http%3A%2F%2F127.0.0.1:1"',
-        "The bucket files of exports.sink cannot be used",
+        '[exports]\nstorage = "s3://key:sesame@files?endpoint=http%3A%2F%2F127.0.0.1:1"',
+        "The bucket files of exports.storage cannot be used",
         "endpoint, key and secret",
     ),
     "a mail server that is away": (
-        '[mail]\noutbox = "smtp://ann:sesame@127.0.0.1:1?sender=touchpoint@example.com"',
-        "127.0.0.1:1 of mail.outbox cannot be used",
+        '[mail]\ntransport = "smtp://ann:sesame@127.0.0.1:1?sender=touchpoint@example.com"',
+        "127.0.0.1:1 of mail.transport cannot be used",
         "See that host, port, security",
     ),
     "a name server that is away": (
-        '[links]\ndomain = "go.example.com"\ndns = "dns://127.0.0.1:1?timeout_seconds=0.2"',
+        '[links]\ndomain = "go.example.com"\ndns_resolver = "dns://127.0.0.1:1?timeout_seconds=0.2"',
         "no link domain can be verified",
         "dns://9.9.9.9",
     ),
@@ -151,8 +151,8 @@ BROKEN = {
         "host",
     ),
     "redirects without their host": (
-        '[http]\nlinks = "127.0.0.1:8082"',
-        "http.links is set",
+        '[http]\nredirects = "127.0.0.1:8082"',
+        "http.redirects is set",
         "set links.domain",
     ),
     "a public address without a scheme": (

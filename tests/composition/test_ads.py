@@ -46,7 +46,7 @@ def bringing(*platforms):
 
 def reading(folder, registry, **apis):
     registry = replace(load_plugins(), ad_platforms=registry.ad_platforms)
-    settings = Settings(ads={"apis": apis})
+    settings = Settings(ads={"api_urls": apis})
     return build_ad_sync(Ports(settings, folder, registry, system_clock), settings)
 
 

@@ -33,15 +33,15 @@ SETTINGS = Settings.model_validate(
     {
         "storage": {"events": "fake://", "workspace": "fake://"},
         "ingest": {"queue": "fake://"},
-        "limits": {"store": "fake://"},
-        "exports": {"jobs": "fake://", "sink": "fake://"},
-        "devices": {"parser": "fake://"},
-        "domains": {"suffixes": "fake://"},
-        "accounts": {"passwords": "fake://", "passkeys": "fake://"},
-        "mail": {"outbox": "fake://"},
+        "rate_limits": {"store": "fake://"},
+        "exports": {"queue": "fake://", "storage": "fake://"},
+        "devices": {"user_agent_parser": "fake://"},
+        "domains": {"public_suffix_list": "fake://"},
+        "accounts": {"password_hashing": "fake://", "passkeys": "fake://"},
+        "mail": {"transport": "fake://"},
         "signup": {"checkout": "fake://"},
-        "links": {"dns": "fake://"},
-        "connections": {"key": "fake://"},
+        "links": {"dns_resolver": "fake://"},
+        "connections": {"encryption_key": "fake://"},
     }
 )
 
@@ -235,7 +235,7 @@ def test_a_public_operation_cannot_ask_who_is_calling(world):
 
 def test_an_unknown_scheme_stops_the_start(world):
     settings = SETTINGS.model_copy(
-        update={"limits": SETTINGS.limits.model_copy(update={"store": "redis://h"})}
+        update={"rate_limits": SETTINGS.rate_limits.model_copy(update={"store": "redis://h"})}
     )
     with pytest.raises(StartupError, match=r"No adapter for 'limits' serves redis://\. Installed: fake://"):
         compose(settings, Path("data"), registry=world.registry())

@@ -96,6 +96,12 @@ def test_an_unknown_setting_is_named_with_the_closest_known_one(file, text, name
     assert f"Did you mean {near}?" in said
 
 
+def test_a_setting_that_resembles_none_is_answered_with_those_of_its_section(file):
+    said = refusal(file('[exports]\njobs = "inline://"'))
+    assert "Unknown setting exports.jobs in " in said
+    assert "Settings: exports.queue, exports.storage." in said
+
+
 @pytest.mark.parametrize("variable", ["TOUCHPOINT_HTTP__APIS", "TOUCHPOINT_HTTP_API", "TOUCHPOINT_HTPP__API"])
 def test_an_unknown_variable_is_named_with_the_closest_known_setting(monkeypatch, variable):
     monkeypatch.setenv(variable, "x")

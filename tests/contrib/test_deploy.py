@@ -13,6 +13,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from hosts.cli import app
 from hosts.composition.compose import load_installed_registry
 from hosts.composition.load_settings import list_setting_names
+from hosts.composition.ports import PORTS
 from hosts.monitoring import prometheus_metrics
 from hosts.roles.models import Role
 from tests.contrib.deployment_files import (
@@ -33,14 +34,7 @@ METERS = [meter for meter in vars(prometheus_metrics).values() if isinstance(met
 SOON = {("events", "postgresql"), ("events", "clickhouse")}
 """Stores that may be installed apart from this test's environment."""
 
-PORTS = {
-    "storage.events": "events",
-    "storage.workspace": "workspace",
-    "ingest.queue": "queue",
-    "limits.store": "limits",
-    "exports.jobs": "jobs",
-    "exports.sink": "sink",
-}
+PORT_NAMES = {port.setting: port.name for port in PORTS.values()}
 KEYS = {
     "Unit": {"Description", "Documentation", "After", "Wants"},
     "Service": {
@@ -79,7 +73,7 @@ def check_settings(found):
     registry = load_installed_registry()
     for name, value in found.items():
         assert name in list_setting_names()
-        port = PORTS.get(name)
+        port = PORT_NAMES.get(name)
         if port is None:
             continue
         if (port, value.partition("://")[0]) in registry.adapters:

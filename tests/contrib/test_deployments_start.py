@@ -153,13 +153,14 @@ def embedded(tmp_path):
 @pytest.fixture
 def shared(tmp_path, postgres_url, redis_server):
     redis = dict.fromkeys(
-        ("TOUCHPOINT_INGEST__QUEUE", "TOUCHPOINT_LIMITS__STORE", "TOUCHPOINT_EXPORTS__JOBS"), redis_server.url
+        ("TOUCHPOINT_INGEST__QUEUE", "TOUCHPOINT_RATE_LIMITS__STORE", "TOUCHPOINT_EXPORTS__QUEUE"),
+        redis_server.url,
     )
     databases = {
         "TOUCHPOINT_STORAGE__WORKSPACE": postgres_url,
         "TOUCHPOINT_STORAGE__EVENTS": f"{postgres_url}?schema=events",
     }
-    sink = {"TOUCHPOINT_EXPORTS__SINK": f"local:///{tmp_path}/exports"}
+    sink = {"TOUCHPOINT_EXPORTS__STORAGE": f"local:///{tmp_path}/exports"}
     return Machine(tmp_path, databases | redis | sink)
 
 
@@ -185,7 +186,7 @@ async def test_each_role_of_many_machines_is_ready_by_its_own_unit_and_an_event_
 ):
     """From the ingest host to a file in a bucket."""
     endpoint = quote(bucket.url, safe="")
-    shared.stores["TOUCHPOINT_EXPORTS__SINK"] = f"s3://key:secret@exports?endpoint={endpoint}"
+    shared.stores["TOUCHPOINT_EXPORTS__STORAGE"] = f"s3://key:secret@exports?endpoint={endpoint}"
     file = DEPLOY / "many-machines" / "touchpoint@.service"
     async with AsyncExitStack() as running:
         said = {

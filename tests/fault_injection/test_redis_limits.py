@@ -95,7 +95,7 @@ class Api:
 async def api(redis_server, tmp_path):
     config = tmp_path / "touchpoint.toml"
     url = redis_server.url
-    config.write_text(f'[limits]\nstore = "{url}/0"\n[ingest]\nqueue = "{url}/1?timeout_seconds=5"\n')
+    config.write_text(f'[rate_limits]\nstore = "{url}/0"\n[ingest]\nqueue = "{url}/1?timeout_seconds=5"\n')
     registry = load_plugins([("builtin", builtin), ("notes", Notes())])
     async with compose(load_settings(config), tmp_path, registry=registry) as service:
         initialized_deployment = [

@@ -95,7 +95,7 @@ async def test_a_server_that_hangs_is_waited_for_as_long_as_the_url_says(redis_s
 
 
 async def test_links_go_on_and_changes_are_refused_while_it_is_away(redis_server, tmp_path):
-    links = {"domain": "go.example.com", "edge": f"{redis_server.url}/0?timeout_seconds=5"}
+    links = {"domain": "go.example.com", "redirect_cache": f"{redis_server.url}/0?timeout_seconds=5"}
     async with serve_edge(tmp_path, links=links) as edge:
         made = (await edge.office.link(slug="spring"))["data"]
         assert (await edge.follow("/spring")).status == 302

@@ -116,7 +116,7 @@ class Deployment:
     def __init__(self, folder, redis_url, events_url):
         self.config = folder / "touchpoint.toml"
         self.config.write_text(
-            f'[storage]\nevents = "{events_url}"\n[exports]\njobs = "{redis_url}?timeout_seconds=5"\n'
+            f'[storage]\nevents = "{events_url}"\n[exports]\nqueue = "{redis_url}?timeout_seconds=5"\n'
         )
         self.service = compose(load_settings(self.config), folder)
         self.key = ""

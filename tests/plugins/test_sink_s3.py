@@ -97,7 +97,9 @@ async def test_a_look_at_a_bucket_writes_nothing(sink, bucket, says):
 )
 async def test_a_look_tells_what_the_store_says_is_wrong(sink, bucket, status, code):
     bucket.says = (status, code)
-    with pytest.raises(StartupError, match=f"bucket exports of exports.sink cannot be used: {code}") as told:
+    with pytest.raises(
+        StartupError, match=f"bucket exports of exports.storage cannot be used: {code}"
+    ) as told:
         await sink.check()
     assert "cret" not in str(told.value).replace("secret in the URL", "")
 

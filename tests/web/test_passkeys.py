@@ -271,7 +271,7 @@ async def test_an_account_has_twenty_passkeys(deployment, ann):
     [
         {"http": {"root_url": "http://127.0.0.1:8080"}},
         {"http": {"root_url": "http://t.example"}},
-        {"http": {"root_url": ORIGIN}, "accounts": {"passwords": "plain://", "passkeys": ""}},
+        {"http": {"root_url": ORIGIN}, "accounts": {"password_hashing": "plain://", "passkeys": ""}},
     ],
     ids=["address", "no TLS", "off"],
 )

@@ -54,7 +54,7 @@ async def shop(tmp_path):
     async with serve_api(StubPlatformApi(meta.answers, StubResponse({}), lambda _: StubResponse({}))) as api:
         clock = [NOW]
         settings = Settings.model_validate(
-            {"storage": {"events": "memory://"}, "ads": {"apis": {"meta": f"{api.url}/v26.0"}}}
+            {"storage": {"events": "memory://"}, "ads": {"api_urls": {"meta": f"{api.url}/v26.0"}}}
         )
         async with compose(settings, tmp_path, clock=lambda: clock[0]) as service:
             initialized_deployment = await create_workspace_with_keys(

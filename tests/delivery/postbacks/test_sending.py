@@ -291,7 +291,7 @@ async def test_no_more_calls_are_made_than_the_platform_allows(shop):
 
 async def test_a_setting_says_another_number_of_calls(tmp_path):
     sender = StubSender(batch_size=1, throttle=Throttle(1, timedelta(hours=1)))
-    async with running_shop(tmp_path, sender, calls={"adhub": 2}) as shop:
+    async with running_shop(tmp_path, sender, rate_limits={"adhub": 2}) as shop:
         await shop.rule()
         await shop.sells("o1", "o2", "o3")
         await shop.send()

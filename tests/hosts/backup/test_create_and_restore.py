@@ -181,9 +181,11 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(config, tmp_path
 
 
 def test_what_a_server_keeps_is_named_as_left_out(config, tmp_path):
-    config.write_text('[ingest]\nqueue = "redis://localhost:6379/0"\n[connections]\nkey = "keyenv://KEY"\n')
+    config.write_text(
+        '[ingest]\nqueue = "redis://localhost:6379/0"\n[connections]\nencryption_key = "keyenv://KEY"\n'
+    )
     manifest = create_backup(config, tmp_path / "backup")
-    assert manifest.external_settings == ("ingest.queue", "connections.key")
+    assert manifest.external_settings == ("ingest.queue", "connections.encryption_key")
     assert json.loads((tmp_path / "backup" / "backup.json").read_text())["external_settings"] == list(
         manifest.external_settings
     )

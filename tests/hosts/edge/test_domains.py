@@ -144,7 +144,10 @@ async def test_beside_other_routes_a_domain_has_its_links_and_the_rest_is_as_it_
 
 
 async def test_machines_that_share_a_memory_follow_every_domain(tmp_path, redis_url):
-    links = {"domain": "go.example.com", "edge": f"{redis_url}/0?timeout_seconds=5&prefix={tmp_path.name}"}
+    links = {
+        "domain": "go.example.com",
+        "redirect_cache": f"{redis_url}/0?timeout_seconds=5&prefix={tmp_path.name}",
+    }
     async with serve_edge(tmp_path, links=links) as edge:
         assert (await edge.follow("/spring", host=OWN)).status == 404
         domains = await Domains(edge).open()

@@ -21,7 +21,7 @@ async def workspace_api(tmp_path):
     own = f"127.0.0.1:{reserve_tcp_port(workspace_api)}"
     config = tmp_path / "touchpoint.toml"
     config.write_text(
-        f'[links]\ndomain = "go.example.com"\n[http]\nlinks = "{own}"\n[storage]\nevents = "memory://"\n'
+        f'[links]\ndomain = "go.example.com"\n[http]\nredirects = "{own}"\n[storage]\nevents = "memory://"\n'
     )
     workspace_api.service = compose(load_settings(config), tmp_path)
     workspace_api.config, workspace_api.own, workspace_api.now = config, own, datetime.now(UTC)

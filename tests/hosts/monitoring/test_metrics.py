@@ -46,7 +46,7 @@ def service(tmp_path_factory):
     settings = Path(told["config"])
     text = settings.read_text()
     text = text.replace('# listen = ""', 'listen = "127.0.0.1:0"')
-    text = text.replace("# canary_seconds = 60", "canary_seconds = 0.2").replace(
+    text = text.replace("# canary_interval_seconds = 60", "canary_interval_seconds = 0.2").replace(
         "# trusted_proxies = []", 'trusted_proxies = ["127.0.0.1"]'
     )
     settings.write_text(text.replace('# root_url = ""', 'root_url = "https://t.example"'))

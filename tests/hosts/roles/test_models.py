@@ -25,10 +25,10 @@ def settings(**urls):
     shared = {
         "storage": {"workspace": "base://h", "events": "lake://h"},
         "ingest": {"queue": "stream://h"},
-        "limits": {"store": "counter://h"},
+        "rate_limits": {"store": "counter://h"},
     }
     for name, url in urls.items():
-        section, _, key = name.partition("_")
+        section, _, key = name.rpartition("_")
         shared[section][key] = url
     return Settings(**shared)
 
@@ -48,9 +48,9 @@ def test_every_role_runs_on_stores_that_processes_share(role, registry):
 
 
 def test_budgets_counted_in_memory_serve_one_process_of_the_api(registry):
-    in_memory = settings(limits_store="memory://")
+    in_memory = settings(rate_limits_store="memory://")
     check_store_sharing(in_memory, registry, process_counts(None, 1))
-    with pytest.raises(StartupError, match=r"limits\.store names memory://.*redis://localhost"):
+    with pytest.raises(StartupError, match=r"rate_limits\.store names memory://.*redis://localhost"):
         check_store_sharing(in_memory, registry, process_counts(None, 2))
 
 

@@ -29,10 +29,10 @@ workspace = "{postgres}"
 events = "{postgres}?schema=events"
 [ingest]
 queue = "{redis}"
-[limits]
+[rate_limits]
 store = "{redis}"
 [exports]
-jobs = "{redis}"
+queue = "{redis}"
 [monitoring]
 listen = "127.0.0.1:0"
 """

@@ -134,7 +134,7 @@ def test_a_second_process_of_the_same_folder_does_not_consume(config):
     [("serve", ["--role", "worker", "--workers", "2"]), ("worker", ["--workers", "2"])],
 )
 def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config, command, options):
-    config.write_text('[exports]\njobs = "redis://localhost:1"\n')
+    config.write_text('[exports]\nqueue = "redis://localhost:1"\n')
     with serve(config, *options, command=command) as process:
         assert process.wait(GUARD_SECONDS) == 2
         said = process.stderr.read().strip().splitlines()
