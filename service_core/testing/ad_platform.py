@@ -109,7 +109,7 @@ def _platform_data(accounts: tuple[AdAccount, ...] = (EUROS, YEN)) -> PlatformDa
 
 
 class AdPlatformConformance:
-    """Every rule of an ad platform; override the fixture ``stage``.
+    """Every rule of an ad platform; override the fixture ``harness``.
 
     Attributes:
         figures: those of `FIGURES` the platform reports; the others are None.
@@ -120,109 +120,120 @@ class AdPlatformConformance:
     accounts: ClassVar[tuple[AdAccount, AdAccount]] = (EUROS, YEN)
 
     @pytest.fixture
-    def scene(self) -> PlatformData:
+    def platform_data(self) -> PlatformData:
         """What the server tells."""
         return _platform_data(self.accounts)
 
     @pytest.fixture
-    def stage(self) -> PlatformHarness:
+    def harness(self) -> PlatformHarness:
         """The platform and its server."""
         raise pytest.UsageError(
-            "override the fixture `stage` with the platform and a server that tells the scene"
+            "override the fixture `harness` with the platform and a server that tells the scene"
         )
 
-    async def test_the_accounts_the_credentials_open_are_found(
-        self, stage: PlatformHarness, scene: PlatformData
+    async def test_accounts_lists_every_account_of_the_credentials(
+        self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
-        found = await stage.platform.accounts(stage.secrets)
-        assert sorted(found, key=lambda one: one.id) == list(scene.accounts)
+        """`accounts` returns every account that the credentials can read."""
+        found = await harness.platform.accounts(harness.secrets)
+        assert sorted(found, key=lambda one: one.id) == list(platform_data.accounts)
 
     @pytest.mark.parametrize("level", AdLevel)
-    async def test_each_level_is_told_in_full_as_the_platform_counts_it(
-        self, stage: PlatformHarness, scene: PlatformData, level: AdLevel
+    async def test_spend_returns_every_row_and_figure_of_a_level(
+        self, harness: PlatformHarness, platform_data: PlatformData, level: AdLevel
     ) -> None:
-        for account in scene.accounts:
-            found = await stage.platform.spend(account, level, FIRST, THIRD, stage.secrets)
+        """`spend` returns every row of an account at each level with the figures of that level, over all pages."""
+        for account in platform_data.accounts:
+            found = await harness.platform.spend(account, level, FIRST, THIRD, harness.secrets)
             assert _sorted_rows(map(self._comparable_row, found)) == self._expected_rows(
-                stage, scene.expected_rows(account.id, level, FIRST, THIRD)
+                harness, platform_data.expected_rows(account.id, level, FIRST, THIRD)
             )
 
-    async def test_both_ends_of_the_days_are_read_and_no_other(
-        self, stage: PlatformHarness, scene: PlatformData
+    async def test_spend_returns_only_days_from_first_to_last_inclusive(
+        self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
+        """`spend` returns the rows of both end days and all between, and no others."""
         for first, last in ((FIRST, FIRST), (SECOND, THIRD), (date(2026, 1, 1), date(2026, 1, 2))):
-            found = await stage.platform.spend(
-                scene.accounts[0], AdLevel.CAMPAIGN, first, last, stage.secrets
+            found = await harness.platform.spend(
+                platform_data.accounts[0], AdLevel.CAMPAIGN, first, last, harness.secrets
             )
             asked = self._expected_rows(
-                stage, scene.expected_rows(scene.accounts[0].id, AdLevel.CAMPAIGN, first, last)
+                harness,
+                platform_data.expected_rows(platform_data.accounts[0].id, AdLevel.CAMPAIGN, first, last),
             )
             assert _sorted_rows(map(self._comparable_row, found)) == asked
 
-    async def test_rows_say_when_they_were_read_and_one_key_is_there_once(
-        self, stage: PlatformHarness, scene: PlatformData
+    async def test_spend_rows_have_a_utc_fetch_time_and_unique_keys(
+        self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
+        """Each row has the time of the call in UTC; entity, day and attribution setting are unique."""
         before = datetime.now(UTC)
-        found = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
+        found = await harness.platform.spend(
+            platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
+        )
         assert all(before <= row.fetched_at <= datetime.now(UTC) for row in found)
         assert {row.fetched_at.utcoffset() for row in found} == {datetime.now(UTC).utcoffset()}
         keys = [(row.entity.id, row.day, row.attribution_setting) for row in found]
         assert len(keys) == len(set(keys))
 
-    async def test_questions_at_the_same_time_do_not_mix(
-        self, stage: PlatformHarness, scene: PlatformData
+    async def test_concurrent_spend_calls_return_their_own_rows(
+        self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
-        asked = [(account, level) for account in scene.accounts for level in AdLevel]
+        """Concurrent calls for all accounts and levels return their own rows."""
+        asked = [(account, level) for account in platform_data.accounts for level in AdLevel]
         found = await asyncio.gather(
-            *(stage.platform.spend(*one, FIRST, THIRD, stage.secrets) for one in asked)
+            *(harness.platform.spend(*one, FIRST, THIRD, harness.secrets) for one in asked)
         )
         for (account, level), rows in zip(asked, found, strict=True):
             assert _sorted_rows(map(self._comparable_row, rows)) == self._expected_rows(
-                stage, scene.expected_rows(account.id, level, FIRST, THIRD)
+                harness, platform_data.expected_rows(account.id, level, FIRST, THIRD)
             )
 
     @pytest.mark.parametrize(
         "trouble", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
     )
-    async def test_a_platform_that_cannot_be_read_now_is_down(
-        self, stage: PlatformHarness, scene: PlatformData, trouble: ServerFailure
+    async def test_a_failing_server_raises_platform_unavailable_without_credentials(
+        self, harness: PlatformHarness, platform_data: PlatformData, trouble: ServerFailure
     ) -> None:
-        stage.fail_with(trouble)
-        for fault in await self._raised_errors(stage, scene, PlatformUnavailable):
+        """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` whose text has no credential."""
+        harness.fail_with(trouble)
+        for fault in await self._raised_errors(harness, platform_data, PlatformUnavailable):
             assert str(fault)
-            _assert_no_credentials(fault, stage)
+            _assert_no_credentials(fault, harness)
             if trouble is ServerFailure.BUSY:
                 assert fault.retry_after in {None, RETRY_SECONDS}
 
-    async def test_credentials_that_are_not_good_are_refused_in_words(
-        self, stage: PlatformHarness, scene: PlatformData
+    async def test_rejected_credentials_raise_credentials_rejected_with_a_message(
+        self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
-        stage.fail_with(ServerFailure.REFUSED)
-        for fault in await self._raised_errors(stage, scene, CredentialsRejected):
+        """Refused credentials raise `CredentialsRejected` with a text from both calls."""
+        harness.fail_with(ServerFailure.REFUSED)
+        for fault in await self._raised_errors(harness, platform_data, CredentialsRejected):
             assert str(fault)
 
-    async def test_a_credential_that_is_missing_is_named(
-        self, stage: PlatformHarness, scene: PlatformData
+    async def test_a_missing_credential_is_named_in_credentials_rejected(
+        self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
-        for name in stage.secrets:
-            fewer = {known: value for known, value in stage.secrets.items() if known != name}
+        """A missing credential raises `CredentialsRejected` that names it."""
+        for name in harness.secrets:
+            fewer = {known: value for known, value in harness.secrets.items() if known != name}
             with pytest.raises(CredentialsRejected, match=name):
-                await stage.platform.accounts(fewer)
+                await harness.platform.accounts(fewer)
             with pytest.raises(CredentialsRejected, match=name):
-                await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, fewer)
+                await harness.platform.spend(platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, fewer)
 
     async def _raised_errors(
-        self, stage: PlatformHarness, scene: PlatformData, kind: type[Exception]
+        self, harness: PlatformHarness, platform_data: PlatformData, kind: type[Exception]
     ) -> list[Any]:
         """What both questions raise."""
         with pytest.raises(kind) as of_accounts:
-            await stage.platform.accounts(stage.secrets)
+            await harness.platform.accounts(harness.secrets)
         with pytest.raises(kind) as of_spend:
-            await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
+            await harness.platform.spend(platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets)
         return [of_accounts.value, of_spend.value]
 
-    def _expected_rows(self, stage: PlatformHarness, rows: list[SpendRow]) -> list[SpendRow]:
-        return _sorted_rows(self._comparable_row(replace(row, platform=stage.platform.id)) for row in rows)
+    def _expected_rows(self, harness: PlatformHarness, rows: list[SpendRow]) -> list[SpendRow]:
+        return _sorted_rows(self._comparable_row(replace(row, platform=harness.platform.id)) for row in rows)
 
     def _comparable_row(self, row: SpendRow) -> SpendRow:
         """A row without what differs from platform to platform."""
@@ -238,6 +249,6 @@ def _sorted_rows(rows: Any) -> list[SpendRow]:
     return sorted(rows, key=lambda row: (row.entity.id, row.day))
 
 
-def _assert_no_credentials(error: Exception, stage: PlatformHarness) -> None:
+def _assert_no_credentials(error: Exception, harness: PlatformHarness) -> None:
     """No text of a platform that is down holds a credential: nobody foresaw it would be one."""
-    assert not any(value in str(error) for value in stage.secrets.values())
+    assert not any(value in str(error) for value in harness.secrets.values())

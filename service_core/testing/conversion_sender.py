@@ -81,11 +81,14 @@ class ReceivedConversions:
     validated: list[tuple[str, str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
-    def receive(self, asset_id: str, event_id: str, event: str, *, test: bool) -> None:
-        """Enter a conversion, unless it is there."""
-        page, line = self.validated if test else self.accepted, (asset_id, event_id, event)
-        if line not in page:
-            page.append(line)
+    def record_unless_duplicate(
+        self, asset_id: str, event_id: str, event_name: str, *, is_test: bool
+    ) -> None:
+        """Adds a conversion to `accepted`, or to `validated` when it is a test, unless it is there already."""
+        conversions = self.validated if is_test else self.accepted
+        conversion = asset_id, event_id, event_name
+        if conversion not in conversions:
+            conversions.append(conversion)
 
     def accepted_event_ids(self, asset_id: str = DESTINATION.asset_id) -> list[str]:
         """Event ids of what counts for an asset, in order."""
@@ -148,17 +151,18 @@ class SenderHarness:
 
 
 class ConversionSenderConformance:
-    """Every rule of a sender; override the fixture ``stage``."""
+    """Every rule of a sender; override the fixture ``harness``."""
 
     @pytest.fixture
-    def stage(self) -> SenderHarness:
+    def harness(self) -> SenderHarness:
         """The sender and its server."""
         raise pytest.UsageError(
-            "override the fixture `stage` with the sender and a server that takes conversions"
+            "override the fixture `harness` with the sender and a server that takes conversions"
         )
 
-    def test_what_it_declares_can_be_kept(self, stage: SenderHarness) -> None:
-        sender, terms = stage.sender, stage.sender.limits
+    def test_declared_limits_are_positive_and_name_known_fields(self, harness: SenderHarness) -> None:
+        """The declared limits are positive, and match keys and event names are ones that exist."""
+        sender, terms = harness.sender, harness.sender.limits
         assert sender.id == sender.platform.id
         assert terms.batch_size >= 1
         assert terms.throttle.calls >= 1
@@ -168,126 +172,161 @@ class ConversionSenderConformance:
         assert terms.match_keys <= known | set(terms.click_types)
         assert terms.value_required <= set(sender.platform.event_names)
 
-    async def test_each_conversion_is_taken_in_its_order(self, stage: SenderHarness) -> None:
-        outcomes = await stage.send("a", "b", "c")
+    async def test_a_batch_is_accepted_in_order(self, harness: SenderHarness) -> None:
+        """Every conversion of a batch is accepted, and the server gets them in their order."""
+        outcomes = await harness.send("a", "b", "c")
         assert [type(one) for one in outcomes] == [Accepted] * 3
-        assert stage.received.accepted_event_ids() == ["a", "b", "c"]
+        assert harness.received.accepted_event_ids() == ["a", "b", "c"]
 
-    async def test_sending_again_says_the_same_and_counts_once(self, stage: SenderHarness) -> None:
-        first, again = await stage.send("a", "b"), await stage.send("a", "b")
+    async def test_resending_a_batch_sends_the_same_body_and_counts_once(
+        self, harness: SenderHarness
+    ) -> None:
+        """A batch sent twice has equal bodies and outcomes, and the server counts it once."""
+        first, again = await harness.send("a", "b"), await harness.send("a", "b")
         assert [type(one) for one in (*first, *again)] == [Accepted] * 4
-        assert stage.received.accepted_event_ids() == ["a", "b"]
-        assert stage.received.bodies[0] == stage.received.bodies[1]
+        assert harness.received.accepted_event_ids() == ["a", "b"]
+        assert harness.received.bodies[0] == harness.received.bodies[1]
 
-    async def test_twins_in_one_call_are_one(self, stage: SenderHarness) -> None:
-        outcomes = await stage.send("a", "b", "a")
+    async def test_a_repeated_event_id_in_one_batch_is_accepted_and_counts_once(
+        self, harness: SenderHarness
+    ) -> None:
+        """A conversion that is twice in a batch is accepted twice and counts once."""
+        outcomes = await harness.send("a", "b", "a")
         assert [type(one) for one in outcomes] == [Accepted] * 3
-        assert stage.received.accepted_event_ids() == ["a", "b"]
+        assert harness.received.accepted_event_ids() == ["a", "b"]
 
-    async def test_a_full_batch_is_one_call(self, stage: SenderHarness) -> None:
-        orders = [str(number) for number in range(stage.sender.limits.batch_size)]
-        assert len(await stage.send(*orders)) == len(orders)
-        assert stage.received.accepted_event_ids() == orders
-        assert len(stage.received.bodies) == 1
+    async def test_a_batch_of_the_declared_size_is_one_request(self, harness: SenderHarness) -> None:
+        """As many conversions as `batch_size` go out in one request."""
+        orders = [str(number) for number in range(harness.sender.limits.batch_size)]
+        assert len(await harness.send(*orders)) == len(orders)
+        assert harness.received.accepted_event_ids() == orders
+        assert len(harness.received.bodies) == 1
 
     @pytest.mark.parametrize("place", [0, 2, 4])
-    async def test_one_that_is_refused_costs_no_other(self, stage: SenderHarness, place: int) -> None:
+    async def test_one_rejected_conversion_leaves_the_others_accepted(
+        self, harness: SenderHarness, place: int
+    ) -> None:
+        """A conversion that the server refuses, at any position, is rejected alone."""
         orders = [*"abcd"]
         orders.insert(place, REJECTED_ORDER_ID)
-        outcomes = await stage.send_splitting_batches(orders)
+        outcomes = await harness.send_splitting_batches(orders)
         assert isinstance(outcomes.pop(REJECTED_ORDER_ID), Rejected)
         assert {type(one) for one in outcomes.values()} == {Accepted}
-        assert stage.received.accepted_event_ids() == [*"abcd"]
+        assert harness.received.accepted_event_ids() == [*"abcd"]
 
-    async def test_what_is_refused_has_a_code_and_no_words_of_it(self, stage: SenderHarness) -> None:
-        rejected = (await stage.send_splitting_batches([REJECTED_ORDER_ID]))[REJECTED_ORDER_ID]
+    async def test_a_rejection_has_a_code_without_secrets_or_personal_data(
+        self, harness: SenderHarness
+    ) -> None:
+        """The code of a rejection has neither a credential nor personal data."""
+        rejected = (await harness.send_splitting_batches([REJECTED_ORDER_ID]))[REJECTED_ORDER_ID]
         assert isinstance(rejected, Rejected)
         assert rejected.code
-        _assert_no_secrets(rejected.code, stage)
+        _assert_no_secrets(rejected.code, harness)
 
     @pytest.mark.parametrize(
         "trouble", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
     )
-    async def test_a_platform_that_takes_nothing_now_is_down(
-        self, stage: SenderHarness, trouble: ServerFailure
+    async def test_a_failing_server_raises_platform_unavailable_and_accepts_nothing(
+        self, harness: SenderHarness, trouble: ServerFailure
     ) -> None:
-        stage.fail_with(trouble)
+        """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` without secrets or personal data."""
+        harness.fail_with(trouble)
         with pytest.raises(PlatformUnavailable) as fault:
-            await stage.send("a", "b")
-        assert stage.received.accepted == []
-        _assert_no_secrets(str(fault.value), stage)
+            await harness.send("a", "b")
+        assert harness.received.accepted == []
+        _assert_no_secrets(str(fault.value), harness)
         if trouble is ServerFailure.BUSY:
             assert fault.value.retry_after in {None, RETRY_SECONDS}
 
-    async def test_credentials_that_are_not_good_are_refused_in_words_that_tell_none(
-        self, stage: SenderHarness
+    async def test_rejected_credentials_raise_credentials_rejected_without_secrets(
+        self, harness: SenderHarness
     ) -> None:
-        stage.fail_with(ServerFailure.REFUSED)
+        """Refused credentials raise `CredentialsRejected` whose text has no secret and no personal data."""
+        harness.fail_with(ServerFailure.REFUSED)
         with pytest.raises(CredentialsRejected) as fault:
-            await stage.send("a")
-        _assert_no_secrets(str(fault.value), stage)
+            await harness.send("a")
+        _assert_no_secrets(str(fault.value), harness)
 
     @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
-    async def test_a_status_that_passes_is_down(self, stage: SenderHarness, status: int) -> None:
-        stage.respond_with_status(status)
+    async def test_a_temporary_http_status_raises_platform_unavailable_with_the_status(
+        self, harness: SenderHarness, status: int
+    ) -> None:
+        """Status 408, 429, 500, 502 and 503 raise `PlatformUnavailable` with that status."""
+        harness.respond_with_status(status)
         with pytest.raises(PlatformUnavailable) as fault:
-            await stage.send("a")
+            await harness.send("a")
         assert fault.value.http_status == status
 
     @pytest.mark.parametrize("status", [401, 403])
-    async def test_a_status_of_credentials_is_a_refusal(self, stage: SenderHarness, status: int) -> None:
-        stage.respond_with_status(status)
+    async def test_http_401_and_403_raise_credentials_rejected(
+        self, harness: SenderHarness, status: int
+    ) -> None:
+        """Status 401 and 403 raise `CredentialsRejected`."""
+        harness.respond_with_status(status)
         with pytest.raises(CredentialsRejected):
-            await stage.send("a")
+            await harness.send("a")
 
     @pytest.mark.parametrize("status", [400, 404, 413, 422])
-    async def test_any_other_status_is_final(self, stage: SenderHarness, status: int) -> None:
-        stage.respond_with_status(status)
-        outcomes = await stage.send_splitting_batches(["a", "b"])
+    async def test_other_http_errors_reject_each_conversion_with_the_status(
+        self, harness: SenderHarness, status: int
+    ) -> None:
+        """Status 400, 404, 413 and 422 reject each conversion for good with that status."""
+        harness.respond_with_status(status)
+        outcomes = await harness.send_splitting_batches(["a", "b"])
         assert [type(one) for one in outcomes.values()] == [Rejected] * 2
         assert {one.http_status for one in outcomes.values()} == {status}
 
-    async def test_a_credential_that_is_missing_is_named(self, stage: SenderHarness) -> None:
-        for name in stage.secrets:
-            fewer = {known: value for known, value in stage.secrets.items() if known != name}
+    async def test_a_missing_credential_is_named_in_credentials_rejected(
+        self, harness: SenderHarness
+    ) -> None:
+        """A missing credential raises `CredentialsRejected` that names it."""
+        for name in harness.secrets:
+            fewer = {known: value for known, value in harness.secrets.items() if known != name}
             with pytest.raises(CredentialsRejected, match=name):
-                await stage.sender.send(DESTINATION, [stage.make_conversion("a")], fewer)
+                await harness.sender.send(DESTINATION, [harness.make_conversion("a")], fewer)
 
-    async def test_who_somebody_is_leaves_hashed(self, stage: SenderHarness) -> None:
-        await stage.send("a")
-        sent = stage.received.bodies[0].decode().lower()
+    async def test_personal_data_is_hashed_in_the_request(self, harness: SenderHarness) -> None:
+        """A request has no e-mail, phone, name, birth date or user id in the clear."""
+        await harness.send("a")
+        sent = harness.received.bodies[0].decode().lower()
         assert [told for told in _PERSONAL_DATA if told in sent] == []
 
-    async def test_what_is_not_known_is_left_out(self, stage: SenderHarness) -> None:
+    async def test_unknown_fields_are_left_out_of_the_request(self, harness: SenderHarness) -> None:
+        """A conversion with an e-mail only is accepted, and its request has no empty value."""
         bare = Conversion(
             UUID(int=2),
-            stage.make_conversion("a").event,
+            harness.make_conversion("a").event,
             "a",
             NOON,
             ActionSource.SYSTEM,
             Customer(email="a@b.co"),
         )
-        (outcome,) = await stage.sender.send(DESTINATION, [bare], stage.secrets)
+        (outcome,) = await harness.sender.send(DESTINATION, [bare], harness.secrets)
         assert isinstance(outcome, Accepted)
-        assert list(_path_of_empty_value(json.loads(stage.received.bodies[0]))) == []
+        assert list(_path_of_empty_value(json.loads(harness.received.bodies[0]))) == []
 
-    async def test_a_test_is_tried_and_counts_nothing(self, stage: SenderHarness) -> None:
-        outcomes = await stage.send("a", "b", to=replace(DESTINATION, test=True, test_code="TEST42"))
+    async def test_a_test_destination_validates_conversions_without_counting_them(
+        self, harness: SenderHarness
+    ) -> None:
+        """Conversions to a test destination are accepted and validated, but not counted."""
+        outcomes = await harness.send("a", "b", to=replace(DESTINATION, test=True, test_code="TEST42"))
         assert [type(one) for one in outcomes] == [Accepted] * 2
-        assert stage.received.accepted == []
-        assert [event_id for _, event_id, _ in stage.received.validated] == ["a", "b"]
+        assert harness.received.accepted == []
+        assert [event_id for _, event_id, _ in harness.received.validated] == ["a", "b"]
 
-    async def test_calls_at_the_same_time_do_not_mix(self, stage: SenderHarness) -> None:
+    async def test_concurrent_batches_reach_their_own_destinations(self, harness: SenderHarness) -> None:
+        """Concurrent batches to two destinations reach each its own."""
         await asyncio.gather(
-            *(stage.send("a", "b", to=place) for place in (DESTINATION, OTHER_DESTINATION)), stage.send("c")
+            *(harness.send("a", "b", to=place) for place in (DESTINATION, OTHER_DESTINATION)),
+            harness.send("c"),
         )
-        assert sorted(stage.received.accepted_event_ids()) == ["a", "b", "c"]
-        assert stage.received.accepted_event_ids(OTHER_DESTINATION.asset_id) == ["a", "b"]
+        assert sorted(harness.received.accepted_event_ids()) == ["a", "b", "c"]
+        assert harness.received.accepted_event_ids(OTHER_DESTINATION.asset_id) == ["a", "b"]
 
 
-def _assert_no_secrets(text: str, stage: SenderHarness) -> None:
+def _assert_no_secrets(text: str, harness: SenderHarness) -> None:
     """No text holds a credential, or anything of a person."""
-    assert not any(value in text for value in stage.secrets.values())
+    assert not any(value in text for value in harness.secrets.values())
     assert not any(told in text.lower() for told in _PERSONAL_DATA)
 
 

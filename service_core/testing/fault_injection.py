@@ -39,13 +39,13 @@ class FaultInjector:
     """Defines which calls fail, and how. The attributes may be changed at any time.
 
     Attributes:
-        call_number: the call that fails, counted from 1 since `start`; 0 means none.
+        call_number: the call that fails, counted from 1 since `fail_at_call`; 0 means none.
         fail_after_effect: the call fails after it took effect, as if only its response was lost.
         persistent: every later call fails too.
         delay: seconds by which each call is delayed.
         only_methods: names of the methods that are counted, delayed and failed; None means all.
         error: creates the exception.
-        calls: names of the calls since `start`; ``write/commit`` is the end of a context manager.
+        calls: names of the calls since `fail_at_call`; ``write/commit`` is the end of a context manager.
     """
 
     call_number: int = 0
@@ -56,7 +56,9 @@ class FaultInjector:
     error: Callable[[], Exception] = _connection_lost
     calls: list[str] = field(default_factory=list)
 
-    def start(self, call_number: int, *, fail_after_effect: bool = False, persistent: bool = False) -> None:
+    def fail_at_call(
+        self, call_number: int, *, fail_after_effect: bool = False, persistent: bool = False
+    ) -> None:
         """Restarts the count; the call with this number fails."""
         self.call_number, self.fail_after_effect, self.persistent, self.calls = (
             call_number,
@@ -65,13 +67,13 @@ class FaultInjector:
             [],
         )
 
-    def stop(self) -> None:
+    def stop_faults(self) -> None:
         """Ends failures and delays."""
         self.call_number, self.delay = 0, 0.0
 
     @property
     def has_failed(self) -> bool:
-        """Returns whether a call has failed since `start`."""
+        """Returns whether a call has failed since `fail_at_call`."""
         return 0 < self.call_number <= len(self.calls)
 
     @asynccontextmanager

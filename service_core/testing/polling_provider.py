@@ -68,54 +68,69 @@ class PollHarness:
 
 
 class PollingProviderConformance:
-    """Every scenario of the kit; override the fixture ``scene``."""
+    """Every scenario of the kit; override the fixture ``harness``."""
 
     @pytest.fixture
-    async def scene(self) -> PollHarness:
+    async def harness(self) -> PollHarness:
         """The provider under test, and whom it asks."""
-        raise pytest.UsageError("override the fixture `scene` with the provider under test")
+        raise pytest.UsageError("override the fixture `harness` with the provider under test")
 
-    def test_it_says_what_can_be_asked_of_it(self, scene: PollHarness) -> None:
-        assert isinstance(scene.provider, PollableProvider)
-        assert scene.provider.can_poll(scene.secrets)
-        assert not scene.provider.can_poll({"webhook_secret": "s"})
-
-    async def test_all_that_happened_is_told_under_one_id_each_and_the_same_again(
-        self, scene: PollHarness
+    def test_can_poll_with_polling_secrets_and_not_with_a_webhook_secret_alone(
+        self, harness: PollHarness
     ) -> None:
-        assert await scene.poll_messages() == []
-        for _ in range(_MESSAGE_COUNT):
-            scene.add_message()
-        ids = scene.message_ids(await scene.poll_messages())
-        assert len(set(ids)) == len(ids) == _MESSAGE_COUNT
-        assert scene.message_ids(await scene.poll_messages()) == ids
-        assert set(scene.message_ids(await scene.poll_messages(known_ids=ids[:2]))) >= set(ids[2:])
+        """The provider is a `PollableProvider` and can poll only with the secrets that polling needs."""
+        assert isinstance(harness.provider, PollableProvider)
+        assert harness.provider.can_poll(harness.secrets)
+        assert not harness.provider.can_poll({"webhook_secret": "s"})
 
-    async def test_refused_credentials_are_told_without_them(self, scene: PollHarness) -> None:
-        scene.fail_with(ServerFailure.REFUSED)
+    async def test_polling_lists_each_message_once_with_ids_that_stay_the_same(
+        self, harness: PollHarness
+    ) -> None:
+        """Polling returns each message once under a stable id, and at least the unknown ones when some ids are known."""
+        assert await harness.poll_messages() == []
+        for _ in range(_MESSAGE_COUNT):
+            harness.add_message()
+        ids = harness.message_ids(await harness.poll_messages())
+        assert len(set(ids)) == len(ids) == _MESSAGE_COUNT
+        assert harness.message_ids(await harness.poll_messages()) == ids
+        assert set(harness.message_ids(await harness.poll_messages(known_ids=ids[:2]))) >= set(ids[2:])
+
+    async def test_rejected_credentials_raise_credentials_rejected_with_a_message(
+        self, harness: PollHarness
+    ) -> None:
+        """Credentials that the server refuses raise `CredentialsRejected` with a text."""
+        harness.fail_with(ServerFailure.REFUSED)
         with pytest.raises(CredentialsRejected) as caught:
-            await scene.poll_messages()
+            await harness.poll_messages()
         assert str(caught.value)
 
-    async def test_how_long_to_wait_is_handed_on(self, scene: PollHarness) -> None:
-        scene.fail_with(ServerFailure.BUSY)
+    async def test_a_rate_limited_poll_raises_platform_unavailable_with_retry_after(
+        self, harness: PollHarness
+    ) -> None:
+        """A busy server raises `PlatformUnavailable` with the seconds that the server asked for."""
+        harness.fail_with(ServerFailure.BUSY)
         with pytest.raises(PlatformUnavailable) as caught:
-            await scene.poll_messages()
+            await harness.poll_messages()
         assert caught.value.retry_after == RETRY_SECONDS
 
     @pytest.mark.parametrize("trouble", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
-    async def test_what_is_no_answer_may_be_one_later(
-        self, scene: PollHarness, trouble: ServerFailure
+    async def test_an_unreadable_answer_raises_platform_unavailable_and_a_later_poll_works(
+        self, harness: PollHarness, trouble: ServerFailure
     ) -> None:
-        scene.add_message()
-        scene.fail_with(trouble)
-        with pytest.raises(PlatformUnavailable):
-            await scene.poll_messages()
-        scene.fail_with(None)
-        assert len(await scene.poll_messages()) == 1
+        """Garbage, status 500 and a cut connection raise `PlatformUnavailable`.
 
-    async def test_whoever_stops_halfway_leaves_nothing_open(self, scene: PollHarness) -> None:
+        The next poll returns the message.
+        """
+        harness.add_message()
+        harness.fail_with(trouble)
+        with pytest.raises(PlatformUnavailable):
+            await harness.poll_messages()
+        harness.fail_with(None)
+        assert len(await harness.poll_messages()) == 1
+
+    async def test_a_poll_may_be_closed_after_its_first_page(self, harness: PollHarness) -> None:
+        """Closing a poll after its first page raises nothing."""
         for _ in range(_MESSAGE_COUNT):
-            scene.add_message()
-        async with aclosing(scene.provider.poll_messages(scene.make_poll())) as pages:
+            harness.add_message()
+        async with aclosing(harness.provider.poll_messages(harness.make_poll())) as pages:
             assert await anext(pages)

@@ -136,45 +136,45 @@ _STEPS: Final = (
 )
 
 
-def random_scan(random: Random, world: RandomDataset, **fields: Any) -> QueryScope:
+def random_scan(random: Random, dataset: RandomDataset, **fields: Any) -> QueryScope:
     """A scan of some days of a world, not always whole ones."""
     first, last = sorted(random.sample(range(-1, DAYS + 2), 2))
     hours = random.choice((0, 0, 5, 13))
-    span = TimeRange(world.start + timedelta(days=first, hours=hours), world.start + timedelta(days=last))
+    span = TimeRange(dataset.start + timedelta(days=first, hours=hours), dataset.start + timedelta(days=last))
     conversions = random.choice(
         (DEFAULT_CONVERSION_SET, DEFAULT_CONVERSION_SET, conversion_set(["webinar", "$identify"]))
     )
     plain = {
-        "zone": world.timezone,
+        "zone": dataset.timezone,
         "conversions": conversions,
         "include_bots": random.random() < 0.2,
         "order_refunds": random.random() < 0.3,
     }
-    return world.story.scan(span, **plain | fields)
+    return dataset.story.scan(span, **plain | fields)
 
 
-def random_aggregate(random: Random, world: RandomDataset) -> AggregateQuery:
+def random_aggregate(random: Random, dataset: RandomDataset) -> AggregateQuery:
     """Measures of one to three relations by up to three dimensions, bucketed or not."""
     relations = random.sample(list(LEAVES), random.choice((1, 1, 2, 3)))
-    leaves = [
-        _add_random_filter(random, world, random.choice(LEAVES[random.choice(relations)])) for _ in range(3)
+    aggregations = [
+        _add_random_filter(random, dataset, random.choice(LEAVES[random.choice(relations)])) for _ in range(3)
     ]
     splits = tuple(random.sample(_DIMENSION_COLUMNS, random.choice((0, 1, 1, 2, 3))))
     if random.random() < 0.1:
         splits = (*splits[:2], {str(relation): column for relation, column in _COALESCED.items()})
-    looked_at = random_scan(random, world)
+    scope = random_scan(random, dataset)
     buckets = None
     if random.random() < 0.5:
         unit = random.choice(
             (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)
         )
-        buckets = buckets_covering(looked_at.span, unit, ZoneInfo(world.timezone))
-    of = {leaf.relation for leaf in leaves}
+        buckets = buckets_covering(scope.span, unit, ZoneInfo(dataset.timezone))
+    of = {aggregation.relation for aggregation in aggregations}
     if len(of) == 1 and random.random() < 0.3:
-        looked_at = replace(looked_at, filters=(_random_dimension_filter(random, world, leaves[0].relation),))
-    measures = _random_measures(random, leaves)
+        scope = replace(scope, filters=(_random_dimension_filter(random, dataset, aggregations[0].relation),))
+    measures = _random_measures(random, aggregations)
     return AggregateQuery(
-        scope=looked_at,
+        scope=scope,
         measures=measures,
         dimensions=splits,
         buckets=buckets,
@@ -185,17 +185,17 @@ def random_aggregate(random: Random, world: RandomDataset) -> AggregateQuery:
     )
 
 
-def count_set_columns(random: Random, world: RandomDataset, relation: Relation) -> AggregateQuery:
+def count_set_columns(random: Random, dataset: RandomDataset, relation: Relation) -> AggregateQuery:
     """In how many rows of a relation each of its columns is set."""
     measures = tuple(
         count_rows(relation, Predicate(column, FilterOperator.IS_SET))
         for column in sorted(EVENT_STORE_COLUMNS[relation], key=str)
     )
     credit = _random_credit(random) if relation is Relation.CREDITS else None
-    return AggregateQuery(random_scan(random, world), measures, credit=credit)
+    return AggregateQuery(random_scan(random, dataset), measures, credit=credit)
 
 
-def credits_by_ad_columns(random: Random, world: RandomDataset) -> AggregateQuery:
+def credits_by_ad_columns(random: Random, dataset: RandomDataset) -> AggregateQuery:
     """Credits by everything that tells which ad a touch came from, and by more."""
     columns = (
         touch_column("channel"),
@@ -204,14 +204,14 @@ def credits_by_ad_columns(random: Random, world: RandomDataset) -> AggregateQuer
     )
     dimensions = tuple({str(Relation.CREDITS): column} for column in columns)
     measures = tuple(sum_column(column, Relation.CREDITS) for column in ("credit", "amount"))
-    return AggregateQuery(random_scan(random, world), measures, dimensions, credit=_random_credit(random))
+    return AggregateQuery(random_scan(random, dataset), measures, dimensions, credit=_random_credit(random))
 
 
-def random_people_page(random: Random, world: RandomDataset) -> PeoplePageQuery:
+def random_people_page(random: Random, dataset: RandomDataset) -> PeoplePageQuery:
     """A page of persons, searched and filtered now and then."""
     rarely = random.random() < 0.3
     return PeoplePageQuery(
-        scope=random_scan(random, world),
+        scope=random_scan(random, dataset),
         limit=random.choice((1, 3, 50)),
         offset=random.choice((0, 0, 2)),
         sort=random.choice(("last_seen", "first_seen", "revenue", "events")),
@@ -222,64 +222,64 @@ def random_people_page(random: Random, world: RandomDataset) -> PeoplePageQuery:
     )
 
 
-def random_journey(random: Random, world: RandomDataset, person: str) -> PersonActivityQuery:
+def random_journey(random: Random, dataset: RandomDataset, person: str) -> PersonActivityQuery:
     """What a person did, all of it or the newest."""
     window = timedelta(days=random.choice((1, 4, 30)))
-    return PersonActivityQuery(random_scan(random, world), person, window, random.choice((1, 2, 200)))
+    return PersonActivityQuery(random_scan(random, dataset), person, window, random.choice((1, 2, 200)))
 
 
-def random_event_page(random: Random, world: RandomDataset) -> EventPageQuery:
+def random_event_page(random: Random, dataset: RandomDataset) -> EventPageQuery:
     """A page of events, some of them after a known one."""
-    looked_at = random_scan(random, world)
+    scope = random_scan(random, dataset)
     if random.random() < 0.5:
-        looked_at = replace(looked_at, filters=(_random_event_filter(random, world),))
-    known = random.choice(world.story.events) if world.story.events and random.random() < 0.3 else None
+        scope = replace(scope, filters=(_random_event_filter(random, dataset),))
+    known = random.choice(dataset.story.events) if dataset.story.events and random.random() < 0.3 else None
     after = (known.timestamp, known.seq) if known else None
     total = random.random() < 0.7
-    return EventPageQuery(looked_at, random.choice((1, 5, 100)), random.choice((0, 0, 3)), total, after)
+    return EventPageQuery(scope, random.choice((1, 5, 100)), random.choice((0, 0, 3)), total, after)
 
 
-def random_cohorts(random: Random, world: RandomDataset) -> CohortReaderQuery:
+def random_cohorts(random: Random, dataset: RandomDataset) -> CohortReaderQuery:
     """Cohorts of some days or weeks."""
-    looked_at, unit = (
-        random_scan(random, world),
+    scope, unit = (
+        random_scan(random, dataset),
         random.choice((BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)),
     )
-    acquisition = buckets_covering(looked_at.span, unit, ZoneInfo(world.timezone))
-    later = TimeRange(acquisition.starts[0], world.start + timedelta(days=DAYS + 3))
+    acquisition = buckets_covering(scope.span, unit, ZoneInfo(dataset.timezone))
+    later = TimeRange(acquisition.starts[0], dataset.start + timedelta(days=DAYS + 3))
     first = (_random_touch_filter(random),) if random.random() < 0.3 else ()
     return CohortReaderQuery(
-        scope=looked_at,
+        scope=scope,
         acquisition=acquisition,
-        activity=buckets_covering(later, unit, ZoneInfo(world.timezone)),
+        activity=buckets_covering(later, unit, ZoneInfo(dataset.timezone)),
         by_conversion=random.random() < 0.4,
         event_names=random.choice((None, None, frozenset({"page_view", "purchase"}))),
         first_touch_filters=first,
     )
 
 
-def random_funnel(random: Random, world: RandomDataset) -> FunnelReaderQuery:
+def random_funnel(random: Random, dataset: RandomDataset) -> FunnelReaderQuery:
     """A funnel of two to five steps; steps may repeat."""
-    looked_at = random_scan(random, world)
+    scope = random_scan(random, dataset)
     if random.random() < 0.3:
-        looked_at = replace(looked_at, filters=(_random_event_filter(random, world),))
+        scope = replace(scope, filters=(_random_event_filter(random, dataset),))
     return FunnelReaderQuery(
-        scope=looked_at,
+        scope=scope,
         steps=tuple(random.choice(_STEPS) for _ in range(random.randint(2, 5))),
         window=timedelta(days=random.choice((1, 3, 14))),
-        now=world.start + timedelta(days=random.choice((4, DAYS, 60))),
+        now=dataset.start + timedelta(days=random.choice((4, DAYS, 60))),
         order=random.choice(list(FunnelOrder)),
         by_session=random.random() < 0.3,
         exclude=random.choice((None, None, frozenset({"scroll"}), frozenset({"lead", "refund"}))),
     )
 
 
-def random_paths(random: Random, world: RandomDataset) -> TouchPathQuery:
+def random_paths(random: Random, dataset: RandomDataset) -> TouchPathQuery:
     """Paths by one or several columns of a touch."""
     keys = ((touch_column("channel"),), GROUPINGS["campaign"].touch_columns)
     names = random.choice((None, None, frozenset({"purchase"})))
     return TouchPathQuery(
-        random_scan(random, world), timedelta(days=random.choice((1, 5, 30))), random.choice(keys), names
+        random_scan(random, dataset), timedelta(days=random.choice((1, 5, 30))), random.choice(keys), names
     )
 
 
@@ -293,33 +293,33 @@ def _random_credit(random: Random) -> CreditRule:
     )
 
 
-def _add_random_filter(random: Random, world: RandomDataset, leaf: Aggregation) -> Aggregation:
+def _add_random_filter(random: Random, dataset: RandomDataset, aggregation: Aggregation) -> Aggregation:
     return (
-        leaf.with_conditions(_random_dimension_filter(random, world, leaf.relation))
+        aggregation.with_conditions(_random_dimension_filter(random, dataset, aggregation.relation))
         if random.random() < 0.3
-        else leaf
+        else aggregation
     )
 
 
-def _random_dimension_filter(random: Random, world: RandomDataset, relation: Relation) -> Predicate:
+def _random_dimension_filter(random: Random, dataset: RandomDataset, relation: Relation) -> Predicate:
     """A filter by a dimension of a relation, with a value that is often there."""
     return _random_column_filter(
-        random, world, random.choice([s[relation] for s in _DIMENSION_COLUMNS if relation in s])
+        random, dataset, random.choice([s[relation] for s in _DIMENSION_COLUMNS if relation in s])
     )
 
 
-def _random_event_filter(random: Random, world: RandomDataset) -> Predicate:
+def _random_event_filter(random: Random, dataset: RandomDataset) -> Predicate:
     """A filter by a column of the event itself."""
     return _random_column_filter(
-        random, world, Column(random.choice(("event_name", "page_path", "country", "strong_id")))
+        random, dataset, Column(random.choice(("event_name", "page_path", "country", "strong_id")))
     )
 
 
-def _random_column_filter(random: Random, world: RandomDataset, column: Column) -> Predicate:
+def _random_column_filter(random: Random, dataset: RandomDataset, column: Column) -> Predicate:
     name = column.name
     if name.endswith("_is_new"):
         return Predicate(column, random.choice(_SINGLE), random.random() < 0.5)
-    values = {value for event in world.story.events if (value := getattr(event, name, None))}
+    values = {value for event in dataset.story.events if (value := getattr(event, name, None))}
     return _random_text_filter(random, column, sorted(values) or ["none"])
 
 
@@ -346,8 +346,8 @@ def _random_text_filter(random: Random, column: Column, values: Sequence[str]) -
     return Predicate(column, op, operand)
 
 
-def _random_measures(random: Random, leaves: Sequence[Aggregation]) -> tuple[Measure, ...]:
-    first, second, third = leaves
+def _random_measures(random: Random, aggregations: Sequence[Aggregation]) -> tuple[Measure, ...]:
+    first, second, third = aggregations
     return random.choice(
         (
             (first,),

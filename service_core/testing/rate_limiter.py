@@ -34,36 +34,47 @@ class RateLimiterConformance:
         """A key nobody has counted yet."""
         return f"request:{uuid4()}"
 
-    async def test_a_limit_of_three_passes_three_requests_and_tells_what_is_left(
+    async def test_a_limit_of_three_allows_three_requests_and_reports_remaining(
         self, limiter: RateLimiter, key: str
     ) -> None:
+        """Of four requests with limit 3 three are allowed.
+
+        Each allowance has limit and remaining requests.
+        """
         spent = [await limiter.consume(key, 3, AGES) for _ in range(4)]
         assert [allowance.allowed for allowance in spent] == [True, True, True, False]
         assert [allowance.remaining for allowance in spent] == [2, 1, 0, 0]
         assert {(allowance.limit, allowance.degraded) for allowance in spent} == {(3, False)}
 
-    async def test_400_requests_at_once_never_pass_a_limit_of_100(
+    async def test_of_400_concurrent_requests_a_limit_of_100_allows_exactly_100(
         self, limiter: RateLimiter, key: str
     ) -> None:
+        """Of 400 concurrent requests exactly 100 are allowed, each with another number remaining."""
         spent = await asyncio.gather(*(limiter.consume(key, 100, AGES) for _ in range(400)))
         assert sum(allowance.allowed for allowance in spent) == 100
         assert sorted(a.remaining for a in spent if a.allowed) == list(range(100))
 
-    async def test_keys_and_window_lengths_are_counted_apart(self, limiter: RateLimiter, key: str) -> None:
+    async def test_keys_and_window_lengths_are_counted_separately(
+        self, limiter: RateLimiter, key: str
+    ) -> None:
+        """Another key, and another window length of the same key, have counts of their own."""
         assert (await limiter.consume(key, 1, AGES)).allowed
         assert (await limiter.consume(f"{key}:other", 1, AGES)).allowed
         assert (await limiter.consume(key, 1, 2 * AGES)).allowed
         assert not (await limiter.consume(key, 1, AGES)).allowed
 
-    async def test_a_refused_request_does_not_count(self, limiter: RateLimiter, key: str) -> None:
+    async def test_a_refused_request_is_not_counted(self, limiter: RateLimiter, key: str) -> None:
+        """After refusals at limit 1 a request with limit 2 is allowed."""
         for _ in range(5):
             await limiter.consume(key, 1, AGES)
         assert (await limiter.consume(key, 2, AGES)).allowed
 
-    async def test_a_limit_of_nothing_refuses_everything(self, limiter: RateLimiter, key: str) -> None:
+    async def test_a_limit_of_zero_refuses_every_request(self, limiter: RateLimiter, key: str) -> None:
+        """A limit of 0 refuses the first request."""
         assert not (await limiter.consume(key, 0, AGES)).allowed
 
-    async def test_a_new_window_starts_afresh(self, limiter: RateLimiter, key: str) -> None:
+    async def test_a_new_window_allows_requests_again(self, limiter: RateLimiter, key: str) -> None:
+        """A key that is refused in a window of one second is allowed again in the next."""
         async with asyncio.timeout(30):
             while (await limiter.consume(key, 1, 1)).allowed:
                 pass

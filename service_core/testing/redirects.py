@@ -1,4 +1,4 @@
-"""The conformance kit of redirect mappings: a memory of the port ``edge`` in front of links, as a deployment uses it.
+"""The conformance kit of redirect mappings: a memory of the port ``lookup`` in front of links, as a deployment uses it.
 
 Name the memory in a fixture and inherit the rest; pytest needs ``asyncio_mode = "auto"``::
 
@@ -9,7 +9,7 @@ Name the memory in a fixture and inherit the rest; pytest needs ``asyncio_mode =
             yield memory
             await memory.aclose()
 
-Another `RedirectLookup` overrides ``publish`` and ``edge``.
+Another `RedirectLookup` overrides ``commit_redirect`` and ``lookup``.
 """
 
 import asyncio
@@ -60,125 +60,137 @@ def route_to(destination: str) -> Redirect:
 
 
 class EdgeMapConformance:
-    """Every rule of the mapping; override the fixture ``memory``. Each test has a slug of its own."""
+    """Every rule of the mapping; override the fixture ``cache``. Each test has a slug of its own."""
 
     @pytest.fixture
-    def memory(self) -> RedirectCache:
+    def cache(self) -> RedirectCache:
         """The memory under test."""
-        raise pytest.UsageError("override the fixture `memory` with the adapter under test")
+        raise pytest.UsageError("override the fixture `cache` with the adapter under test")
 
     @pytest.fixture
-    def table(self) -> CommittedRedirects:
+    def committed(self) -> CommittedRedirects:
         """The links behind the memory."""
         return CommittedRedirects()
 
     @pytest.fixture
-    def edge(self, table: CommittedRedirects, memory: RedirectCache) -> RedirectLookup:
+    def lookup(self, committed: CommittedRedirects, cache: RedirectCache) -> RedirectLookup:
         """What a link host asks."""
-        return CachedRedirects(table, memory)
+        return CachedRedirects(committed, cache)
 
     @pytest.fixture
-    def publish(self, table: CommittedRedirects, memory: RedirectCache) -> Publish:
+    def commit_redirect(self, committed: CommittedRedirects, cache: RedirectCache) -> Publish:
         """Changes links as the write pipeline does: the memory hears of it before the commit."""
 
-        async def publish(slug: str, destination: str | None) -> None:
+        async def commit_redirect(slug: str, destination: str | None) -> None:
             key, route = f"{HOST}/{slug}", None if destination is None else route_to(destination)
-            await memory.set(key, route)
+            await cache.set(key, route)
             if route is None:
-                table.links.pop(key, None)
+                committed.links.pop(key, None)
             else:
-                table.links[key] = route
+                committed.links[key] = route
 
-        return publish
+        return commit_redirect
 
     @pytest.fixture
     def slug(self) -> str:
         """A slug nobody has asked for yet."""
         return uuid4().hex
 
-    async def test_a_slug_without_a_link_leads_nowhere(self, edge: RedirectLookup, slug: str) -> None:
-        assert await edge.find(f"{HOST}/{slug}") is None
-        assert await edge.find(f"{HOST}/{slug}") is None
-
-    async def test_a_link_is_found_with_all_it_says(
-        self, edge: RedirectLookup, publish: Publish, slug: str
+    async def test_find_returns_none_for_a_slug_without_a_link(
+        self, lookup: RedirectLookup, slug: str
     ) -> None:
-        await publish(slug, "https://example.com/a")
-        first = await edge.find(f"{HOST}/{slug}")
+        """A slug without a link gives None, also the second time."""
+        assert await lookup.find(f"{HOST}/{slug}") is None
+        assert await lookup.find(f"{HOST}/{slug}") is None
+
+    async def test_find_returns_the_committed_redirect_twice_alike(
+        self, lookup: RedirectLookup, commit_redirect: Publish, slug: str
+    ) -> None:
+        """The committed redirect is found, and the same again."""
+        await commit_redirect(slug, "https://example.com/a")
+        first = await lookup.find(f"{HOST}/{slug}")
         assert first is not None
         assert first.destination_url == "https://example.com/a"
-        assert await edge.find(f"{HOST}/{slug}") == first
+        assert await lookup.find(f"{HOST}/{slug}") == first
 
-    async def test_a_link_made_after_somebody_asked_is_found(
-        self, edge: RedirectLookup, publish: Publish, slug: str
+    async def test_find_returns_a_link_created_after_a_miss(
+        self, lookup: RedirectLookup, commit_redirect: Publish, slug: str
     ) -> None:
-        assert await edge.find(f"{HOST}/{slug}") is None
-        await publish(slug, "https://example.com/a")
-        assert await edge.find(f"{HOST}/{slug}") is not None
+        """A link that is created after a lookup without result is found."""
+        assert await lookup.find(f"{HOST}/{slug}") is None
+        await commit_redirect(slug, "https://example.com/a")
+        assert await lookup.find(f"{HOST}/{slug}") is not None
 
-    async def test_a_change_holds_from_the_next_question_on(
-        self, edge: RedirectLookup, publish: Publish, slug: str
+    async def test_find_returns_a_changed_destination_in_the_next_lookup(
+        self, lookup: RedirectLookup, commit_redirect: Publish, slug: str
     ) -> None:
+        """Each of ten changes is in the next lookup."""
         for n in range(10):
-            await publish(slug, f"https://example.com/{n}")
-            found = await edge.find(f"{HOST}/{slug}")
+            await commit_redirect(slug, f"https://example.com/{n}")
+            found = await lookup.find(f"{HOST}/{slug}")
             assert found is not None
             assert found.destination_url == f"https://example.com/{n}"
 
-    async def test_a_deleted_link_leads_nowhere_at_once_and_again_when_restored(
-        self, edge: RedirectLookup, publish: Publish, slug: str
+    async def test_find_follows_repeated_deletes_and_restores_at_once(
+        self, lookup: RedirectLookup, commit_redirect: Publish, slug: str
     ) -> None:
+        """A deleted link gives None in the next lookup, and is found again when restored."""
         for _ in range(3):
-            await publish(slug, "https://example.com/a")
-            assert await edge.find(f"{HOST}/{slug}") is not None
-            await publish(slug, None)
-            assert await edge.find(f"{HOST}/{slug}") is None
+            await commit_redirect(slug, "https://example.com/a")
+            assert await lookup.find(f"{HOST}/{slug}") is not None
+            await commit_redirect(slug, None)
+            assert await lookup.find(f"{HOST}/{slug}") is None
 
-    async def test_hosts_and_spellings_are_told_apart(
-        self, edge: RedirectLookup, publish: Publish, slug: str
+    async def test_find_distinguishes_hosts_and_letter_case_of_slugs(
+        self, lookup: RedirectLookup, commit_redirect: Publish, slug: str
     ) -> None:
-        await publish(f"{slug}a", "https://example.com/a")
-        assert await edge.find(f"{HOST}/{slug}A") is None
-        assert await edge.find(f"other.example.com/{slug}a") is None
+        """A slug in another letter case or on another host gives None."""
+        await commit_redirect(f"{slug}a", "https://example.com/a")
+        assert await lookup.find(f"{HOST}/{slug}A") is None
+        assert await lookup.find(f"other.example.com/{slug}a") is None
 
-    async def test_50_questions_at_once_have_one_answer(
-        self, edge: RedirectLookup, publish: Publish, slug: str
+    async def test_fifty_concurrent_lookups_return_the_same_redirect(
+        self, lookup: RedirectLookup, commit_redirect: Publish, slug: str
     ) -> None:
-        await publish(slug, "https://example.com/a")
-        found = await asyncio.gather(*(edge.find(f"{HOST}/{slug}") for _ in range(50)))
+        """Fifty concurrent lookups return the same redirect."""
+        await commit_redirect(slug, "https://example.com/a")
+        found = await asyncio.gather(*(lookup.find(f"{HOST}/{slug}") for _ in range(50)))
         assert {route and route.destination_url for route in found} == {"https://example.com/a"}
 
 
 class EdgeMemoryConformance(EdgeMapConformance):
     """The rules of a memory besides: what was read never takes the place of what was changed."""
 
-    async def test_a_memory_knows_nothing_of_what_nobody_told_it(
-        self, memory: RedirectCache, slug: str
-    ) -> None:
-        assert await memory.get(f"{HOST}/{slug}") is None
+    async def test_get_returns_none_for_a_key_never_cached(self, cache: RedirectCache, slug: str) -> None:
+        """A key that was never cached gives None."""
+        assert await cache.get(f"{HOST}/{slug}") is None
 
-    async def test_what_is_learnt_stays_beside_what_is_known(self, memory: RedirectCache, slug: str) -> None:
+    async def test_add_does_not_overwrite_a_cached_redirect_or_deletion(
+        self, cache: RedirectCache, slug: str
+    ) -> None:
+        """`add` keeps the cached redirect, and a cached deletion that `set` wrote."""
         key, old, new = (
             f"{HOST}/{slug}",
             route_to("https://example.com/old"),
             route_to("https://example.com/new"),
         )
-        await memory.add(key, old)
-        await memory.add(key, new)
-        assert await memory.get(key) == CachedRedirect(old)
-        await memory.set(key, None)
-        await memory.add(key, old)
-        assert await memory.get(key) == CachedRedirect(None)
+        await cache.add(key, old)
+        await cache.add(key, new)
+        assert await cache.get(key) == CachedRedirect(old)
+        await cache.set(key, None)
+        await cache.add(key, old)
+        assert await cache.get(key) == CachedRedirect(None)
 
-    async def test_an_answer_read_before_a_delete_does_not_bring_the_link_back(
-        self, edge: RedirectLookup, publish: Publish, table: CommittedRedirects, slug: str
+    async def test_a_lookup_read_before_a_delete_does_not_restore_the_link(
+        self, lookup: RedirectLookup, commit_redirect: Publish, committed: CommittedRedirects, slug: str
     ) -> None:
+        """A slow lookup that read before a delete does not put the old redirect back."""
         key = f"{HOST}/{slug}"
-        table.links[key] = route_to("https://example.com/a")
-        table.gate.clear()
-        slow = asyncio.create_task(edge.find(key))
-        await table.read.wait()
-        await publish(slug, None)
-        table.gate.set()
+        committed.links[key] = route_to("https://example.com/a")
+        committed.gate.clear()
+        slow = asyncio.create_task(lookup.find(key))
+        await committed.read.wait()
+        await commit_redirect(slug, None)
+        committed.gate.set()
         assert await slow is not None
-        assert await edge.find(key) is None
+        assert await lookup.find(key) is None

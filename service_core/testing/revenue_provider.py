@@ -130,122 +130,141 @@ class ProviderHarness:
 
 
 class RevenueProviderConformance:
-    """Every scenario of the kit; override the fixture ``sender``."""
+    """Every scenario of the kit; override the fixture ``harness``."""
 
     @pytest.fixture
-    def sender(self) -> ProviderHarness:
+    def harness(self) -> ProviderHarness:
         """The provider under test."""
-        raise pytest.UsageError("override the fixture `sender` with the provider under test")
+        raise pytest.UsageError("override the fixture `harness` with the provider under test")
 
-    def test_what_it_signed_is_genuine(self, sender: ProviderHarness) -> None:
-        for sample in (*sender.samples, sender.unknown):
-            assert sender.provider.verify_signature(sender.make_delivery(sample), sender.secrets)
+    def test_verify_signature_accepts_genuine_deliveries(self, harness: ProviderHarness) -> None:
+        """`verify_signature` accepts each sample, and a message of an unknown kind, as signed."""
+        for sample in (*harness.samples, harness.unknown):
+            assert harness.provider.verify_signature(harness.make_delivery(sample), harness.secrets)
 
-    def test_what_is_forged_is_not(self, sender: ProviderHarness) -> None:
-        genuine = sender.make_delivery(sender.samples[0])
-        proof = sender.sign(genuine.body, sender.secrets, NOON)
+    def test_verify_signature_refuses_missing_and_altered_headers(self, harness: ProviderHarness) -> None:
+        """A delivery whose signature header is missing, empty, malformed or altered is not verified."""
+        genuine = harness.make_delivery(harness.samples[0])
+        proof = harness.sign(genuine.body, harness.secrets, NOON)
         for name, value in proof.items():
             others = {key: text for key, text in genuine.headers.items() if key != name}
-            assert not self._holds(sender, others, genuine.body), f"without {name}"
+            assert not self._holds(harness, others, genuine.body), f"without {name}"
             for junk in (*_INVALID_SIGNATURES, _alter_middle_character(value)):
-                assert not self._holds(sender, {**others, name: junk}, genuine.body), f"{name}: {junk[:20]}"
-        assert not self._holds(sender, {}, genuine.body)
+                assert not self._holds(harness, {**others, name: junk}, genuine.body), f"{name}: {junk[:20]}"
+        assert not self._holds(harness, {}, genuine.body)
 
-    def test_another_secret_or_none_proves_nothing(self, sender: ProviderHarness) -> None:
-        genuine = sender.make_delivery(sender.samples[0])
-        blank = dict.fromkeys(sender.secrets, "")
+    def test_verify_signature_refuses_other_empty_and_missing_secrets(self, harness: ProviderHarness) -> None:
+        """A delivery is not verified with another secret, an empty one or none, even when it was signed with an empty one."""
+        genuine = harness.make_delivery(harness.samples[0])
+        blank = dict.fromkeys(harness.secrets, "")
         for secrets in (
             {},
             blank,
-            {name: _alter_middle_character(value) for name, value in sender.secrets.items()},
+            {name: _alter_middle_character(value) for name, value in harness.secrets.items()},
         ):
-            assert not sender.provider.verify_signature(genuine, secrets)
+            assert not harness.provider.verify_signature(genuine, secrets)
         try:
-            signed_with_nothing = sender.sign(genuine.body, blank, NOON)
+            signed_with_nothing = harness.sign(genuine.body, blank, NOON)
         except ValueError:
             return
-        assert not sender.provider.verify_signature(
+        assert not harness.provider.verify_signature(
             WebhookDelivery(signed_with_nothing, genuine.body, NOON), blank
         )
 
-    def test_a_body_that_was_changed_or_cut_is_not_genuine(self, sender: ProviderHarness) -> None:
-        if not sender.signs_body:
+    def test_verify_signature_refuses_a_changed_body_where_the_body_is_signed(
+        self, harness: ProviderHarness
+    ) -> None:
+        """A changed, cut or empty body is not verified where the signature covers the body."""
+        if not harness.signs_body:
             pytest.skip("the body is not signed")
-        genuine = sender.make_delivery(sender.samples[0])
+        genuine = harness.make_delivery(harness.samples[0])
         body = genuine.body
         for other in (b"", body[:-1], body[: len(body) // 2], body + b" ", body[1:], body.swapcase()):
-            assert not self._holds(sender, genuine.headers, other)
+            assert not self._holds(harness, genuine.headers, other)
 
-    def test_what_was_signed_more_than_300_seconds_off_is_not_genuine(self, sender: ProviderHarness) -> None:
-        if not sender.signs_time:
+    def test_verify_signature_refuses_times_over_300_seconds_off_where_time_is_signed(
+        self, harness: ProviderHarness
+    ) -> None:
+        """A delivery signed more than 300 seconds before or after is not verified where the signature covers the time."""
+        if not harness.signs_time:
             pytest.skip("the time is not signed")
         for sent, holds in ((_INSIDE, True), (-_INSIDE, True), (_OUTSIDE, False), (-_OUTSIDE, False)):
-            delivery = sender.make_delivery(sender.samples[0], sent=NOON + sent)
-            assert sender.provider.verify_signature(delivery, sender.secrets) is holds, sent
+            delivery = harness.make_delivery(harness.samples[0], sent=NOON + sent)
+            assert harness.provider.verify_signature(delivery, harness.secrets) is holds, sent
 
-    def test_a_message_says_what_it_documents(self, sender: ProviderHarness) -> None:
-        for sample in sender.samples:
-            mapped = sender.map_sample(sample)
+    def test_samples_map_to_their_event_test_mark_and_exact_amounts(self, harness: ProviderHarness) -> None:
+        """Each sample maps to its event name and test mark, amounts are exact texts, subscription reports have ids and UTC times."""
+        for sample in harness.samples:
+            mapped = harness.map_sample(sample)
             assert (mapped.event_name, mapped.test) == (sample.event_name, sample.test), sample.body
             assert not mapped.is_unknown_kind
             assert mapped.occurred_at.tzinfo is UTC
             _assert_exact_amounts(mapped.properties)
             facts: list[Any] = [*mapped.states, *mapped.payments]
             for fact in facts:
-                assert (fact.provider, fact.account_id) == (sender.provider.id, ACCOUNT)
+                assert (fact.provider, fact.account_id) == (harness.provider.id, ACCOUNT)
                 assert (fact.message_id, fact.test) == (mapped.message_id, mapped.test)
                 assert fact.subscription_id
                 assert fact.at.tzinfo is UTC
 
-    def test_a_message_becomes_an_event_of_its_provider(self, sender: ProviderHarness) -> None:
-        for sample in sender.samples:
-            event = sender.event_row(sample)
+    def test_samples_become_event_rows_with_source_revenue_and_no_visit_columns(
+        self, harness: ProviderHarness
+    ) -> None:
+        """The event of a sample has the provider as source, its revenue, no browser, country or page, and makes no touch."""
+        for sample in harness.samples:
+            event = harness.event_row(sample)
             assert event.event_name == (sample.event_name or IDENTITY_BOUND_EVENT)
-            assert (event.source, event.is_test, event.is_bot) == (sender.provider.id, sample.test, False)
+            assert (event.source, event.is_test, event.is_bot) == (harness.provider.id, sample.test, False)
             assert event.revenue == sample.revenue, sample.body
             assert (event.browser, event.country, event.ip, event.page_url) == (None,) * 4
             assert not event.touchable
 
-    def test_every_message_has_an_id_that_stays_when_it_comes_again(self, sender: ProviderHarness) -> None:
+    def test_message_ids_are_unique_and_equal_when_a_message_is_redelivered(
+        self, harness: ProviderHarness
+    ) -> None:
+        """Each message has its own id, and a later delivery of it has the same id and mapping."""
         ids = set()
-        for sample in (*sender.samples, sender.unknown):
-            first = sender.map_sample(sample)
-            again = sender.make_delivery(sample, sent=NOON + timedelta(seconds=30))
+        for sample in (*harness.samples, harness.unknown):
+            first = harness.map_sample(sample)
+            again = harness.make_delivery(sample, sent=NOON + timedelta(seconds=30))
             later = WebhookDelivery(again.headers, again.body, NOON + timedelta(minutes=2))
-            second = sender.provider.map_message(sample.body, later, ACCOUNT)
+            second = harness.provider.map_message(sample.body, later, ACCOUNT)
             assert first.message_id == second.message_id
             assert first == second or first.is_unknown_kind
             ids.add(first.message_id)
         assert "" not in ids
-        assert len(ids) == len(sender.samples) + 1
+        assert len(ids) == len(harness.samples) + 1
 
-    def test_a_kind_of_message_nobody_knows_says_nothing_and_has_an_id(self, sender: ProviderHarness) -> None:
-        mapped = sender.map_sample(sender.unknown)
+    def test_an_unknown_message_kind_is_marked_and_has_a_message_id(self, harness: ProviderHarness) -> None:
+        """A message of an unknown kind is marked as such and has an id."""
+        mapped = harness.map_sample(harness.unknown)
         assert mapped.is_unknown_kind
         assert mapped.message_id
 
-    def test_whatever_a_message_holds_in_place_of_a_value_it_is_read_or_refused(
-        self, sender: ProviderHarness
-    ) -> None:
-        for sample in (*sender.samples, sender.unknown):
+    def test_malformed_values_are_mapped_or_raise_value_error(self, harness: ProviderHarness) -> None:
+        """With any value of a message missing or wrong, it maps to a valid event or raises `ValueError`, nothing else."""
+        for sample in (*harness.samples, harness.unknown):
             for message in _malformed_variants(sample.body):
                 try:
-                    mapped = sender.map_sample(sample, message)
+                    mapped = harness.map_sample(sample, message)
                 except ValueError:
                     continue
-                arrival = to_arrival(WORKSPACE_ID, sender.provider, sender.make_delivery(sample), mapped)
+                arrival = to_arrival(WORKSPACE_ID, harness.provider, harness.make_delivery(sample), mapped)
                 assert validate_event(json.loads(arrival.body)), message
 
-    def test_a_body_that_is_no_object_is_kept_as_it_came(self, sender: ProviderHarness) -> None:
+    def test_a_body_that_is_no_json_object_is_kept_unchanged_as_unmapped(
+        self, harness: ProviderHarness
+    ) -> None:
+        """A body that is not a JSON object is unmapped, and is queued byte for byte."""
         for body in (b"", b"[]", b"{", b'"x"', b"\xff", b"null"):
-            delivery = sender.make_delivery(sender.samples[0], body=body)
-            told = map_delivery(sender.provider, delivery, ACCOUNT, json.loads)
+            delivery = harness.make_delivery(harness.samples[0], body=body)
+            told = map_delivery(harness.provider, delivery, ACCOUNT, json.loads)
             assert isinstance(told, UnmappedMessage)
-            assert to_arrival(WORKSPACE_ID, sender.provider, delivery, told).body == body
+            assert to_arrival(WORKSPACE_ID, harness.provider, delivery, told).body == body
 
     @staticmethod
-    def _holds(sender: ProviderHarness, headers: Mapping[str, str], body: bytes) -> bool:
-        return sender.provider.verify_signature(WebhookDelivery(headers, body, NOON), sender.secrets)
+    def _holds(harness: ProviderHarness, headers: Mapping[str, str], body: bytes) -> bool:
+        return harness.provider.verify_signature(WebhookDelivery(headers, body, NOON), harness.secrets)
 
 
 def _alter_middle_character(text: str) -> str:

@@ -37,8 +37,8 @@ class FakeTxtRecords:
         down: whether nobody answers.
     """
 
-    def __init__(self, book: ZoneRecords | None = None, *, down: bool = False) -> None:
-        self.book: ZoneRecords = {} if book is None else book
+    def __init__(self, zone_records: ZoneRecords | None = None, *, down: bool = False) -> None:
+        self.book: ZoneRecords = {} if zone_records is None else zone_records
         self.down = down
 
     async def query_txt(self, name: str) -> Collection[str]:
@@ -49,44 +49,57 @@ class FakeTxtRecords:
 
 
 class TextRecordsConformance:
-    """Every rule of the port; override the fixtures ``book``, ``records`` and ``unanswered``."""
+    """Every rule of the port; override the fixtures ``zone_records``, ``resolver`` and ``unreachable_resolver``."""
 
     @pytest.fixture
-    def book(self) -> ZoneRecords:
+    def zone_records(self) -> ZoneRecords:
         """What the name server tells."""
-        raise pytest.UsageError("override the fixture `book` with what the server tells")
+        raise pytest.UsageError("override the fixture `zone_records` with what the server tells")
 
     @pytest.fixture
-    def records(self) -> TxtRecords:
+    def resolver(self) -> TxtRecords:
         """The adapter under test."""
-        raise pytest.UsageError("override the fixture `records` with the adapter under test")
+        raise pytest.UsageError("override the fixture `resolver` with the adapter under test")
 
     @pytest.fixture
-    def unanswered(self) -> TxtRecords:
+    def unreachable_resolver(self) -> TxtRecords:
         """The adapter when no server answers."""
-        raise pytest.UsageError("override the fixture `unanswered` with an adapter that reaches nobody")
+        raise pytest.UsageError(
+            "override the fixture `unreachable_resolver` with an adapter that reaches nobody"
+        )
 
-    async def test_a_name_without_records_says_nothing(self, records: TxtRecords) -> None:
-        assert list(await records.query_txt(NAME)) == []
+    async def test_query_txt_returns_nothing_for_a_name_without_records(self, resolver: TxtRecords) -> None:
+        """A name without records has no texts."""
+        assert list(await resolver.query_txt(NAME)) == []
 
-    async def test_every_record_of_a_name_is_told(self, records: TxtRecords, book: ZoneRecords) -> None:
-        book[NAME] = ["v=spf1 -all", "touchpoint-verification=a"]
-        book[f"x.{NAME}"] = ["touchpoint-verification=b"]
-        assert sorted(await records.query_txt(NAME)) == sorted(book[NAME])
-
-    async def test_a_long_text_is_one(self, records: TxtRecords, book: ZoneRecords) -> None:
-        book[NAME] = ["x" * 300]
-        assert list(await records.query_txt(NAME)) == ["x" * 300]
-
-    async def test_a_record_is_seen_as_soon_as_it_is_written(
-        self, records: TxtRecords, book: ZoneRecords
+    async def test_query_txt_returns_every_record_of_the_exact_name(
+        self, resolver: TxtRecords, zone_records: ZoneRecords
     ) -> None:
-        assert list(await records.query_txt(NAME)) == []
-        book[NAME] = ["a"]
-        assert list(await records.query_txt(NAME)) == ["a"]
-        del book[NAME]
-        assert list(await records.query_txt(NAME)) == []
+        """All texts of a name are returned, and none of names below it."""
+        zone_records[NAME] = ["v=spf1 -all", "touchpoint-verification=a"]
+        zone_records[f"x.{NAME}"] = ["touchpoint-verification=b"]
+        assert sorted(await resolver.query_txt(NAME)) == sorted(zone_records[NAME])
 
-    async def test_no_answer_is_told_from_no_record(self, unanswered: TxtRecords) -> None:
+    async def test_query_txt_joins_the_parts_of_a_long_record(
+        self, resolver: TxtRecords, zone_records: ZoneRecords
+    ) -> None:
+        """A record of 300 characters is one text."""
+        zone_records[NAME] = ["x" * 300]
+        assert list(await resolver.query_txt(NAME)) == ["x" * 300]
+
+    async def test_query_txt_sees_added_and_removed_records_at_once(
+        self, resolver: TxtRecords, zone_records: ZoneRecords
+    ) -> None:
+        """Added and removed records show in the next query."""
+        assert list(await resolver.query_txt(NAME)) == []
+        zone_records[NAME] = ["a"]
+        assert list(await resolver.query_txt(NAME)) == ["a"]
+        del zone_records[NAME]
+        assert list(await resolver.query_txt(NAME)) == []
+
+    async def test_query_txt_raises_dns_unavailable_when_no_server_answers(
+        self, unreachable_resolver: TxtRecords
+    ) -> None:
+        """`DnsUnavailable` is raised when no server answers."""
         with pytest.raises(DnsUnavailable):
-            await unanswered.query_txt(NAME)
+            await unreachable_resolver.query_txt(NAME)

@@ -15,14 +15,14 @@ class TestWorkspaceStore(EdgeMapConformance):
             yield await workspace_api.open()
 
     @pytest.fixture
-    def edge(self, workspace_api):
+    def lookup(self, workspace_api):
         return DatabaseRedirects(workspace_api.service.ports.workspace.unique_keys)
 
     @pytest.fixture
-    def publish(self, workspace_api):
+    def commit_redirect(self, workspace_api):
         links = {}
 
-        async def publish(slug, destination):
+        async def commit_redirect(slug, destination):
             if destination is None:
                 answer = await workspace_api.ask("DELETE", f"/links/{links.pop(slug)}")
             elif slug in links:
@@ -35,4 +35,4 @@ class TestWorkspaceStore(EdgeMapConformance):
                 links[slug] = answer.json["data"]["id"]
             assert answer.status == 200
 
-        return publish
+        return commit_redirect

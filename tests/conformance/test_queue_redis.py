@@ -12,7 +12,7 @@ from service_core.testing.queue import IngestQueueConformance
 
 class TestRedis(IngestQueueConformance):
     @pytest.fixture
-    def queues(self, redis_url, tmp_path, monkeypatch):
+    def open_queue(self, redis_url, tmp_path, monkeypatch):
         # The kit asks for the ledger of seven weeks, on whatever machine.
         monkeypatch.setattr(ledger, "LEDGER_TIMEOUT_SECONDS", 30.0)
         registry = load_plugins()

@@ -10,7 +10,7 @@ from service_core.testing.queue import IngestQueueConformance
 
 class TestSpool(IngestQueueConformance):
     @pytest.fixture
-    def queues(self, tmp_path):
+    def open_queue(self, tmp_path):
         registry = load_plugins()
 
         @asynccontextmanager

@@ -63,7 +63,7 @@ class TestWhop(RevenueProviderConformance):
     """The kit."""
 
     @pytest.fixture
-    def sender(self, whop):
+    def harness(self, whop):
         return ProviderHarness(
             whop,
             {"webhook_secret": SECRET},

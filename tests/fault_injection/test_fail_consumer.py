@@ -98,7 +98,7 @@ async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_a
             await shop.found()
             offers = await asyncio.gather(*map(shop.offer, IDS), shop.offer("bad", POISON))
             assert set(offers) == {EnqueueResult.QUEUED}
-            faults.start(at, fail_after_effect=after)
+            faults.fail_at_call(at, fail_after_effect=after)
             while True:
                 try:
                     if await shop.pipeline.process_batch() == 0:
@@ -106,7 +106,7 @@ async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_a
                 except OSError:
                     await shop.row()
             calls = list(faults.calls)
-            faults.stop()
+            faults.stop_faults()
             assert await shop.stored() == IDS
             assert await shop.row() == (len(IDS), 1, 0)
             (aside,) = await shop.ports.queue.list_quarantined(shop.workspace.id, 10)
@@ -132,7 +132,7 @@ async def test_a_slow_store_holds_back_the_consumer_and_no_client(tmp_path):
 
         await asyncio.gather(*map(client, range(20)))
         assert sorted(waits)[len(waits) // 2] < 1
-        shop.faults.stop()
+        shop.faults.stop_faults()
         async with asyncio.timeout(100):
             while (await shop.row())[2]:
                 await asyncio.sleep(0.02)

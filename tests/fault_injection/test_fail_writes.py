@@ -60,10 +60,10 @@ async def tried(shop, route, number, *, after):
     method, path, body = await shop.prepared(route)
     before = await shop.state(path)
     once = f"{number} {after}"
-    shop.faults.start(number, fail_after_effect=after)
+    shop.faults.fail_at_call(number, fail_after_effect=after)
     first = await shop.office.ask(method, path, body, once=once)
     struck, last = shop.faults.has_failed, shop.faults.calls[-1]
-    shop.faults.stop()
+    shop.faults.stop_faults()
     told = await shop.state(path)
     if struck:
         assert (first.status, first.json["code"]) == (503, "data_unverified"), last

@@ -75,7 +75,7 @@ async def test_a_store_that_is_away_stays_away_until_it_is_healed():
         with pytest.raises(ConnectionError, match="refused"):
             await door.save("a")
     assert [row async for row in door.batches()] == []
-    faults.stop()
+    faults.stop_faults()
     assert await door.save("a") == 1
 
 

@@ -126,8 +126,8 @@ class TestGoogleAds(AdPlatformConformance):
     accounts = (EUROS, YEN)
 
     @pytest.fixture
-    async def stage(self, scene):
-        async with serve_api(google(scene.accounts, scene.expected_rows)) as api:
+    async def harness(self, platform_data):
+        async with serve_api(google(platform_data.accounts, platform_data.expected_rows)) as api:
             yield PlatformHarness(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.fail_with)
 
 

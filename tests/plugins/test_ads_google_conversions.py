@@ -81,7 +81,7 @@ def upload(body, account, received):
             continue
         seen.add(row["orderId"])
         asset = re.fullmatch(rf"customers/{account}/conversionActions/(\d+)", row["conversionAction"])[1]
-        received.receive(asset, row["orderId"], asset, test=body["validateOnly"])
+        received.record_unless_duplicate(asset, row["orderId"], asset, is_test=body["validateOnly"])
         results.append({"gclid": row.get("gclid"), "conversionAction": row["conversionAction"]})
     return upload_of(*faults, results=[] if body["validateOnly"] else results)
 
@@ -121,7 +121,7 @@ def google_at(api):
 
 class TestGoogleConversions(ConversionSenderConformance):
     @pytest.fixture
-    async def stage(self):
+    async def harness(self):
         async with serve_api(google(received := ReceivedConversions())) as api:
             sender = google_at(api)
             fail = fail_sending_calls(api, lambda asked: asked.path != "/token")

@@ -22,7 +22,7 @@ NAMES = {"campaign": AdLevel.CAMPAIGN, "adset": AdLevel.GROUP, "ad": AdLevel.AD}
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 
 
-def graph(scene, version="v25.0"):
+def graph(platform_data, version="v25.0"):
     """Enough of graph.facebook.com to tell a scene."""
 
     def answers(asked):
@@ -31,16 +31,16 @@ def graph(scene, version="v25.0"):
         root, *path = asked.path.strip("/").split("/")
         assert root == version
         if path == ["me", "adaccounts"]:
-            return paged(asked, [account_told(one, asked.query["fields"]) for one in scene.accounts])
+            return paged(asked, [account_told(one, asked.query["fields"]) for one in platform_data.accounts])
         account, edge = path
         if edge != "insights":
             assert asked.query["fields"] == "id,effective_status"
             level = NAMES[edge.removesuffix("s")]
-            ids = dict.fromkeys(row.entity.id for row in scene.rows if row.entity.level is level)
+            ids = dict.fromkeys(row.entity.id for row in platform_data.rows if row.entity.level is level)
             return paged(asked, [{"id": id_, "effective_status": "ACTIVE"} for id_ in [*ids][:-1] or ids])
         days = json.loads(asked.query["time_range"])
         since, until = (date.fromisoformat(days[end]) for end in ("since", "until"))
-        rows = scene.expected_rows(account, NAMES[asked.query["level"]], since, until)
+        rows = platform_data.expected_rows(account, NAMES[asked.query["level"]], since, until)
         assert asked.query["time_increment"] == "1"
         return paged(asked, [row_told(row, asked.query["fields"].split(",")) for row in rows])
 
@@ -101,12 +101,14 @@ def actions(value):
 
 class TestMetaAds(AdPlatformConformance):
     @pytest.fixture
-    async def stage(self, scene):
-        async with serve_api(graph(scene)) as api:
+    async def harness(self, platform_data):
+        async with serve_api(graph(platform_data)) as api:
             yield PlatformHarness(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.fail_with)
 
-    async def test_entities_stand_as_they_are_listed(self, stage, scene):
-        rows = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
+    async def test_entities_stand_as_they_are_listed(self, harness, platform_data):
+        rows = await harness.platform.spend(
+            platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
+        )
         assert {row.entity.id: row.entity.status for row in rows} == {
             "301": "ACTIVE", "302": "ACTIVE", "303": "ACTIVE", "304": "ACTIVE", "305": None,
         }  # fmt: skip

@@ -57,7 +57,9 @@ def graph(received):
         if any(event["event_id"] == REJECTED_ORDER_ID for event in body["data"]):
             return refusal(100, 400, 2804003, "Ada@example.com is wrong.")
         for event in body["data"]:
-            received.receive(pixel, event["event_id"], event["event_name"], test="test_event_code" in body)
+            received.record_unless_duplicate(
+                pixel, event["event_id"], event["event_name"], is_test="test_event_code" in body
+            )
         return StubResponse({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
 
     busy = too_many_calls({"error": {"message": "There have been too many calls", "code": 80004}}, 400)
@@ -71,7 +73,7 @@ def refusal(code, status, subcode=None, message="No."):
 
 class TestMetaConversions(ConversionSenderConformance):
     @pytest.fixture
-    async def stage(self):
+    async def harness(self):
         async with serve_api(graph(received := ReceivedConversions())) as api:
             yield SenderHarness(
                 CONVERSION_SENDER.with_base_url(f"{api.url}/v26.0"),
@@ -81,16 +83,16 @@ class TestMetaConversions(ConversionSenderConformance):
                 fail_sending_calls(api),
             )
 
-    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
+    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, harness):
         assert (
-            await stage.send("a", "b", to=replace(DESTINATION, test=True))
+            await harness.send("a", "b", to=replace(DESTINATION, test=True))
             == [Rejected("no_test_event_code")] * 2
         )
-        assert stage.received.bodies == []
+        assert harness.received.bodies == []
 
-    async def test_a_code_is_only_told_in_tests(self, stage):
-        await stage.send("a", to=replace(DESTINATION, test_code="TEST42"))
-        assert stage.received.accepted_event_ids() == ["a"]
+    async def test_a_code_is_only_told_in_tests(self, harness):
+        await harness.send("a", to=replace(DESTINATION, test_code="TEST42"))
+        assert harness.received.accepted_event_ids() == ["a"]
 
 
 def sha(normal):

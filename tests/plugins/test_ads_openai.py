@@ -52,7 +52,9 @@ def bazaar(received):
         if any(event["id"] == REJECTED_ORDER_ID for event in body["events"]):
             return refusal("invalid_request_error", 400, "Ada@example.com is no hash.")
         for event in body["events"]:
-            received.receive(asked.query["pid"], event["id"], event["type"], test=body["validate_only"])
+            received.record_unless_duplicate(
+                asked.query["pid"], event["id"], event["type"], is_test=body["validate_only"]
+            )
         return StubResponse({"accepted": len(body["events"])})
 
     busy = too_many_calls(refusal("rate_limit_error", 429).content)
@@ -67,7 +69,7 @@ def refusal(kind, status, message="No.", code=None):
 
 class TestOpenAIConversions(ConversionSenderConformance):
     @pytest.fixture
-    async def stage(self):
+    async def harness(self):
         async with serve_api(bazaar(received := ReceivedConversions())) as api:
             sender = CONVERSION_SENDER.with_base_url(f"{api.url}/v1")
             yield SenderHarness(sender, SECRETS, received, api.fail_with, fail_sending_calls(api))

@@ -29,7 +29,7 @@ def said(data=None, code=0, message="OK", status=200):
     return StubResponse({"code": code, "message": message, "request_id": "r", "data": data or {}}, status)
 
 
-def tiktok(scene):
+def tiktok(platform_data):
     """Enough of business-api.tiktok.com to tell a scene."""
 
     def answers(asked):
@@ -40,18 +40,21 @@ def tiktok(scene):
                 return said(
                     {
                         "list": [
-                            {"advertiser_id": one.id, "advertiser_name": one.name} for one in scene.accounts
+                            {"advertiser_id": one.id, "advertiser_name": one.name}
+                            for one in platform_data.accounts
                         ]
                     }
                 )
             case "advertiser/info/":
                 ids = json.loads(asked.query["advertiser_ids"])
                 fields = json.loads(asked.query["fields"])
-                return said({"list": [account_told(one, fields) for one in scene.accounts if one.id in ids]})
+                return said(
+                    {"list": [account_told(one, fields) for one in platform_data.accounts if one.id in ids]}
+                )
             case "report/integrated/get/":
-                return reported(asked, scene)
+                return reported(asked, platform_data)
             case "campaign/get/" | "adgroup/get/" | "ad/get/" as path:
-                return listed(asked, scene, path.partition("/")[0])
+                return listed(asked, platform_data, path.partition("/")[0])
 
     def refused(_):
         return said(code=40105, message="Access token planted-token is incorrect or has been revoked.")
@@ -67,12 +70,12 @@ def account_told(account, fields):
     return {name: known[name] for name in fields}
 
 
-def reported(asked, scene):
+def reported(asked, platform_data):
     """Two rows to a page, whatever size is asked for."""
     assert asked.query["report_type"] == "BASIC"
     first, last = (date.fromisoformat(asked.query[end]) for end in ("start_date", "end_date"))
     level = LEVELS[asked.query["data_level"]]
-    rows = scene.expected_rows(asked.query["advertiser_id"], level, first, last)
+    rows = platform_data.expected_rows(asked.query["advertiser_id"], level, first, last)
     dimensions, metrics = (json.loads(asked.query[name]) for name in ("dimensions", "metrics"))
     page = int(asked.query["page"])
     told = [row_told(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
@@ -80,10 +83,10 @@ def reported(asked, scene):
     return said({"list": told, "page_info": sizes})
 
 
-def listed(asked, scene, kind):
+def listed(asked, platform_data, kind):
     """Every entity of the account but the last ad, two to a page."""
     levels = {"campaign": AdLevel.CAMPAIGN, "adgroup": AdLevel.GROUP, "ad": AdLevel.AD}
-    own = [row.entity for row in scene.rows if row.account_id == asked.query["advertiser_id"]]
+    own = [row.entity for row in platform_data.rows if row.account_id == asked.query["advertiser_id"]]
     ids = [*dict.fromkeys(one.id for one in own if one.level is levels[kind] and one.id != "305")]
     assert json.loads(asked.query["fields"]) == [f"{kind}_id", "operation_status"]
     page = int(asked.query["page"])
@@ -118,12 +121,14 @@ class TestTikTokAds(AdPlatformConformance):
     accounts = (EUROS, YEN)
 
     @pytest.fixture
-    async def stage(self, scene):
-        async with serve_api(tiktok(scene)) as api:
+    async def harness(self, platform_data):
+        async with serve_api(tiktok(platform_data)) as api:
             yield PlatformHarness(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.fail_with)
 
-    async def test_entities_stand_as_they_are_listed(self, stage, scene):
-        rows = await stage.platform.spend(scene.accounts[0], AdLevel.AD, FIRST, THIRD, stage.secrets)
+    async def test_entities_stand_as_they_are_listed(self, harness, platform_data):
+        rows = await harness.platform.spend(
+            platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets
+        )
         assert {row.entity.id: row.entity.status for row in rows} == {
             "301": "ENABLE", "302": "ENABLE", "303": "ENABLE", "304": "ENABLE", "305": None,
         }  # fmt: skip

@@ -49,7 +49,9 @@ def business(received):
             return said(40002, "user: Ada@example.com is no hash")
         for event in body["data"]:
             test = "test_event_code" in body
-            received.receive(body["event_source_id"], event["event_id"], event["event"], test=test)
+            received.record_unless_duplicate(
+                body["event_source_id"], event["event_id"], event["event"], is_test=test
+            )
         return said(0, "OK")
 
     return StubPlatformApi(
@@ -63,17 +65,17 @@ def said(code, message="No."):
 
 class TestTikTokConversions(ConversionSenderConformance):
     @pytest.fixture
-    async def stage(self):
+    async def harness(self):
         async with serve_api(business(received := ReceivedConversions())) as api:
             sender = CONVERSION_SENDER.with_base_url(f"{api.url}/open_api/v1.3")
             yield SenderHarness(sender, SECRETS, received, api.fail_with, fail_sending_calls(api))
 
-    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
+    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, harness):
         assert (
-            await stage.send("a", "b", to=replace(DESTINATION, test=True))
+            await harness.send("a", "b", to=replace(DESTINATION, test=True))
             == [Rejected("no_test_event_code")] * 2
         )
-        assert stage.received.bodies == []
+        assert harness.received.bodies == []
 
 
 def sha(normal):

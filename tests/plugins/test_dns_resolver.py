@@ -22,8 +22,8 @@ def opened(url, folder):
 class NameServer(asyncio.DatagramProtocol):
     """Answers questions for TXT records from a book; with a code, every question is answered by it."""
 
-    def __init__(self, book, code=None):
-        self.book, self.code = book, code
+    def __init__(self, zone_records, code=None):
+        self.book, self.code = zone_records, code
 
     def connection_made(self, transport):
         self.transport = transport
@@ -44,36 +44,36 @@ def _quoted(text):
     return " ".join(f'"{text[at : at + 255]}"' for at in range(0, len(text), 255))
 
 
-async def serving(book, code=None):
+async def serving(zone_records, code=None):
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_datagram_endpoint(
-        lambda: NameServer(book, code), local_addr=("127.0.0.1", 0)
+        lambda: NameServer(zone_records, code), local_addr=("127.0.0.1", 0)
     )
     return transport
 
 
 class TestResolver(TextRecordsConformance):
     @pytest.fixture
-    def book(self):
+    def zone_records(self):
         return {}
 
     @pytest.fixture
-    async def records(self, book, tmp_path):
-        server = await serving(book)
+    async def resolver(self, zone_records, tmp_path):
+        server = await serving(zone_records)
         host, port = server.get_extra_info("sockname")
         yield opened(f"dns://{host}:{port}?timeout_seconds=30", tmp_path)
         server.close()
 
     @pytest.fixture
-    def unanswered(self, tmp_path):
+    def unreachable_resolver(self, tmp_path):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
             silent.bind(("127.0.0.1", 0))
             port = silent.getsockname()[1]
             yield opened(f"dns://127.0.0.1:{port}?timeout_seconds=0.2", tmp_path)
 
-    async def test_a_name_with_records_of_other_types_says_nothing(self, records, book):
-        book[NAME] = []
-        assert list(await records.query_txt(NAME)) == []
+    async def test_a_name_with_records_of_other_types_says_nothing(self, resolver, zone_records):
+        zone_records[NAME] = []
+        assert list(await resolver.query_txt(NAME)) == []
 
     @pytest.mark.parametrize("code", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
     async def test_a_server_that_refuses_has_not_answered(self, tmp_path, code):
@@ -84,9 +84,9 @@ class TestResolver(TextRecordsConformance):
         server.close()
 
 
-@pytest.mark.parametrize("book", [{}, {"example.com": ["v=spf1 -all"]}])
-async def test_a_look_is_content_with_any_answer(tmp_path, book):
-    server = await serving(book)
+@pytest.mark.parametrize("zone_records", [{}, {"example.com": ["v=spf1 -all"]}])
+async def test_a_look_is_content_with_any_answer(tmp_path, zone_records):
+    server = await serving(zone_records)
     host, port = server.get_extra_info("sockname")
     await opened(f"dns://{host}:{port}?timeout_seconds=30", tmp_path).check()
     server.close()
@@ -102,15 +102,15 @@ async def test_a_look_says_that_no_name_server_answers(tmp_path):
 
 class TestWrittenRecords(TextRecordsConformance):
     @pytest.fixture
-    def book(self):
+    def zone_records(self):
         return {}
 
     @pytest.fixture
-    def records(self, book):
-        return FakeTxtRecords(book)
+    def resolver(self, zone_records):
+        return FakeTxtRecords(zone_records)
 
     @pytest.fixture
-    def unanswered(self):
+    def unreachable_resolver(self):
         return FakeTxtRecords(down=True)
 
 

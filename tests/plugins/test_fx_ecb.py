@@ -9,7 +9,7 @@ import pytest
 from hosts.composition.compose import load_installed_registry
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DayRate, RateCoverage, RateSourceUnavailable
-from service_core.testing.memory.exchange_rates import RateSourceConformance
+from service_core.testing.rate_source import RateSourceConformance
 from tests.fixtures.stub_platform_api import StubPlatformApi, StubResponse, serve_api
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -77,7 +77,7 @@ class TestReferenceRates(RateSourceConformance):
         return source(bank, tmp_path)
 
     @pytest.fixture
-    def away(self, bank, tmp_path):
+    def unavailable_source(self, bank, tmp_path):
         bank.answer = StubResponse("busy", 503)
         return source(bank, tmp_path)
 

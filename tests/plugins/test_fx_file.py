@@ -8,7 +8,7 @@ import pytest
 from hosts.composition.compose import load_installed_registry
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DayRate, RateSourceUnavailable
-from service_core.testing.memory.exchange_rates import RateSourceConformance
+from service_core.testing.rate_source import RateSourceConformance
 
 DAY = date(2026, 7, 7)
 
@@ -25,7 +25,7 @@ class TestRateFile(RateSourceConformance):
         return source(tmp_path, "Date,USD,JPY\n2026-07-07,1.0876,171.23\n2026-07-06,1.0811,170.98\n")
 
     @pytest.fixture
-    def away(self, tmp_path):
+    def unavailable_source(self, tmp_path):
         return source(tmp_path)
 
 

@@ -94,7 +94,7 @@ class TestRevenueCat(RevenueProviderConformance):
     """The kit."""
 
     @pytest.fixture
-    def sender(self):
+    def harness(self):
         return ProviderHarness(
             RevenueCat(),
             {"webhook_secret": "Bearer planted-password"},
@@ -110,7 +110,7 @@ class TestSignedRevenueCat(RevenueProviderConformance):
     """The kit, for who lets RevenueCat sign."""
 
     @pytest.fixture
-    def sender(self):
+    def harness(self):
         return ProviderHarness(
             RevenueCat(),
             {"webhook_secret": "Bearer planted-password", "signing_secret": "planted-key"},

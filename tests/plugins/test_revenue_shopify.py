@@ -71,7 +71,7 @@ SENDER = ProviderHarness(
 
 class TestShopify(RevenueProviderConformance):
     @pytest.fixture
-    def sender(self):
+    def harness(self):
         return SENDER
 
 

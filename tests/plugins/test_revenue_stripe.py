@@ -94,7 +94,7 @@ SENDER = ProviderHarness(
 
 class TestStripe(RevenueProviderConformance):
     @pytest.fixture
-    def sender(self):
+    def harness(self):
         return SENDER
 
 

@@ -87,7 +87,7 @@ class TestSuperwall(RevenueProviderConformance):
     """The kit."""
 
     @pytest.fixture
-    def sender(self):
+    def harness(self):
         return ProviderHarness(
             Superwall(),
             {"webhook_secret": SECRET},

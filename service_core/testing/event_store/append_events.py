@@ -13,8 +13,11 @@ SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 class AppendEvents(Kit):
     """Append, session look-up and bounds."""
 
-    async def test_an_event_comes_back_as_it_was_stored(self, store: Store, story: EventBuilder) -> None:
-        story.add_event(
+    async def test_every_column_of_an_event_is_read_back_unchanged(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A stored event with amounts, ids, nested properties and microseconds is read back unchanged."""
+        builder.add_event(
             "purchase",
             at=utc_instant("2026-03-02T15:00") + timedelta(microseconds=123456),
             visitor="A1",
@@ -27,68 +30,79 @@ class AppendEvents(Kit):
             strong_id="U1",
             **campaign("google", "cpc", "spring"),
         )
-        await store.append(story.events)
-        page = await store.list_person_events(story.scan(SPAN), "u:U1")
-        assert page == story.events
+        await store.append(builder.events)
+        page = await store.list_person_events(builder.scan(SPAN), "u:U1")
+        assert page == builder.events
 
-    async def test_an_event_id_is_stored_once_in_seven_days_of_receipt(
-        self, store: Store, story: EventBuilder
+    async def test_an_event_id_is_stored_once_within_seven_days_of_receipt(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        first = story.add_event("page_view", at="2026-03-02", visitor="A1")
+        """An event id is stored once in and across batches, and again when it is received seven days later."""
+        first = builder.add_event("page_view", at="2026-03-02", visitor="A1")
         again = replace(first, seq=first.seq + 1)
         later = replace(first, seq=first.seq + 2, received_at=first.received_at + timedelta(days=7))
         assert await store.append([first, again]) == 1
         assert await store.append([again]) == 0
         assert await store.append([later]) == 1
-        assert await measure(store, story.scan(SPAN), EVENTS) == 2
+        assert await measure(store, builder.scan(SPAN), EVENTS) == 2
 
-    async def test_one_event_id_in_two_workspaces_is_two_events(
-        self, store: Store, story: EventBuilder
+    async def test_the_same_event_id_in_two_workspaces_is_stored_twice(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        first = story.add_event("page_view", at="2026-03-02", visitor="A1")
+        """Event ids are unique per workspace only."""
+        first = builder.add_event("page_view", at="2026-03-02", visitor="A1")
         other = EventBuilder()
         twin = replace(other.add_event("page_view", at="2026-03-02", visitor="A1"), event_id=first.event_id)
         assert await store.append([first, twin]) == 2
-        assert await measure(store, story.scan(SPAN), EVENTS) == 1
+        assert await measure(store, builder.scan(SPAN), EVENTS) == 1
         assert await measure(store, other.scan(SPAN), EVENTS) == 1
 
-    async def test_an_empty_batch_stores_nothing(self, store: Store) -> None:
+    async def test_appending_an_empty_batch_returns_zero(self, store: Store) -> None:
+        """Appending no events returns 0."""
         assert await store.append([]) == 0
 
-    async def test_a_session_is_known_by_its_entry_page_and_latest_values(
-        self, store: Store, story: EventBuilder
+    async def test_session_states_hold_first_event_and_latest_attribution_without_bots(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A session state has the first human event's landing page and the latest attribution.
+
+        Unknown sessions are left out.
+        """
         came = campaign("google", "cpc", "spring")
-        story.add_event("page_view", at="2026-03-02T10:00", visitor="A1", landing_page="/in", **came)
+        builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1", landing_page="/in", **came)
         shown = {"attribution_source": "google", "attribution_medium": "cpc", "channel": "paid_search"}
-        story.add_event("scroll", at="2026-03-02T10:01", visitor="A1", landing_page="/in", **shown)
+        builder.add_event("scroll", at="2026-03-02T10:01", visitor="A1", landing_page="/in", **shown)
         bot = campaign("spam", "link", channel="referral")
         for at in ("2026-03-02T09:00", "2026-03-02T11:00"):
-            story.add_event("page_view", at=at, visitor="A1", is_bot=True, landing_page="/bot", **bot)
-        await store.append(story.events)
-        key = story.workspace_id, "A1", "s1"
-        unknown = story.workspace_id, "A1", "s2"
+            builder.add_event("page_view", at=at, visitor="A1", is_bot=True, landing_page="/bot", **bot)
+        await store.append(builder.events)
+        key = builder.workspace_id, "A1", "s1"
+        unknown = builder.workspace_id, "A1", "s2"
         (state,) = (await store.session_states([key, unknown])).values()
         assert (state.first_at, state.landing_page) == (utc_instant("2026-03-02T10:00"), "/in")
         assert (state.attribution_source, state.channel) == ("google", "paid_search")
         sent = dict(zip(CAMPAIGN_COLUMNS, state.last_campaign or (), strict=True))
         assert (sent["utm_source"], sent["utm_campaign"], sent["lyr"]) == ("google", "spring", None)
 
-    async def test_bounds_are_the_first_and_last_event(self, store: Store, story: EventBuilder) -> None:
-        assert await store.event_time_range(story.workspace_id) is None
+    async def test_event_time_range_is_first_and_last_timestamp_or_none(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """The time range of a workspace is its first and last event time; None without events."""
+        assert await store.event_time_range(builder.workspace_id) is None
         for at in ("2026-03-05", "2026-03-02", "2026-03-09"):
-            story.add_event("page_view", at=at, visitor="A1")
-        await store.append(story.events)
-        assert await store.event_time_range(story.workspace_id) == (
+            builder.add_event("page_view", at=at, visitor="A1")
+        await store.append(builder.events)
+        assert await store.event_time_range(builder.workspace_id) == (
             utc_instant("2026-03-02"),
             utc_instant("2026-03-09"),
         )
 
-    async def test_maintenance_changes_no_answer(self, store: Store, story: EventBuilder) -> None:
+    async def test_maintain_leaves_counts_unchanged(self, store: Store, builder: EventBuilder) -> None:
+        """Maintenance after appends in any order leaves the event count unchanged."""
         for hour in range(6):
-            story.add_event("page_view", at=f"2026-03-02T{hour:02}:00", visitor=f"A{hour % 2}")
-        await store.append(story.events[3:])
-        await store.append(story.events[:3])
-        before = await measure(store, story.scan(SPAN), EVENTS)
+            builder.add_event("page_view", at=f"2026-03-02T{hour:02}:00", visitor=f"A{hour % 2}")
+        await store.append(builder.events[3:])
+        await store.append(builder.events[:3])
+        before = await measure(store, builder.scan(SPAN), EVENTS)
         await store.maintain()
-        assert await measure(store, story.scan(SPAN), EVENTS) == before == 6
+        assert await measure(store, builder.scan(SPAN), EVENTS) == before == 6

@@ -32,133 +32,156 @@ NEWS = campaign("news", "email", "march", channel="email")
 PARTNER = referral("partner.example", "referral", "referral")
 
 
-async def touch_sources(store: Store, story: EventBuilder, person: str = "v:A1") -> list[str | None]:
+async def touch_sources(store: Store, builder: EventBuilder, person: str = "v:A1") -> list[str | None]:
     """Sources of a person's touches."""
-    return [touch.source for touch in await store.list_person_touches(story.scan(SPAN), person)]
+    return [touch.source for touch in await store.list_person_touches(builder.scan(SPAN), person)]
 
 
 class Attribution(Kit):
     """Semantics 8 and 9."""
 
-    async def test_a_touch_is_the_first_of_a_session_or_a_change_in_it(
-        self, store: Store, story: EventBuilder
+    async def test_a_touch_is_a_session_start_or_a_source_change_in_the_session(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """The first event of a session makes a touch, and so does each change of the source within it."""
         for hour, columns in enumerate((GOOGLE, GOOGLE, {}, PARTNER, {}, GOOGLE)):
-            story.add_event("page_view", at=f"2026-03-02T{hour:02}:00", visitor="A1", **columns)
-        story.add_event("page_view", at="2026-03-02T09:00", visitor="A1", session="s2")
-        story.add_event("page_view", at="2026-03-02T09:01", visitor="A1", session="s2")
-        await store.append(story.events)
-        assert await touch_sources(store, story) == ["google", "partner.example", "google", "(direct)"]
+            builder.add_event("page_view", at=f"2026-03-02T{hour:02}:00", visitor="A1", **columns)
+        builder.add_event("page_view", at="2026-03-02T09:00", visitor="A1", session="s2")
+        builder.add_event("page_view", at="2026-03-02T09:01", visitor="A1", session="s2")
+        await store.append(builder.events)
+        assert await touch_sources(store, builder) == ["google", "partner.example", "google", "(direct)"]
 
-    async def test_only_visits_and_campaign_events_make_touches(
-        self, store: Store, story: EventBuilder
+    async def test_touches_come_from_visits_and_campaign_events_but_not_from_bots(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        story.add_event("purchase", at="2026-03-02T01:00", visitor="A1", session="s1", revenue=1)
-        story.add_event("purchase", at="2026-03-02T02:00", visitor="A1", session="s2", revenue=1, **GOOGLE)
-        story.add_event("page_view", at="2026-03-02T03:00", visitor="A1", session="s3", is_bot=True)
-        story.add_event("session_start", at="2026-03-02T04:00", visitor="A1", session="s4")
-        await store.append(story.events)
-        assert await touch_sources(store, story) == ["google", "(direct)"]
+        """Visits and events with campaign values make touches; other events and bots do not."""
+        builder.add_event("purchase", at="2026-03-02T01:00", visitor="A1", session="s1", revenue=1)
+        builder.add_event("purchase", at="2026-03-02T02:00", visitor="A1", session="s2", revenue=1, **GOOGLE)
+        builder.add_event("page_view", at="2026-03-02T03:00", visitor="A1", session="s3", is_bot=True)
+        builder.add_event("session_start", at="2026-03-02T04:00", visitor="A1", session="s4")
+        await store.append(builder.events)
+        assert await touch_sources(store, builder) == ["google", "(direct)"]
 
-    async def test_a_touch_shows_what_the_visit_carried(self, store: Store, story: EventBuilder) -> None:
+    async def test_a_touch_has_campaign_click_id_referrer_and_landing_page_of_its_event(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A touch has the source, UTM values, click ids, referrer and landing page of its event."""
         page = {"referrer": "https://t.example/", "landing_page": "https://shop.example/in"}
         click = {"click_id": "c1", "click_id_type": "gclid", "gclid": "c1", "lyr": "x9"}
-        story.add_event("page_view", at="2026-03-02", visitor="A1", **GOOGLE, **page, **click)
-        await store.append(story.events)
-        (touch,) = await store.list_person_touches(story.scan(SPAN), "v:A1")
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", **GOOGLE, **page, **click)
+        await store.append(builder.events)
+        (touch,) = await store.list_person_touches(builder.scan(SPAN), "v:A1")
         assert (touch.source, touch.medium, touch.channel) == ("google", "cpc", "paid_search")
         assert (touch.utm_source, touch.utm_medium, touch.campaign) == ("google", "cpc", "spring")
         assert (touch.click_id, touch.click_id_type, touch.lyr) == ("c1", "gclid", "x9")
         assert (touch.referrer, touch.landing_page) == tuple(page.values())
 
-    async def test_a_direct_revisit_with_stored_values_makes_no_touch(
-        self, store: Store, story: EventBuilder
+    async def test_a_revisit_that_repeats_stored_campaign_values_makes_no_touch(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A session whose campaign values are stored ones of an earlier touch, not of its URL, makes no touch."""
         carried = GOOGLE | {"campaign_in_url": False}
-        story.add_event("page_view", at="2026-03-02T01:00", visitor="A1", session="s1", **GOOGLE)
-        story.add_event("page_view", at="2026-03-02T02:00", visitor="A1", session="s2", **carried)
-        story.add_event("page_view", at="2026-03-02T03:00", visitor="A1", session="s2")
-        story.add_event("page_view", at="2026-03-02T04:00", visitor="A1", session="s3", **GOOGLE)
-        await store.append(story.events)
-        times = [f"{t.timestamp:%H}" for t in await store.list_person_touches(story.scan(SPAN), "v:A1")]
+        builder.add_event("page_view", at="2026-03-02T01:00", visitor="A1", session="s1", **GOOGLE)
+        builder.add_event("page_view", at="2026-03-02T02:00", visitor="A1", session="s2", **carried)
+        builder.add_event("page_view", at="2026-03-02T03:00", visitor="A1", session="s2")
+        builder.add_event("page_view", at="2026-03-02T04:00", visitor="A1", session="s3", **GOOGLE)
+        await store.append(builder.events)
+        times = [f"{t.timestamp:%H}" for t in await store.list_person_touches(builder.scan(SPAN), "v:A1")]
         assert times == ["01", "04"]
 
-    async def test_carried_values_beside_a_referrer_leave_the_referrer_alone(
-        self, store: Store, story: EventBuilder
+    async def test_a_referrer_wins_over_stored_campaign_values_of_an_earlier_touch(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        story.add_event("page_view", at="2026-03-02T01:00", visitor="A1", session="s1", **GOOGLE)
+        """A touch with a referrer and stored campaign values takes its source from the referrer and has no campaign."""
+        builder.add_event("page_view", at="2026-03-02T01:00", visitor="A1", session="s1", **GOOGLE)
         both = PARTNER | GOOGLE | {"campaign_in_url": False}
-        story.add_event("page_view", at="2026-03-02T02:00", visitor="A1", session="s2", **both)
-        await store.append(story.events)
-        _, touch = await store.list_person_touches(story.scan(SPAN), "v:A1")
+        builder.add_event("page_view", at="2026-03-02T02:00", visitor="A1", session="s2", **both)
+        await store.append(builder.events)
+        _, touch = await store.list_person_touches(builder.scan(SPAN), "v:A1")
         assert (touch.source, touch.channel, touch.campaign) == ("partner.example", "referral", None)
 
-    async def test_values_are_carried_by_the_person_across_devices(
-        self, store: Store, story: EventBuilder
+    async def test_stored_campaign_values_are_recognized_across_visitors_of_one_person(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Stored campaign values make no touch when another visitor of the same person had the touch.
+
+        For other persons they do.
+        """
         carried = GOOGLE | {"campaign_in_url": False}
-        story.add_event("page_view", at="2026-03-02T01:00", visitor="A1", **GOOGLE)
-        story.add_event("page_view", at="2026-03-02T02:00", visitor="A2", **carried)
+        builder.add_event("page_view", at="2026-03-02T01:00", visitor="A1", **GOOGLE)
+        builder.add_event("page_view", at="2026-03-02T02:00", visitor="A2", **carried)
         for visitor in ("A1", "A2"):
-            story.add_event("$identify", at="2026-03-02T03:00", visitor=visitor, strong_id="U1")
-        story.add_event("page_view", at="2026-03-02T04:00", visitor="A3", **carried)
-        await store.append(story.events)
-        assert await touch_sources(store, story, "u:U1") == ["google"]
-        assert await touch_sources(store, story, "v:A3") == ["google"]
+            builder.add_event("$identify", at="2026-03-02T03:00", visitor=visitor, strong_id="U1")
+        builder.add_event("page_view", at="2026-03-02T04:00", visitor="A3", **carried)
+        await store.append(builder.events)
+        assert await touch_sources(store, builder, "u:U1") == ["google"]
+        assert await touch_sources(store, builder, "v:A3") == ["google"]
 
     def add_visits(
-        self, story: EventBuilder, *visits: tuple[str, dict[str, object]], visitor: str = "A1"
+        self, builder: EventBuilder, *visits: tuple[str, dict[str, object]], visitor: str = "A1"
     ) -> None:
         """Page views in sessions of their own."""
         for at, columns in visits:
-            story.add_event("page_view", at=at, visitor=visitor, session=at, **columns)
+            builder.add_event("page_view", at=at, visitor=visitor, session=at, **columns)
 
-    async def test_a_touch_counts_inside_the_window_with_both_ends(
-        self, store: Store, story: EventBuilder
+    async def test_touches_at_both_ends_of_the_attribution_window_get_credit(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_visits(story, ("2026-03-02T11:59:59", GOOGLE), ("2026-03-02T12:00", NEWS))
-        self.add_visits(story, ("2026-03-09T12:00", PARTNER), ("2026-03-09T12:00:01", GOOGLE))
-        story.add_event("purchase", at="2026-03-09T12:00", visitor="A1", revenue=1)
-        await store.append(story.events)
+        """Touches exactly at the window's start and at the conversion get credit.
+
+        One second outside they get none.
+        """
+        self.add_visits(builder, ("2026-03-02T11:59:59", GOOGLE), ("2026-03-02T12:00", NEWS))
+        self.add_visits(builder, ("2026-03-09T12:00", PARTNER), ("2026-03-09T12:00:01", GOOGLE))
+        builder.add_event("purchase", at="2026-03-09T12:00", visitor="A1", revenue=1)
+        await store.append(builder.events)
         rule = CreditRule(Weighting.LINEAR, timedelta(days=7))
-        found = await measure_by_columns(store, story.scan(SPAN), CREDITED, SOURCE, credit=rule)
+        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=rule)
         assert found == {"news": 500_000, "partner.example": 500_000}
 
-    async def test_direct_counts_only_where_nothing_else_does(
-        self, store: Store, story: EventBuilder
+    async def test_ignore_direct_credits_the_other_touches_when_there_are_any(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """With `ignore_direct` the direct touches of a path with other touches get no credit."""
         facebook = campaign("facebook", "paid_social", channel="paid_social")
         self.add_visits(
-            story, ("2026-03-02", GOOGLE), ("2026-03-03", {}), ("2026-03-04", facebook), ("2026-03-05", {})
+            builder, ("2026-03-02", GOOGLE), ("2026-03-03", {}), ("2026-03-04", facebook), ("2026-03-05", {})
         )
-        story.add_event("signup", at="2026-03-06", visitor="A1")
-        await store.append(story.events)
-        scan = story.scan(SPAN)
+        builder.add_event("signup", at="2026-03-06", visitor="A1")
+        await store.append(builder.events)
+        scope = builder.scan(SPAN)
         even = CreditRule(Weighting.LINEAR, MONTH, ignore_direct=True)
         for rule, expected in (
             (LAST_NON_DIRECT, {"facebook": 1_000_000}),
             (LAST, {"(direct)": 1_000_000}),
             (even, {"google": 500_000, "facebook": 500_000}),
         ):
-            assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=rule) == expected
+            assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == expected
 
-    async def test_a_path_of_direct_touches_is_direct_and_none_is_unattributed(
-        self, store: Store, story: EventBuilder
+    async def test_a_direct_only_path_is_credited_to_direct_and_no_touch_is_unattributed(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_visits(story, ("2026-03-02", {}))
-        story.add_event("signup", at="2026-03-03", visitor="A1")
-        story.add_event("signup", at="2026-03-03", visitor="A2")
-        await store.append(story.events)
+        """Direct touches get the credit when a path has no others.
+
+        A conversion without touches is unattributed.
+        """
+        self.add_visits(builder, ("2026-03-02", {}))
+        builder.add_event("signup", at="2026-03-03", visitor="A1")
+        builder.add_event("signup", at="2026-03-03", visitor="A2")
+        await store.append(builder.events)
         found = await measure_by_columns(
-            store, story.scan(SPAN), CREDITED, touch_column("channel"), "attributed", credit=LAST_NON_DIRECT
+            store, builder.scan(SPAN), CREDITED, touch_column("channel"), "attributed", credit=LAST_NON_DIRECT
         )
         assert found == {("direct", True): 1_000_000, (None, False): 1_000_000}
 
-    async def test_the_golden_shares_of_every_weighting(self, store: Store, story: EventBuilder) -> None:
+    async def test_each_weighting_splits_credit_and_money_over_four_touches_as_documented(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """First, last, linear, position-based and time-decay weights give the documented credits and amounts."""
         for day, name in ((2, "a"), (9, "b"), (15, "c"), (16, "d")):
-            self.add_visits(story, (f"2026-03-{day:02}", campaign(name, "cpc")))
-        story.add_event("purchase", at="2026-03-16", visitor="A1", revenue=10000)
-        await store.append(story.events)
+            self.add_visits(builder, (f"2026-03-{day:02}", campaign(name, "cpc")))
+        builder.add_event("purchase", at="2026-03-16", visitor="A1", revenue=10000)
+        await store.append(builder.events)
         for weighting, credit, money in (
             (Weighting.FIRST, {"a": 1_000_000}, {"a": 10000}),
             (Weighting.LAST, {"d": 1_000_000}, {"d": 10000}),
@@ -179,171 +202,206 @@ class Attribution(Kit):
             ),
         ):
             rule = CreditRule(weighting, MONTH)
-            scan = story.scan(SPAN)
-            assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=rule) == credit, weighting
-            assert await measure_by_columns(store, scan, CREDITED_MONEY, SOURCE, credit=rule) == money, (
+            scope = builder.scan(SPAN)
+            assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == credit, weighting
+            assert await measure_by_columns(store, scope, CREDITED_MONEY, SOURCE, credit=rule) == money, (
                 weighting
             )
 
-    async def test_what_does_not_divide_goes_to_the_earlier_touch(
-        self, store: Store, story: EventBuilder
+    async def test_the_remainder_of_a_split_goes_to_the_earlier_touch(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Minor units and credits that do not divide evenly go to the earlier touches, per currency."""
         for day, name in enumerate("abc"):
-            self.add_visits(story, (f"2026-03-0{day + 2}", campaign(name, "cpc")))
-        story.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000, currency="JPY")
-        story.add_event("purchase", at="2026-03-09", visitor="A1", revenue=10000)
-        await store.append(story.events)
+            self.add_visits(builder, (f"2026-03-0{day + 2}", campaign(name, "cpc")))
+        builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000, currency="JPY")
+        builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=10000)
+        await store.append(builder.events)
         found = await measure_by_columns(
-            store, story.scan(SPAN), CREDITED_MONEY, SOURCE, "currency", credit=EVEN
+            store, builder.scan(SPAN), CREDITED_MONEY, SOURCE, "currency", credit=EVEN
         )
         assert found == {
             ("a", "JPY"): 334, ("b", "JPY"): 333, ("c", "JPY"): 333,
             ("a", "USD"): 3334, ("b", "USD"): 3333, ("c", "USD"): 3333,
         }  # fmt: skip
-        shares = await measure_by_columns(store, story.scan(SPAN), CREDITED, SOURCE, credit=EVEN)
+        shares = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=EVEN)
         assert shares == {"a": 666_668, "b": 666_666, "c": 666_666}
 
-    async def test_ends_and_middle_split_ten_over_five(self, store: Store, story: EventBuilder) -> None:
+    async def test_position_based_weighting_splits_ten_over_five_touches(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Position-based weighting of 10.00 over five touches gives 4.00, 0.67, 0.67, 0.66 and 4.00."""
         for day, name in enumerate("abcde"):
-            self.add_visits(story, (f"2026-03-0{day + 2}", campaign(name, "cpc")))
-        story.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000)
-        await store.append(story.events)
+            self.add_visits(builder, (f"2026-03-0{day + 2}", campaign(name, "cpc")))
+        builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000)
+        await store.append(builder.events)
         rule = CreditRule(Weighting.POSITION_BASED, MONTH)
-        found = await measure_by_columns(store, story.scan(SPAN), CREDITED_MONEY, SOURCE, credit=rule)
+        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED_MONEY, SOURCE, credit=rule)
         assert found == {"a": 400, "b": 67, "c": 67, "d": 66, "e": 400}
 
-    async def test_credit_is_booked_on_the_conversion_or_on_the_touch(
-        self, store: Store, story: EventBuilder
+    async def test_credit_is_booked_at_the_conversion_or_with_book_at_touch_at_the_touch(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_visits(story, ("2026-02-27", GOOGLE), ("2026-03-01", NEWS))
-        story.add_event("signup", at="2026-03-02", visitor="A1")
-        await store.append(story.events)
+        """Credit belongs to the conversion's time; with `book_at_touch` to the time of each touch."""
+        self.add_visits(builder, ("2026-02-27", GOOGLE), ("2026-03-01", NEWS))
+        builder.add_event("signup", at="2026-03-02", visitor="A1")
+        await store.append(builder.events)
         by_touch = CreditRule(Weighting.LINEAR, MONTH, book_at_touch=True)
-        scan, before = story.scan(SPAN), story.scan(whole_utc_days("2026-02-01", "2026-02-28"))
-        assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=EVEN) == {
+        scope, before = builder.scan(SPAN), builder.scan(whole_utc_days("2026-02-01", "2026-02-28"))
+        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=EVEN) == {
             "google": 500_000,
             "news": 500_000,
         }
-        assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=by_touch) == {"news": 500_000}
+        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=by_touch) == {"news": 500_000}
         assert await measure_by_columns(store, before, CREDITED, SOURCE, credit=by_touch) == {
             "google": 500_000
         }
 
-    async def test_a_refund_is_booked_by_touch_however_late_it_comes(
-        self, store: Store, story: EventBuilder
+    async def test_book_at_touch_books_late_refunds_at_the_touch_of_their_order(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """With `book_at_touch` a refund is booked at its order's touch, however late it comes.
+
+        Without a touch at its own time.
+        """
         week = CreditRule(Weighting.LAST, timedelta(days=7), book_at_touch=True)
-        self.add_visits(story, ("2026-03-20", GOOGLE), ("2026-02-01", NEWS))
+        self.add_visits(builder, ("2026-03-20", GOOGLE), ("2026-02-01", NEWS))
         for order, day, amount in (("O1", "03-21", 900), ("O2", "02-02", 70), ("O3", "02-20", 5)):
-            story.add_event("purchase", at=f"2026-{day}", visitor="A1", order_id=order, revenue=amount)
+            builder.add_event("purchase", at=f"2026-{day}", visitor="A1", order_id=order, revenue=amount)
         for order, day in (("O1", "05-20"), ("O2", "03-10"), ("O3", "03-11")):
-            story.add_event("refund", at=f"2026-{day}", visitor="A1", order_id=order, revenue=-3)
-        await store.append(story.events)
-        refunded = await measure_by_columns(store, story.scan(SPAN), CREDITED_REFUNDS, SOURCE, credit=week)
+            builder.add_event("refund", at=f"2026-{day}", visitor="A1", order_id=order, revenue=-3)
+        await store.append(builder.events)
+        refunded = await measure_by_columns(store, builder.scan(SPAN), CREDITED_REFUNDS, SOURCE, credit=week)
         assert refunded == {"google": 3, None: 3}
-        by_order = story.scan(SPAN, order_refunds=True)
+        by_order = builder.scan(SPAN, order_refunds=True)
         assert await measure_by_columns(store, by_order, CREDITED_REFUNDS, SOURCE, credit=week) == {
             "google": 3
         }
 
-    async def test_a_refund_follows_the_path_of_its_order(self, store: Store, story: EventBuilder) -> None:
-        self.add_visits(story, ("2026-02-20", GOOGLE))
-        story.add_event("purchase", at="2026-02-21", visitor="A1", order_id="O1", revenue=900)
-        self.add_visits(story, ("2026-03-02", NEWS))
-        story.add_event("refund", at="2026-03-03", visitor="support", order_id="O1", revenue=-900)
-        story.add_event("refund", at="2026-03-03", visitor="A1", order_id="O2", revenue=-5)
-        await store.append(story.events)
-        scan = story.scan(SPAN)
-        refunded = await measure_by_columns(store, scan, CREDITED_REFUNDS, SOURCE, credit=LAST)
-        assert refunded == {"google": 900, None: 5}
-        assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=LAST) == {"google": 0, None: 0}
+    async def test_a_refund_is_credited_to_the_touches_of_its_order(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A refund is credited to the touches of its order, whoever reports it.
 
-    async def test_an_event_name_narrows_what_is_shared(self, store: Store, story: EventBuilder) -> None:
-        self.add_visits(story, ("2026-03-02", GOOGLE))
-        story.add_event("signup", at="2026-03-03", visitor="A1")
-        story.add_event("purchase", at="2026-03-04", visitor="A1", revenue=700)
-        await store.append(story.events)
+        Without an order it is unattributed.
+        """
+        self.add_visits(builder, ("2026-02-20", GOOGLE))
+        builder.add_event("purchase", at="2026-02-21", visitor="A1", order_id="O1", revenue=900)
+        self.add_visits(builder, ("2026-03-02", NEWS))
+        builder.add_event("refund", at="2026-03-03", visitor="support", order_id="O1", revenue=-900)
+        builder.add_event("refund", at="2026-03-03", visitor="A1", order_id="O2", revenue=-5)
+        await store.append(builder.events)
+        scope = builder.scan(SPAN)
+        refunded = await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST)
+        assert refunded == {"google": 900, None: 5}
+        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LAST) == {"google": 0, None: 0}
+
+    async def test_event_names_of_a_credit_rule_limit_the_credited_conversions(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Only conversions with an event name of the rule get credit; `is_order` counts orders alone."""
+        self.add_visits(builder, ("2026-03-02", GOOGLE))
+        builder.add_event("signup", at="2026-03-03", visitor="A1")
+        builder.add_event("purchase", at="2026-03-04", visitor="A1", revenue=700)
+        await store.append(builder.events)
         only = CreditRule(Weighting.LAST, MONTH, event_names=frozenset({"signup"}))
-        found = await measure_by_columns(store, story.scan(SPAN), CREDITED, "event_name", credit=only)
+        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED, "event_name", credit=only)
         assert found == {"signup": 1_000_000}
         orders = Aggregation(Relation.CREDITS, Column("is_order"))
-        assert await measure_by_columns(store, story.scan(SPAN), orders, SOURCE, credit=LAST) == {"google": 1}
+        assert await measure_by_columns(store, builder.scan(SPAN), orders, SOURCE, credit=LAST) == {
+            "google": 1
+        }
 
-    async def test_touches_that_were_told_count_where_a_person_has_none_of_its_own(
-        self, store: Store, story: EventBuilder
+    async def test_client_reported_touches_get_credit_when_a_person_has_no_touch(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """First and last touches that the client reports get credit inside the window when the person has no own touch."""
         first = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
         last = reported_touch("last", "2026-03-05", "news", "email", "email")
-        story.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1001, told=first | last)
-        await store.append(story.events)
-        scan = story.scan(SPAN)
+        builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1001, told=first | last)
+        await store.append(builder.events)
+        scope = builder.scan(SPAN)
         for rule, credit, money in (
             (EVEN, {"bing": 500_000, "news": 500_000}, {"bing": 501, "news": 500}),
             (LAST, {"news": 1_000_000}, {"news": 1001}),
             (CreditRule(Weighting.LAST, timedelta(days=3)), {None: 1_000_000}, {None: 1001}),
             (CreditRule(Weighting.FIRST, timedelta(days=4)), {"news": 1_000_000}, {"news": 1001}),
         ):
-            assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=rule) == credit, rule
-            assert await measure_by_columns(store, scan, CREDITED_MONEY, SOURCE, credit=rule) == money, rule
-        assert await store.list_person_touches(scan, "v:A1") == []
-        (path,) = await store.list_touch_paths(TouchPathQuery(scan, MONTH, (touch_column("channel"),)))
+            assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=rule) == credit, rule
+            assert await measure_by_columns(store, scope, CREDITED_MONEY, SOURCE, credit=rule) == money, rule
+        assert await store.list_person_touches(scope, "v:A1") == []
+        (path,) = await store.list_touch_paths(TouchPathQuery(scope, MONTH, (touch_column("channel"),)))
         assert (path.keys, path.converted, path.unconverted) == ((("paid_search",), ("email",)), 1, 0)
 
-    async def test_a_touch_of_ones_own_before_a_conversion_beats_what_is_told(
-        self, store: Store, story: EventBuilder
+    async def test_a_tracked_touch_before_the_conversion_replaces_client_reported_touches(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Client-reported touches get no credit as soon as the person has any tracked touch, even outside the window."""
         said = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
-        story.add_event("signup", at="2026-03-02", visitor="A1", told=said)
-        self.add_visits(story, ("2026-03-02T01:00", {}))
-        story.add_event("signup", at="2026-03-02T01:00", visitor="A1", told=said)
-        self.add_visits(story, ("2026-01-01", GOOGLE), visitor="old")
-        story.add_event("signup", at="2026-03-02", visitor="old", told=said)
-        await store.append(story.events)
-        found = await measure_by_columns(store, story.scan(SPAN), CREDITED, SOURCE, credit=LAST)
+        builder.add_event("signup", at="2026-03-02", visitor="A1", told=said)
+        self.add_visits(builder, ("2026-03-02T01:00", {}))
+        builder.add_event("signup", at="2026-03-02T01:00", visitor="A1", told=said)
+        self.add_visits(builder, ("2026-01-01", GOOGLE), visitor="old")
+        builder.add_event("signup", at="2026-03-02", visitor="old", told=said)
+        await store.append(builder.events)
+        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=LAST)
         assert found == {"bing": 1_000_000, "(direct)": 1_000_000, None: 1_000_000}
 
-    async def test_the_latest_event_up_to_the_conversion_tells_for_the_person(
-        self, store: Store, story: EventBuilder
+    async def test_the_latest_human_event_before_a_conversion_supplies_the_reported_touches(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Reported touches come from the person's latest event up to the conversion, bots left out.
+
+        Refunds follow their order.
+        """
         for day, source in ((2, "bing"), (4, "news"), (8, "later")):
             said = reported_touch("last", "2026-03-01", source, "cpc", "paid_search")
-            story.add_event("scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=said)
+            builder.add_event("scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=said)
         said = reported_touch("last", "2026-03-01", "bot", "cpc", "paid_search")
-        story.add_event("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=said, is_bot=True)
-        story.add_event("purchase", at="2026-03-06", visitor="A6", strong_id="U1", order_id="O1", revenue=90)
-        story.add_event("refund", at="2026-03-09", visitor="A9", order_id="O1", revenue=-90)
-        await store.append(story.events)
-        scan = story.scan(SPAN)
-        assert await measure_by_columns(store, scan, CREDITED, SOURCE, credit=LAST) == {"news": 1_000_000}
-        assert await measure_by_columns(store, scan, CREDITED_REFUNDS, SOURCE, credit=LAST) == {"news": 90}
+        builder.add_event("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=said, is_bot=True)
+        builder.add_event(
+            "purchase", at="2026-03-06", visitor="A6", strong_id="U1", order_id="O1", revenue=90
+        )
+        builder.add_event("refund", at="2026-03-09", visitor="A9", order_id="O1", revenue=-90)
+        await store.append(builder.events)
+        scope = builder.scan(SPAN)
+        assert await measure_by_columns(store, scope, CREDITED, SOURCE, credit=LAST) == {"news": 1_000_000}
+        assert await measure_by_columns(store, scope, CREDITED_REFUNDS, SOURCE, credit=LAST) == {"news": 90}
 
-    async def test_what_is_told_makes_no_path_without_a_conversion(
-        self, store: Store, story: EventBuilder
+    async def test_reported_touches_make_no_path_without_a_conversion(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Client-reported touches of a person without a conversion make no touch path."""
         said = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
-        story.add_event("scroll", at="2026-03-02", visitor="A1", told=said)
-        await store.append(story.events)
+        builder.add_event("scroll", at="2026-03-02", visitor="A1", told=said)
+        await store.append(builder.events)
         assert (
-            await store.list_touch_paths(TouchPathQuery(story.scan(SPAN), MONTH, (touch_column("channel"),)))
+            await store.list_touch_paths(
+                TouchPathQuery(builder.scan(SPAN), MONTH, (touch_column("channel"),))
+            )
             == []
         )
 
-    async def test_paths_count_conversions_and_the_persons_without_one(
-        self, store: Store, story: EventBuilder
+    async def test_touch_paths_count_conversions_and_persons_without_one(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Each path has its conversions and its persons without any conversion.
+
+        Consecutive equal keys count as one.
+        """
         a, b = campaign("A", "cpc"), campaign("B", "cpc")
         walks = {"p1": (a, a), "p2": (a,), "p3": (b,), "p4": (a, b), "p5": (a,)}
         for visitor, walk in walks.items():
             for day, columns in enumerate(walk):
-                self.add_visits(story, (f"2026-03-0{day + 2}", columns), visitor=visitor)
+                self.add_visits(builder, (f"2026-03-0{day + 2}", columns), visitor=visitor)
             if visitor != "p5":
-                story.add_event("signup", at="2026-03-09", visitor=visitor)
-        self.add_visits(story, ("2026-03-12", b), visitor="p1")
-        story.add_event("signup", at="2026-03-09", visitor="untouched")
-        await store.append(story.events)
+                builder.add_event("signup", at="2026-03-09", visitor=visitor)
+        self.add_visits(builder, ("2026-03-12", b), visitor="p1")
+        builder.add_event("signup", at="2026-03-09", visitor="untouched")
+        await store.append(builder.events)
         found = await store.list_touch_paths(
             TouchPathQuery(
-                story.scan(SPAN),
+                builder.scan(SPAN),
                 MONTH,
                 (touch_column("utm_source").or_else(touch_column("attribution_source")),),
             )
@@ -354,17 +412,19 @@ class Attribution(Kit):
             ("A", "B"): (1, 0),
         }
 
-    async def test_a_path_without_a_conversion_begins_a_window_before_the_span(
-        self, store: Store, story: EventBuilder
+    async def test_an_unconverted_path_starts_one_window_before_the_range(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        """A touch counts from the window before the span on, and a conversion before the span is none in it."""
+        """The path of a person without a conversion holds touches from one window before the range to its end."""
         a, b = campaign("A", "cpc"), campaign("B", "cpc")
-        self.add_visits(story, ("2026-02-21T23:59:59", b), ("2026-02-22", a), visitor="p1")
-        self.add_visits(story, ("2026-02-23", a), ("2026-03-31T23:59:59", b), ("2026-04-01", a), visitor="p2")
-        story.add_event("signup", at="2026-02-24", visitor="p2")
-        await store.append(story.events)
+        self.add_visits(builder, ("2026-02-21T23:59:59", b), ("2026-02-22", a), visitor="p1")
+        self.add_visits(
+            builder, ("2026-02-23", a), ("2026-03-31T23:59:59", b), ("2026-04-01", a), visitor="p2"
+        )
+        builder.add_event("signup", at="2026-02-24", visitor="p2")
+        await store.append(builder.events)
         plan = TouchPathQuery(
-            story.scan(SPAN),
+            builder.scan(SPAN),
             timedelta(days=7),
             (touch_column("utm_source").or_else(touch_column("attribution_source")),),
         )

@@ -69,53 +69,56 @@ FRIDAY: Final = {"2026-03-06": {"USD": "1.0876", "JPY": "171.23", "KWD": "0.3341
 class Currencies(Kit):
     """Semantics 10.7."""
 
-    async def test_money_is_told_at_the_rate_of_its_day_and_keeps_its_currency(
-        self, store: Store, story: EventBuilder
+    async def test_amounts_are_converted_at_the_rate_of_their_day_and_grouped_by_own_currency(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Amounts are converted at the latest rate up to their day and keep their original currency as a column."""
         for at, revenue, currency in (
             ("2026-03-06", 10_00, "EUR"),  # 10.876
             ("2026-03-08", 1_234, "JPY"),  # Sunday, at Friday's rate: 7.8379...
             ("2026-03-06", 12_345, "KWD"),  # 40.186...
             ("2026-03-06", 5_00, "USD"),
         ):
-            story.add_event("purchase", at=f"{at}T12:00", visitor="A1", revenue=revenue, currency=currency)
-        await store.append(story.events)
-        scan = story.scan(MARCH, rates=exchange_rates(FRIDAY))
+            builder.add_event("purchase", at=f"{at}T12:00", visitor="A1", revenue=revenue, currency=currency)
+        await store.append(builder.events)
+        scope = builder.scan(MARCH, rates=exchange_rates(FRIDAY))
         by_currency = {"EUR": 10_88, "JPY": 7_84, "KWD": 40_19, "USD": 5_00}
-        assert await measure_by_columns(store, scan, CHARGED, "currency") == by_currency
-        assert await measure(store, scan, CHARGED, UNKNOWN) == (sum(by_currency.values()), 0)
-        credited = await measure(store, scan, CREDITED_MONEY, UNKNOWN_CREDITS, credit=EVEN)
+        assert await measure_by_columns(store, scope, CHARGED, "currency") == by_currency
+        assert await measure(store, scope, CHARGED, UNKNOWN) == (sum(by_currency.values()), 0)
+        credited = await measure(store, scope, CREDITED_MONEY, UNKNOWN_CREDITS, credit=EVEN)
         assert credited == (sum(by_currency.values()), 0)
-        in_yen = story.scan(MARCH, currency="JPY", rates=exchange_rates(FRIDAY, "JPY"))
+        in_yen = builder.scan(MARCH, currency="JPY", rates=exchange_rates(FRIDAY, "JPY"))
         assert await measure_by_columns(store, in_yen, CHARGED, "currency") == {
             "EUR": 1712, "JPY": 1234, "KWD": 6327, "USD": 787,
         }  # fmt: skip
 
-    async def test_without_rates_nothing_is_told_of_other_currencies(
-        self, store: Store, story: EventBuilder
+    async def test_amounts_without_a_rate_are_counted_as_missing_fx_rate(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Payments and credits whose currency has no rate are counted as missing, not converted."""
         for currency in ("EUR", "USD", "GBP"):
-            story.add_event("purchase", at="2026-03-06", visitor="A1", revenue=100, currency=currency)
-        await store.append(story.events)
-        assert await measure(store, story.scan(MARCH), UNKNOWN) == 2
-        assert await measure(store, story.scan(MARCH), UNKNOWN_CREDITS, credit=EVEN) == 2
-        known = story.scan(MARCH, rates=exchange_rates(FRIDAY))
+            builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=100, currency=currency)
+        await store.append(builder.events)
+        assert await measure(store, builder.scan(MARCH), UNKNOWN) == 2
+        assert await measure(store, builder.scan(MARCH), UNKNOWN_CREDITS, credit=EVEN) == 2
+        known = builder.scan(MARCH, rates=exchange_rates(FRIDAY))
         assert await measure_by_columns(store, known, count_rows(Relation.PAYMENTS), "currency", "missing_fx_rate") == {
             ("EUR", False): 1, ("USD", False): 1, ("GBP", True): 1,
         }  # fmt: skip
-        nothing = story.scan(MARCH, rates=exchange_rates({}))
+        nothing = builder.scan(MARCH, rates=exchange_rates({}))
         assert await measure(store, nothing, UNKNOWN) == 2
 
-    async def test_a_rate_is_carried_for_seven_days_of_the_workspace_and_no_longer(
-        self, store: Store, story: EventBuilder
+    async def test_a_rate_is_used_for_seven_days_in_the_workspace_time_zone(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A rate is used on its day and the seven after it, by the days of the workspace's time zone."""
         for at in ("2026-03-05T23:59", "2026-03-06T00:00", "2026-03-13T23:59", "2026-03-14T00:00"):
-            story.add_event("purchase", at=at, visitor="A1", revenue=100, currency="EUR")
-        await store.append(story.events)
+            builder.add_event("purchase", at=at, visitor="A1", revenue=100, currency="EUR")
+        await store.append(builder.events)
         known = exchange_rates({"2026-03-06": {"USD": "2"}})
-        assert await measure(store, story.scan(MARCH, rates=known), UNKNOWN) == 2
+        assert await measure(store, builder.scan(MARCH, rates=known), UNKNOWN) == 2
         # In Tokyo it is tomorrow for nine hours.
-        tokyo = story.scan(MARCH, rates=known, zone="Asia/Tokyo")
+        tokyo = builder.scan(MARCH, rates=known, zone="Asia/Tokyo")
         assert await measure(store, tokyo, UNKNOWN) == 2
         later = exchange_rates({"2026-03-06": {"USD": "2"}, "2026-03-14": {"USD": "3"}})
         assert await measure(store, replace(tokyo, rates=later), CHARGED, UNKNOWN) == (
@@ -123,108 +126,121 @@ class Currencies(Kit):
             0,
         )
 
-    async def test_halves_go_to_the_even_unit_each_movement_for_itself(
-        self, store: Store, story: EventBuilder
+    async def test_each_converted_amount_is_rounded_half_to_even_on_its_own(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Conversion rounds each payment on its own, halves to the even minor unit, before it is summed."""
         for number, revenue in enumerate((1, 3, 5, 7)):
-            story.add_event(
+            builder.add_event(
                 "purchase", at="2026-03-06", visitor=f"A{number}", revenue=revenue, currency="EUR"
             )
-        await store.append(story.events)
-        halved = story.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "0.5"}}))
+        await store.append(builder.events)
+        halved = builder.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "0.5"}}))
         assert await measure(store, halved, CHARGED) == 0 + 2 + 2 + 4
 
-    async def test_a_refund_has_the_rate_of_its_charge_so_that_all_of_it_nets_to_nothing(
-        self, store: Store, story: EventBuilder
+    async def test_a_refund_is_converted_at_the_rate_of_its_charge(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        story.add_event("page_view", at="2026-01-10", visitor="A1", **campaign("google", "cpc"))
+        """A refund is converted at its charge's rate, so a full refund nets to zero.
+
+        Without a charge at the rate of its own day.
+        """
+        builder.add_event("page_view", at="2026-01-10", visitor="A1", **campaign("google", "cpc"))
         order = {"visitor": "A1", "order_id": "O1", "currency": "EUR"}
-        story.add_event("purchase", at="2026-01-20", revenue=999, **order)
-        story.add_event("refund", at="2026-03-20", revenue=-999, **order)
-        story.add_event("refund", at="2026-03-20", visitor="A2", revenue=-100, currency="EUR")
-        await store.append(story.events)
+        builder.add_event("purchase", at="2026-01-20", revenue=999, **order)
+        builder.add_event("refund", at="2026-03-20", revenue=-999, **order)
+        builder.add_event("refund", at="2026-03-20", visitor="A2", revenue=-100, currency="EUR")
+        await store.append(builder.events)
         known = exchange_rates({"2026-01-20": {"USD": "1.1"}, "2026-03-20": {"USD": "1.3"}})
         for span in (MARCH, whole_utc_days("2026-01-01", "2026-03-31")):
-            scan = story.scan(span, rates=known)
-            assert await measure(store, scan, REFUNDED, UNKNOWN) == (1099 + 130, 0)
-            assert await measure(store, scan, CREDITED_REFUNDS, credit=EVEN) == 1099 + 130
-            on_order = story.scan(whole_utc_days("2026-01-01", "2026-01-31"), rates=known, order_refunds=True)
+            scope = builder.scan(span, rates=known)
+            assert await measure(store, scope, REFUNDED, UNKNOWN) == (1099 + 130, 0)
+            assert await measure(store, scope, CREDITED_REFUNDS, credit=EVEN) == 1099 + 130
+            on_order = builder.scan(
+                whole_utc_days("2026-01-01", "2026-01-31"), rates=known, order_refunds=True
+            )
             assert await measure(store, on_order, CHARGED, REFUNDED) == (1099, 1099)
         first = Predicate("first_order", value=True)
-        whole = story.scan(whole_utc_days("2026-01-01", "2026-03-31"), rates=known)
+        whole = builder.scan(whole_utc_days("2026-01-01", "2026-03-31"), rates=known)
         assert await measure(store, whole, sum_column("amount", Relation.PAYMENTS, first)) == 1099
 
-    async def test_what_is_credited_is_told_first_and_shared_out_then(
-        self, store: Store, story: EventBuilder
+    async def test_credited_amounts_are_converted_before_they_are_split(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """An amount is converted first and then split over its touches, so the credits add up to the converted amount."""
         for day, source in ((2, "google"), (3, "bing"), (4, "news")):
-            story.add_event(
+            builder.add_event(
                 "page_view", at=f"2026-03-0{day}", visitor="A1", session=source, **campaign(source, "cpc")
             )
-        story.add_event(
+        builder.add_event(
             "purchase", at="2026-03-06", visitor="A1", session="news", revenue=100, currency="EUR"
         )
-        await store.append(story.events)
-        scan = story.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "1.1"}}))
+        await store.append(builder.events)
+        scope = builder.scan(MARCH, rates=exchange_rates({"2026-03-06": {"USD": "1.1"}}))
         by_source = await measure_by_columns(
-            store, scan, CREDITED_MONEY, touch_column("attribution_source"), credit=EVEN
+            store, scope, CREDITED_MONEY, touch_column("attribution_source"), credit=EVEN
         )
         assert sorted(by_source.values()) == [36, 37, 37]
 
-    async def test_more_than_any_money_is_worth_nothing_anybody_knows(
-        self, store: Store, story: EventBuilder
+    async def test_a_converted_amount_out_of_range_counts_as_missing_fx_rate(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        story.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53, currency="EUR")
-        story.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53 - 1, currency="JPY")
-        await store.append(story.events)
-        scan = story.scan(
+        """An amount whose conversion exceeds the largest amount counts as missing a rate."""
+        builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53, currency="EUR")
+        builder.add_event("purchase", at="2026-03-06", visitor="A1", revenue=2**53 - 1, currency="JPY")
+        await store.append(builder.events)
+        scope = builder.scan(
             MARCH, rates=exchange_rates({"2026-03-06": {"USD": "999999.99", "JPY": "0.000001"}})
         )
-        assert await measure(store, scan, UNKNOWN) == 2
-        assert await measure(store, scan, UNKNOWN_CREDITS, credit=EVEN) == 2
+        assert await measure(store, scope, UNKNOWN) == 2
+        assert await measure(store, scope, UNKNOWN_CREDITS, credit=EVEN) == 2
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_money_of_generated_worlds_agrees(
+    async def test_converted_amounts_of_random_datasets_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
-        for relation, leaves in _SUMS.items():
+        """With random rates, sums of payments and credits and random aggregates equal those of the reference store."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
+        for relation, aggregations in _SUMS.items():
             plan = replace(
-                random_queries.count_set_columns(random, world, relation),
-                measures=leaves,
+                random_queries.count_set_columns(random, dataset, relation),
+                measures=aggregations,
                 dimensions=random.choice(((), ({str(relation): Column("currency")},))),
             )
-            await assert_same_answer(store, oracle, "aggregate", _plan_with_rates(random, world, plan))
+            await assert_same_answer(store, oracle, "aggregate", _plan_with_rates(random, dataset, plan))
         await assert_same_answer(
             store,
             oracle,
             "aggregate",
-            _plan_with_rates(random, world, random_queries.random_aggregate(random, world)),
+            _plan_with_rates(random, dataset, random_queries.random_aggregate(random, dataset)),
         )
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_money_of_persons_and_cohorts_agrees(
+    async def test_converted_amounts_of_people_and_cohorts_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """With random rates, people, cohorts, active visitors and person activity equal those of the reference store."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         await assert_same_answer(
             store,
             oracle,
             "list_people",
-            _plan_with_rates(random, world, random_queries.random_people_page(random, world)),
+            _plan_with_rates(random, dataset, random_queries.random_people_page(random, dataset)),
         )
-        cohorts = _plan_with_rates(random, world, random_queries.random_cohorts(random, world))
+        cohorts = _plan_with_rates(random, dataset, random_queries.random_cohorts(random, dataset))
         await assert_same_answer(store, oracle, "read_cohorts", cohorts, normalize=non_empty_cells)
-        scan = _scan_with_rates(random, world, random_queries.random_scan(random, world))
-        await assert_same_answer(store, oracle, "list_active_visitors", scan, scan.span.start, 3)
-        person = await oracle.find_person(world.story.workspace_id, "A1")
+        scope = _scan_with_rates(random, dataset, random_queries.random_scan(random, dataset))
+        await assert_same_answer(store, oracle, "list_active_visitors", scope, scope.span.start, 3)
+        person = await oracle.find_person(dataset.story.workspace_id, "A1")
         if person:
-            journey = random_queries.random_journey(random, world, person)
-            await assert_same_answer(store, oracle, "read_activity", _plan_with_rates(random, world, journey))
+            journey = random_queries.random_journey(random, dataset, person)
+            await assert_same_answer(
+                store, oracle, "read_activity", _plan_with_rates(random, dataset, journey)
+            )
 
 
 _SUMS: Final = {
@@ -236,17 +252,17 @@ _SUMS: Final = {
 P = TypeVar("P", AggregateQuery, CohortReaderQuery, PeoplePageQuery, PersonActivityQuery)
 
 
-def _plan_with_rates(random: Random, world: RandomDataset, plan: P) -> P:
+def _plan_with_rates(random: Random, dataset: RandomDataset, plan: P) -> P:
     """The same plan, with rates of some days."""
-    return replace(plan, scope=_scan_with_rates(random, world, plan.scope))
+    return replace(plan, scope=_scan_with_rates(random, dataset, plan.scope))
 
 
-def _scan_with_rates(random: Random, world: RandomDataset, scan: QueryScope) -> QueryScope:
-    first = world.start.date()
+def _scan_with_rates(random: Random, dataset: RandomDataset, scope: QueryScope) -> QueryScope:
+    first = dataset.start.date()
     published = (
         DayRate(first + timedelta(days=day), currency, Decimal(random.randint(1, 99_999)).scaleb(-4))
         for currency in ("USD", "EUR", "GBP")
         for day in range(-9, DAYS + 3)
         if currency != "EUR" and random.random() < 0.4
     )
-    return replace(scan, rates=ExchangeRates.from_published(scan.currency, published))
+    return replace(scope, rates=ExchangeRates.from_published(scope.currency, published))

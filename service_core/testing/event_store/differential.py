@@ -100,132 +100,140 @@ class Differential(Kit):
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_aggregates_agree(
+    async def test_random_aggregates_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """Random aggregates over random datasets equal those of the reference store."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         for _ in range(3 * QUERIES_PER_DATASET):
             await assert_same_answer(
-                store, oracle, "aggregate", random_queries.random_aggregate(random, world)
+                store, oracle, "aggregate", random_queries.random_aggregate(random, dataset)
             )
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_every_column_a_metric_may_name_agrees(
+    async def test_set_counts_of_every_relation_column_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """For each relation, the number of rows that set each column equals that of the reference store."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         for relation in EVENT_STORE_COLUMNS:
             await assert_same_answer(
-                store, oracle, "aggregate", random_queries.count_set_columns(random, world, relation)
+                store, oracle, "aggregate", random_queries.count_set_columns(random, dataset, relation)
             )
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_credits_by_all_that_tells_of_an_ad_agree(
+    async def test_credits_by_ad_columns_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """Credits grouped by the columns that identify an ad equal those of the reference store."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         await assert_same_answer(
-            store, oracle, "aggregate", random_queries.credits_by_ad_columns(random, world)
+            store, oracle, "aggregate", random_queries.credits_by_ad_columns(random, dataset)
         )
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_pages_and_names_agree(
+    async def test_event_pages_names_properties_and_active_visitors_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """Event pages, event names, custom properties and active visitors equal those of the reference store."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer(
-                store, oracle, "list_events", random_queries.random_event_page(random, world)
+                store, oracle, "list_events", random_queries.random_event_page(random, dataset)
             )
-            scan = random_queries.random_scan(random, world)
-            await assert_same_answer(store, oracle, "list_event_names", scan)
-            await assert_same_answer(store, oracle, "list_custom_properties", scan, 2)
-            await assert_same_answer(store, oracle, "list_active_visitors", scan, scan.span.start, 3)
+            scope = random_queries.random_scan(random, dataset)
+            await assert_same_answer(store, oracle, "list_event_names", scope)
+            await assert_same_answer(store, oracle, "list_custom_properties", scope, 2)
+            await assert_same_answer(store, oracle, "list_active_visitors", scope, scope.span.start, 3)
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_persons_agree(
+    async def test_people_equal_the_reference_store_before_and_after_link_revocations(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
-        await self.compare_persons(store, oracle, world, random)
-        for event in random.sample(world.story.events, min(2, len(world.story.events))):
+        """People, their events, touches and activity equal those of the reference store, also after identity links are revoked."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
+        await self.compare_persons(store, oracle, dataset, random)
+        for event in random.sample(dataset.story.events, min(2, len(dataset.story.events))):
             for asked in (store, oracle):
-                await asked.revoke_identity_link(world.story.workspace_id, event.event_id)
-        await self.compare_persons(store, oracle, world, random)
+                await asked.revoke_identity_link(dataset.story.workspace_id, event.event_id)
+        await self.compare_persons(store, oracle, dataset, random)
 
     async def compare_persons(
-        self, store: Store, oracle: Store, world: RandomDataset, random: Random
+        self, store: Store, oracle: Store, dataset: RandomDataset, random: Random
     ) -> None:
         """Pages of persons, and everything about each of them."""
-        workspace = world.story.workspace_id
+        workspace = dataset.story.workspace_id
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer(
-                store, oracle, "list_people", random_queries.random_people_page(random, world)
+                store, oracle, "list_people", random_queries.random_people_page(random, dataset)
             )
         await assert_same_answer(store, oracle, "external_id_conflicts", workspace, random.choice((1, 9)))
-        scan, ids = random_queries.random_scan(random, world), ("A1", "A4", "U1", "U2", "nobody")
+        scope, ids = random_queries.random_scan(random, dataset), ("A1", "A4", "U1", "U2", "nobody")
         await assert_same_answer(store, oracle, "first_touches", workspace, ids)
         for any_id in ids:
             await assert_same_answer(store, oracle, "find_person", workspace, any_id)
             person = await oracle.find_person(workspace, any_id)
             if person:
-                await assert_same_answer(store, oracle, "list_person_events", scan, person)
-                await assert_same_answer(store, oracle, "list_person_touches", scan, person)
-                await assert_same_answer(store, oracle, "list_person_events", scan, person, 2)
-                await assert_same_answer(store, oracle, "list_person_touches", scan, person, 2)
+                await assert_same_answer(store, oracle, "list_person_events", scope, person)
+                await assert_same_answer(store, oracle, "list_person_touches", scope, person)
+                await assert_same_answer(store, oracle, "list_person_events", scope, person, 2)
+                await assert_same_answer(store, oracle, "list_person_touches", scope, person, 2)
                 await assert_same_answer(
-                    store, oracle, "read_activity", random_queries.random_journey(random, world, person)
+                    store, oracle, "read_activity", random_queries.random_journey(random, dataset, person)
                 )
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_cohorts_agree(
+    async def test_random_cohorts_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """Random cohort tables equal those of the reference store; empty cells are ignored."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer(
                 store,
                 oracle,
                 "read_cohorts",
-                random_queries.random_cohorts(random, world),
+                random_queries.random_cohorts(random, dataset),
                 normalize=non_empty_cells,
             )
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_funnels_agree(
+    async def test_random_funnels_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """Random funnels equal those of the reference store."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         for _ in range(2 * QUERIES_PER_DATASET):
             await assert_same_answer(
-                store, oracle, "read_funnel", random_queries.random_funnel(random, world)
+                store, oracle, "read_funnel", random_queries.random_funnel(random, dataset)
             )
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_paths_agree(
+    async def test_random_touch_paths_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store, oracle)
+        """Random touch paths equal those of the reference store in any order."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store, oracle)
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer(
                 store,
                 oracle,
                 "list_touch_paths",
-                random_queries.random_paths(random, world),
+                random_queries.random_paths(random, dataset),
                 normalize=counts_by_path,
             )

@@ -14,45 +14,60 @@ SPAN = whole_utc_days("2026-03-02", "2026-03-03")
 class EventReads(Kit):
     """The `EventReader` port."""
 
-    async def test_pages_are_newest_first_and_lie_end_to_end(self, store: Store, story: EventBuilder) -> None:
+    async def test_event_pages_are_newest_first_without_gaps_by_offset_and_by_cursor(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Pages by offset or after a known event list the range's events without bots, newest first, without gap or overlap."""
         for hour in (3, 1, 1, 2, 3, 0):
-            story.add_event("x", at=f"2026-03-02T{hour:02}:00", visitor="A1")
-        story.add_event("x", at="2026-03-02T01:00", visitor="A1", is_bot=True)
-        story.add_event("x", at="2026-03-04", visitor="A1")
-        await store.append(story.events)
-        expected = sorted(story.events[:6], key=lambda e: (e.timestamp, e.seq), reverse=True)
-        scan = story.scan(SPAN)
+            builder.add_event("x", at=f"2026-03-02T{hour:02}:00", visitor="A1")
+        builder.add_event("x", at="2026-03-02T01:00", visitor="A1", is_bot=True)
+        builder.add_event("x", at="2026-03-04", visitor="A1")
+        await store.append(builder.events)
+        expected = sorted(builder.events[:6], key=lambda e: (e.timestamp, e.seq), reverse=True)
+        scope = builder.scan(SPAN)
         walked = []
         for offset in (0, 4):
-            page = await store.list_events(EventPageQuery(scan, 4, offset))
+            page = await store.list_events(EventPageQuery(scope, 4, offset))
             assert (page.total, page.has_more) == (6, offset == 0)
             walked += page.events
         assert walked == expected
         after = (expected[2].timestamp, expected[2].seq)
-        rest = await store.list_events(EventPageQuery(scan, 10, count_total=False, after=after))
+        rest = await store.list_events(EventPageQuery(scope, 10, count_total=False, after=after))
         assert (rest.events, rest.total, rest.has_more) == (expected[3:], None, False)
 
-    async def test_a_page_keeps_to_its_filters(self, store: Store, story: EventBuilder) -> None:
+    async def test_an_event_page_and_its_total_count_only_matching_events(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """An event page, its total and `has_more` count only events that match the filter."""
         for price in (5, "7", None, "text"):
-            story.add_event("x", at="2026-03-02", visitor="A1", event_data={"price": price})
-        await store.append(story.events)
+            builder.add_event("x", at="2026-03-02", visitor="A1", event_data={"price": price})
+        await store.append(builder.events)
         page = await store.list_events(
-            EventPageQuery(story.scan(SPAN, filters=(Predicate("event_name", value="x"),)), 2)
+            EventPageQuery(builder.scan(SPAN, filters=(Predicate("event_name", value="x"),)), 2)
         )
         assert (len(page.events), page.total, page.has_more) == (2, 4, True)
 
-    async def test_names_are_counted_most_frequent_first(self, store: Store, story: EventBuilder) -> None:
+    async def test_event_names_are_listed_most_frequent_first_with_first_and_last_time(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Event names come most frequent first, then by name, with their first and last time in the range."""
         for name, at in (("b", "2026-03-02"), ("a", "2026-03-03"), ("c", "2026-03-02"), ("c", "2026-03-03")):
-            story.add_event(name, at=at, visitor="A1")
-        await store.append(story.events)
-        found = await store.list_event_names(story.scan(SPAN))
+            builder.add_event(name, at=at, visitor="A1")
+        await store.append(builder.events)
+        found = await store.list_event_names(builder.scan(SPAN))
         assert [(n.name, n.count) for n in found] == [("c", 2), ("a", 1), ("b", 1)]
         assert (found[0].first_seen_at, found[0].last_seen_at) == (
             utc_instant("2026-03-02"),
             utc_instant("2026-03-03"),
         )
 
-    async def test_custom_keys_are_described_by_event(self, store: Store, story: EventBuilder) -> None:
+    async def test_custom_properties_have_count_sample_and_type_per_event_name(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Custom properties have count, distinct values, sample and type per event name.
+
+        The limit is per event name.
+        """
         for data in (
             {
                 "plan": "pro",
@@ -66,10 +81,10 @@ class EventReads(Kit):
             {"plan": "free", "n": "1", "ok": True, "none": None},
             {"plan": "free", "n": 2, "deep": {"a": 1}},
         ):
-            story.add_event("x", at="2026-03-02", visitor="A1", event_data=data)
-        story.add_event("a", at="2026-03-02", visitor="A1", event_data={"plan": "pro"})
-        await store.append(story.events)
-        found = await store.list_custom_properties(story.scan(SPAN), 10)
+            builder.add_event("x", at="2026-03-02", visitor="A1", event_data=data)
+        builder.add_event("a", at="2026-03-02", visitor="A1", event_data={"plan": "pro"})
+        await store.append(builder.events)
+        found = await store.list_custom_properties(builder.scan(SPAN), 10)
         rows = [(p.event_name, p.key, p.count, p.distinct_count, p.sample, p.type) for p in found]
         assert rows == [
             ("a", "plan", 1, 1, "pro", "string"),
@@ -80,13 +95,14 @@ class EventReads(Kit):
             ("x", "ok", 1, 1, True, "boolean"),
             ("x", "tags", 1, 1, ["a"], "array"),
         ]
-        assert [(p.event_name, p.key) for p in await store.list_custom_properties(story.scan(SPAN), 1)] == [
+        assert [(p.event_name, p.key) for p in await store.list_custom_properties(builder.scan(SPAN), 1)] == [
             ("a", "plan"), ("x", "n"),
         ]  # fmt: skip
 
-    async def test_the_last_minutes_are_events_timed_and_received_in_them(
-        self, store: Store, story: EventBuilder
+    async def test_active_visitors_have_events_timed_and_received_since_the_given_time(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Active visitors have events that happened and were received since then, newest first, at most the limit."""
         now = utc_instant("2026-03-02T12:00")
         for seconds, visitor, name, columns in (
             (240, "A1", "page_view", {}),
@@ -97,12 +113,14 @@ class EventReads(Kit):
             (30, "late", "page_view", {"received_at": now - timedelta(minutes=9)}),
             (400, "gone", "page_view", {}),
         ):
-            story.add_event(name, at=now - timedelta(seconds=seconds), visitor=visitor, **columns)
-        await store.append(story.events)
+            builder.add_event(name, at=now - timedelta(seconds=seconds), visitor=visitor, **columns)
+        await store.append(builder.events)
         since = now - timedelta(minutes=5)
-        scan = story.scan(TimeRange(since, now))
-        found = await store.list_active_visitors(scan, since, 10)
+        scope = builder.scan(TimeRange(since, now))
+        found = await store.list_active_visitors(scope, since, 10)
         rows = [(v.latest_event.visitor_id, v.pageviews, v.events, v.revenue) for v in found]
         assert rows == [("A4", 0, 1, None), ("A3", 1, 1, 0), ("A1", 1, 2, 500), ("A2", 1, 1, 0)]
         assert found[2].last_seen - found[2].first_seen == timedelta(minutes=3)
-        assert [v.latest_event.visitor_id for v in await store.list_active_visitors(scan, since, 1)] == ["A4"]
+        assert [v.latest_event.visitor_id for v in await store.list_active_visitors(scope, since, 1)] == [
+            "A4"
+        ]

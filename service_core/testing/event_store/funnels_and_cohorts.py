@@ -17,16 +17,16 @@ SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 STEPS = tuple(frozenset({name}) for name in "ABC")
 
 
-def add_steps(story: EventBuilder, steps: str, *, visitor: str = "A1") -> None:
+def add_steps(builder: EventBuilder, steps: str, *, visitor: str = "A1") -> None:
     """``A1 B16``: event A on the 1st, event B on the 16th."""
     for word in steps.split():
-        story.add_event(word[0], at=f"2026-03-{int(word[1:]):02}", visitor=visitor)
+        builder.add_event(word[0], at=f"2026-03-{int(word[1:]):02}", visitor=visitor)
 
 
-def funnel_plan(story: EventBuilder, **fields: Any) -> FunnelReaderQuery:
+def funnel_plan(builder: EventBuilder, **fields: Any) -> FunnelReaderQuery:
     """A funnel A, B, C within 14 days."""
     plain: dict[str, Any] = {"steps": STEPS, "window": timedelta(days=14), "now": utc_instant("2026-06-01")}
-    return FunnelReaderQuery(story.scan(SPAN), **plain | fields)
+    return FunnelReaderQuery(builder.scan(SPAN), **plain | fields)
 
 
 def units_per_step(table: FunnelResult) -> list[int]:
@@ -37,7 +37,8 @@ def units_per_step(table: FunnelResult) -> list[int]:
 class FunnelsAndCohorts(Kit):
     """Semantics 15 and 16."""
 
-    async def test_the_golden_walks(self, store: Store) -> None:
+    async def test_ordered_funnels_count_units_per_step_within_the_window(self, store: Store) -> None:
+        """Golden cases of an ordered funnel: steps in order, repeated steps, retries, and events at one instant, within 14 days."""
         twice = (frozenset({"A"}), frozenset({"A"}))
         for said, steps, reached in (
             ("A1 B2 C3", STEPS, [1, 1, 1]),
@@ -51,39 +52,53 @@ class FunnelsAndCohorts(Kit):
             ("A1 B15", STEPS[:2], [1, 1]),
             ("A1 B16", STEPS[:2], [1, 0]),
         ):
-            story = EventBuilder()
-            add_steps(story, said)
-            await store.append(story.events)
-            assert units_per_step(await store.read_funnel(funnel_plan(story, steps=steps))) == reached, said
+            builder = EventBuilder()
+            add_steps(builder, said)
+            await store.append(builder.events)
+            assert units_per_step(await store.read_funnel(funnel_plan(builder, steps=steps))) == reached, said
 
-    async def test_times_are_those_of_the_deepest_attempt(self, store: Store, story: EventBuilder) -> None:
-        add_steps(story, "A1 B16 A17 B18 C20")
-        add_steps(story, "A1 B3", visitor="A2")
-        await store.append(story.events)
-        table = await store.read_funnel(funnel_plan(story))
+    async def test_funnel_step_times_are_those_of_the_deepest_attempt(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Median and mean seconds between steps are measured on each unit's deepest attempt."""
+        add_steps(builder, "A1 B16 A17 B18 C20")
+        add_steps(builder, "A1 B3", visitor="A2")
+        await store.append(builder.events)
+        table = await store.read_funnel(funnel_plan(builder))
         day = 86_400.0
         assert [(s.count, s.median_seconds, s.mean_seconds) for s in table.steps] == [
             (2, None, None), (2, 1.5 * day, 1.5 * day), (1, 2 * day, 2 * day),
         ]  # fmt: skip
 
-    async def test_strict_lets_nothing_stand_between(self, store: Store, story: EventBuilder) -> None:
-        add_steps(story, "A1 B2 C3")
-        add_steps(story, "A1 X2 B3 C4", visitor="A2")
-        add_steps(story, "A1 B2 X3 C4", visitor="A3")
-        await store.append(story.events)
-        table = await store.read_funnel(funnel_plan(story, order=FunnelOrder.STRICT))
+    async def test_a_strict_funnel_allows_no_other_event_between_steps(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """In a strict funnel any other event between two steps ends the attempt."""
+        add_steps(builder, "A1 B2 C3")
+        add_steps(builder, "A1 X2 B3 C4", visitor="A2")
+        add_steps(builder, "A1 B2 X3 C4", visitor="A3")
+        await store.append(builder.events)
+        table = await store.read_funnel(funnel_plan(builder, order=FunnelOrder.STRICT))
         assert units_per_step(table) == [3, 2, 1]
 
-    async def test_any_counts_different_steps_in_one_window(self, store: Store, story: EventBuilder) -> None:
-        add_steps(story, "C1 B2 A3")
-        add_steps(story, "B1 B2 C3", visitor="A2")
-        add_steps(story, "B1 A16 C17", visitor="A3")
-        await store.append(story.events)
-        assert units_per_step(await store.read_funnel(funnel_plan(story, order=FunnelOrder.ANY))) == [3, 3, 1]
-
-    async def test_an_excluded_event_removes_the_unit_when_no_attempt_is_free_of_it(
-        self, store: Store, story: EventBuilder
+    async def test_an_any_order_funnel_counts_distinct_steps_within_one_window(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """With any order a unit's depth is the number of distinct steps within one window."""
+        add_steps(builder, "C1 B2 A3")
+        add_steps(builder, "B1 B2 C3", visitor="A2")
+        add_steps(builder, "B1 A16 C17", visitor="A3")
+        await store.append(builder.events)
+        assert units_per_step(await store.read_funnel(funnel_plan(builder, order=FunnelOrder.ANY))) == [
+            3,
+            3,
+            1,
+        ]
+
+    async def test_an_excluded_event_removes_a_unit_unless_another_attempt_is_free_of_it(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """An excluded event after step one and before the last step removes the unit, unless another attempt has none."""
         for visitor, said in (
             ("removed", "A1 X2 B3"),
             ("retried", "A1 X2 A3 B4"),
@@ -91,80 +106,97 @@ class FunnelsAndCohorts(Kit):
             ("after", "A1 B2 X3"),
             ("entrant", "A1 X2"),
         ):
-            add_steps(story, said, visitor=visitor)
+            add_steps(builder, said, visitor=visitor)
         for visitor, said in (("late", "C1 D2 X3 E4"), ("in_time", "C1 D2 E3 X4"), ("one_step", "C1 X2")):
-            add_steps(story, said, visitor=visitor)
-        await store.append(story.events)
-        excluding = funnel_plan(story, steps=STEPS[:2], exclude=frozenset({"X"}))
+            add_steps(builder, said, visitor=visitor)
+        await store.append(builder.events)
+        excluding = funnel_plan(builder, steps=STEPS[:2], exclude=frozenset({"X"}))
         assert units_per_step(await store.read_funnel(excluding)) == [4, 3]
         steps = tuple(frozenset({name}) for name in "CDE")
         assert units_per_step(await store.read_funnel(replace(excluding, steps=steps))) == [2, 1, 1]
 
-    async def test_later_steps_may_follow_the_span_until_now(self, store: Store, story: EventBuilder) -> None:
-        add_steps(story, "A31")
-        story.add_event("B", at="2026-04-02", visitor="A1")
-        story.add_event("C", at="2026-04-05", visitor="A1")
-        await store.append(story.events)
-        table = await store.read_funnel(funnel_plan(story, now=utc_instant("2026-04-05")))
+    async def test_later_funnel_steps_count_after_the_range_until_now(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Steps after the first count when they happen after the range's end and before `now`."""
+        add_steps(builder, "A31")
+        builder.add_event("B", at="2026-04-02", visitor="A1")
+        builder.add_event("C", at="2026-04-05", visitor="A1")
+        await store.append(builder.events)
+        table = await store.read_funnel(funnel_plan(builder, now=utc_instant("2026-04-05")))
         assert (units_per_step(table), table.open) == ([1, 1, 0], 1)
-        table = await store.read_funnel(funnel_plan(story, now=utc_instant("2026-04-06")))
+        table = await store.read_funnel(funnel_plan(builder, now=utc_instant("2026-04-06")))
         assert (units_per_step(table), table.open) == ([1, 1, 1], 0)
 
-    async def test_open_are_entrants_whose_window_has_not_passed(
-        self, store: Store, story: EventBuilder
+    async def test_open_counts_incomplete_entrants_whose_window_has_not_passed(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        add_steps(story, "A1")
-        add_steps(story, "A10", visitor="A2")
-        add_steps(story, "A1 A10", visitor="A3")
-        add_steps(story, "A10 B11 C12", visitor="A4")
-        await store.append(story.events)
-        table = await store.read_funnel(funnel_plan(story, now=utc_instant("2026-03-20")))
+        """`open` counts units that entered, did not finish, and whose window includes `now`."""
+        add_steps(builder, "A1")
+        add_steps(builder, "A10", visitor="A2")
+        add_steps(builder, "A1 A10", visitor="A3")
+        add_steps(builder, "A10 B11 C12", visitor="A4")
+        await store.append(builder.events)
+        table = await store.read_funnel(funnel_plan(builder, now=utc_instant("2026-03-20")))
         assert (units_per_step(table), table.open) == ([4, 1, 1], 2)
-        last = story.events[1].timestamp + timedelta(days=14)
+        last = builder.events[1].timestamp + timedelta(days=14)
         for order in FunnelOrder:
             for now, still_open in ((last, 2), (last + timedelta.resolution, 0)):
-                table = await store.read_funnel(funnel_plan(story, now=now, order=order))
+                table = await store.read_funnel(funnel_plan(builder, now=now, order=order))
                 assert (units_per_step(table), table.open) == ([4, 1, 1], still_open), order
 
-    async def test_a_unit_is_a_person_or_a_session(self, store: Store, story: EventBuilder) -> None:
-        story.add_event("A", at="2026-03-02", visitor="A1", session="s1", strong_id="U1")
-        story.add_event("A", at="2026-03-03", visitor="A1", session="s2")
-        story.add_event("B", at="2026-03-04", visitor="A2", session="s2", strong_id="U1")
-        story.add_event("B", at="2026-03-04", visitor="A1", session="s2")
-        await store.append(story.events)
-        two = funnel_plan(story, steps=STEPS[:2])
+    async def test_funnel_units_are_persons_or_with_by_session_sessions(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A funnel counts persons; with `by_session` it counts sessions of one visitor."""
+        builder.add_event("A", at="2026-03-02", visitor="A1", session="s1", strong_id="U1")
+        builder.add_event("A", at="2026-03-03", visitor="A1", session="s2")
+        builder.add_event("B", at="2026-03-04", visitor="A2", session="s2", strong_id="U1")
+        builder.add_event("B", at="2026-03-04", visitor="A1", session="s2")
+        await store.append(builder.events)
+        two = funnel_plan(builder, steps=STEPS[:2])
         assert units_per_step(await store.read_funnel(two)) == [1, 1]
         assert units_per_step(
-            await store.read_funnel(funnel_plan(story, steps=STEPS[:2], by_session=True))
+            await store.read_funnel(funnel_plan(builder, steps=STEPS[:2], by_session=True))
         ) == [2, 1]
 
-    async def test_a_filter_looks_at_the_event_of_step_one(self, store: Store, story: EventBuilder) -> None:
-        story.add_event("A", at="2026-03-02", visitor="A1", country="DE")
-        story.add_event("B", at="2026-03-03", visitor="A1", country="FR")
-        story.add_event("A", at="2026-03-02", visitor="A2", country="FR")
-        await store.append(story.events)
-        scan = story.scan(SPAN, filters=(Predicate("country", value="DE"),))
-        table = await store.read_funnel(replace(funnel_plan(story), scope=scan))
+    async def test_a_funnel_filter_applies_to_the_first_step_only(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A filter of the scope applies to the event of step one only."""
+        builder.add_event("A", at="2026-03-02", visitor="A1", country="DE")
+        builder.add_event("B", at="2026-03-03", visitor="A1", country="FR")
+        builder.add_event("A", at="2026-03-02", visitor="A2", country="FR")
+        await store.append(builder.events)
+        scope = builder.scan(SPAN, filters=(Predicate("country", value="DE"),))
+        table = await store.read_funnel(replace(funnel_plan(builder), scope=scope))
         assert units_per_step(table) == [1, 1, 0]
 
-    async def test_nobody_enters_an_empty_funnel(self, store: Store, story: EventBuilder) -> None:
-        table = await store.read_funnel(funnel_plan(story))
+    async def test_a_funnel_without_events_has_zero_counts(self, store: Store, builder: EventBuilder) -> None:
+        """In a workspace without events every step and `open` are 0."""
+        table = await store.read_funnel(funnel_plan(builder))
         assert (units_per_step(table), table.open) == ([0, 0, 0], 0)
 
-    async def test_cohorts_are_made_by_the_first_event_ever(self, store: Store, story: EventBuilder) -> None:
+    async def test_cohort_membership_revenue_and_return_follow_the_first_event_ever(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Persons join the cohort of their first event ever.
+
+        Cells have active, returned, net revenue and the mark of foreign money.
+        """
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-29"), BucketUnit.WEEK, ZoneInfo("UTC"))
         came = campaign("google", "cpc")
         for visitor, said in (("old", "-1 3"), ("A1", "3 4 10 24"), ("A2", "3 24"), ("A3", "10 11")):
             for day in map(int, said.split()):
                 at = f"2026-03-{day:02}" if day > 0 else "2026-02-20"
-                story.add_event("page_view", at=at, visitor=visitor, session=at, **came)
-        story.add_event("purchase", at="2026-03-10", visitor="A1", order_id="O", revenue=900)
-        story.add_event("refund", at="2026-03-24", visitor="A1", order_id="O", revenue=-400)
-        story.add_event("purchase", at="2026-03-24", visitor="A2", revenue=50, currency="EUR")
-        await store.append(story.events)
-        scan = story.scan(whole_utc_days("2026-03-02", "2026-03-15"))
-        acquired = buckets_covering(scan.span, BucketUnit.WEEK, ZoneInfo("UTC"))
-        table = await store.read_cohorts(CohortReaderQuery(scan, acquired, weeks))
+                builder.add_event("page_view", at=at, visitor=visitor, session=at, **came)
+        builder.add_event("purchase", at="2026-03-10", visitor="A1", order_id="O", revenue=900)
+        builder.add_event("refund", at="2026-03-24", visitor="A1", order_id="O", revenue=-400)
+        builder.add_event("purchase", at="2026-03-24", visitor="A2", revenue=50, currency="EUR")
+        await store.append(builder.events)
+        scope = builder.scan(whole_utc_days("2026-03-02", "2026-03-15"))
+        acquired = buckets_covering(scope.span, BucketUnit.WEEK, ZoneInfo("UTC"))
+        table = await store.read_cohorts(CohortReaderQuery(scope, acquired, weeks))
         assert dict(table.sizes) == {0: 2, 1: 1}
         cells = {
             (c.cohort, c.bucket): (c.active, c.returned, c.revenue, c.foreign_money) for c in table.cells
@@ -177,61 +209,64 @@ class FunnelsAndCohorts(Kit):
             (1, 1): (1, 1, 0, False),
         }
         buying = CohortReaderQuery(
-            scan, acquired, weeks, by_conversion=True, event_names=frozenset({"purchase"})
+            scope, acquired, weeks, by_conversion=True, event_names=frozenset({"purchase"})
         )
         table = await store.read_cohorts(buying)
         assert dict(table.sizes) == {1: 1}
         assert [(c.bucket, c.active) for c in table.cells if c.active] == [(1, 1)]
 
-    async def test_who_stays_for_weeks_is_there_in_those_with_an_event(
-        self, store: Store, story: EventBuilder
+    async def test_a_session_over_several_weeks_is_active_only_in_weeks_with_events(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A person with one session over weeks is active only in the weeks with an event."""
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-29"), BucketUnit.WEEK, ZoneInfo("UTC"))
         for visitor, said in (("A1", "2 10 24"), ("A2", "2 24"), ("A3", "2 10 17"), ("A4", "2 31")):
             for day in said.split():
-                story.add_event("page_view", at=f"2026-03-{day:0>2}", visitor=visitor, session=visitor)
-        story.add_event("page_view", at="2026-02-20", visitor="old", session="old")
-        story.add_event("page_view", at="2026-03-11", visitor="old", session="old")
-        await store.append(story.events)
+                builder.add_event("page_view", at=f"2026-03-{day:0>2}", visitor=visitor, session=visitor)
+        builder.add_event("page_view", at="2026-02-20", visitor="old", session="old")
+        builder.add_event("page_view", at="2026-03-11", visitor="old", session="old")
+        await store.append(builder.events)
         table = await store.read_cohorts(
-            CohortReaderQuery(story.scan(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
+            CohortReaderQuery(builder.scan(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
         )
         assert [c.active for c in table.cells] == [4, 2, 1, 2]
-        ever = story.scan(whole_utc_days("2026-02-16", "2026-03-29"))
+        ever = builder.scan(whole_utc_days("2026-02-16", "2026-03-29"))
         since = buckets_covering(ever.span, BucketUnit.WEEK, ZoneInfo("UTC"))
         first = await store.read_cohorts(CohortReaderQuery(ever, since, since))
         assert [(c.bucket, c.active) for c in first.cells if c.cohort == 0 and c.active] == [(0, 1), (3, 1)]
 
-    async def test_what_several_did_on_one_device_makes_each_return(
-        self, store: Store, story: EventBuilder
+    async def test_persons_who_share_one_session_return_on_their_own_events(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Persons who share a visitor and a session are counted each in the weeks of their own events."""
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-29"), BucketUnit.WEEK, ZoneInfo("UTC"))
         for day, who in (("03", "ann"), ("10", "ben"), ("17", None), ("18", "ann"), ("24", None)):
             name = "$identify" if who else "page_view"
-            story.add_event(name, at=f"2026-03-{day}", visitor="A1", session="S", strong_id=who)
-        await store.append(story.events)
+            builder.add_event(name, at=f"2026-03-{day}", visitor="A1", session="S", strong_id=who)
+        await store.append(builder.events)
         table = await store.read_cohorts(
-            CohortReaderQuery(story.scan(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
+            CohortReaderQuery(builder.scan(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
         )
         shown = {(c.cohort, c.bucket) for c in table.cells if c.active}
         assert (dict(table.sizes), shown) == ({0: 1, 1: 1}, {(0, 0), (0, 2), (0, 3), (1, 1), (1, 2)})
 
-    async def test_a_cohort_may_be_those_who_first_came_from_somewhere(
-        self, store: Store, story: EventBuilder
-    ) -> None:
+    async def test_cohort_filters_apply_to_the_first_touch(self, store: Store, builder: EventBuilder) -> None:
+        """`first_touch_filters` keep only the persons whose first touch matches."""
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-15"), BucketUnit.WEEK, ZoneInfo("UTC"))
         for visitor, source in (("A1", "google"), ("A2", "bing")):
             for day, name in ((2, source), (3, "google")):
                 at = f"2026-03-0{day}"
-                story.add_event("page_view", at=at, visitor=visitor, session=at, **campaign(name, "cpc"))
-        story.add_event("page_view", at="2026-03-02", visitor="A3")
-        await store.append(story.events)
+                builder.add_event("page_view", at=at, visitor=visitor, session=at, **campaign(name, "cpc"))
+        builder.add_event("page_view", at="2026-03-02", visitor="A3")
+        await store.append(builder.events)
         for column, value, size in (
             ("utm_source", "google", 1),
             ("channel", "direct", 1),
             ("country", "DE", 0),
         ):
             first = (Predicate(column, value=value),)
-            scan = story.scan(whole_utc_days("2026-03-02", "2026-03-15"))
-            table = await store.read_cohorts(CohortReaderQuery(scan, weeks, weeks, first_touch_filters=first))
+            scope = builder.scan(whole_utc_days("2026-03-02", "2026-03-15"))
+            table = await store.read_cohorts(
+                CohortReaderQuery(scope, weeks, weeks, first_touch_filters=first)
+            )
             assert sum(table.sizes.values()) == size, column

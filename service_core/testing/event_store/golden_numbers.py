@@ -45,25 +45,31 @@ class GoldenNumbers(Kit):
         await store.append(standard_events())
         return store
 
-    async def test_the_week_of_the_shop(self, told: Store) -> None:
-        leaves = (EVENTS, VISITORS, PERSONS, SESSIONS, SESSION_STARTS, CONVERTED)
-        assert await measure(told, shop_scan(), *leaves) == (17, 6, 4, 8, 8, 2)
+    async def test_counts_session_sums_and_revenue_of_the_shop_week_are_golden(self, told: Store) -> None:
+        """Events, visitors, persons, sessions, session sums and revenue of the shop's week have the golden values."""
+        aggregations = (EVENTS, VISITORS, PERSONS, SESSIONS, SESSION_STARTS, CONVERTED)
+        assert await measure(told, shop_scan(), *aggregations) == (17, 6, 4, 8, 8, 2)
         facts = ("pageviews", "bounced", "engaged", "has_cart", "has_purchase", "duration")
         sums = tuple(sum_column(fact, Relation.SESSIONS) for fact in facts)
         assert await measure(told, shop_scan(), *sums) == (9, 3, 4, 1, 2, 4389.0)
         assert await measure(told, shop_scan(), REVENUE, REFUNDS) == (10000, 0)
 
-    async def test_the_week_of_the_cafe_is_its_own(self, told: Store) -> None:
-        leaves = (EVENTS, VISITORS, SESSIONS, CONVERTED, REVENUE)
-        assert await measure(told, cafe_scan(), *leaves) == (3, 1, 1, 1, 700)
+    async def test_counts_of_the_cafe_week_are_golden_and_apart_from_the_shop(self, told: Store) -> None:
+        """The second workspace has its own golden values although it shares ids with the first."""
+        aggregations = (EVENTS, VISITORS, SESSIONS, CONVERTED, REVENUE)
+        assert await measure(told, cafe_scan(), *aggregations) == (3, 1, 1, 1, 700)
 
-    async def test_the_shop_over_all_of_it(self, told: Store) -> None:
-        scan = shop_scan(TimeRange(WEEK.start, NOW))
-        money = await measure_by_columns(told, scan, REVENUE, "currency")
+    async def test_revenue_by_currency_and_refunds_of_all_shop_days_are_golden(self, told: Store) -> None:
+        """Revenue by currency, refunds and payments over all days of the shop have the golden values."""
+        scope = shop_scan(TimeRange(WEEK.start, NOW))
+        money = await measure_by_columns(told, scope, REVENUE, "currency")
         assert money == {"USD": 10000, "EUR": 5000}
-        assert await measure(told, scan, REFUNDS, count_rows(Relation.PAYMENTS)) == (2500, 3)
+        assert await measure(told, scope, REFUNDS, count_rows(Relation.PAYMENTS)) == (2500, 3)
 
-    async def test_where_the_visitors_of_the_week_came_from(self, told: Store) -> None:
+    async def test_shop_visitors_by_entry_channel_and_sessions_by_country_are_golden(
+        self, told: Store
+    ) -> None:
+        """Visitors by entry channel and sessions by entry country have the golden values."""
         assert await measure_by_columns(told, shop_scan(), VISITORS, entry_column("channel")) == {
             "direct": 4, "paid_search": 1, "organic_social": 1, "email": 1, "referral": 1,
         }  # fmt: skip
@@ -71,14 +77,16 @@ class GoldenNumbers(Kit):
             "DE": 3, "US": 2, "GB": 1, None: 2,
         }  # fmt: skip
 
-    async def test_who_gets_credit_for_the_week(self, told: Store) -> None:
+    async def test_last_non_direct_credits_of_the_shop_week_are_golden(self, told: Store) -> None:
+        """Credits and credited money by source have the golden values under the last non-direct touch."""
         source = touch_column("attribution_source")
         credited = await measure_by_columns(told, shop_scan(), CREDITED, source, credit=LAST_NON_DIRECT)
         assert credited == {"google": 1_000_000, "news": 1_000_000}
         money = await measure_by_columns(told, shop_scan(), CREDITED_MONEY, source, credit=LAST_NON_DIRECT)
         assert money == {"google": 10000, "news": 0}
 
-    async def test_who_was_there(self, told: Store) -> None:
+    async def test_people_list_and_touches_of_the_shop_week_are_golden(self, told: Store) -> None:
+        """The people of the week, and the touches of one person, have the golden values."""
         found, total_count = await told.list_people(PeoplePageQuery(shop_scan(), 10, 0, "events"))
         assert total_count == 4
         assert [(p.person, p.email, p.events, p.sessions, p.revenue) for p in found] == [

@@ -32,12 +32,12 @@ ENTANGLED: Final[tuple[tuple[str, str | None, Mapping[str, str]], ...]] = (
 """Visitor, strong id, external ids: two persons carry one id, and a chain of others leads from one to another."""
 
 
-async def event_times_by_person(store: Store, story: EventBuilder) -> dict[str, list[str]]:
+async def event_times_by_person(store: Store, builder: EventBuilder) -> dict[str, list[str]]:
     """Person -> times of its events, hour and minute."""
-    found, _ = await store.list_people(PeoplePageQuery(story.scan(SPAN), 100, 0, "events"))
+    found, _ = await store.list_people(PeoplePageQuery(builder.scan(SPAN), 100, 0, "events"))
     return {
         person.person: [
-            f"{e.timestamp:%H:%M}" for e in await store.list_person_events(story.scan(SPAN), person.person)
+            f"{e.timestamp:%H:%M}" for e in await store.list_person_events(builder.scan(SPAN), person.person)
         ]
         for person in found
     }
@@ -51,216 +51,265 @@ def persons_of(one: ExternalIdConflict) -> tuple[str, ...]:
 class IdentityResolution(Kit):
     """Semantics 5."""
 
-    def add_identity_events(self, story: EventBuilder, *said: tuple[str, str | None]) -> None:
+    def add_identity_events(self, builder: EventBuilder, *said: tuple[str, str | None]) -> None:
         """One event an hour: (visitor, strong id)."""
         for hour, (visitor, strong) in enumerate(said):
             name = "$identify" if strong else "page_view"
-            story.add_event(name, at=f"2026-03-02T{hour:02}:00", visitor=visitor, strong_id=strong)
+            builder.add_event(name, at=f"2026-03-02T{hour:02}:00", visitor=visitor, strong_id=strong)
 
-    async def test_what_a_visitor_did_before_it_was_known_belongs_to_the_person(
-        self, store: Store, story: EventBuilder
+    async def test_anonymous_events_before_identification_belong_to_the_person(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("A1", None), ("A1", "U1"))
-        await store.append(story.events)
-        assert await event_times_by_person(store, story) == {"u:U1": ["00:00", "01:00"]}
+        """Events of a visitor before its first identification belong to the identified person."""
+        self.add_identity_events(builder, ("A1", None), ("A1", "U1"))
+        await store.append(builder.events)
+        assert await event_times_by_person(store, builder) == {"u:U1": ["00:00", "01:00"]}
 
-    async def test_a_shared_computer_moves_later_events_only(self, store: Store, story: EventBuilder) -> None:
-        self.add_identity_events(story, ("A1", None), ("A1", "U1"), ("A1", None), ("A1", "U2"), ("A1", None))
-        await store.append(story.events)
-        assert await event_times_by_person(store, story) == {
+    async def test_a_second_user_of_one_visitor_gets_only_later_events(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """When a second user identifies on a visitor, only its later events belong to that user."""
+        self.add_identity_events(
+            builder, ("A1", None), ("A1", "U1"), ("A1", None), ("A1", "U2"), ("A1", None)
+        )
+        await store.append(builder.events)
+        assert await event_times_by_person(store, builder) == {
             "u:U1": ["00:00", "01:00", "02:00"],
             "u:U2": ["03:00", "04:00"],
         }
 
-    async def test_the_former_person_may_come_back(self, store: Store, story: EventBuilder) -> None:
-        self.add_identity_events(story, ("A1", "U1"), ("A1", "U2"), ("A1", "U1"), ("A1", None))
-        await store.append(story.events)
-        assert await event_times_by_person(store, story) == {
+    async def test_a_former_user_who_identifies_again_gets_the_later_events(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """After a change of user and back, later events belong to the first user again."""
+        self.add_identity_events(builder, ("A1", "U1"), ("A1", "U2"), ("A1", "U1"), ("A1", None))
+        await store.append(builder.events)
+        assert await event_times_by_person(store, builder) == {
             "u:U1": ["00:00", "02:00", "03:00"],
             "u:U2": ["01:00"],
         }
 
-    async def test_two_devices_of_one_person_are_two_visitors(
-        self, store: Store, story: EventBuilder
-    ) -> None:
-        self.add_identity_events(story, ("A1", "U1"), ("A2", "U1"))
-        await store.append(story.events)
-        assert await measure(store, story.scan(SPAN), PERSONS, VISITORS) == (1, 2)
+    async def test_two_visitors_of_one_user_are_one_person(self, store: Store, builder: EventBuilder) -> None:
+        """Two visitors that identify as one user are one person and two visitors."""
+        self.add_identity_events(builder, ("A1", "U1"), ("A2", "U1"))
+        await store.append(builder.events)
+        assert await measure(store, builder.scan(SPAN), PERSONS, VISITORS) == (1, 2)
 
-    async def test_a_strong_id_links_every_weak_id_of_its_event(
-        self, store: Store, story: EventBuilder
+    async def test_an_identified_event_links_all_its_anonymous_ids_to_the_user(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("V1", None), ("D1", None))
+        """The visitor, anonymous and distinct ids of an identified event all belong to the user."""
+        self.add_identity_events(builder, ("V1", None), ("D1", None))
         ids = {"anonymous_id": "A1", "sent_visitor_id": "V1", "distinct_id": "D1"}
-        story.add_event("login", at="2026-03-02T05:00", visitor="A1", strong_id="U1", **ids)
+        builder.add_event("login", at="2026-03-02T05:00", visitor="A1", strong_id="U1", **ids)
         for hour, visitor in enumerate(("A1", "V1", "D1")):
-            story.add_event("page_view", at=f"2026-03-02T1{hour}:00", visitor=visitor)
-        await store.append(story.events)
-        assert await event_times_by_person(store, story) == {
+            builder.add_event("page_view", at=f"2026-03-02T1{hour}:00", visitor=visitor)
+        await store.append(builder.events)
+        assert await event_times_by_person(store, builder) == {
             "u:U1": ["00:00", "01:00", "05:00", "10:00", "11:00", "12:00"]
         }
 
-    async def test_a_weak_id_beside_another_moves_onwards_only(
-        self, store: Store, story: EventBuilder
+    async def test_a_secondary_anonymous_id_moves_later_events_only_and_revocation_undoes_it(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("V1", None), ("V1", "U1"), ("V1", None))
-        story.add_event("login", at="2026-03-02T05:00", visitor="A1", sent_visitor_id="V1", strong_id="U2")
-        story.add_event("page_view", at="2026-03-02T06:00", visitor="V1")
-        await store.append(story.events[:4])
-        await store.append(story.events[4:])
+        """A linked id that is not the event's visitor moves later events only.
+
+        Revoking the link moves them back.
+        """
+        self.add_identity_events(builder, ("V1", None), ("V1", "U1"), ("V1", None))
+        builder.add_event("login", at="2026-03-02T05:00", visitor="A1", sent_visitor_id="V1", strong_id="U2")
+        builder.add_event("page_view", at="2026-03-02T06:00", visitor="V1")
+        await store.append(builder.events[:4])
+        await store.append(builder.events[4:])
         moved = {"u:U1": ["00:00", "01:00", "02:00"], "u:U2": ["05:00", "06:00"]}
-        assert await event_times_by_person(store, story) == moved
-        await store.revoke_identity_link(story.workspace_id, story.events[3].event_id)
-        assert await event_times_by_person(store, story) == {
+        assert await event_times_by_person(store, builder) == moved
+        await store.revoke_identity_link(builder.workspace_id, builder.events[3].event_id)
+        assert await event_times_by_person(store, builder) == {
             "u:U1": ["00:00", "01:00", "02:00", "06:00"],
             "u:U2": ["05:00"],
         }
 
-    async def test_two_weak_ids_without_a_strong_one_stay_apart(
-        self, store: Store, story: EventBuilder
+    async def test_anonymous_ids_of_an_unidentified_event_are_not_merged(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("A1", None), ("V1", None), ("D1", None))
-        story.add_event(
+        """Anonymous ids that share an event without a user stay different persons."""
+        self.add_identity_events(builder, ("A1", None), ("V1", None), ("D1", None))
+        builder.add_event(
             "page_view", at="2026-03-02T05:00", visitor="A1", sent_visitor_id="V1", distinct_id="D1"
         )
-        self.add_identity_events(story, ("V1", "U1"))
-        await store.append(story.events)
-        assert set(await event_times_by_person(store, story)) == {"v:A1", "u:U1", "v:D1"}
+        self.add_identity_events(builder, ("V1", "U1"))
+        await store.append(builder.events)
+        assert set(await event_times_by_person(store, builder)) == {"v:A1", "u:U1", "v:D1"}
 
-    async def test_a_bot_links_none_of_its_weak_ids(self, store: Store, story: EventBuilder) -> None:
-        self.add_identity_events(story, ("V1", None))
-        story.add_event(
+    async def test_a_bot_event_does_not_link_its_secondary_anonymous_ids(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """An identified event of a bot links none of its anonymous ids."""
+        self.add_identity_events(builder, ("V1", None))
+        builder.add_event(
             "login", at="2026-03-02T05:00", visitor="A1", sent_visitor_id="V1", strong_id="U1", is_bot=True
         )
-        await store.append(story.events)
-        assert set(await event_times_by_person(store, story)) == {"v:V1"}
+        await store.append(builder.events)
+        assert set(await event_times_by_person(store, builder)) == {"v:V1"}
 
-    async def test_a_weak_id_that_never_came_alone_leads_to_its_person(
-        self, store: Store, story: EventBuilder
+    async def test_find_person_resolves_ids_seen_only_as_secondary_ids(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """`find_person` resolves an id that no event had as its visitor to the latest linked user."""
         ids = {"sent_visitor_id": "V1", "distinct_id": "D1"}
-        story.add_event("login", at="2026-03-02T05:00", visitor="A1", strong_id="U1", **ids)
-        story.add_event("login", at="2026-03-02T06:00", visitor="A1", strong_id="U2", distinct_id="D1")
-        await store.append(story.events)
+        builder.add_event("login", at="2026-03-02T05:00", visitor="A1", strong_id="U1", **ids)
+        builder.add_event("login", at="2026-03-02T06:00", visitor="A1", strong_id="U2", distinct_id="D1")
+        await store.append(builder.events)
         for any_id, person in (("V1", "u:U1"), ("D1", "u:U2"), ("A1", "u:U2"), ("X1", None)):
-            assert await store.find_person(story.workspace_id, any_id) == person, any_id
+            assert await store.find_person(builder.workspace_id, any_id) == person, any_id
 
-    async def test_an_alias_joins_two_strong_ids_under_the_new_one(
-        self, store: Store, story: EventBuilder
+    async def test_an_alias_merges_two_users_under_the_new_id(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("A1", "U1"), ("A1", None))
-        self.add_alias_event(story, "U1", "U2", at="2026-03-02T05:00")
-        await store.append(story.events)
-        assert list(await event_times_by_person(store, story)) == ["u:U2"]
-        assert await store.find_person(story.workspace_id, "U1") == "u:U2"
+        """`$alias` merges the previous user id into the new one."""
+        self.add_identity_events(builder, ("A1", "U1"), ("A1", None))
+        self.add_alias_event(builder, "U1", "U2", at="2026-03-02T05:00")
+        await store.append(builder.events)
+        assert list(await event_times_by_person(store, builder)) == ["u:U2"]
+        assert await store.find_person(builder.workspace_id, "U1") == "u:U2"
 
-    async def test_aliases_chain_and_the_latest_names_the_person(
-        self, store: Store, story: EventBuilder
+    async def test_chained_aliases_merge_under_the_last_id(self, store: Store, builder: EventBuilder) -> None:
+        """Aliases U1 to U2 and U2 to U3 make one person U3."""
+        self.add_identity_events(builder, ("A1", "U1"), ("A2", "U2"), ("A3", "U3"))
+        self.add_alias_event(builder, "U1", "U2", at="2026-03-02T05:00")
+        self.add_alias_event(builder, "U2", "U3", at="2026-03-02T06:00")
+        await store.append(builder.events)
+        assert list(await event_times_by_person(store, builder)) == ["u:U3"]
+
+    async def test_unidentified_visitors_are_separate_persons(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("A1", "U1"), ("A2", "U2"), ("A3", "U3"))
-        self.add_alias_event(story, "U1", "U2", at="2026-03-02T05:00")
-        self.add_alias_event(story, "U2", "U3", at="2026-03-02T06:00")
-        await store.append(story.events)
-        assert list(await event_times_by_person(store, story)) == ["u:U3"]
+        """Visitors without identification are persons of their own."""
+        self.add_identity_events(builder, ("A1", None), ("A2", None))
+        await store.append(builder.events)
+        assert set(await event_times_by_person(store, builder)) == {"v:A1", "v:A2"}
 
-    async def test_visitors_nobody_named_stay_apart(self, store: Store, story: EventBuilder) -> None:
-        self.add_identity_events(story, ("A1", None), ("A2", None))
-        await store.append(story.events)
-        assert set(await event_times_by_person(store, story)) == {"v:A1", "v:A2"}
-
-    async def test_a_visitor_and_a_user_of_one_spelling_are_two(
-        self, store: Store, story: EventBuilder
+    async def test_a_visitor_id_equal_to_a_user_id_is_another_person(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("X", None), ("X2", "X"))
-        await store.append(story.events)
-        assert set(await event_times_by_person(store, story)) == {"v:X", "u:X"}
+        """A visitor and a user with the same id are two persons."""
+        self.add_identity_events(builder, ("X", None), ("X2", "X"))
+        await store.append(builder.events)
+        assert set(await event_times_by_person(store, builder)) == {"v:X", "u:X"}
 
-    async def test_a_link_that_arrives_late_reaches_back_all_the_same(
-        self, store: Store, story: EventBuilder
+    async def test_an_identification_received_late_applies_at_its_event_time(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("A1", None), ("A1", None), ("A1", "U2"))
-        story.add_event("$identify", at="2026-03-02T00:30", visitor="A1", strong_id="U1")
-        await store.append(story.events[:3])
-        await store.append(story.events[3:])
-        assert await event_times_by_person(store, story) == {
+        """An identification that is stored after later events applies from its own event time."""
+        self.add_identity_events(builder, ("A1", None), ("A1", None), ("A1", "U2"))
+        builder.add_event("$identify", at="2026-03-02T00:30", visitor="A1", strong_id="U1")
+        await store.append(builder.events[:3])
+        await store.append(builder.events[3:])
+        assert await event_times_by_person(store, builder) == {
             "u:U1": ["00:00", "00:30", "01:00"],
             "u:U2": ["02:00"],
         }
 
-    async def test_at_one_instant_the_sequence_decides(self, store: Store, story: EventBuilder) -> None:
+    async def test_identifications_at_one_instant_apply_in_sequence_order(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Among events at one instant the sequence number decides which user an event belongs to."""
         for strong in ("U1", None, "U2", None):
-            story.add_event("x", at="2026-03-02", visitor="A1", strong_id=strong)
-        await store.append(story.events)
-        counts = {person: len(times) for person, times in (await event_times_by_person(store, story)).items()}
+            builder.add_event("x", at="2026-03-02", visitor="A1", strong_id=strong)
+        await store.append(builder.events)
+        counts = {
+            person: len(times) for person, times in (await event_times_by_person(store, builder)).items()
+        }
         assert counts == {"u:U1": 2, "u:U2": 2}
 
-    async def test_a_bot_links_nobody(self, store: Store, story: EventBuilder) -> None:
-        self.add_identity_events(story, ("A1", None))
-        story.add_event("$identify", at="2026-03-02T05:00", visitor="A1", strong_id="U1", is_bot=True)
-        await store.append(story.events)
-        assert set(await event_times_by_person(store, story)) == {"v:A1"}
+    async def test_an_identification_by_a_bot_is_ignored(self, store: Store, builder: EventBuilder) -> None:
+        """A bot's `$identify` does not link the visitor."""
+        self.add_identity_events(builder, ("A1", None))
+        builder.add_event("$identify", at="2026-03-02T05:00", visitor="A1", strong_id="U1", is_bot=True)
+        await store.append(builder.events)
+        assert set(await event_times_by_person(store, builder)) == {"v:A1"}
 
-    async def test_removing_a_link_restores_the_earlier_state(
-        self, store: Store, story: EventBuilder
+    async def test_revoking_identity_links_restores_the_previous_persons(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_identity_events(story, ("A1", None), ("A1", "U1"), ("A1", None), ("A1", "U2"), ("A1", None))
-        await store.append(story.events)
-        await store.revoke_identity_link(story.workspace_id, story.events[3].event_id)
-        assert await event_times_by_person(store, story) == {
+        """Revoking a link gives its later events back to the previous user, and without one to the visitor."""
+        self.add_identity_events(
+            builder, ("A1", None), ("A1", "U1"), ("A1", None), ("A1", "U2"), ("A1", None)
+        )
+        await store.append(builder.events)
+        await store.revoke_identity_link(builder.workspace_id, builder.events[3].event_id)
+        assert await event_times_by_person(store, builder) == {
             "u:U1": ["00:00", "01:00", "02:00", "04:00"],
             "u:U2": ["03:00"],
         }
-        await store.revoke_identity_link(story.workspace_id, story.events[1].event_id)
-        assert await event_times_by_person(store, story) == {
+        await store.revoke_identity_link(builder.workspace_id, builder.events[1].event_id)
+        assert await event_times_by_person(store, builder) == {
             "v:A1": ["00:00", "02:00", "04:00"],
             "u:U1": ["01:00"],
             "u:U2": ["03:00"],
         }
 
-    async def test_removing_an_alias_parts_the_persons(self, store: Store, story: EventBuilder) -> None:
-        self.add_identity_events(story, ("A1", "U1"), ("A2", "U2"))
-        alias = self.add_alias_event(story, "U1", "U2", at="2026-03-02T05:00")
-        await store.append(story.events)
-        for _ in range(2):
-            await store.revoke_identity_link(story.workspace_id, alias)
-        assert set(await event_times_by_person(store, story)) == {"u:U1", "u:U2"}
-
-    async def test_an_external_id_joins_unknown_visitors_to_the_known_one(
-        self, store: Store, story: EventBuilder
+    async def test_revoking_an_alias_splits_the_merged_users_and_may_repeat(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Revoking an alias splits the users again; a second revocation changes nothing."""
+        self.add_identity_events(builder, ("A1", "U1"), ("A2", "U2"))
+        alias = self.add_alias_event(builder, "U1", "U2", at="2026-03-02T05:00")
+        await store.append(builder.events)
+        for _ in range(2):
+            await store.revoke_identity_link(builder.workspace_id, alias)
+        assert set(await event_times_by_person(store, builder)) == {"u:U1", "u:U2"}
+
+    async def test_a_shared_external_id_merges_anonymous_visitors_with_the_one_user(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """Visitors with one external id of one namespace are the person of its only user."""
         for visitor, strong, external in (("A1", None, "c1"), ("A2", None, "c1"), ("A3", "U1", "c1")):
             ids = {"crm": external}
-            story.add_event("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
-        story.add_event("x", at="2026-03-02", visitor="A4", external_ids={"shop": "c1"})
-        await store.append(story.events)
-        counts = {person: len(times) for person, times in (await event_times_by_person(store, story)).items()}
+            builder.add_event("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
+        builder.add_event("x", at="2026-03-02", visitor="A4", external_ids={"shop": "c1"})
+        await store.append(builder.events)
+        counts = {
+            person: len(times) for person, times in (await event_times_by_person(store, builder)).items()
+        }
         assert counts == {"u:U1": 3, "v:A4": 1}
 
-    async def test_an_external_id_of_two_persons_joins_neither(
-        self, store: Store, story: EventBuilder
+    async def test_an_external_id_of_two_users_merges_nobody(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """An external id that two users have merges no visitor."""
         for visitor, strong in (("A1", None), ("A2", "U1"), ("A3", "U2")):
-            story.add_event(
+            builder.add_event(
                 "x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids={"crm": "c1"}
             )
-        await store.append(story.events)
-        assert set(await event_times_by_person(store, story)) == {"v:A1", "u:U1", "u:U2"}
+        await store.append(builder.events)
+        assert set(await event_times_by_person(store, builder)) == {"v:A1", "u:U1", "u:U2"}
 
-    async def test_an_external_id_of_two_persons_takes_no_other_id_with_it(
-        self, store: Store, story: EventBuilder
+    async def test_external_ids_linked_through_a_conflict_merge_only_what_is_unambiguous(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_external_id_events(story, *ENTANGLED)
-        await store.append(story.events)
-        counts = {person: len(times) for person, times in (await event_times_by_person(store, story)).items()}
+        """A conflicting external id merges nothing along a chain of ids.
+
+        Other ids still merge where one user has them.
+        """
+        self.add_external_id_events(builder, *ENTANGLED)
+        await store.append(builder.events)
+        counts = {
+            person: len(times) for person, times in (await event_times_by_person(store, builder)).items()
+        }
         alone = dict.fromkeys(("v:A4", "v:A5", "v:A7"), 1)
         assert counts == {"u:U1": 2, "u:U2": 1, "u:U3": 1, "u:U4": 1, **alone}
 
-    async def test_external_ids_that_link_nobody_are_told_with_who_carries_them(
-        self, store: Store, story: EventBuilder
+    async def test_external_id_conflicts_list_persons_most_users_first_up_to_the_limit(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_external_id_events(story, *ENTANGLED)
-        await store.append(story.events)
-        found, total = await store.external_id_conflicts(story.workspace_id, 100)
+        """Conflicts come with their persons, most identified persons first, then newest.
+
+        The limit does not change the total.
+        """
+        self.add_external_id_events(builder, *ENTANGLED)
+        await store.append(builder.events)
+        found, total = await store.external_id_conflicts(builder.workspace_id, 100)
         assert {f"{one.namespace}:{one.id}": (one.identified_count, *persons_of(one)) for one in found} == {
             "crm:c1": (2, "u:U1", "u:U2", "v:A4"),
             "desk:d1": (1, "u:U4", "v:A7"),
@@ -270,20 +319,21 @@ class IdentityResolution(Kit):
         }
         newest = "desk", "app", "till"
         assert ([one.namespace for one in found], total) == (["crm", *newest, "shop"], 5)
-        first, total = await store.external_id_conflicts(story.workspace_id, 2)
+        first, total = await store.external_id_conflicts(builder.workspace_id, 2)
         assert (first, total) == (found[:2], 5)
 
-    async def test_a_contested_id_is_told_with_the_latest_event_of_everyone_who_carries_it(
-        self, store: Store, story: EventBuilder
+    async def test_a_conflict_has_counts_and_latest_event_per_person_up_to_the_maximum(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A conflict has count and latest event per person, at most `MAX_CONFLICTING_PERSONS`, and any namespace text."""
         ids = {"crm": "1", "Shop": '"é:1', "a/b~0.c": "1"}
-        self.add_external_id_events(story, ("A1", None, ids), ("A1", "U1", {"crm": "1"}), ("A2", "U2", ids))
+        self.add_external_id_events(builder, ("A1", None, ids), ("A1", "U1", {"crm": "1"}), ("A2", "U2", ids))
         self.add_external_id_events(
-            story, *((f"B{number:02}", None, {"crm": "1"}) for number in range(MAX_CONFLICTING_PERSONS))
+            builder, *((f"B{number:02}", None, {"crm": "1"}) for number in range(MAX_CONFLICTING_PERSONS))
         )
-        first, known, other, *_ = story.events
-        await store.append(story.events)
-        (crm, *rest), _ = await store.external_id_conflicts(story.workspace_id, 100)
+        first, known, other, *_ = builder.events
+        await store.append(builder.events)
+        (crm, *rest), _ = await store.external_id_conflicts(builder.workspace_id, 100)
         assert [(one.namespace, one.id, one.identified_count, one.person_count) for one in (crm, *rest)] == [
             ("crm", "1", 2, MAX_CONFLICTING_PERSONS + 2), ("Shop", '"é:1', 2, 2), ("a/b~0.c", "1", 2, 2),
         ]  # fmt: skip
@@ -297,94 +347,102 @@ class IdentityResolution(Kit):
             (ConflictingPerson("u:U1", 1, first.event_id, first.timestamp), u2)
         }
 
-    async def test_an_id_is_contested_by_persons_and_by_events_that_count(
-        self, store: Store, story: EventBuilder
+    async def test_conflicts_ignore_bots_and_revoked_events_and_end_after_an_alias(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Bots and revoked events make no conflict, namespace and id are compared apart, and an alias that merges its users ends it."""
         self.add_external_id_events(
-            story, ("A1", "U1", {"crm": "1"}), ("A2", "U2", {"crm": "1"}), ("A3", "U3", {"crm": "1"})
+            builder, ("A1", "U1", {"crm": "1"}), ("A2", "U2", {"crm": "1"}), ("A3", "U3", {"crm": "1"})
         )
         bot: dict[str, Any] = {"external_ids": {"crm": "1"}, "is_bot": True}
-        story.add_event("x", at="2026-03-02", visitor="A4", strong_id="U4", **bot)
+        builder.add_event("x", at="2026-03-02", visitor="A4", strong_id="U4", **bot)
         self.add_external_id_events(
-            story, ("A1", "U1", {"a:b": "c"}), ("A2", "U2", {"a": "b:c"}), ("A5", None, {"a": "b:c"})
+            builder, ("A1", "U1", {"a:b": "c"}), ("A2", "U2", {"a": "b:c"}), ("A5", None, {"a": "b:c"})
         )
-        await store.append(story.events)
-        workspace, (mistaken, *_) = story.workspace_id, story.events
+        await store.append(builder.events)
+        workspace, (mistaken, *_) = builder.workspace_id, builder.events
         ((crm,), _) = await store.external_id_conflicts(workspace, 100)
         assert persons_of(crm) == ("u:U1", "u:U2", "u:U3")
         await store.revoke_identity_link(workspace, mistaken.event_id)
         ((crm,), _) = await store.external_id_conflicts(workspace, 100)
         assert persons_of(crm) == ("u:U2", "u:U3")
-        self.add_alias_event(story, "U2", "U3", at="2026-03-03")
-        await store.append(story.events[-1:])
+        self.add_alias_event(builder, "U2", "U3", at="2026-03-03")
+        await store.append(builder.events[-1:])
         assert await store.external_id_conflicts(workspace, 100) == ([], 0)
         assert await store.find_person(workspace, "A5") == "u:U3"
 
-    async def test_a_contested_id_stays_among_what_the_events_of_a_person_say(
-        self, store: Store, story: EventBuilder
+    async def test_a_conflicting_external_id_stays_in_the_profile_of_each_person(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        self.add_external_id_events(story, ("A1", "U1", {"crm": "1"}), ("A2", "U2", {"crm": "1"}))
-        await store.append(story.events)
+        """The profile of each person of a conflict still has the external id."""
+        self.add_external_id_events(builder, ("A1", "U1", {"crm": "1"}), ("A2", "U2", {"crm": "1"}))
+        await store.append(builder.events)
         for person in ("u:U1", "u:U2"):
             found = await store.read_activity(
-                PersonActivityQuery(story.scan(SPAN), person, timedelta(days=1), 1)
+                PersonActivityQuery(builder.scan(SPAN), person, timedelta(days=1), 1)
             )
             assert found.profile.external_ids == {"crm": "1"}
 
     def add_external_id_events(
-        self, story: EventBuilder, *told: tuple[str, str | None, Mapping[str, str]]
+        self, builder: EventBuilder, *told: tuple[str, str | None, Mapping[str, str]]
     ) -> None:
         """Events at one instant: visitor, strong id, external ids."""
         for visitor, strong, ids in told:
-            story.add_event("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
+            builder.add_event("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
 
-    async def test_a_match_by_mail_joins_the_web_visitor_to_the_app_visitor(
-        self, store: Store, story: EventBuilder
+    async def test_a_web_attribution_match_by_email_merges_the_web_visitor_and_by_ip_does_not(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        story.add_event("page_view", at="2026-03-02T00:00", visitor="W1")
+        """`$web_attribution_matched` merges the web visitor when matched by e-mail, not when matched by IP address."""
+        builder.add_event("page_view", at="2026-03-02T00:00", visitor="W1")
         matched = {"match_method": "email", "web_visitor_id": "W1"}
         name = "$web_attribution_matched"
-        story.add_event(name, at="2026-03-02T01:00", visitor="P1", strong_id="U1", event_data=matched)
+        builder.add_event(name, at="2026-03-02T01:00", visitor="P1", strong_id="U1", event_data=matched)
         by_address = {"match_method": "ip", "web_visitor_id": "W2"}
-        story.add_event("page_view", at="2026-03-02T02:00", visitor="W2")
-        story.add_event(name, at="2026-03-02T03:00", visitor="P1", event_data=by_address)
-        await store.append(story.events)
-        assert await event_times_by_person(store, story) == {
+        builder.add_event("page_view", at="2026-03-02T02:00", visitor="W2")
+        builder.add_event(name, at="2026-03-02T03:00", visitor="P1", event_data=by_address)
+        await store.append(builder.events)
+        assert await event_times_by_person(store, builder) == {
             "u:U1": ["00:00", "01:00", "03:00"],
             "v:W2": ["02:00"],
         }
 
-    async def test_an_id_resolves_as_user_then_visitor_then_anonymous_id(
-        self, store: Store, story: EventBuilder
+    async def test_find_person_tries_user_then_visitor_then_anonymous_id(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        story.add_event("page_view", at="2026-03-02T00:00", visitor="A1", anonymous_id="A0")
-        self.add_identity_events(story, ("A1", "U1"), ("U1", None), ("A1", "U2"))
-        await store.append(story.events)
-        for any_id, person in (("U1", "u:U1"), ("A1", "u:U2"), ("A0", "u:U1"), ("nobody", None)):
-            assert await store.find_person(story.workspace_id, any_id) == person, any_id
+        """`find_person` takes an id as a user, else as a visitor, else as an anonymous id.
 
-    async def test_a_person_is_told_by_firsts_ever_and_counts_of_the_span(
-        self, store: Store, story: EventBuilder
+        None when nobody has it.
+        """
+        builder.add_event("page_view", at="2026-03-02T00:00", visitor="A1", anonymous_id="A0")
+        self.add_identity_events(builder, ("A1", "U1"), ("U1", None), ("A1", "U2"))
+        await store.append(builder.events)
+        for any_id, person in (("U1", "u:U1"), ("A1", "u:U2"), ("A0", "u:U1"), ("nobody", None)):
+            assert await store.find_person(builder.workspace_id, any_id) == person, any_id
+
+    async def test_a_people_row_has_all_time_traits_and_counts_of_the_range(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A people row has first values and traits of all time and counts of the range, and is found by e-mail and campaign."""
         came = campaign("google", "cpc", "spring")
-        story.add_event("page_view", at="2026-02-01", visitor="A1", country="DE", **came)
+        builder.add_event("page_view", at="2026-02-01", visitor="A1", country="DE", **came)
         traits = {"traits": {"email": "ada@example.com"}, "name": "Ada"}
-        story.add_event("$identify", at="2026-02-02", visitor="A1", strong_id="U1", event_data=traits)
-        story.add_event(
+        builder.add_event("$identify", at="2026-02-02", visitor="A1", strong_id="U1", event_data=traits)
+        builder.add_event(
             "page_view", at="2026-03-02", visitor="A2", session="s2", strong_id="U1", country="FR"
         )
-        story.add_event("purchase", at="2026-03-03", visitor="A2", session="s2", revenue=500, order_id="O1")
-        story.add_event("purchase", at="2026-03-04", visitor="A2", session="s3", revenue=500, order_id="O1")
+        builder.add_event("purchase", at="2026-03-03", visitor="A2", session="s2", revenue=500, order_id="O1")
+        builder.add_event("purchase", at="2026-03-04", visitor="A2", session="s3", revenue=500, order_id="O1")
         foreign = {"revenue": 900, "currency": "EUR"}
-        story.add_event("purchase", at="2026-03-05", visitor="A2", session="s3", **foreign)
-        await store.append(story.events)
-        plan = PeoplePageQuery(story.scan(SPAN), 10, 0, "last_seen", search="ADA@", utm_campaign="spring")
+        builder.add_event("purchase", at="2026-03-05", visitor="A2", session="s3", **foreign)
+        await store.append(builder.events)
+        plan = PeoplePageQuery(builder.scan(SPAN), 10, 0, "last_seen", search="ADA@", utm_campaign="spring")
         (ada,), total = await store.list_people(plan)
         assert (total, ada.person, ada.user_id, ada.email, ada.name) == (
             1, "u:U1", "U1", "ada@example.com", "Ada",
         )  # fmt: skip
         assert (ada.visitor_ids, ada.first_seen, ada.latest_location_and_device) == (
-            ("A2",), story.events[0].timestamp, LocationAndDevice.from_event(story.events[-1]),
+            ("A2",), builder.events[0].timestamp, LocationAndDevice.from_event(builder.events[-1]),
         )  # fmt: skip
         counts = ada.sessions, ada.pageviews, ada.events, ada.conversions, ada.orders, ada.revenue
         assert counts == (2, 1, 4, 2, 2, 500)
@@ -392,16 +450,17 @@ class IdentityResolution(Kit):
         assert ada.first_touch
         assert (ada.first_touch.utm_source, ada.first_touch.channel) == ("google", "paid_search")
 
-    async def test_persons_without_a_value_are_found_by_the_label_answers_show(
-        self, store: Store, story: EventBuilder
+    async def test_people_filters_accept_not_set_for_missing_values(
+        self, store: Store, builder: EventBuilder
     ) -> None:
-        story.add_event(
+        """The filters `utm_source`, `utm_campaign` and `country` find persons without a value by the label `NOT_SET`."""
+        builder.add_event(
             "page_view", at="2026-03-02", visitor="A1", country="DE", **campaign("google", "cpc", "spring")
         )
-        story.add_event("page_view", at="2026-03-03", visitor="A2")
-        story.add_event("refund", at="2026-03-04", visitor="A3")  # makes no touch
-        await store.append(story.events)
-        page = PeoplePageQuery(story.scan(SPAN), 10, 0, "last_seen")
+        builder.add_event("page_view", at="2026-03-03", visitor="A2")
+        builder.add_event("refund", at="2026-03-04", visitor="A3")  # makes no touch
+        await store.append(builder.events)
+        page = PeoplePageQuery(builder.scan(SPAN), 10, 0, "last_seen")
         for plan in (
             replace(page, utm_source=NOT_SET),
             replace(page, utm_campaign=NOT_SET),
@@ -410,31 +469,33 @@ class IdentityResolution(Kit):
             found, total = await store.list_people(plan)
             assert ([person.visitor_id for person in found], total) == (["A3", "A2"], 2)
 
-    async def test_of_a_shared_id_a_thousand_visitors_are_told_and_any_of_them_finds_it(
-        self, store: Store, story: EventBuilder
+    async def test_a_people_row_lists_at_most_a_thousand_visitors_and_search_finds_any(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A row lists at most `MAX_ITEMS_PER_PERSON` visitors, but counts and search cover all of them."""
         for number in range(MAX_ITEMS_PER_PERSON + 1):
-            story.add_event("page_view", at="2026-03-01", visitor=f"A{number:04}", strong_id="U1")
-        await store.append(story.events)
-        plan = PeoplePageQuery(story.scan(SPAN), 1, 0, "last_seen", search=f"a{MAX_ITEMS_PER_PERSON:04}")
+            builder.add_event("page_view", at="2026-03-01", visitor=f"A{number:04}", strong_id="U1")
+        await store.append(builder.events)
+        plan = PeoplePageQuery(builder.scan(SPAN), 1, 0, "last_seen", search=f"a{MAX_ITEMS_PER_PERSON:04}")
         ((person,), total) = await store.list_people(plan)
         assert person.visitor_ids == tuple(f"A{number:04}" for number in range(MAX_ITEMS_PER_PERSON))
         assert (person.events, total) == (MAX_ITEMS_PER_PERSON + 1, 1)
 
-    async def test_an_order_that_somebody_else_had_before_is_none_of_a_person(
-        self, store: Store, story: EventBuilder
+    async def test_an_order_reported_by_two_visitors_counts_for_the_first_only(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A later report of an order by another visitor counts as an event, not as a conversion or an order."""
         for day, visitor in ((1, "A1"), (4, "A2"), (9, "A2")):
-            story.add_event("purchase", at=f"2026-03-0{day}", visitor=visitor, order_id="O1", revenue=5)
-        await store.append(story.events)
+            builder.add_event("purchase", at=f"2026-03-0{day}", visitor=visitor, order_id="O1", revenue=5)
+        await store.append(builder.events)
         for plan in (
-            PeoplePageQuery(story.scan(SPAN), 1, 0, "last_seen"),
-            PeoplePageQuery(story.scan(SPAN), 1, 0, "last_seen", person="v:A2"),
+            PeoplePageQuery(builder.scan(SPAN), 1, 0, "last_seen"),
+            PeoplePageQuery(builder.scan(SPAN), 1, 0, "last_seen", person="v:A2"),
         ):
             ((other,), _) = await store.list_people(plan)
             assert (other.person, other.events, other.conversions, other.orders) == ("v:A2", 2, 0, 0)
 
-    def add_alias_event(self, story: EventBuilder, previous: str, new: str, *, at: str) -> str:
+    def add_alias_event(self, builder: EventBuilder, previous: str, new: str, *, at: str) -> str:
         """An `$alias` event; its id."""
         data = {"previous_id": previous}
-        return story.add_event("$alias", at=at, visitor=new, strong_id=new, event_data=data).event_id
+        return builder.add_event("$alias", at=at, visitor=new, strong_id=new, event_data=data).event_id

@@ -68,63 +68,69 @@ class Invariants(Kit):
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_visitors_sessions_and_events_never_fall(
+    async def test_visitors_never_exceed_sessions_and_sessions_never_exceed_events(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        looked_at = random_scan(random, world)
-        leaves = (
+        """In total and per day visitors <= sessions <= events, and page views plus other events are all events."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        scope = random_scan(random, dataset)
+        aggregations = (
             VISITORS,
             SESSIONS,
             EVENTS,
             EVENTS.with_conditions(_VIEWED),
             EVENTS.with_conditions(_NOT_VIEWED),
         )
-        for buckets in (None, buckets_covering(looked_at.span, BucketUnit.DAY, ZoneInfo(world.timezone))):
-            grid = await store.aggregate(AggregateQuery(looked_at, leaves, buckets=buckets))
-            for row in grid.rows:
-                visitors, sessions, events, views, others = row[-len(leaves) :]
+        for buckets in (None, buckets_covering(scope.span, BucketUnit.DAY, ZoneInfo(dataset.timezone))):
+            result = await store.aggregate(AggregateQuery(scope, aggregations, buckets=buckets))
+            for row in result.rows:
+                visitors, sessions, events, views, others = row[-len(aggregations) :]
                 assert visitors <= sessions <= events == views + others
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_parts_of_what_is_additive_add_up_in_every_zone(
+    async def test_additive_measures_sum_to_their_totals_over_buckets_in_every_time_zone(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        looked_at = random_scan(random, world)
-        whole = await measure(store, looked_at, *ADDITIVE)
-        for zone in (world.timezone, "UTC", "Asia/Kathmandu"):
+        """Additive measures summed over hours, days or weeks of any time zone equal their totals."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        scope = random_scan(random, dataset)
+        whole = await measure(store, scope, *ADDITIVE)
+        for zone in (dataset.timezone, "UTC", "Asia/Kathmandu"):
             for unit in (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.WEEK):
-                buckets = buckets_covering(looked_at.span, unit, ZoneInfo(zone))
-                grid = await store.aggregate(AggregateQuery(looked_at, ADDITIVE, buckets=buckets))
-                assert grid.totals == whole, (zone, unit)
-                assert tuple(map(sum, zip(*(row[1:] for row in grid.rows), strict=True))) in {whole, ()}
+                buckets = buckets_covering(scope.span, unit, ZoneInfo(zone))
+                result = await store.aggregate(AggregateQuery(scope, ADDITIVE, buckets=buckets))
+                assert result.totals == whole, (zone, unit)
+                assert tuple(map(sum, zip(*(row[1:] for row in result.rows), strict=True))) in {whole, ()}
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_credits_add_up_to_conversions_and_money_exactly(
+    async def test_credits_of_every_weighting_sum_to_conversions_orders_and_money(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        looked_at = random_scan(random, world)
-        counted, orders, *money = await measure(store, looked_at, CONVERTED, ORDERS, REVENUE, REFUNDS)
+        """Under each weighting credits sum exactly to the conversions, orders, revenue and refunds."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        scope = random_scan(random, dataset)
+        counted, orders, *money = await measure(store, scope, CONVERTED, ORDERS, REVENUE, REFUNDS)
         credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY, CREDITED_REFUNDS)
         for weighting in Weighting:
             rule = CreditRule(weighting, timedelta(days=5), ignore_direct=random.random() < 0.5)
-            shared = await measure(store, looked_at, *credited, credit=rule)
+            shared = await measure(store, scope, *credited, credit=rule)
             assert shared == (counted * 1_000_000, orders * 1_000_000, *money), weighting
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_funnel_counts_never_rise(self, store: Store, drawn: tuple[RandomDataset, Random]) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
+    async def test_funnel_counts_never_increase_from_step_to_step(
+        self, store: Store, drawn: tuple[RandomDataset, Random]
+    ) -> None:
+        """Counts never increase along a funnel, and `open` is at most the entrants who did not finish."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
         for _ in range(4):
-            plan: FunnelReaderQuery = random_funnel(random, world)
+            plan: FunnelReaderQuery = random_funnel(random, dataset)
             table = await store.read_funnel(plan)
             reached = [step.count for step in table.steps]
             assert reached == sorted(reached, reverse=True)
@@ -132,17 +138,18 @@ class Invariants(Kit):
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_cohorts_hold_every_new_person_once(
+    async def test_cohort_sizes_sum_to_new_persons_and_returned_never_increases(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        zone = ZoneInfo(world.timezone)
-        looked_at = world.story.scan(world.span, zone=world.timezone)
-        acquired = buckets_covering(world.span, random.choice((BucketUnit.DAY, BucketUnit.WEEK)), zone)
-        table = await store.read_cohorts(CohortReaderQuery(looked_at, acquired, acquired))
-        persons, _ = await store.list_people(PeoplePageQuery(looked_at, 1000, 0, "first_seen"))
-        assert sum(table.sizes.values()) == sum(world.span.start <= p.first_seen for p in persons)
+        """Cohort sizes sum to the persons first seen in the range, the first cell is the size, `returned` never increases."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        zone = ZoneInfo(dataset.timezone)
+        scope = dataset.story.scan(dataset.span, zone=dataset.timezone)
+        acquired = buckets_covering(dataset.span, random.choice((BucketUnit.DAY, BucketUnit.WEEK)), zone)
+        table = await store.read_cohorts(CohortReaderQuery(scope, acquired, acquired))
+        persons, _ = await store.list_people(PeoplePageQuery(scope, 1000, 0, "first_seen"))
+        assert sum(table.sizes.values()) == sum(dataset.span.start <= p.first_seen for p in persons)
         cells = {(cell.cohort, cell.bucket): cell for cell in table.cells}
         for cohort, size in table.sizes.items():
             row = [cells[key] for key in sorted(cells) if key[0] == cohort]
@@ -152,31 +159,32 @@ class Invariants(Kit):
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_the_way_events_arrive_changes_no_answer(
+    async def test_duplicate_appends_and_order_of_arrival_change_no_answer(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        before = await self.everything(store, world, world.story)
-        await store.append(world.story.events)
-        assert await self.everything(store, world, world.story) == before
+        """Appending all events again, or in another order to a new workspace, changes no answer."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        before = await self.everything(store, dataset, dataset.story)
+        await store.append(dataset.story.events)
+        assert await self.everything(store, dataset, dataset.story) == before
         other, times = EventBuilder(), set()
-        for event in random.sample(world.story.events, len(world.story.events)):
+        for event in random.sample(dataset.story.events, len(dataset.story.events)):
             seq = other.add_event(event.event_name, at=event.timestamp, visitor=event.visitor_id).seq
             moved = dataclasses.replace(event, workspace_id=other.workspace_id, seq=seq)
             other.events[-1] = moved
             times.add(moved.timestamp)
         await store.append(other.events)
         if len(times) == len(other.events):
-            assert await self.everything(store, world, other) == before
+            assert await self.everything(store, dataset, other) == before
 
-    async def everything(self, store: Store, world: RandomDataset, story: EventBuilder) -> Sequence[Any]:
+    async def everything(self, store: Store, dataset: RandomDataset, builder: EventBuilder) -> Sequence[Any]:
         """A little of every kind of answer."""
-        looked_at = story.scan(world.span, zone=world.timezone)
+        scope = builder.scan(dataset.span, zone=dataset.timezone)
         credit = CreditRule(Weighting.LINEAR, timedelta(days=5))
-        grid = await store.aggregate(
+        result = await store.aggregate(
             AggregateQuery(
-                looked_at,
+                scope,
                 (*ADDITIVE, VISITORS, PERSONS, CREDITED, CREDITED_MONEY),
                 (
                     {
@@ -187,27 +195,28 @@ class Invariants(Kit):
                 credit=credit,
             )
         )
-        acquired = buckets_covering(world.span, BucketUnit.DAY, ZoneInfo(world.timezone))
-        cohorts = await store.read_cohorts(CohortReaderQuery(looked_at, acquired, acquired))
+        acquired = buckets_covering(dataset.span, BucketUnit.DAY, ZoneInfo(dataset.timezone))
+        cohorts = await store.read_cohorts(CohortReaderQuery(scope, acquired, acquired))
         steps = (PAGE_VIEWS, frozenset({"click", "purchase"}))
-        walked = await store.read_funnel(
-            FunnelReaderQuery(looked_at, steps, timedelta(days=3), world.span.end)
-        )
+        walked = await store.read_funnel(FunnelReaderQuery(scope, steps, timedelta(days=3), dataset.span.end))
         paths = await store.list_touch_paths(
-            TouchPathQuery(looked_at, timedelta(days=5), (touch_column("channel"),))
+            TouchPathQuery(scope, timedelta(days=5), (touch_column("channel"),))
         )
         learned = {path.keys: (path.converted, path.unconverted) for path in paths}
-        names = await store.list_event_names(looked_at)
-        return grid.rows, names, dict(cohorts.sizes), cohorts.cells, walked, learned
+        names = await store.list_event_names(scope)
+        return result.rows, names, dict(cohorts.sizes), cohorts.cells, walked, learned
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_a_limit_changes_no_row_that_remains(
+    async def test_limit_and_offset_only_cut_rows_of_an_aggregate(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        plan = AggregateQuery(random_scan(random, world), (VISITORS, EVENTS), DAY, order=(ColumnSort("m0"),))
+        """Limit and offset select rows of the unlimited answer; total rows and totals stay the same."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        plan = AggregateQuery(
+            random_scan(random, dataset), (VISITORS, EVENTS), DAY, order=(ColumnSort("m0"),)
+        )
         whole = await store.aggregate(plan)
         for limit in (1, 2):
             part = await store.aggregate(dataclasses.replace(plan, limit=limit, offset=1))
@@ -217,45 +226,51 @@ class Invariants(Kit):
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_pages_laid_end_to_end_are_one_large_page(
+    async def test_concatenated_event_pages_equal_one_large_page(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        looked_at = random_scan(random, world)
-        whole = await store.list_events(EventPageQuery(looked_at, 1000))
+        """Event pages of seven, joined, equal one page of all events; its total is their number."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        scope = random_scan(random, dataset)
+        whole = await store.list_events(EventPageQuery(scope, 1000))
         walked = []
         for offset in range(0, len(whole.events), 7):
-            walked += (await store.list_events(EventPageQuery(looked_at, 7, offset))).events
+            walked += (await store.list_events(EventPageQuery(scope, 7, offset))).events
         assert walked == whole.events
         assert whole.total == len(walked)
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_a_measure_alone_equals_itself_in_company(
+    async def test_a_measure_has_the_same_value_alone_and_with_others(
         self, store: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        world, random = drawn
-        await load_dataset(world, random, store)
-        looked_at = random_scan(random, world)
-        leaves: tuple[Aggregation, ...] = (VISITORS, SESSIONS, PERSONS, *ADDITIVE)
-        together = await measure(store, looked_at, *leaves)
-        assert together == tuple([await measure(store, looked_at, leaf) for leaf in leaves])
+        """Each measure has the same value queried alone and together with others."""
+        dataset, random = drawn
+        await load_dataset(dataset, random, store)
+        scope = random_scan(random, dataset)
+        aggregations: tuple[Aggregation, ...] = (VISITORS, SESSIONS, PERSONS, *ADDITIVE)
+        together = await measure(store, scope, *aggregations)
+        assert together == tuple([await measure(store, scope, aggregation) for aggregation in aggregations])
 
-    async def test_a_full_refund_nets_to_nothing(self, store: Store, story: EventBuilder) -> None:
-        story.add_event("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
-        story.add_event("purchase", at="2026-03-03", visitor="A1", order_id="O1", revenue=33333)
-        story.add_event("refund", at="2026-03-04", visitor="A1", order_id="O1", revenue=-33333)
-        await store.append(story.events)
-        looked_at = story.scan(whole_utc_days("2026-03-01", "2026-03-31"))
-        revenue, refunds = await measure(store, looked_at, REVENUE, REFUNDS)
+    async def test_revenue_minus_a_full_refund_is_zero(self, store: Store, builder: EventBuilder) -> None:
+        """The revenue of an order minus its full refund is 0."""
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
+        builder.add_event("purchase", at="2026-03-03", visitor="A1", order_id="O1", revenue=33333)
+        builder.add_event("refund", at="2026-03-04", visitor="A1", order_id="O1", revenue=-33333)
+        await store.append(builder.events)
+        scope = builder.scan(whole_utc_days("2026-03-01", "2026-03-31"))
+        revenue, refunds = await measure(store, scope, REVENUE, REFUNDS)
         assert revenue - refunds == 0
 
-    async def test_a_misspelt_value_gives_no_rows(self, store: Store, story: EventBuilder) -> None:
-        story.add_event("page_view", at="2026-03-02", visitor="A1", country="DE")
-        await store.append(story.events)
-        looked_at = story.scan(whole_utc_days("2026-03-01", "2026-03-31"))
+    async def test_a_value_in_another_case_matches_nothing_and_totals_are_zero(
+        self, store: Store, builder: EventBuilder
+    ) -> None:
+        """A measure condition with another letter case gives no rows and totals of 0."""
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", country="DE")
+        await store.append(builder.events)
+        scope = builder.scan(whole_utc_days("2026-03-01", "2026-03-31"))
         misspelt = count_rows(Relation.EVENTS, Predicate("country", value="de"))
-        grid = await store.aggregate(AggregateQuery(looked_at, (misspelt,), DAY))
-        assert (grid.rows, grid.total_rows, grid.totals) == ([], 0, (0,))
-        assert await measure(store, looked_at, misspelt) == 0
+        result = await store.aggregate(AggregateQuery(scope, (misspelt,), DAY))
+        assert (result.rows, result.total_rows, result.totals) == ([], 0, (0,))
+        assert await measure(store, scope, misspelt) == 0

@@ -55,33 +55,34 @@ class Kit:
         return opened
 
     @pytest.fixture
-    def story(self) -> EventBuilder:
+    def builder(self) -> EventBuilder:
         """An empty workspace."""
         return EventBuilder()
 
 
 async def measure(
-    store: AggregateReader, scan: QueryScope, *measures: Measure, credit: CreditRule | None = None
+    store: AggregateReader, scope: QueryScope, *measures: Measure, credit: CreditRule | None = None
 ) -> Any:
     """The values of leaves over a scan; the value itself when one is asked."""
-    grid = await store.aggregate(AggregateQuery(scan, measures, credit=credit))
-    (row,) = grid.rows
+    result = await store.aggregate(AggregateQuery(scope, measures, credit=credit))
+    (row,) = result.rows
     return row[0] if len(row) == 1 else row
 
 
 async def measure_by_columns(
     store: AggregateReader,
-    scan: QueryScope,
-    leaf: Aggregation,
+    scope: QueryScope,
+    aggregation: Aggregation,
     *columns: str | Column,
     credit: CreditRule | None = None,
 ) -> dict[Any, Any]:
     """The values of a leaf by columns of its relation."""
     dimensions = tuple(
-        {str(leaf.relation): Column(column) if isinstance(column, str) else column} for column in columns
+        {str(aggregation.relation): Column(column) if isinstance(column, str) else column}
+        for column in columns
     )
-    grid = await store.aggregate(AggregateQuery(scan, (leaf,), dimensions, credit=credit))
-    return {row[:-1] if len(columns) > 1 else row[0]: row[-1] for row in grid.rows}
+    result = await store.aggregate(AggregateQuery(scope, (aggregation,), dimensions, credit=credit))
+    return {row[:-1] if len(columns) > 1 else row[0]: row[-1] for row in result.rows}
 
 
 EVENTS = Aggregation(Relation.EVENTS)

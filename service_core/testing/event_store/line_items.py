@@ -43,14 +43,14 @@ def sorted_sums(sums: Sequence[LineItemSum]) -> list[LineItemSum]:
     return sorted(sums, key=repr)
 
 
-def _add_random_sale_or_refund(story: EventBuilder, random: Random) -> None:
+def _add_random_sale_or_refund(builder: EventBuilder, random: Random) -> None:
     """A sale or a refund by anybody, at any time of the month, that lists something or nothing."""
     lines = [SHIRT, CAP, {"sku": "SHIRT", "quantity": "1.5"}, {"variant_id": 7}, {"quantity": "?"}, None, {}]
     at = datetime(2026, 3, random.randint(1, 30), random.choice((0, 12)), tzinfo=UTC)
     data = random.choice(
         ({}, {"product_id": "pro"}, event_with_items(*random.choices(lines, k=3))["event_data"])
     )
-    story.add_event(
+    builder.add_event(
         random.choice(("purchase", "order_paid", "refund", "signup")),
         at=at,
         visitor="A1",
@@ -81,50 +81,63 @@ class LineItems(Kit):
             (None, (None, None, 1.0, None)),
         ],
     )
-    async def test_a_line_is_read_by_the_names_shops_and_their_tools_use(
-        self, store: Store, story: EventBuilder, line: Any, known: tuple[Any, ...]
+    async def test_a_line_item_is_read_from_the_known_property_names(
+        self, store: Store, builder: EventBuilder, line: Any, known: tuple[Any, ...]
     ) -> None:
-        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, **event_with_items(line))
-        await store.append(story.events)
-        (found,) = await store.sum_line_items(LineItemQuery(story.scan(MARCH)))
+        """Item id, variant, quantity and price are read from the known property names.
+
+        Unreadable values count as absent.
+        """
+        builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, **event_with_items(line))
+        await store.append(builder.events)
+        (found,) = await store.sum_line_items(LineItemQuery(builder.scan(MARCH)))
         worth = None if found.lines_without_price else found.amount / MILLION
         assert (found.sku, found.variant_id, found.quantity / MILLION, worth) == known
 
     @pytest.mark.parametrize("name", ["items", "line_items", "contents", "products"])
-    async def test_lists_have_several_names_and_an_empty_one_is_none(
-        self, store: Store, story: EventBuilder, name: str
+    async def test_line_items_are_read_from_the_first_non_empty_list_name(
+        self, store: Store, builder: EventBuilder, name: str
     ) -> None:
+        """Items are read under each known list name; empty lists and other values are skipped."""
         data = {"items": [], "line_items": "none", "contents": {}, "products": 1, name: [SHIRT, CAP]}
-        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, event_data=data)
-        await store.append(story.events)
-        assert await item_quantities(store, LineItemQuery(story.scan(MARCH))) == {"SHIRT": 2, "CAP": 1}
+        builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, event_data=data)
+        await store.append(builder.events)
+        assert await item_quantities(store, LineItemQuery(builder.scan(MARCH))) == {"SHIRT": 2, "CAP": 1}
 
-    async def test_without_a_list_the_properties_of_a_charge_are_its_one_item(
-        self, store: Store, story: EventBuilder
+    async def test_a_charge_without_a_list_is_one_item_of_its_own_properties(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A charge without a list is one item with its properties.
+
+        Other events, charges without money and bots have none.
+        """
         pro: Mapping[str, Any] = {"product_id": "pro", "price": 3}
-        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, event_data=pro)
-        story.add_event("purchase", at="2026-03-03", visitor="A1", revenue=500)
-        story.add_event("refund", at="2026-03-04", visitor="A1", revenue=-900, event_data=pro)
-        story.add_event("add_to_cart", at="2026-03-04", visitor="A1", revenue=900, **event_with_items(SHIRT))
-        story.add_event("purchase", at="2026-03-04", visitor="A1", **event_with_items(SHIRT))
-        story.add_event(
+        builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, event_data=pro)
+        builder.add_event("purchase", at="2026-03-03", visitor="A1", revenue=500)
+        builder.add_event("refund", at="2026-03-04", visitor="A1", revenue=-900, event_data=pro)
+        builder.add_event(
+            "add_to_cart", at="2026-03-04", visitor="A1", revenue=900, **event_with_items(SHIRT)
+        )
+        builder.add_event("purchase", at="2026-03-04", visitor="A1", **event_with_items(SHIRT))
+        builder.add_event(
             "purchase", at="2026-03-04", visitor="A1", revenue=1, is_bot=True, **event_with_items(SHIRT)
         )
-        await store.append(story.events)
-        assert sorted_sums(await store.sum_line_items(LineItemQuery(story.scan(MARCH)))) == sorted_sums(
+        await store.append(builder.events)
+        assert sorted_sums(await store.sum_line_items(LineItemQuery(builder.scan(MARCH)))) == sorted_sums(
             [
                 LineItemSum(None, 0, "pro", None, "tracked", "USD", False, MILLION, 900, 0),
                 LineItemSum(None, 0, None, None, "tracked", "USD", False, MILLION, 500, 0),
             ]
         )
 
-    async def test_an_order_sold_once_what_the_report_lists_that_knows_best_among_those_that_do(
-        self, store: Store, story: EventBuilder
+    async def test_items_of_an_order_come_once_from_the_preferred_report_that_lists_any(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """An order's items count once, from the preferred report that lists items within seven days, under the counted report's provider."""
+
         def report(source: str, order: str, *lines: Any, at: str = "2026-03-02T10:00") -> None:
             listed = event_with_items(*lines) if lines else {}
-            story.add_event(
+            builder.add_event(
                 "purchase", at=at, visitor="A1", source=source, revenue=1, order_id=order, **listed
             )
 
@@ -137,7 +150,7 @@ class LineItems(Kit):
         report("api", "O3", {"sku": "LATE"}, at="2026-03-03T11:00")
         report("till", "O4", at="2026-03-20T10:00")
         report("web", "O4", {"sku": "OTHER"}, at="2026-03-01T10:00")
-        story.add_event(
+        builder.add_event(
             "purchase",
             at="2026-03-04",
             visitor="A1",
@@ -146,9 +159,9 @@ class LineItems(Kit):
             **event_with_items({"sku": "PIN"}),
         )
         paid: Mapping[str, Any] = {"source": "till", "order_id": "in_5", "payment_id": "pi_5"}
-        story.add_event("purchase", at="2026-03-04", visitor="A1", revenue=1, **paid)
-        await store.append(story.events)
-        plan = LineItemQuery(story.scan(MARCH))
+        builder.add_event("purchase", at="2026-03-04", visitor="A1", revenue=1, **paid)
+        await store.append(builder.events)
+        plan = LineItemQuery(builder.scan(MARCH))
         assert await item_quantities(store, plan, "sku", "provider") == {
             ("SHIRT", "till"): 2,
             ("PIN", "till"): 1,
@@ -157,45 +170,53 @@ class LineItems(Kit):
             (None, "till"): 1,
             ("OTHER", "tracked"): 1,
         }
-        later = LineItemQuery(story.scan(whole_utc_days("2026-03-03", "2026-03-03")))
+        later = LineItemQuery(builder.scan(whole_utc_days("2026-03-03", "2026-03-03")))
         assert await item_quantities(store, later) == {"EARLY": 1}
 
-    async def test_what_came_back_is_of_the_period_it_was_sold_in(
-        self, store: Store, story: EventBuilder
+    async def test_returned_items_are_booked_in_the_period_of_their_sale(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Returned items count in the period of their sale, else of the return.
+
+        With `order_refunds` only in the range of the sale.
+        """
         order: Mapping[str, Any] = {"visitor": "A1", "order_id": "O1", "source": "shop"}
-        story.add_event("order_paid", at="2026-03-02", revenue=4_000, **order, **event_with_items(SHIRT))
-        story.add_event(
+        builder.add_event("order_paid", at="2026-03-02", revenue=4_000, **order, **event_with_items(SHIRT))
+        builder.add_event(
             "refund", at="2026-03-20", revenue=-2_000, **order, **event_with_items({**SHIRT, "quantity": 1})
         )
-        story.add_event(
+        builder.add_event(
             "refund", at="2026-03-21", visitor="A1", source="web", order_id="O1", **event_with_items(SHIRT)
         )
-        story.add_event("refund", at="2026-03-22", revenue=-1, **order)
-        story.add_event("refund", at="2026-03-23", visitor="A2", **event_with_items(CAP))
-        await store.append(story.events)
+        builder.add_event("refund", at="2026-03-22", revenue=-1, **order)
+        builder.add_event("refund", at="2026-03-23", visitor="A2", **event_with_items(CAP))
+        await store.append(builder.events)
         edges = (utc_instant("2026-03-10"), utc_instant("2026-03-15"))
-        plan = LineItemQuery(story.scan(MARCH), edges)
+        plan = LineItemQuery(builder.scan(MARCH), edges)
         assert await item_quantities(store, plan, "sku", "period") == {("SHIRT", 0): 1, ("CAP", 2): -1}
         late = whole_utc_days("2026-03-15", "2026-03-31")
-        assert await item_quantities(store, LineItemQuery(story.scan(late), edges), "sku", "period") == {
+        assert await item_quantities(store, LineItemQuery(builder.scan(late), edges), "sku", "period") == {
             ("SHIRT", 0): -1,
             ("CAP", 2): -1,
         }
         by_order = LineItemQuery(
-            story.scan(whole_utc_days("2026-03-01", "2026-03-05"), order_refunds=True), edges
+            builder.scan(whole_utc_days("2026-03-01", "2026-03-05"), order_refunds=True), edges
         )
         assert await item_quantities(store, by_order, "sku", "period") == {("SHIRT", 0): 1}
         none = LineItemQuery(
-            story.scan(whole_utc_days("2026-03-20", "2026-03-21"), order_refunds=True), edges
+            builder.scan(whole_utc_days("2026-03-20", "2026-03-21"), order_refunds=True), edges
         )
         assert await item_quantities(store, none) == {}
 
-    async def test_returns_without_money_count_and_those_of_who_knows_less_do_not(
-        self, store: Store, story: EventBuilder
+    async def test_returns_without_an_amount_count_from_the_preferred_source_only(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Returns without an amount count when the preferred source of the order reports them.
+
+        Tests and other sources do not.
+        """
         for source, lines in (("web", [SHIRT]), ("shop", [CAP]), ("shop", [CAP])):
-            story.add_event(
+            builder.add_event(
                 "refund",
                 at="2026-03-05",
                 visitor="A1",
@@ -203,46 +224,48 @@ class LineItems(Kit):
                 order_id="O1",
                 **event_with_items(*lines),
             )
-        story.add_event("refund", at="2026-03-05", visitor="A1", is_test=True, **event_with_items(SHIRT))
-        await store.append(story.events)
-        assert await item_quantities(store, LineItemQuery(story.scan(MARCH)), "sku", "provider") == {
+        builder.add_event("refund", at="2026-03-05", visitor="A1", is_test=True, **event_with_items(SHIRT))
+        await store.append(builder.events)
+        assert await item_quantities(store, LineItemQuery(builder.scan(MARCH)), "sku", "provider") == {
             ("CAP", "shop"): -2
         }
 
     @given(drawn=random_datasets())
     @on_random_datasets
-    async def test_a_store_and_the_oracle_agree_on_any_orders(
+    async def test_line_items_of_random_orders_equal_the_reference_store(
         self, store: Store, oracle: Store, drawn: tuple[RandomDataset, Random]
     ) -> None:
-        story, random = EventBuilder(), drawn[1]
+        """Item sums of random sales and refunds equal those of the reference store."""
+        builder, random = EventBuilder(), drawn[1]
         for _ in range(60):
-            _add_random_sale_or_refund(story, random)
-        await store.append(story.events)
-        await oracle.append(story.events)
+            _add_random_sale_or_refund(builder, random)
+        await store.append(builder.events)
+        await oracle.append(builder.events)
         for order_refunds in (False, True):
             first, last = sorted(random.sample(range(1, 31), 2))
             span = whole_utc_days(f"2026-03-{first:02}", f"2026-03-{last:02}")
             edges = tuple(utc_instant(f"2026-03-{day:02}") for day in sorted(random.sample(range(1, 31), 3)))
-            plan = LineItemQuery(story.scan(span, order_refunds=order_refunds), edges)
+            plan = LineItemQuery(builder.scan(span, order_refunds=order_refunds), edges)
             await assert_same_answer(store, oracle, "sum_line_items", plan, normalize=sorted_sums)
 
-    async def test_items_are_booked_in_buckets(
-        self, store: Store, story: EventBuilder, oracle: Store
+    async def test_line_items_are_summed_per_local_day_bucket_across_a_clock_change(
+        self, store: Store, builder: EventBuilder, oracle: Store
     ) -> None:
+        """Items are summed per local day, also on a day of 23 hours, as in the reference store."""
         zone = ZoneInfo("America/New_York")  # March 8 has 23 hours there
         for number, at in enumerate(
             ("2026-03-07T06:00", "2026-03-08T04:59", "2026-03-08T05:00", "2026-03-09")
         ):
             order: Mapping[str, Any] = {"visitor": "A1", "order_id": f"O{number}", "currency": "EUR"}
-            story.add_event("purchase", at=at, revenue=100, **order, **event_with_items(SHIRT, SHIRT, CAP))
-            story.add_event(
+            builder.add_event("purchase", at=at, revenue=100, **order, **event_with_items(SHIRT, SHIRT, CAP))
+            builder.add_event(
                 "refund", at="2026-03-09T12:00", revenue=-1, **order, **event_with_items({"sku": "CAP"})
             )
-        await store.append(story.events)
-        await oracle.append(story.events)
+        await store.append(builder.events)
+        await oracle.append(builder.events)
         span = whole_utc_days("2026-03-07", "2026-03-09")
         plan = LineItemQuery(
-            story.scan(span),
+            builder.scan(span),
             (datetime(2026, 3, 8, 5, tzinfo=UTC),),
             buckets_covering(span, BucketUnit.DAY, zone),
         )

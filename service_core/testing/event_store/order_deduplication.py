@@ -48,90 +48,102 @@ class OrderDeduplication(Kit):
     """Semantics 10.3."""
 
     @pytest.mark.parametrize("order", list(permutations(REPORTS)))
-    async def test_an_order_of_a_shop_a_payment_and_a_browser_is_one_and_the_shops(
-        self, store: Store, story: EventBuilder, order: tuple[str, ...]
+    async def test_an_order_reported_by_shop_payment_provider_and_browser_counts_once_as_the_shops(
+        self, store: Store, builder: EventBuilder, order: tuple[str, ...]
     ) -> None:
-        story.add_event("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
+        """An order of three sources counts once in each measure with the shop's amount, in whatever order they report."""
+        builder.add_event("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
         for minute, source in enumerate(order):
             name, amount = REPORTS[source]
             at = f"2026-03-02T10:0{minute}"
-            story.add_event(name, at=at, visitor="A1", source=source, revenue=amount, order_id="O1")
-            await store.append(story.events[-1:])
-        await store.append(story.events[:1])
-        scan = story.scan(MARCH)
-        assert await measure(store, scan, CHARGES, REVENUE, CUSTOMERS, CONVERTED) == (1, 9_500, 1, 1)
-        assert await measure_by_columns(store, scan, REVENUE, "provider") == {"shop": 9_500}
-        assert await measure_by_columns(store, scan, CONVERTED, "source") == {"shop": 1}
+            builder.add_event(name, at=at, visitor="A1", source=source, revenue=amount, order_id="O1")
+            await store.append(builder.events[-1:])
+        await store.append(builder.events[:1])
+        scope = builder.scan(MARCH)
+        assert await measure(store, scope, CHARGES, REVENUE, CUSTOMERS, CONVERTED) == (1, 9_500, 1, 1)
+        assert await measure_by_columns(store, scope, REVENUE, "provider") == {"shop": 9_500}
+        assert await measure_by_columns(store, scope, CONVERTED, "source") == {"shop": 1}
         credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
-        assert await measure(store, scan, *credited, credit=LAST) == (1_000_000, 1_000_000, 9_500)
+        assert await measure(store, scope, *credited, credit=LAST) == (1_000_000, 1_000_000, 9_500)
 
-    async def test_whoever_reports_charge_and_refund_a_full_refund_nets_to_nothing(
-        self, store: Store, story: EventBuilder
+    async def test_full_refunds_equal_revenue_whichever_sources_report(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Revenue equals refunds when charges and full refunds of an order come from any two sources."""
         sources = ("shop", "till", "wallet", "web")
         for number, (charged, refunded) in enumerate(permutations(sources, 2)):
             order = {"visitor": f"A{number}", "order_id": f"O{number}"}
             for source in (charged, refunded):
-                story.add_event("order_paid", at="2026-03-02", source=source, revenue=700, **order)
+                builder.add_event("order_paid", at="2026-03-02", source=source, revenue=700, **order)
             for source in (refunded, charged)[: 1 + number % 2]:
-                story.add_event("refund", at="2026-03-20", source=source, revenue=-700, **order)
-        await store.append(story.events)
+                builder.add_event("refund", at="2026-03-20", source=source, revenue=-700, **order)
+        await store.append(builder.events)
         for on_order in (False, True):
-            scan = story.scan(MARCH, order_refunds=on_order)
-            assert await measure(store, scan, CHARGES, REVENUE, REFUNDS) == (12, 8_400, 8_400)
+            scope = builder.scan(MARCH, order_refunds=on_order)
+            assert await measure(store, scope, CHARGES, REVENUE, REFUNDS) == (12, 8_400, 8_400)
             credited = (CREDITED_MONEY, CREDITED_REFUNDS)
-            assert await measure(store, scan, *credited, credit=LAST) == (8_400, 8_400)
+            assert await measure(store, scope, *credited, credit=LAST) == (8_400, 8_400)
 
-    async def test_the_parts_of_a_refund_all_count_as_one_source_tells_them(
-        self, store: Store, story: EventBuilder
+    async def test_partial_refunds_of_one_order_all_count_from_the_preferred_source_only(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """All partial refunds of the preferred source count; those of other sources do not."""
         for source, amounts in (("web", (-60,)), ("shop", (-20, -30)), ("till", (-20, -30))):
             for amount in amounts:
-                story.add_event(
+                builder.add_event(
                     "refund", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
                 )
-        await store.append(story.events)
-        assert await measure_by_columns(store, story.scan(MARCH), REFUNDS, "provider") == {"shop": 50}
+        await store.append(builder.events)
+        assert await measure_by_columns(store, builder.scan(MARCH), REFUNDS, "provider") == {"shop": 50}
 
-    async def test_a_report_a_week_away_is_another_order_and_one_after_the_range_still_knows_better(
-        self, store: Store, story: EventBuilder
+    async def test_reports_seven_days_apart_are_two_orders_and_a_later_preferred_report_wins(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """An order id counts again seven days later.
+
+        A preferred report after the range replaces one inside it.
+        """
         said = {"visitor": "A1", "order_id": "O1"}
-        story.add_event("purchase", at="2026-03-02", source="web", revenue=1, **said)
-        story.add_event("purchase", at="2026-03-09", source="till", revenue=20, **said)
-        story.add_event("purchase", at="2026-03-12", source="web", revenue=300, **said)
-        story.add_event("order_paid", at="2026-03-18", source="shop", revenue=4_000, **said)
-        await store.append(story.events)
-        assert await measure_by_columns(store, story.scan(MARCH), REVENUE, "provider") == {
+        builder.add_event("purchase", at="2026-03-02", source="web", revenue=1, **said)
+        builder.add_event("purchase", at="2026-03-09", source="till", revenue=20, **said)
+        builder.add_event("purchase", at="2026-03-12", source="web", revenue=300, **said)
+        builder.add_event("order_paid", at="2026-03-18", source="shop", revenue=4_000, **said)
+        await store.append(builder.events)
+        assert await measure_by_columns(store, builder.scan(MARCH), REVENUE, "provider") == {
             "tracked": 1,
             "till": 20,
             "shop": 4_000,
         }
-        early = story.scan(whole_utc_days("2026-03-10", "2026-03-13"))
+        early = builder.scan(whole_utc_days("2026-03-10", "2026-03-13"))
         assert await measure(store, early, CHARGES, CONVERTED) == (0, 0)
         assert await measure(store, early, CREDITED, CREDITED_MONEY, credit=LAST) == (0, 0)
 
-    async def test_providers_that_were_paid_through_do_not_add_up(
-        self, store: Store, story: EventBuilder
+    async def test_payments_of_two_providers_for_one_order_count_once(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """One order that two payment providers report twice each counts once, from one provider."""
         for source, amount in (("till", 10), ("wallet", 20), ("till", 10), ("wallet", 20)):
-            story.add_event(
+            builder.add_event(
                 "purchase", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
             )
-        await store.append(story.events)
-        assert await measure_by_columns(store, story.scan(MARCH), REVENUE, "provider") == {"wallet": 20}
+        await store.append(builder.events)
+        assert await measure_by_columns(store, builder.scan(MARCH), REVENUE, "provider") == {"wallet": 20}
 
-    async def test_what_a_charge_consists_of_is_known_as_far_as_its_provider_told_it(
-        self, store: Store, story: EventBuilder
+    async def test_charge_components_sum_known_values_and_count_missing_ones(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Gross, discount, tax, shipping and fee sum what providers reported.
+
+        Unreported parts are not set.
+        """
         day: dict[str, Any] = {"at": "2026-03-03", "visitor": "A1"}
         whole: dict[str, Any] = {"discount": 1_000, "tax": 855, "shipping": 495, "fee": 320}
-        story.add_event("order_paid", source="shop", revenue=9_000, order_id="1", **whole, **day)
-        story.add_event("purchase", source="till", revenue=2_000, order_id="2", discount=0, tax=0, **day)
-        story.add_event("purchase", source="web", revenue=700, order_id="3", **day)
-        story.add_event("refund", source="shop", revenue=-100, order_id="1", **day)
-        await store.append(story.events)
-        scan = story.scan(MARCH)
+        builder.add_event("order_paid", source="shop", revenue=9_000, order_id="1", **whole, **day)
+        builder.add_event("purchase", source="till", revenue=2_000, order_id="2", discount=0, tax=0, **day)
+        builder.add_event("purchase", source="web", revenue=700, order_id="3", **day)
+        builder.add_event("refund", source="shop", revenue=-100, order_id="1", **day)
+        await store.append(builder.events)
+        scope = builder.scan(MARCH)
         for part, told, untold in (
             ("gross", 10_000 + 2_000 + 700, 0),
             ("discount", 1_000, 0),
@@ -140,16 +152,19 @@ class OrderDeduplication(Kit):
             ("fee", 320, 1),
         ):
             gaps = count_rows(Relation.PAYMENTS, CHARGE, Predicate(part, FilterOperator.IS_NOT_SET))
-            assert await measure(store, scan, sum_column(part, Relation.PAYMENTS), gaps) == (told, untold), (
+            assert await measure(store, scope, sum_column(part, Relation.PAYMENTS), gaps) == (told, untold), (
                 part
             )
-        fees = await measure_by_columns(store, scan, sum_column("fee", Relation.PAYMENTS, CHARGE), "provider")
+        fees = await measure_by_columns(
+            store, scope, sum_column("fee", Relation.PAYMENTS, CHARGE), "provider"
+        )
         assert fees == {"shop": 320, "till": 0, "tracked": 0}
 
     @pytest.mark.parametrize("order", list(permutations(range(3))))
-    async def test_of_the_messages_of_a_payment_the_one_counts_that_knows_most(
-        self, store: Store, story: EventBuilder, order: tuple[int, ...]
+    async def test_the_most_complete_message_of_a_payment_counts_in_any_order_of_arrival(
+        self, store: Store, builder: EventBuilder, order: tuple[int, ...]
     ) -> None:
+        """Of three messages of one payment the one with most ids and components counts, in any order of arrival."""
         told: tuple[dict[str, Any], ...] = (
             {"revenue": 10_800, "order_id": "pi_1", "payment_id": "pi_1"},
             {"revenue": 10_000, "order_id": "in_1", "payment_id": "pi_1", "tax": 800, "discount": 0},
@@ -157,10 +172,10 @@ class OrderDeduplication(Kit):
         )
         for minute, place in enumerate(order):
             at = f"2026-03-03T10:0{minute}"
-            story.add_event("purchase", at=at, visitor="A1", source="till", **told[place])
-        await store.append(story.events)
+            builder.add_event("purchase", at=at, visitor="A1", source="till", **told[place])
+        await store.append(builder.events)
         gross = sum_column("gross", Relation.PAYMENTS)
-        assert await measure(store, story.scan(MARCH), CHARGES, REVENUE, gross) == (1, 10_000, 10_000)
+        assert await measure(store, builder.scan(MARCH), CHARGES, REVENUE, gross) == (1, 10_000, 10_000)
 
     @pytest.mark.parametrize("tracked_first", [True, False])
     @pytest.mark.parametrize(
@@ -172,41 +187,45 @@ class OrderDeduplication(Kit):
             ({"order_id": "1001", "payment_id": "evt_1"}, {"order_id": "in_1", "message_id": "evt_1"}),
         ],
     )
-    async def test_an_order_is_known_by_its_payment_and_its_message_too(
+    async def test_order_reports_match_by_order_payment_or_message_id(
         self,
         store: Store,
-        story: EventBuilder,
+        builder: EventBuilder,
         site: dict[str, Any],
         paid: dict[str, Any],
         tracked_first: bool,
     ) -> None:
+        """A tracked and a provider's report are one order when any of their order, payment and message ids agree."""
         told = [("web", 10_800, site), ("till", 10_000, paid)]
         for minute, (source, amount, ids) in enumerate(told if tracked_first else told[::-1]):
             at = f"2026-03-03T10:0{minute}"
-            story.add_event("purchase", at=at, visitor="A1", source=source, revenue=amount, **ids)
-            await store.append(story.events[-1:])
-        scan = story.scan(MARCH)
-        assert await measure(store, scan, CHARGES, REVENUE, CONVERTED) == (1, 10_000, 1)
+            builder.add_event("purchase", at=at, visitor="A1", source=source, revenue=amount, **ids)
+            await store.append(builder.events[-1:])
+        scope = builder.scan(MARCH)
+        assert await measure(store, scope, CHARGES, REVENUE, CONVERTED) == (1, 10_000, 1)
         credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
-        assert await measure(store, scan, *credited, credit=LAST) == (1_000_000, 1_000_000, 10_000)
+        assert await measure(store, scope, *credited, credit=LAST) == (1_000_000, 1_000_000, 10_000)
 
-    async def test_what_was_tracked_twice_under_one_payment_alone_is_one_and_other_orders_stay_apart(
-        self, store: Store, story: EventBuilder
+    async def test_repeated_payment_ids_count_once_and_different_order_ids_stay_apart(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Two tracked charges with one payment id are one order.
+
+        Charges with different order ids are not merged.
+        """
         for ids in ({"payment_id": "pi_1"}, {"payment_id": "pi_1"}, {"order_id": "1"}, {"order_id": "2"}):
-            story.add_event("purchase", at="2026-03-03", visitor="A1", source="api", revenue=500, **ids)
-        await store.append(story.events)
-        assert await measure(store, story.scan(MARCH), CHARGES, CONVERTED) == (3, 3)
+            builder.add_event("purchase", at="2026-03-03", visitor="A1", source="api", revenue=500, **ids)
+        await store.append(builder.events)
+        assert await measure(store, builder.scan(MARCH), CHARGES, CONVERTED) == (3, 3)
 
-    async def test_a_refund_goes_back_to_its_order_by_the_payment_too(
-        self, store: Store, story: EventBuilder
-    ) -> None:
-        story.add_event("page_view", at="2026-03-01", visitor="A1", **campaign("google", "cpc"))
+    async def test_a_refund_finds_its_order_by_payment_id(self, store: Store, builder: EventBuilder) -> None:
+        """A refund whose payment id is that of a charge belongs to its order and is credited to its touch."""
+        builder.add_event("page_view", at="2026-03-01", visitor="A1", **campaign("google", "cpc"))
         paid = {"source": "till", "payment_id": "pi_1"}
-        story.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, order_id="1001", **paid)
-        story.add_event("refund", at="2026-03-20", visitor="B1", revenue=-900, order_id="pi_1", **paid)
-        await store.append(story.events)
-        early = story.scan(whole_utc_days("2026-03-01", "2026-03-10"), order_refunds=True)
+        builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=900, order_id="1001", **paid)
+        builder.add_event("refund", at="2026-03-20", visitor="B1", revenue=-900, order_id="pi_1", **paid)
+        await store.append(builder.events)
+        early = builder.scan(whole_utc_days("2026-03-01", "2026-03-10"), order_refunds=True)
         assert await measure(store, early, REVENUE, REFUNDS) == (900, 900)
         credited = await measure_by_columns(
             store, early, CREDITED_REFUNDS, touch_column("utm_source"), credit=LAST

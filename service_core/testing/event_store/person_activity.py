@@ -13,13 +13,14 @@ from service_core.testing.event_store.kit import Kit, Store
 class PersonActivityKit(Kit):
     """Everything about one person."""
 
-    async def test_a_profile_gathers_ids_and_traits_of_all_time(
-        self, store: Store, story: EventBuilder
+    async def test_a_profile_has_all_anonymous_ids_and_the_latest_traits_of_all_time(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """A profile has anonymous ids, the latest external id and the latest known value of each trait, also before the range."""
         for day, data in ((1, {"plan": "free", "city": "Riga"}), (2, {"plan": "pro", "city": None})):
             at = f"2026-02-0{day}"
             ids = {"crm": str(day)}
-            story.add_event(
+            builder.add_event(
                 "$identify",
                 at=at,
                 visitor=f"A{day}",
@@ -28,65 +29,70 @@ class PersonActivityKit(Kit):
                 external_ids=ids,
                 event_data=data,
             )
-        await store.append(story.events)
-        plan = PersonActivityQuery(story.scan(SPAN), "u:U1", timedelta(days=1), 1)
+        await store.append(builder.events)
+        plan = PersonActivityQuery(builder.scan(SPAN), "u:U1", timedelta(days=1), 1)
         profile = (await store.read_activity(plan)).profile
         assert (profile.anonymous_ids, dict(profile.external_ids)) == (("A1", "A2"), {"crm": "2"})
         assert dict(profile.traits) == {"plan": "pro", "city": "Riga"}
 
-    async def test_a_journey_is_the_newest_sessions_and_conversions_of_a_person(
-        self, store: Store, story: EventBuilder
+    async def test_activity_lists_newest_sessions_and_conversions_with_counts_of_range_and_lifetime(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """Activity lists a person's newest sessions and conversions with their paths.
+
+        Unknown persons have an empty one.
+        """
         google = campaign("google", "cpc", "spring")
-        story.add_event("$identify", at="2026-03-02", visitor="A1", strong_id="U1")
+        builder.add_event("$identify", at="2026-03-02", visitor="A1", strong_id="U1")
         for hour, path in (("09:00", "/in"), ("09:30", "/out")):
             at = f"2026-03-03T{hour}"
-            story.add_event("page_view", at=at, visitor="A1", session="s2", page_path=path, **google)
-        story.add_event("page_view", at="2026-03-03T09:45", visitor="A1", session="s2", strong_id="U2")
+            builder.add_event("page_view", at=at, visitor="A1", session="s2", page_path=path, **google)
+        builder.add_event("page_view", at="2026-03-03T09:45", visitor="A1", session="s2", strong_id="U2")
         order: dict[str, Any] = {"visitor": "A2", "strong_id": "U1", "order_id": "O1", "revenue": 500}
-        story.add_event("purchase", at="2026-03-03T09:50", session="s2", **order)
-        story.add_event("purchase", at="2026-03-03T09:55", session="s3", **order)
+        builder.add_event("purchase", at="2026-03-03T09:50", session="s2", **order)
+        builder.add_event("purchase", at="2026-03-03T09:55", session="s3", **order)
         foreign = {"revenue": 7, "currency": "EUR"}
-        story.add_event("purchase", at="2026-03-04", visitor="A1", session="s2", strong_id="U1", **foreign)
-        await store.append(story.events)
-        plan = PersonActivityQuery(story.scan(SPAN), "u:U1", timedelta(days=1), 3)
+        builder.add_event("purchase", at="2026-03-04", visitor="A1", session="s2", strong_id="U1", **foreign)
+        await store.append(builder.events)
+        plan = PersonActivityQuery(builder.scan(SPAN), "u:U1", timedelta(days=1), 3)
         found = await store.read_activity(plan)
         assert [
             (s.first_event.event_id, f"{s.ended_at:%d %H:%M}", s.pageviews, s.events, s.exit_page, s.revenue)
             for s in found.sessions
         ] == [
-            (story.events[5].event_id, "03 09:55", 0, 1, None, 0),
-            (story.events[4].event_id, "03 09:50", 0, 1, None, 500),
-            (story.events[1].event_id, "04 00:00", 2, 3, "/out", 0),
+            (builder.events[5].event_id, "03 09:55", 0, 1, None, 0),
+            (builder.events[4].event_id, "03 09:50", 0, 1, None, 500),
+            (builder.events[1].event_id, "04 00:00", 2, 3, "/out", 0),
         ]
         assert [s.foreign_money for s in found.sessions] == [False, False, True]
         assert [(c.event, [t.source for t in c.path], c.is_truncated) for c in found.conversions] == [
-            (story.events[6], ["google"], False),
-            (story.events[4], ["google"], False),
+            (builder.events[6], ["google"], False),
+            (builder.events[4], ["google"], False),
         ]
         assert found.in_range
         assert (found.in_range.events, found.in_range.revenue) == (6, 500)
         assert found.lifetime == found.in_range
         assert [found.last_touch] == await store.list_person_touches(plan.scope, "u:U1", 1)
         earlier = await store.read_activity(
-            replace(plan, scope=story.scan(whole_utc_days("2026-03-05", "2026-03-07")))
+            replace(plan, scope=builder.scan(whole_utc_days("2026-03-05", "2026-03-07")))
         )
         assert (earlier.in_range, earlier.lifetime, earlier.sessions) == (None, found.lifetime, ())
         nobody = PersonActivity(None, None, Profile((), {}, {}), None, (), ())
         assert await store.read_activity(replace(plan, person="u:U9")) == nobody
 
-    async def test_of_what_many_events_say_only_the_latest_is_told(
-        self, store: Store, story: EventBuilder
+    async def test_person_reads_with_a_limit_return_the_latest_touches_events_and_sessions(
+        self, store: Store, builder: EventBuilder
     ) -> None:
+        """With a limit, touches, events, sessions, conversions and their paths are the latest, and paths say that they are cut."""
         for day in range(1, 6):
             came = campaign(f"c{day}", "cpc")
-            story.add_event("page_view", at=f"2026-03-0{day}", visitor="A1", session=f"s{day}", **came)
-            story.add_event("signup", at=f"2026-03-0{day}T01:00", visitor="A1", session=f"s{day}")
-        await store.append(story.events)
-        scan, person = story.scan(SPAN), "v:A1"
-        assert [t.source for t in await store.list_person_touches(scan, person, 2)] == ["c4", "c5"]
-        assert await store.list_person_events(scan, person, 3) == story.events[-3:]
-        found = await store.read_activity(PersonActivityQuery(scan, person, timedelta(days=9), 2))
+            builder.add_event("page_view", at=f"2026-03-0{day}", visitor="A1", session=f"s{day}", **came)
+            builder.add_event("signup", at=f"2026-03-0{day}T01:00", visitor="A1", session=f"s{day}")
+        await store.append(builder.events)
+        scope, person = builder.scan(SPAN), "v:A1"
+        assert [t.source for t in await store.list_person_touches(scope, person, 2)] == ["c4", "c5"]
+        assert await store.list_person_events(scope, person, 3) == builder.events[-3:]
+        found = await store.read_activity(PersonActivityQuery(scope, person, timedelta(days=9), 2))
         assert [s.first_event.session_id for s in found.sessions] == ["s5", "s4"]
         assert [([t.source for t in c.path], c.is_truncated) for c in found.conversions] == [
             (["c4", "c5"], True), (["c3", "c4"], True),

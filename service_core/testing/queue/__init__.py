@@ -26,4 +26,4 @@ __all__ = ("IngestQueueConformance", "OpenQueue")
 
 
 class IngestQueueConformance(Deduplication, DeliveryOrder, LedgerCounts):
-    """Every scenario of the kit; override the fixture ``queues``."""
+    """Every scenario of the kit; override the fixture ``open_queue``."""

@@ -21,18 +21,18 @@ class Kit:
     """Base of the kit's classes."""
 
     @pytest.fixture
-    def queues(self) -> OpenQueue:
+    def open_queue(self) -> OpenQueue:
         """The queue under test."""
-        raise pytest.UsageError("override the fixture `queues` with the adapter under test")
+        raise pytest.UsageError("override the fixture `open_queue` with the adapter under test")
 
     @pytest.fixture
-    async def queue(self, queues: OpenQueue) -> AsyncIterator[IngestQueue]:
+    async def queue(self, open_queue: OpenQueue) -> AsyncIterator[IngestQueue]:
         """One instance of it."""
-        async with queues() as queue:
+        async with open_queue() as queue:
             yield queue
 
     @pytest.fixture
-    def sender(self) -> "WriteKeyClient":
+    def client(self) -> "WriteKeyClient":
         """Somebody nobody has seen."""
         return WriteKeyClient()
 

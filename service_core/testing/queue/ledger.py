@@ -38,14 +38,15 @@ SHARED: Final = (
 class LedgerCounts(Kit):
     """Counts that close."""
 
-    async def test_the_ledger_balances_through_every_state(
-        self, queue: IngestQueue, sender: WriteKeyClient
+    async def test_a_ledger_row_balances_over_stored_duplicate_rejected_and_quarantined_events(
+        self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
-        await asyncio.gather(*(queue.offer(sender.received_event(f"e{n}")) for n in range(5)))
-        await queue.offer(sender.received_event("e0"))
+        """One hour's row counts each state, rejections by reason, late events and bots, and balances."""
+        await asyncio.gather(*(queue.offer(client.received_event(f"e{n}")) for n in range(5)))
+        await queue.offer(client.received_event("e0"))
         for reason in (RejectionReason.NO_BODY, RejectionReason.INVALID_JSON):
-            await queue.count_rejected(sender.workspace, sender.key, IngestEndpoint.TRACK, reason, NOON)
-        await queue.offer(sender.received_event("e5"))
+            await queue.count_rejected(client.workspace, client.key, IngestEndpoint.TRACK, reason, NOON)
+        await queue.offer(client.received_event("e5"))
         bot, late, poison, *rest = await queue.take(10)
         await queue.acknowledge(
             [
@@ -55,79 +56,88 @@ class LedgerCounts(Kit):
             ],
             [QuarantinedEvent(poison, "bad")],
         )
-        row = await sender.ledger_row(queue)
+        row = await client.ledger_row(queue)
         assert row.rejected_by_reason == {RejectionReason.NO_BODY: 1, RejectionReason.INVALID_JSON: 1}
         assert (row.received, row.stored, row.duplicate, row.quarantined, row.in_flight) == (9, 3, 1, 1, 2)
         assert (row.late, row.bots, row.is_balanced) == (1, 1, True)
         assert row.hour == NOON.replace(minute=0)
 
-    async def test_settling_twice_counts_once(self, queue: IngestQueue, sender: WriteKeyClient) -> None:
-        await queue.offer(sender.received_event())
+    async def test_acknowledging_twice_counts_once(self, queue: IngestQueue, client: WriteKeyClient) -> None:
+        """Acknowledging an event twice counts it as stored once."""
+        await queue.offer(client.received_event())
         (waiting,) = await queue.take(10)
         await queue.acknowledge([stored_event(waiting)], [])
         await queue.acknowledge([stored_event(waiting)], [])
-        row = await sender.ledger_row(queue)
+        row = await client.ledger_row(queue)
         assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
 
-    async def test_a_rejection_alone_is_durable_though_no_event_follows(
-        self, queues: OpenQueue, sender: WriteKeyClient
+    async def test_a_rejection_becomes_visible_to_other_processes_without_further_events(
+        self, open_queue: OpenQueue, client: WriteKeyClient
     ) -> None:
-        async with queues() as queue, queues() as reader:
+        """A counted rejection reaches another process within 30 seconds although no event follows."""
+        async with open_queue() as queue, open_queue() as reader:
             await queue.count_rejected(
-                sender.workspace, sender.key, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON
+                client.workspace, client.key, IngestEndpoint.TRACK, RejectionReason.RATE_LIMITED, NOON
             )
             async with asyncio.timeout(30):
-                while not (rows := await sender.ledger_rows(reader)):  # noqa: ASYNC110 - it happens by itself
+                while not (rows := await client.ledger_rows(reader)):  # noqa: ASYNC110 - it happens by itself
                     await asyncio.sleep(0.01)
         (row,) = rows
         assert (row.received, row.rejected_by_reason) == (1, {RejectionReason.RATE_LIMITED: 1})
 
-    async def test_a_duplicate_that_is_not_offered_is_counted_as_one(
-        self, queue: IngestQueue, sender: WriteKeyClient
+    async def test_count_duplicate_counts_as_received_and_duplicate(
+        self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
-        await queue.count_duplicate(sender.workspace, sender.key, IngestEndpoint.WEBHOOK, NOON)
-        await queue.offer(sender.received_event(channel=IngestEndpoint.WEBHOOK))
-        row = await sender.ledger_row(queue)
+        """`count_duplicate` counts one received and one duplicate event."""
+        await queue.count_duplicate(client.workspace, client.key, IngestEndpoint.WEBHOOK, NOON)
+        await queue.offer(client.received_event(channel=IngestEndpoint.WEBHOOK))
+        row = await client.ledger_row(queue)
         assert (row.received, row.duplicate, row.rejected_by_reason, row.in_flight) == (2, 1, {}, 1)
 
-    async def test_channels_keys_and_hours_are_counted_apart(
-        self, queue: IngestQueue, sender: WriteKeyClient
+    async def test_ledger_rows_are_separate_per_endpoint_key_and_hour(
+        self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
-        await queue.offer(sender.received_event("a"))
-        await queue.offer(sender.received_event("b", channel=IngestEndpoint.WEBHOOK))
-        await queue.offer(sender.received_event("c", key_id=WriteKeyClient().key))
-        await queue.offer(sender.received_event("d", at=NOON + timedelta(hours=1)))
-        rows = await sender.ledger_rows(queue)
+        """Each endpoint, write key and hour has a row; rows come by hour."""
+        await queue.offer(client.received_event("a"))
+        await queue.offer(client.received_event("b", channel=IngestEndpoint.WEBHOOK))
+        await queue.offer(client.received_event("c", key_id=WriteKeyClient().key))
+        await queue.offer(client.received_event("d", at=NOON + timedelta(hours=1)))
+        rows = await client.ledger_rows(queue)
         assert [row.received for row in rows] == [1, 1, 1, 1]
         assert [row.hour for row in rows] == sorted(row.hour for row in rows)
 
-    async def test_the_ledger_is_asked_by_whole_hours_and_by_workspace(
-        self, queue: IngestQueue, sender: WriteKeyClient
+    async def test_ledger_rows_are_selected_by_whole_hours_and_workspace(
+        self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
-        await queue.offer(sender.received_event())
+        """`ledger_rows` returns the rows of one workspace whose hour begins in the range.
+
+        The end is left out.
+        """
+        await queue.offer(client.received_event())
         await queue.offer(WriteKeyClient().received_event())
         hour = NOON.replace(minute=0)
-        assert len(await queue.ledger_rows(sender.workspace, hour, NOON)) == 1
-        assert await queue.ledger_rows(sender.workspace, NOON, NOON + timedelta(hours=1)) == []
-        assert await queue.ledger_rows(sender.workspace, hour - timedelta(hours=1), hour) == []
+        assert len(await queue.ledger_rows(client.workspace, hour, NOON)) == 1
+        assert await queue.ledger_rows(client.workspace, NOON, NOON + timedelta(hours=1)) == []
+        assert await queue.ledger_rows(client.workspace, hour - timedelta(hours=1), hour) == []
 
     @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=SHARED)
     @given(steps=STEPS)
-    def test_whatever_happens_the_ledger_balances(
-        self, queues: OpenQueue, steps: list[tuple[str, Any]]
+    def test_the_ledger_balances_after_any_sequence_of_queue_operations(
+        self, open_queue: OpenQueue, steps: list[tuple[str, Any]]
     ) -> None:
-        asyncio.run(_run_steps(queues, steps))
+        """After any sequence of offers, rejections, acknowledgements, quarantines and reopenings each row balances."""
+        asyncio.run(_run_steps(open_queue, steps))
 
 
-async def _run_steps(queues: OpenQueue, steps: list[tuple[str, Any]]) -> None:
-    sender = WriteKeyClient()
+async def _run_steps(open_queue: OpenQueue, steps: list[tuple[str, Any]]) -> None:
+    client = WriteKeyClient()
     known: set[int] = set()
     received = duplicate = 0
-    async with _reopenable_queue(queues) as reopen:
+    async with _reopenable_queue(open_queue) as reopen:
         queue = await reopen()
         for what, how in steps:
             if what.startswith("offer"):
-                arrivals = [sender.received_event(f"e{n}", channel=CHANNELS[what]) for n in how]
+                arrivals = [client.received_event(f"e{n}", channel=CHANNELS[what]) for n in how]
                 one_by_one = what == "offer"
                 answers = await (
                     asyncio.gather(*map(queue.offer, arrivals)) if one_by_one else queue.offer_all(arrivals)
@@ -138,7 +148,7 @@ async def _run_steps(queues: OpenQueue, steps: list[tuple[str, Any]]) -> None:
                 duplicate += answers.count(EnqueueResult.DUPLICATE)
             elif what == "reject":
                 await queue.count_rejected(
-                    sender.workspace, sender.key, IngestEndpoint.BATCH, how, NOON, events=3
+                    client.workspace, client.key, IngestEndpoint.BATCH, how, NOON, events=3
                 )
                 received += 3
             elif what == "settle":
@@ -149,19 +159,19 @@ async def _run_steps(queues: OpenQueue, steps: list[tuple[str, Any]]) -> None:
                 )
             else:
                 queue = await reopen()
-            assert all(row.is_balanced for row in await sender.ledger_rows(queue))
-        rows = await sender.ledger_rows(await reopen())
+            assert all(row.is_balanced for row in await client.ledger_rows(queue))
+        rows = await client.ledger_rows(await reopen())
         assert (sum(r.received for r in rows), sum(r.duplicate for r in rows)) == (received, duplicate)
         assert all(row.is_balanced for row in rows)
 
 
 @asynccontextmanager
-async def _reopenable_queue(queues: OpenQueue) -> AsyncIterator[Any]:
+async def _reopenable_queue(open_queue: OpenQueue) -> AsyncIterator[Any]:
     """Gives a function that closes the queue that is open and opens it again."""
     async with AsyncExitStack() as stack:
 
         async def reopen() -> IngestQueue:
             await stack.aclose()
-            return await stack.enter_async_context(queues())
+            return await stack.enter_async_context(open_queue())
 
         yield reopen

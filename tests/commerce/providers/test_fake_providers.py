@@ -26,13 +26,13 @@ async def asked(kind):
 
 class TestStripe(PollingProviderConformance):
     @pytest.fixture
-    async def scene(self):
-        async with asked(FakeStripe) as scene:
-            yield scene
+    async def harness(self):
+        async with asked(FakeStripe) as harness:
+            yield harness
 
 
 class TestShopify(PollingProviderConformance):
     @pytest.fixture
-    async def scene(self):
-        async with asked(FakeShopify) as scene:
-            yield scene
+    async def harness(self):
+        async with asked(FakeShopify) as harness:
+            yield harness

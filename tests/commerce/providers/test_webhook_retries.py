@@ -40,12 +40,12 @@ async def test_a_message_is_kept_once_whichever_call_fails(tmp_path, after):
         async with open_webhook_client(folder) as door:
             shop = await door.connected_workspace()
             door.app = failing_with(door, faults)
-            faults.start(at, fail_after_effect=after)
+            faults.fail_at_call(at, fail_after_effect=after)
             answers = [await door.stripe(shop, STARTED)]
             while answers[-1].status == 503:
                 answers.append(await door.stripe(shop, STARTED))
             calls = list(faults.calls)
-            faults.stop()
+            faults.stop_faults()
             assert [answer.status for answer in answers[-1:]] == [200]
             assert len(answers) <= 2
             assert len(await door.events(shop)) == 1

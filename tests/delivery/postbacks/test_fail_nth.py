@@ -42,13 +42,13 @@ async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
             orders = [f"o{next(numbers)}" for _ in range(2)]
             shop.delivery, faults.error = failing_with(shop, faults), StoreUnavailable
             await shop.sells(*orders)
-            faults.start(faults.call_number, fail_after_effect=after)
+            faults.fail_at_call(faults.call_number, fail_after_effect=after)
             for _ in range(3):  # at once, when it is looked at again, and when a lost turn is over
                 with suppress(StoreUnavailable):
                     await shop.send()
                 shop.house.now += QUEUE_LEASE
             calls = list(faults.calls)
-            faults.stop()
+            faults.stop_faults()
             rows = (await shop.rows())[-2:]
             assert [(row["platform_event_id"], row["status"], row["attempts"]) for row in rows] == [
                 (order, "sent", 1) for order in orders
