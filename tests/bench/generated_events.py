@@ -88,17 +88,24 @@ SELECT {columns} FROM (
 )
 """
 
-_NUMBER = """
-CREATE OR REPLACE TEMP TABLE found AS
+_NUMBER_IDS_AND_INSERT: Final = (
+    """
+CREATE OR REPLACE TEMP TABLE history_ids AS
   SELECT DISTINCT workspace_id, 'v:' || visitor_id AS id FROM history
   UNION SELECT DISTINCT workspace_id, 'u:' || strong_id FROM history WHERE strong_id IS NOT NULL
-  UNION SELECT DISTINCT workspace_id, 'v:' || distinct_id FROM history WHERE distinct_id IS NOT NULL;
-INSERT INTO id_numbers SELECT workspace_id, id, nextval('id_no') FROM found ANTI JOIN id_numbers USING (workspace_id, id);
+  UNION SELECT DISTINCT workspace_id, 'v:' || distinct_id FROM history WHERE distinct_id IS NOT NULL
+""",
+    """
+INSERT INTO id_numbers
+  SELECT workspace_id, id, nextval('id_no') FROM history_ids ANTI JOIN id_numbers USING (workspace_id, id)
+""",
+    """
 INSERT INTO events BY NAME
   SELECT h.*, v.number AS visitor_no, u.number AS strong_no, h.seq // 5 + 1 AS session_no FROM history h
   JOIN id_numbers v ON v.workspace_id = h.workspace_id AND v.id = 'v:' || h.visitor_id
   LEFT JOIN id_numbers u ON u.workspace_id = h.workspace_id AND u.id = 'u:' || h.strong_id
-"""
+""",
+)
 
 
 async def generate_events(
@@ -121,17 +128,21 @@ async def generate_events(
         lambda writer: _write_events(writer, rows, end, session, {**EVENT_EXPRESSIONS, **columns})
     )
     await store.rebuild()
+    [(stored,)] = await store._engine.write(lambda writer: writer.execute_text("SELECT count(*) FROM events"))
+    expected = rows // PER_SESSION * PER_SESSION
+    if stored != expected:
+        raise RuntimeError(f"The store holds {stored:,} of the {expected:,} events that were to be measured.")
     months = "INSERT INTO unsorted_rows SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
     await store._engine.write(lambda writer: writer.execute_text(months))
     await store._engine.write(lambda writer: compaction.compact(writer, threshold=1))
 
 
 def _write_events(
-    writer: StatementRunner, rows: int, end: datetime, session: str, told: Mapping[str, str]
+    writer: StatementRunner, rows: int, end: datetime, session: str, expressions: Mapping[str, str]
 ) -> None:
     sessions, size = rows // PER_SESSION, 200_000
     columns = [
-        f"CAST({told.get(c.name, 'NULL')} AS {c.type.compile(dialect=DuckDialect())}) AS {c.name}"
+        f"CAST({expressions.get(c.name, 'NULL')} AS {c.type.compile(dialect=DuckDialect())}) AS {c.name}"
         for c in EVENTS.columns
         if not c.name.endswith("_no")
     ]
@@ -146,5 +157,6 @@ def _write_events(
             last=first + size,
         )
         writer.execute_text(text)
-        writer.execute_text(_NUMBER)
+        for statement in _NUMBER_IDS_AND_INSERT:
+            writer.execute_text(statement)
     writer.execute_text("SELECT max(nextval('session_no')) FROM range($1)", [sessions])

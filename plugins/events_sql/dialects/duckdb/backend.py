@@ -120,7 +120,18 @@ class DuckDbSession:
             self.cursor.execute(self._parse(text), values)
 
     def _parse(self, text: str) -> duckdb.Statement:
-        return self._parsed_statements.get_or_create(text, lambda: self.cursor.extract_statements(text)[0])
+        return self._parsed_statements.get_or_create(text, lambda: self._parse_single_statement(text))
+
+    def _parse_single_statement(self, text: str) -> duckdb.Statement:
+        """Returns the parsed statement.
+
+        Raises:
+            ValueError: when the text holds more than one statement, of which only the first would run.
+        """
+        statements = self.cursor.extract_statements(text)
+        if len(statements) != 1:
+            raise ValueError(f"Expected one SQL statement, got {len(statements)}: {text[:80]!r}")
+        return statements[0]
 
     @contextlib.contextmanager
     def _note_fatal_errors(self) -> Iterator[None]:
