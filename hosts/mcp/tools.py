@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from hosts.mcp.schemas import input_schema, output_schema
+from service_core.access.roles import ROLE_OAUTH_SCOPES
 from service_core.kernel.operations import (
     CredentialRequirement,
     Operation,
@@ -14,33 +15,6 @@ from service_core.kernel.operations import (
     Scope,
 )
 from service_core.kernel.request_parsing import parameter_names
-
-READ_TOOL_ORDER: Final = (
-    "traffic",
-    "get_tags",
-    "events",
-    "get_event_names",
-    "people",
-    "attribution",
-    "marketing",
-    "query",
-    "get_context",
-    "workspace",
-    "docs",
-    "get_ledger",
-    "audit",
-    "exports",
-    "reports",
-    "dashboards",
-    "analyses",
-    "share-links",
-    "rules",
-    "links",
-    "scripts",
-)
-"""Tags of reading operations in the order of ``tools/list``; an operation that stands apart from its tag is named by id.
-
-Reading operations of further tags follow, then those that write, as they are registered."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +83,17 @@ def build_tools(operations: Iterable[Operation]) -> tuple[Tool, ...]:
         for op in operations
         if op.credential is CredentialRequirement.KEY and op.prefix is RoutePrefix.V1
     )
-    return tuple(sorted(opened, key=_rank))
+    return tuple(sorted(opened, key=_list_position))
 
 
-def _rank(tool: Tool) -> tuple[bool, int]:
-    """Returns where a tool stands: reads before writes, and a write of any scope last."""
-    op = tool.operation
-    if tool.is_write:
-        return True, not isinstance(op.scope, Scope)
-    group = op.id if op.id in READ_TOOL_ORDER else op.tag
-    return False, READ_TOOL_ORDER.index(group) if group in READ_TOOL_ORDER else len(READ_TOOL_ORDER)
+def _list_position(tool: Tool) -> tuple[bool, int]:
+    """Returns the sort key of a tool; tools with the same key keep the order in which they are registered.
+
+    Reads come before writes. Writes start with the scopes that the fewest roles can hold; a write of any
+    scope is the last.
+    """
+    if not tool.is_write:
+        return False, 0
+    scope = tool.operation.scope
+    holders = sum(scope in scopes for scopes in ROLE_OAUTH_SCOPES.values())
+    return True, holders if isinstance(scope, Scope) else len(ROLE_OAUTH_SCOPES) + 1

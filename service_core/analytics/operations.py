@@ -1,4 +1,4 @@
-"""All analytics operations, in the order of the API reference."""
+"""The analytics operations of `reads`, by topic."""
 
 from typing import Final
 
@@ -18,17 +18,26 @@ from service_core.analytics.reads import (
 from service_core.analytics.reads.query import operations
 from service_core.kernel.operations import Operation
 
-OPERATIONS: Final[tuple[Operation, ...]] = (
+TRAFFIC: Final[tuple[Operation, ...]] = (
     *overview.OPERATIONS,
     *breakdowns.OPERATIONS,
-    *link_tags.OPERATIONS,
     *realtime.OPERATIONS,
+    *link_tags.OPERATIONS,
     *event_list.OPERATIONS,
     *event_definitions.OPERATIONS,
-    *usage.OPERATIONS,
-    *context.OPERATIONS,
+)
+"""Reads of traffic and of events."""
+
+QUERIES: Final[tuple[Operation, ...]] = (
     *metric_values.OPERATIONS,
     *metric_catalog.OPERATIONS,
     *operations.OPERATIONS,
     *dimension_values.OPERATIONS,
 )
+"""Queries of any metric by any dimension."""
+
+WORKSPACE: Final[tuple[Operation, ...]] = usage.OPERATIONS
+"""The workspace and its usage."""
+
+CONTEXT: Final[tuple[Operation, ...]] = context.OPERATIONS
+"""Everything a program needs to know before it queries."""

@@ -2,28 +2,28 @@
 
 from collections.abc import Iterable
 
-from service_core.access.key_requests import operations as requests
+from service_core.access.key_requests import operations as key_requests
 from service_core.access.signup import operations as signup
-from service_core.analytics import operations as insight
+from service_core.analytics import operations as analytics
 from service_core.analytics.attribution import operations as attribution
 from service_core.analytics.cohorts import operations as cohorts
 from service_core.analytics.funnels import operations as funnels
-from service_core.analytics.install_attribution import operations as lookups
+from service_core.analytics.install_attribution import operations as install_attribution
 from service_core.analytics.metrics.core_metrics import CORE_METRICS
 from service_core.analytics.metrics.dimensions import CORE_DIMENSIONS
 from service_core.analytics.people import operations as people
 from service_core.analytics.query.catalog import Dimension, Metric
-from service_core.api import operations as gateway
+from service_core.api import operations as api
 from service_core.changes import operations as changes
 from service_core.changes.resource_definition import ResourceDefinition
 from service_core.commerce.ads import operations as ads
-from service_core.commerce.profit import operations as economics
+from service_core.commerce.profit import operations as profit
 from service_core.commerce.revenue import operations as revenue
 from service_core.commerce.subscriptions import operations as subscriptions
 from service_core.delivery.exports import operations as exports
-from service_core.documentation import operations as handbook
+from service_core.documentation import operations as documentation
 from service_core.extensions.hooks import hook
-from service_core.ingestion import operations as intake
+from service_core.ingestion import operations as ingestion
 from service_core.kernel.operations import Operation
 from service_core.workspace import onboarding, search
 from service_core.workspace.analyses.resource import ANALYSES
@@ -40,40 +40,44 @@ from service_core.workspace.share_links.resource import SHARE_LINKS
 
 @hook
 def operations() -> Iterable[Operation]:
+    """Returns the operations in the order of the API reference and of the MCP tools."""
     return (
-        *gateway.OPERATIONS,
-        *requests.OPERATIONS,
+        *api.OPERATIONS,
+        *key_requests.OPERATIONS,
         *signup.OPERATIONS,
-        *intake.OPERATIONS,
-        *insight.OPERATIONS,
+        *analytics.TRAFFIC,
         *people.OPERATIONS,
         *cohorts.OPERATIONS,
         *funnels.OPERATIONS,
         *attribution.OPERATIONS,
+        *install_attribution.OPERATIONS,
         *ads.OPERATIONS,
         *revenue.OPERATIONS,
-        *economics.OPERATIONS,
+        *profit.OPERATIONS,
         *subscriptions.OPERATIONS,
-        *lookups.OPERATIONS,
-        *exports.OPERATIONS,
-        *changes.OPERATIONS,
-        *handbook.OPERATIONS,
-        *onboarding.OPERATIONS,
+        *analytics.QUERIES,
         *search.OPERATIONS,
+        *analytics.CONTEXT,
+        *analytics.WORKSPACE,
+        *onboarding.OPERATIONS,
+        *documentation.OPERATIONS,
+        *ingestion.OPERATIONS,
+        *changes.OPERATIONS,
+        *exports.OPERATIONS,
     )
 
 
 @hook
 def resources() -> Iterable[ResourceDefinition]:
     return (
-        RULES,
-        LINKS,
-        ResourceDefinition(LINK_DOMAIN_TYPE),
-        SCRIPT_PROPOSALS,
         REPORTS.with_effects(hidden_card_effects),
         DASHBOARDS,
         ANALYSES,
         SHARE_LINKS,
+        RULES,
+        LINKS,
+        ResourceDefinition(LINK_DOMAIN_TYPE),
+        SCRIPT_PROPOSALS,
         ResourceDefinition(REVOKED_LINK_TYPE),
     )
 

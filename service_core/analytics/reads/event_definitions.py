@@ -186,4 +186,4 @@ def redact_sample(key: str, value: Any) -> Any:
     return value[:_SAMPLE_LENGTH] if isinstance(value, str) else value
 
 
-OPERATIONS = (get_event_names, get_event_properties)
+OPERATIONS = (get_event_properties, get_event_names)
