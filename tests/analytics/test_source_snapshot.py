@@ -1,13 +1,12 @@
 """A request reads the state of its sources once, so that an answer never mixes moments."""
 
-from collections import Counter
-
 import pytest
 
 from service_core.analytics.query.sources import EventSource
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.subscriptions.source import SubscriptionSource
 from tests.analytics.deployment import run_deployment
+from tests.fixtures.state_reads import count_state_reads
 
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
 JULY = {"from": "2026-07-01", "to": "2026-07-07"}
@@ -24,20 +23,7 @@ async def client(tmp_path):
 @pytest.fixture
 def state_reads(monkeypatch):
     """How often the state of each source was read."""
-    reads = Counter()
-
-    def count_reads(source):
-        read = source.read_state
-
-        async def counted(self, workspace, now):
-            reads[source] += 1
-            return await read(self, workspace, now)
-
-        monkeypatch.setattr(source, "read_state", counted)
-
-    for source in (EventSource, SpendSource, SubscriptionSource):
-        count_reads(source)
-    return reads
+    return count_state_reads(monkeypatch)
 
 
 @pytest.mark.parametrize(

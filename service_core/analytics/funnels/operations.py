@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from service_core.access.models import Caller
 from service_core.analytics.event_rules.event_synonyms import list_event_synonyms
-from service_core.analytics.freshness import is_range_complete
+from service_core.analytics.freshness import QueueStateReader, is_range_complete
 from service_core.analytics.funnels.parse_steps import expand_synonyms, parse_steps
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
 from service_core.analytics.measures import Predicate
@@ -16,7 +16,6 @@ from service_core.analytics.query.parse_filters import equals_or_not_set
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.rounding import round_ratio, round_seconds
 from service_core.analytics.scope import scope_for_caller
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.date_presets import DATE_PRESETS
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
@@ -99,7 +98,7 @@ class FunnelResponse(ResponseModel):
 
 @operation("GET /funnel", tag="people")
 async def get_funnel(
-    query: FunnelQuery, *, caller: Caller, funnel_reader: FunnelReader, queue: IngestQueue
+    query: FunnelQuery, *, caller: Caller, funnel_reader: FunnelReader, queue: QueueStateReader
 ) -> FunnelResponse:
     """Counts how many people, or sessions, get from step to step, and how long they take.
 

@@ -51,8 +51,8 @@ class MetricQueries:
         read = await gather_or_cancel(
             *(source.read_state(caller.workspace, caller.now) for source in sources.values())
         )
-        by_source = dict(zip(sources, read, strict=True))
-        states |= {relation: by_source[id(self._by_relation[relation])] for relation in missing}
+        for source, state in zip(sources.values(), read, strict=True):
+            states |= dict.fromkeys(source.relations, state)
         return SourceSnapshot(self.catalog, states, caller.now)
 
     async def execute(self, caller: Caller, query: MetricQuery, snapshot: SourceSnapshot) -> QueryResult:

@@ -31,4 +31,4 @@ async def run_report(
     async with changes.transactions.read(caller.workspace.id) as transaction:
         report = await get_or_404(transaction.resources, Report, path.reportId)
     validate_filters(runner.queries.catalog, (), body.filters)
-    return await runner.run(caller, report, body)
+    return await runner.for_one_request().run(caller, report, body)

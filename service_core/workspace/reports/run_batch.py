@@ -84,8 +84,9 @@ class ReportBatchRunner:
     async def run(self, caller: Caller, requests: Sequence[ReportRunRequest]) -> list[ReportOutcome]:
         """Returns the outcome of each report in the order of the requests; an error of one does not affect the others."""
         started = perf_counter()
+        runner = self.reports.for_one_request()
         outcomes = await gather_within_budget(
-            [partial(_run_report, caller, request, self.reports) for request in requests], self.sleep
+            [partial(_run_report, caller, request, runner) for request in requests], self.sleep
         )
         duration = _elapsed_ms(started)
         return [

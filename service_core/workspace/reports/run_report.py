@@ -2,17 +2,19 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 from service_core.access.models import Caller
 from service_core.analytics.attribution.models import AttributionModels
+from service_core.analytics.freshness import QueueStateReader
 from service_core.analytics.funnels.operations import FunnelQuery, FunnelResponse, get_funnel
 from service_core.analytics.funnels.ports import FunnelReader
 from service_core.analytics.ports import EventReader
 from service_core.analytics.query.catalog import Catalog
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.schemas import Compare, FilterBody
+from service_core.analytics.query.shared_snapshot import SharedQueueState, SharedSnapshotQueries
 from service_core.analytics.reads.breakdowns import (
     BreakdownQuery,
     DevicesQuery,
@@ -26,7 +28,6 @@ from service_core.analytics.reads.metric_values import MetricsRequest, post_metr
 from service_core.analytics.reads.query.operations import post_query
 from service_core.analytics.reads.query.response import QueryResponse
 from service_core.analytics.reads.query.schemas import QueryRequest, SavedQuery
-from service_core.ingestion.ports import IngestQueue
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.bucket_series import (
     MAX_BUCKETS,
@@ -72,7 +73,12 @@ class ReportRunner:
     models: AttributionModels
     event_reader: EventReader
     funnel_reader: FunnelReader
-    queue: IngestQueue
+    queue: QueueStateReader
+
+    def for_one_request(self) -> Self:
+        """Returns a runner whose reads share one snapshot of the sources; to be used for one request."""
+        queries = SharedSnapshotQueries(self.queries.catalog, self.queries.sources)
+        return replace(self, queries=queries, queue=SharedQueueState(self.queue))
 
     async def run(self, caller: Caller, report: Report, request: RunReport) -> ReportRun:
         """Returns the data of a report.

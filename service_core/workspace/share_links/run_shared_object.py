@@ -63,7 +63,7 @@ async def _load_report(object_id: UUID, records: RecordReader) -> _RunFunction |
     report = await records.get(Report, object_id)
     if report is None:
         return None
-    return lambda caller, runner: runner.reports.run(caller, report, RunReport())
+    return lambda caller, runner: runner.reports.for_one_request().run(caller, report, RunReport())
 
 
 async def _load_dashboard(object_id: UUID, records: RecordReader) -> _RunFunction | None:

@@ -8,10 +8,12 @@ import pytest
 
 from service_core.analytics.ports import QueryTimeout, StoreUnavailable
 from service_core.analytics.query.schemas import FilterBody
+from service_core.analytics.query.sources import EventSource
 from service_core.analytics.reads.query.schemas import SavedQuery
 from service_core.workspace.dashboards.models import Dashboard
 from service_core.workspace.reports.models import Report
 from service_core.workspace.time_budget import BUDGET_SECONDS, MAX_CONCURRENCY
+from tests.fixtures.state_reads import count_state_reads
 from tests.workspace.saved.conftest import DATES, WEEK, SavedReportsApi
 
 GERMANY = {"dimension": "country", "op": "eq", "value": "DE"}
@@ -200,6 +202,43 @@ async def test_cards_share_one_range_and_the_filters_they_accept(api_client):
     )  # fmt: skip
     alone = await api_client.run(f"/reports/{chart['id']}", {"filters": [GERMANY]})
     assert cards[0]["result"] == alone
+
+
+async def test_all_cards_of_a_run_use_one_snapshot_of_the_sources(api_client, monkeypatch):
+    cards = [
+        await api_client.chart(chart="line"),
+        await api_client.chart(chart="number", metric="revenue"),
+        await api_client.chart(chart="number", metric="mrr"),
+        await api_client.plan(),
+        await api_client.plan(name="By device", dimensions=["device_type"]),
+        await api_client.funnel("page_view", "purchase"),
+    ]
+    board = await api_client.board(*cards)
+    state_reads = count_state_reads(monkeypatch)
+    queue_reads = count_queue_reads(api_client, monkeypatch)
+    ran = await api_client.run(f"/dashboards/{board['id']}")
+    assert [card["status"] for card in ran["cards"]] == ["ok"] * len(cards)
+    assert set(state_reads.values()) == {1}
+    assert len(queue_reads) <= 2  # once for all metrics, once for all funnels
+
+
+async def test_a_report_with_a_series_uses_one_snapshot_of_the_sources(api_client, monkeypatch):
+    report = await api_client.chart(chart="line")
+    state_reads = count_state_reads(monkeypatch)
+    await api_client.run(f"/reports/{report['id']}")
+    assert state_reads == {EventSource: 1}
+
+
+def count_queue_reads(api_client, monkeypatch):
+    queue, reads = api_client.service.ports.queue, []
+    read = queue.state
+
+    async def counted():
+        reads.append(1)
+        return await read()
+
+    monkeypatch.setattr(queue, "state", counted)
+    return reads
 
 
 async def test_overrides_hold_for_one_run(api_client):
