@@ -29,7 +29,7 @@ class GoogleAds:
 
     Attributes:
         api: address of the Google Ads API with its version.
-        tokens: address where a refresh token is turned into an access token.
+        token_url: URL that exchanges a refresh token for an access token.
         clock: the present.
     """
 
@@ -56,7 +56,7 @@ class GoogleAds:
         return replace(self, api=base_url)
 
     async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
-        """The accounts below the manager account, or those the person may open; managers have no ads.
+        """Returns the accounts below the manager account if one is configured, else the directly accessible ones without managers.
 
         Raises:
             PlatformUnavailable: Google cannot be read now.
@@ -67,13 +67,13 @@ class GoogleAds:
             async with open_client(self.api, self.token_url, secrets, self.clock) as client:
                 if manager:
                     below = await client.search(manager, CLIENT_ACCOUNTS_QUERY)
-                    return [map_account(one["customerClient"]) for one in below]
-                found = [
+                    return [map_account(row["customerClient"]) for row in below]
+                row_lists = [
                     await client.search_if_open(own, ACCOUNT_QUERY)
                     for own in await client.list_accessible_customers()
                 ]
-                told = [one["customer"] for rows in found for one in rows]
-                return [map_account(one) for one in told if not one.get("manager")]
+                customers = [row["customer"] for rows in row_lists for row in rows]
+                return [map_account(row) for row in customers if not row.get("manager")]
 
     async def spend(
         self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
@@ -87,5 +87,5 @@ class GoogleAds:
         now, version = self.clock(), self.api.rpartition("/")[2]
         with platform_numbers.raise_if_malformed("Google Ads"):
             async with open_client(self.api, self.token_url, secrets, self.clock) as client:
-                told = await client.search(account.id, spend_query(level, first, last))
-            return [map_spend_row(one, account, level, now, version) for one in told]
+                rows = await client.search(account.id, spend_query(level, first, last))
+            return [map_spend_row(row, account, level, now, version) for row in rows]

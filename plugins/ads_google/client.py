@@ -16,24 +16,24 @@ _CREDENTIAL_NAMES: Final = ("developer_token", "client_id", "client_secret", "re
 _CLOSED_ACCOUNT_CODES: Final = frozenset({"CUSTOMER_NOT_ENABLED"})
 """Accounts that were cancelled, or never finished: they are no fault of the credentials."""
 _REJECTED_TOKEN_ERRORS: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
-"""What the address of tokens says of credentials that are not good."""
+"""Errors of the token endpoint for credentials that are not valid."""
 
 
 class _AccountClosed(CredentialsRejected):
-    """The account is not open, whoever asks."""
+    """The account is cancelled or was never set up, whatever the credentials."""
 
 
 @asynccontextmanager
 async def open_client(
     api: str, tokens: str, secrets: Mapping[str, str], clock: Clock
 ) -> AsyncIterator["GoogleClient"]:
-    """A few calls with one access token.
+    """Requests an access token and yields a client that sends it.
 
     Args:
-        api: address with the version.
-        tokens: address of access tokens.
-        secrets: good for both.
-        clock: the present.
+        base_url: base URL with the version.
+        token_url: URL of the token endpoint.
+        secrets: credentials for both.
+        clock: returns the current time.
 
     Raises:
         PlatformUnavailable: there is nothing to call with, or no access token now.
@@ -54,9 +54,9 @@ def strip_dashes(text: str | None) -> str:
 async def _fetch_headers(
     calls: platform_http.JsonHttpClient, tokens: str, secrets: Mapping[str, str]
 ) -> dict[str, str]:
-    """What every call carries: an access token above all."""
-    asked = {name: secrets[name] for name in ("client_id", "client_secret", "refresh_token")}
-    answer = await calls.request_json("POST", tokens, data={"grant_type": "refresh_token", **asked})
+    """Requests an access token; returns the headers of every call."""
+    credentials = {name: secrets[name] for name in ("client_id", "client_secret", "refresh_token")}
+    answer = await calls.request_json("POST", tokens, data={"grant_type": "refresh_token", **credentials})
     headers = {
         "Authorization": f"Bearer {_require_success(answer)['access_token']}",
         "developer-token": secrets["developer_token"],
@@ -67,20 +67,20 @@ async def _fetch_headers(
 
 @dataclass(frozen=True, slots=True)
 class GoogleClient:
-    """What can be asked of the Google Ads API."""
+    """Requests to the Google Ads API."""
 
     api: str
     calls: platform_http.JsonHttpClient
 
     async def list_accessible_customers(self) -> list[str]:
         """Ids of the accounts the person may open directly."""
-        told = _require_success(
+        payload = _require_success(
             await self.calls.request_json("GET", f"{self.api}/customers:listAccessibleCustomers")
         )
-        return [name.rpartition("/")[2] for name in told.get("resourceNames") or ()]
+        return [name.rpartition("/")[2] for name in payload.get("resourceNames") or ()]
 
     async def search(self, customer: str, query: str) -> list[Mapping[str, Any]]:
-        """The rows that answer a query.
+        """Returns the rows of a query.
 
         Raises:
             PlatformUnavailable: Google cannot be read now.
@@ -92,14 +92,14 @@ class GoogleClient:
         return [row for piece in pieces for row in piece.get("results") or ()]
 
     async def search_if_open(self, customer: str, query: str) -> list[Mapping[str, Any]]:
-        """As `search`; nothing, where the account is closed."""
+        """Returns the rows of `search`; none if the account is closed."""
         try:
             return await self.search(customer, query)
         except _AccountClosed:
             return []
 
     async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
-        """Send something; the answer is not judged.
+        """Sends a POST request and returns the response, whatever its status.
 
         Raises:
             PlatformUnavailable: there was no answer.
@@ -118,26 +118,26 @@ def codes_by_kind(faults: list[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def retry_delay(answer: platform_http.JsonResponse, faults: list[Mapping[str, Any]]) -> float | None:
-    """Seconds that an answer asks to wait for, in whichever way."""
+    """Returns the seconds to wait: of the header ``Retry-After``, else of the quota errors."""
     return answer.retry_after or _quota_delay(faults)
 
 
 def response_error(answer: platform_http.JsonResponse) -> Any:
-    """What an answer says is wrong: an object, a word of the address of tokens, or None."""
+    """Returns the error of a response: an object, a code of the token endpoint, or None."""
     first = answer.payload[0] if isinstance(answer.payload, list) and answer.payload else answer.payload
     return first.get("error") if isinstance(first, dict) else None
 
 
 def _require_success(answer: platform_http.JsonResponse) -> Any:
-    """What an answer tells, unless it refuses."""
-    told = answer.require_json()
+    """Returns the JSON payload of a successful response; raises the API error of any other."""
+    payload = answer.require_json()
     if not answer.is_success:
         _raise_api_error(answer)
-    return told
+    return payload
 
 
 def _raise_api_error(answer: platform_http.JsonResponse) -> NoReturn:
-    """Say what a refusal means: whose turn it is to do something."""
+    """Raises the error for a response that is not successful: closed account, credentials or unavailability."""
     error = response_error(answer)
     if isinstance(error, str):
         reason = f"Google gives no access token ({error})."
@@ -148,8 +148,8 @@ def _raise_api_error(answer: platform_http.JsonResponse) -> NoReturn:
         )
     faults = error_details(error or {})
     codes = codes_by_kind(faults)
-    said = next((fault["message"] for fault in faults if fault.get("message")), None)
-    reason = f"Google says: {said or (error or {}).get('message') or f'status {answer.status}'}"
+    message = next((fault["message"] for fault in faults if fault.get("message")), None)
+    reason = f"Google says: {message or (error or {}).get('message') or f'status {answer.status}'}"
     if _CLOSED_ACCOUNT_CODES & set(codes.values()):
         raise _AccountClosed(reason)
     if answer.status in {401, 403} and "quotaError" not in codes:
@@ -158,7 +158,7 @@ def _raise_api_error(answer: platform_http.JsonResponse) -> NoReturn:
 
 
 def _quota_delay(faults: list[Mapping[str, Any]]) -> float | None:
-    """Seconds that a quota asks to wait for, as in ``"30s"``."""
-    asked = ((fault.get("details") or {}).get("quotaErrorDetails") or {} for fault in faults)
-    texts = [str(one.get("retryDelay", "")).removesuffix("s") for one in asked]
+    """Returns the longest delay of quota errors in seconds; the API writes ``"30s"``."""
+    quota_details = ((fault.get("details") or {}).get("quotaErrorDetails") or {} for fault in faults)
+    texts = [str(details.get("retryDelay", "")).removesuffix("s") for details in quota_details]
     return max((float(text) for text in texts if text.replace(".", "", 1).isdecimal()), default=None)

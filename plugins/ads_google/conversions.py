@@ -67,14 +67,14 @@ async def send_conversions(token_url: str, call: SendCall) -> list[SendOutcome]:
         if refused:
             return [refused] * len(call.conversions)
         outcomes = parse_outcomes(answer.require_json(), answer.status, ids)
-    return [outcomes[one.event_id] for one in call.conversions]
+    return [outcomes[conversion.event_id] for conversion in call.conversions]
 
 
 CONVERSION_SENDER: Final = FunctionSender(GOOGLE, SEND_LIMITS, API_URL, partial(send_conversions, TOKEN_URL))
 
 
 def _batch_rejection(answer: platform_http.JsonResponse) -> Rejected | None:
-    """What is wrong with the call as a whole, when no conversion of it is at fault."""
+    """Returns the rejection of the whole batch, None if it was processed; raises for errors that a retry may solve."""
     error = response_error(answer)
     faults = error_details(error) if isinstance(error, dict) else []
     codes = codes_by_kind(faults)

@@ -29,19 +29,19 @@ _TRANSIENT_KINDS: Final = frozenset({"internalError", "databaseError", "quotaErr
 
 
 def upload_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
-    """What is uploaded: of several with one order id only the first, since Google refuses all of them otherwise."""
-    first = {one.event_id: one for one in reversed(conversions)}
+    """Returns the body of an upload. Of conversions with one order id only the first is sent: Google would refuse all."""
+    first = {conversion.event_id: conversion for conversion in reversed(conversions)}
     rows = [conversion_body(destination, first[id_]) for id_ in distinct_event_ids(conversions)]
     return {"conversions": rows, "partialFailure": True, "validateOnly": destination.test}
 
 
 def distinct_event_ids(conversions: Sequence[Conversion]) -> list[str]:
-    """The order ids, each once, as they stand in the body."""
-    return list(dict.fromkeys(one.event_id for one in conversions))
+    """Returns each event id once, in the order of the body."""
+    return list(dict.fromkeys(conversion.event_id for conversion in conversions))
 
 
 def conversion_body(destination: Destination, conversion: Conversion) -> dict[str, Any]:
-    """One conversion."""
+    """Returns a conversion as a row of the upload."""
     customer = conversion.customer
     account = strip_dashes(destination.account_id)
     click = {customer.click.type: customer.click.value} if customer.click else {}
@@ -58,20 +58,20 @@ def conversion_body(destination: Destination, conversion: Conversion) -> dict[st
 
 
 def parse_outcomes(payload: Mapping[str, Any], status: int, ids: Sequence[str]) -> dict[str, SendOutcome]:
-    """What became of each order id; a failure that names none of the rows is that of all.
+    """Returns the outcome of each event id. A failure that names no row applies to all; ids without one are accepted.
 
     Args:
-        told: the answer.
-        status: that of HTTP.
-        ids: in the order of the rows.
+        payload: the response, which lists failures only.
+        http_status: HTTP status of the response.
+        event_ids: event ids in the order of the uploaded rows.
     """
-    found: dict[str, SendOutcome] = {}
+    failures: dict[str, SendOutcome] = {}
     for fault in error_details(payload.get("partialFailureError") or {}):
         row = _failed_row(fault)
-        hit = ids if row is None or row >= len(ids) else (ids[row],)
-        for id_ in hit:
-            found.setdefault(id_, _failure_outcome(fault, status))
-    return {id_: found.get(id_, Accepted(status)) for id_ in ids}
+        failed_ids = ids if row is None or row >= len(ids) else (ids[row],)
+        for id_ in failed_ids:
+            failures.setdefault(id_, _failure_outcome(fault, status))
+    return {id_: failures.get(id_, Accepted(status)) for id_ in ids}
 
 
 def _user_identifiers(customer: Customer) -> list[dict[str, str]]:

@@ -60,7 +60,7 @@ class MetaAds:
         return replace(self, api=base_url)
 
     async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
-        """The ad accounts of whoever the token is of.
+        """Returns the ad accounts that the token can access.
 
         Raises:
             PlatformUnavailable: Meta cannot be read now.
@@ -70,8 +70,8 @@ class MetaAds:
         with platform_numbers.raise_if_malformed("Meta"):
             async with open_client(self.api, secrets, self.clock) as client:
                 return [
-                    map_account(told)
-                    async for told in _iterate_pages(client, "me/adaccounts", {"fields": fields})
+                    map_account(payload)
+                    async for payload in _iterate_pages(client, "me/adaccounts", {"fields": fields})
                 ]
 
     async def spend(
@@ -83,7 +83,7 @@ class MetaAds:
             PlatformUnavailable: Meta cannot be read now.
             CredentialsRejected: the token is not good, or not for this account.
         """
-        question = {
+        params = {
             "level": platform_level(level),
             "time_increment": "1",
             "time_range": json.dumps({"since": f"{first}", "until": f"{last}"}),
@@ -93,27 +93,27 @@ class MetaAds:
         now, version = self.clock(), self.api.rpartition("/")[2]
         with platform_numbers.raise_if_malformed("Meta"):
             async with open_client(self.api, secrets, self.clock) as client:
-                pages = _iterate_pages(client, f"{account.id}/insights", question)
-                rows = [map_spend_row(told, account, level, now, version) async for told in pages]
+                pages = _iterate_pages(client, f"{account.id}/insights", params)
+                rows = [map_spend_row(payload, account, level, now, version) async for payload in pages]
                 if not rows:
                     return []
                 entities = _iterate_pages(
                     client, f"{account.id}/{entity_edge(level)}", {"fields": STATUS_FIELDS}
                 )
-                listed = {told["id"]: told async for told in entities}
+                listed = {payload["id"]: payload async for payload in entities}
         return [with_status(row, listed) for row in rows]
 
 
 async def _iterate_pages(
     client: MetaClient, path: str, params: Mapping[str, str]
 ) -> AsyncIterator[Mapping[str, Any]]:
-    """Everything an edge holds, page after page."""
+    """Yields the rows of all pages of an edge."""
     after: str | None = None
     while True:
-        turned = {**params, "after": after} if after else params
-        answer = await client.get_page(path, turned, _PAGE_SIZE)
-        for told in answer.get("data") or ():
-            yield told
+        page_params = {**params, "after": after} if after else params
+        answer = await client.get_page(path, page_params, _PAGE_SIZE)
+        for row in answer.get("data") or ():
+            yield row
         paging = answer.get("paging") or {}
         after = (paging.get("cursors") or {}).get("after")
         if not after or "next" not in paging:

@@ -45,13 +45,13 @@ async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> Asy
 
 @dataclass(frozen=True, slots=True)
 class MetaClient:
-    """What can be asked of the Graph API."""
+    """Requests to the Graph API."""
 
     api: str
     calls: platform_http.JsonHttpClient
 
     async def get_page(self, path: str, params: Mapping[str, str], size: int) -> Mapping[str, Any]:
-        """A page of what an edge holds; a smaller one, where Meta finds it too much at once.
+        """Returns a page of an edge. Its size is halved, down to 25, while Meta answers that it is too much data.
 
         Raises:
             PlatformUnavailable: Meta cannot be read now.
@@ -66,7 +66,7 @@ class MetaClient:
                 size //= 2
 
     async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
-        """Add something to an edge; the answer is not judged.
+        """Sends a POST request to an edge and returns the response, whatever its status.
 
         Raises:
             PlatformUnavailable: there was no answer.
@@ -75,19 +75,19 @@ class MetaClient:
 
     async def _get(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
         answer = await self.calls.request_json("GET", f"{self.api}/{path}", params=params)
-        told: Mapping[str, Any] = answer.require_json()
-        if "error" in told or not answer.is_success:
-            _raise_api_error(answer, told.get("error") or {})
-        return told
+        payload: Mapping[str, Any] = answer.require_json()
+        if "error" in payload or not answer.is_success:
+            _raise_api_error(answer, payload.get("error") or {})
+        return payload
 
 
 def retry_delay(answer: platform_http.JsonResponse) -> float | None:
-    """Seconds that an answer asks to wait for, in whichever way."""
+    """Returns the seconds to wait: of the header ``Retry-After``, else of the usage header."""
     return answer.retry_after or _usage_delay(answer.headers.get("x-business-use-case-usage"))
 
 
 def _raise_api_error(answer: platform_http.JsonResponse, error: Mapping[str, Any]) -> NoReturn:
-    """Say what an error means: whose turn it is to do something."""
+    """Raises the error for a code and status of the Graph API."""
     code = error.get("code")
     reason = f"Meta says: {error.get('message') or f'status {answer.status}'}"
     known = code in RETRYABLE_CODES or code in CREDENTIAL_CODES
@@ -99,10 +99,14 @@ def _raise_api_error(answer: platform_http.JsonResponse, error: Mapping[str, Any
 
 
 def _usage_delay(usage: str | None) -> float | None:
-    """Seconds until a business may ask again: the longest of what the header tells in minutes."""
+    """Returns the longest wait of the usage header in seconds (the header has minutes); None if it has none."""
     try:
-        told = json.loads(usage or "{}")
-        minutes = [one["estimated_time_to_regain_access"] for limits in told.values() for one in limits]
+        usage_by_business = json.loads(usage or "{}")
+        minutes = [
+            limit["estimated_time_to_regain_access"]
+            for limits in usage_by_business.values()
+            for limit in limits
+        ]
         return max(minutes, default=0) * 60.0 or None
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

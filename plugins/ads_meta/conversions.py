@@ -71,7 +71,7 @@ CONVERSION_SENDER: Final = FunctionSender(
 def _batch_outcome(answer: platform_http.JsonResponse) -> SendOutcome:
     error = _response_error(answer)
     code, subcode = error.get("code"), error.get("error_subcode")
-    known = "/".join(str(one) for one in (code, subcode) if isinstance(one, int)) or None
+    known = "/".join(str(number) for number in (code, subcode) if isinstance(number, int)) or None
     if code in CREDENTIAL_CODES:
         raise CredentialsRejected(f"Meta refuses the access token ({known}).")
     if code in RETRYABLE_CODES:
@@ -84,5 +84,5 @@ def _batch_outcome(answer: platform_http.JsonResponse) -> SendOutcome:
 
 
 def _response_error(answer: platform_http.JsonResponse) -> Mapping[str, Any]:
-    told = answer.payload.get("error") if isinstance(answer.payload, dict) else None
-    return told if isinstance(told, dict) else {}
+    error = answer.payload.get("error") if isinstance(answer.payload, dict) else None
+    return error if isinstance(error, dict) else {}

@@ -82,15 +82,15 @@ def with_status(row: SpendRow, listed: Mapping[str, Mapping[str, Any]]) -> Spend
 def _map_entity(payload: Mapping[str, Any], level: AdLevel) -> AdEntity:
     own = report_fields(level)
     names = {
-        ours: payload.get(theirs)
-        for ours, theirs in (
+        field: payload.get(platform_field)
+        for field, platform_field in (
             ("campaign_name", "campaign_name"),
             ("group_id", "adset_id"),
             ("group_name", "adset_name"),
             ("ad_id", "ad_id"),
             ("ad_name", "ad_name"),
         )
-        if theirs in own
+        if platform_field in own
     }
     if payload.get(f"{_LEVELS[level]}_id") is None:
         raise KeyError(f"{_LEVELS[level]}_id")
@@ -98,6 +98,6 @@ def _map_entity(payload: Mapping[str, Any], level: AdLevel) -> AdEntity:
 
 
 def _purchase_value(actions: Sequence[Mapping[str, Any]]) -> Any:
-    """What a list of actions says of purchases; a list without any says there was none."""
-    by_kind = {one["action_type"]: one["value"] for one in actions}
+    """Returns the value of the purchases in a list of actions; ``"0"`` if the list has none."""
+    by_kind = {action["action_type"]: action["value"] for action in actions}
     return next((by_kind[kind] for kind in _PURCHASES if kind in by_kind), "0")

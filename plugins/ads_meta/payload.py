@@ -24,11 +24,13 @@ _OS_VERSION: Final = 4
 def batch_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
     """What is posted to the events of a pixel."""
     test_code = destination.test_code if destination.test else None
-    return platform_http.drop_empty(data=[event_body(one) for one in conversions], test_event_code=test_code)
+    return platform_http.drop_empty(
+        data=[event_body(conversion) for conversion in conversions], test_event_code=test_code
+    )
 
 
 def event_body(conversion: Conversion) -> dict[str, Any]:
-    """One conversion."""
+    """Returns a conversion as an event of the Conversions API."""
     return platform_http.drop_empty(
         event_name=conversion.event,
         event_time=int(conversion.occurred_at.timestamp()),
@@ -77,28 +79,28 @@ def _click_cookie(clicked_at: datetime, fbclid: str) -> str:
 
 
 def _custom_data(conversion: Conversion) -> dict[str, Any]:
-    currency, contents = conversion.currency, conversion.line_items
+    currency, items = conversion.currency, conversion.line_items
     return platform_http.drop_empty(
         value=platform_numbers.to_platform_amount(conversion.value, currency),
         currency=currency,
         order_id=conversion.order_id,
         contents=[
             platform_http.drop_empty(
-                id=one.id,
-                quantity=one.quantity,
-                item_price=platform_numbers.to_platform_amount(one.price, currency),
+                id=item.id,
+                quantity=item.quantity,
+                item_price=platform_numbers.to_platform_amount(item.price, currency),
             )
-            for one in contents
+            for item in items
         ],
-        content_ids=[one.id for one in contents],
-        num_items=sum(one.quantity for one in contents) or None,
+        content_ids=[item.id for item in items],
+        num_items=sum(item.quantity for item in items) or None,
     )
 
 
 def _app_data(conversion: Conversion) -> dict[str, Any] | None:
-    """What Meta asks of every event of an app; nothing, where the system of the device is not known.
+    """Returns the fields that Meta requires of app events; None if the operating system of the device is unknown.
 
-    Consent that was not given counts as no permission to track. Who denied it is never told of at all.
+    Consent that was not given counts as no permission to track. Events with denied consent are never sent.
     """
     version = _EXTINFO.get((conversion.customer.os or "").lower())
     if version is None:

@@ -38,11 +38,14 @@ _COUNTRY_LETTERS: Final = 2
 
 def batch_body(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
     """What is posted; a test is only validated."""
-    return {"validate_only": destination.test, "events": [event_body(one) for one in conversions]}
+    return {
+        "validate_only": destination.test,
+        "events": [event_body(conversion) for conversion in conversions],
+    }
 
 
 def event_body(conversion: Conversion) -> dict[str, Any]:
-    """One conversion."""
+    """Returns a conversion as an event of the Conversions API."""
     kind = CUSTOM_EVENT if conversion.is_custom else conversion.event
     click = conversion.customer.click
     return platform_http.drop_empty(
@@ -77,7 +80,7 @@ def _event_data(conversion: Conversion, data_type: str) -> dict[str, Any]:
         type=data_type,
         amount=conversion.value,
         currency=conversion.currency,
-        contents=[_item_body(one) for one in contents],
+        contents=[_item_body(item) for item in contents],
     )
 
 

@@ -67,8 +67,8 @@ class TikTokAds:
         with platform_numbers.raise_if_malformed("TikTok"):
             async with open_client(self.api, secrets, self.clock) as client:
                 listed = (await client.get("oauth2/advertiser/get/", app))["list"]
-                ids = [str(one["advertiser_id"]) for one in listed]
-                return [map_account(told) async for told in _describe_advertisers(client, ids)]
+                ids = [str(advertiser["advertiser_id"]) for advertiser in listed]
+                return [map_account(payload) async for payload in _describe_advertisers(client, ids)]
 
     async def spend(
         self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
@@ -87,31 +87,31 @@ class TikTokAds:
                 pages = _iterate_pages(
                     client, "report/integrated/get/", own | report_params(level, first, last)
                 )
-                rows = [map_spend_row(told, account, level, now, version) async for told in pages]
+                rows = [map_spend_row(payload, account, level, now, version) async for payload in pages]
                 if not rows:
                     return []
                 entities = _iterate_pages(client, path, own | fields)
-                listed = {str(told[id_name]): told async for told in entities}
+                listed = {str(payload[id_name]): payload async for payload in entities}
         return [with_status(row, listed) for row in rows]
 
 
 async def _describe_advertisers(client: TikTokClient, ids: list[str]) -> AsyncIterator[Mapping[str, Any]]:
     fields = json.dumps(["advertiser_id", "name", "currency", "timezone", "display_timezone"])
     for start in range(0, len(ids), _ADVERTISERS_PER_REQUEST):
-        some = json.dumps(ids[start : start + _ADVERTISERS_PER_REQUEST])
-        answer = await client.get("advertiser/info/", {"advertiser_ids": some, "fields": fields})
-        for told in answer["list"]:
-            yield told
+        chunk = json.dumps(ids[start : start + _ADVERTISERS_PER_REQUEST])
+        answer = await client.get("advertiser/info/", {"advertiser_ids": chunk, "fields": fields})
+        for advertiser in answer["list"]:
+            yield advertiser
 
 
 async def _iterate_pages(
     client: TikTokClient, path: str, params: Mapping[str, str]
 ) -> AsyncIterator[Mapping[str, Any]]:
-    """Everything a report or a list holds, page after page."""
+    """Yields the rows of all pages of a report or a list."""
     page, pages = 1, 1
     while page <= pages:
-        turned = {**params, "page": str(page), "page_size": str(_PAGE_SIZE)}
-        answer = await client.get(path, turned)
-        for told in answer["list"]:
-            yield told
+        page_params = {**params, "page": str(page), "page_size": str(_PAGE_SIZE)}
+        answer = await client.get(path, page_params)
+        for row in answer["list"]:
+            yield row
         page, pages = page + 1, int(answer["page_info"]["total_page"])

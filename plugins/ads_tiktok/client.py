@@ -32,31 +32,31 @@ async def open_client(api: str, secrets: Mapping[str, str], clock: Clock) -> Asy
 
 @dataclass(frozen=True, slots=True)
 class TikTokClient:
-    """What can be asked of the Business API."""
+    """Requests to the Business API."""
 
     api: str
     calls: platform_http.JsonHttpClient
 
     async def get(self, path: str, params: Mapping[str, str]) -> Mapping[str, Any]:
-        """What an answer holds.
+        """Returns the ``data`` of a successful response.
 
         Raises:
             PlatformUnavailable: TikTok cannot be read now.
             CredentialsRejected: the credentials are not good for it.
         """
         answer = await self.calls.request_json("GET", f"{self.api}/{path}", params=params)
-        told = answer.require_json()
-        code = told.get("code")
+        payload = answer.require_json()
+        code = payload.get("code")
         if code == 0 and answer.is_success:
-            held: Mapping[str, Any] = told["data"]
-            return held
-        reason = f"TikTok says: {told.get('message') or f'status {answer.status}'}"
+            data: Mapping[str, Any] = payload["data"]
+            return data
+        reason = f"TikTok says: {payload.get('message') or f'status {answer.status}'}"
         if code in CREDENTIAL_CODES or answer.status in {401, 403}:
             raise CredentialsRejected(reason)
         raise PlatformUnavailable(reason, answer.retry_after, answer.status)
 
     async def post(self, path: str, body: Any) -> platform_http.JsonResponse:
-        """Send something; the answer is not judged.
+        """Sends a POST request and returns the response, whatever its status.
 
         Raises:
             PlatformUnavailable: there was no answer.

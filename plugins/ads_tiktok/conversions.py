@@ -43,7 +43,7 @@ SEND_LIMITS: Final = SendLimits(
     value_required=frozenset({"CompletePayment"}),
 )
 _RETRYABLE_CODES: Final = frozenset({40100, 40700})
-"""Codes of too many calls, and of a fault of theirs; so are all from `_THEIRS`."""
+"""Codes of too many calls, and of a fault of theirs; so are all from `_FIRST_SERVER_ERROR_CODE`."""
 _FIRST_SERVER_ERROR_CODE: Final = 50_000
 
 
@@ -67,7 +67,7 @@ CONVERSION_SENDER: Final = FunctionSender(
 
 
 def _raise_for_code(answer: platform_http.JsonResponse) -> None:
-    """Judge an answer: TikTok says with status 200 that something is wrong, by a code."""
+    """Raises unless the batch was accepted. TikTok reports errors by a code of its own, with status 200."""
     code = answer.payload.get("code") if isinstance(answer.payload, dict) else None
     known = code if isinstance(code, int) else None
     if known in CREDENTIAL_CODES:

@@ -27,13 +27,13 @@ _DATE_LENGTH: Final = 10
 
 def report_params(level: AdLevel, first: date, last: date) -> dict[str, str]:
     """The question for every row of a level, a row a day."""
-    data_level, dimension, told = _LEVELS[level]
+    data_level, dimension, entity_metrics = _LEVELS[level]
     return {
         "report_type": "BASIC",
         "service_type": "AUCTION",
         "data_level": data_level,
         "dimensions": json.dumps([dimension, "stat_time_day"]),
-        "metrics": json.dumps([*told, *_FIGURES]),
+        "metrics": json.dumps([*entity_metrics, *_FIGURES]),
         "start_date": f"{first}",
         "end_date": f"{last}",
     }

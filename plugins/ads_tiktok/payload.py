@@ -11,13 +11,13 @@ def batch_body(destination: Destination, conversions: Sequence[Conversion]) -> d
     return platform_http.drop_empty(
         event_source="web",
         event_source_id=destination.asset_id,
-        data=[event_body(one) for one in conversions],
+        data=[event_body(conversion) for conversion in conversions],
         test_event_code=destination.test_code if destination.test else None,
     )
 
 
 def event_body(conversion: Conversion) -> dict[str, Any]:
-    """One conversion."""
+    """Returns a conversion as an event of the Events API."""
     return platform_http.drop_empty(
         event=conversion.event,
         event_time=int(conversion.occurred_at.timestamp()),
@@ -47,11 +47,11 @@ def _order_properties(conversion: Conversion) -> dict[str, Any]:
         currency=currency,
         contents=[
             platform_http.drop_empty(
-                content_id=one.id,
-                content_name=one.name,
-                quantity=one.quantity,
-                price=platform_numbers.to_platform_amount(one.price, currency),
+                content_id=item.id,
+                content_name=item.name,
+                quantity=item.quantity,
+                price=platform_numbers.to_platform_amount(item.price, currency),
             )
-            for one in conversion.line_items
+            for item in conversion.line_items
         ],
     )

@@ -21,7 +21,7 @@ TOLERANCE_SECONDS: Final = 300
 
 
 class SandboxCheckoutAdapter:
-    """Implements the ports `Checkout` and `Simulated`; nothing is kept.
+    """Implements the port `Checkout` and its simulation of payments; it stores nothing.
 
     Notices are signed with a key of this process, so that only its own page can confirm a payment.
     """
@@ -41,16 +41,16 @@ class SandboxCheckoutAdapter:
         """Check the signature of a notice.
 
         Raises:
-            Forged: no valid signature, or older than 300 seconds.
+            InvalidWebhookSignature: no valid signature, or older than 300 seconds.
         """
         stamp, _, signature = webhook.headers.get(SIGNATURE_HEADER, "").partition(",")
         if not hmac.compare_digest(self._signature(stamp, webhook.body), signature.encode()):
             raise InvalidWebhookSignature
         if abs(webhook.received_at.timestamp() - int(stamp)) > TOLERANCE_SECONDS:
             raise InvalidWebhookSignature
-        said = json.loads(webhook.body)
-        signup_id = UUID(said["signup_id"])
-        return SignupPayment(signup_id, _order_id(signup_id), SignupPaymentState(said["state"]))
+        payload = json.loads(webhook.body)
+        signup_id = UUID(payload["signup_id"])
+        return SignupPayment(signup_id, _order_id(signup_id), SignupPaymentState(payload["state"]))
 
     def confirm_payment(self, signup_id: UUID, now: datetime) -> CheckoutWebhook:
         """The notice of a payment."""

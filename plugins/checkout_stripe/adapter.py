@@ -95,7 +95,7 @@ class StripeCheckout:
         """Check a webhook, then read its session from the API.
 
         Raises:
-            Forged: no valid signature, or older than 300 seconds.
+            InvalidWebhookSignature: no valid signature, or older than 300 seconds.
             CheckoutUnavailable: Stripe does not answer; it sends the webhook again.
         """
         event = self._verify_event(webhook)

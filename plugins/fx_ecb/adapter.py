@@ -33,7 +33,7 @@ class ReferenceRates:
         return "ecb"
 
     async def fetch_rates(self, coverage: RateCoverage | None) -> Sequence[DayRate]:
-        """What the bank has published beyond what is known.
+        """Downloads the smallest file that leaves no gap after the covered days, and returns all rates of it.
 
         Raises:
             RateSourceUnavailable: it does not answer, or something else.
@@ -47,14 +47,16 @@ class ReferenceRates:
             return await self._download(_FULL_FILE)
         if self.clock().date() - coverage.last_day > _QUARTER_FILE_DAYS:
             return await self._download(_FULL_FILE)
-        told = await self._download(_DAILY_FILE)
-        newest = max((rate.day for rate in told), default=coverage.last_day)
+        daily_rates = await self._download(_DAILY_FILE)
+        newest = max((rate.day for rate in daily_rates), default=coverage.last_day)
         return (
-            told if _is_next_working_day(coverage.last_day, newest) else await self._download(_QUARTER_FILE)
+            daily_rates
+            if _is_next_working_day(coverage.last_day, newest)
+            else await self._download(_QUARTER_FILE)
         )
 
     def _misses_older_days(self, first: date) -> bool:
-        """Whether older days are asked for than are kept."""
+        """Returns whether the settings want days more than a week before the first stored one."""
         return first - self.settings.since > _LONGEST_GAP
 
     async def _download(self, name: str) -> Sequence[DayRate]:
@@ -85,6 +87,6 @@ class ReferenceRates:
 
 
 def _is_next_working_day(before: date, day: date) -> bool:
-    """Whether no working day lies between two."""
+    """Returns whether no working day lies between two days."""
     between = (before + timedelta(days=n) for n in range(1, (day - before).days))
-    return all(each.weekday() >= _SATURDAY for each in between)
+    return all(day_between.weekday() >= _SATURDAY for day_between in between)

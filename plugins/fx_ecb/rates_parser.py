@@ -18,13 +18,13 @@ class _UnexpectedContent(RateSourceUnavailable):
 
 
 class RatesParser:
-    """Takes one file in pieces.
+    """Parses one file in chunks; refuses more than 64 MiB.
 
     Args:
         since: rates of days before are left out.
 
     Attributes:
-        rates: what was told so far.
+        rates: the rates parsed so far.
     """
 
     def __init__(self, since: date) -> None:
@@ -35,7 +35,7 @@ class RatesParser:
         self._parser.StartDoctypeDeclHandler = _reject_doctype
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
-        """Take the next piece.
+        """Parses the next chunk and adds its rates.
 
         Raises:
             RateSourceUnavailable: it is not what the bank publishes.
@@ -60,5 +60,5 @@ class RatesParser:
 
 
 def _reject_doctype(*_: object) -> None:
-    """The bank declares nothing; who does wants to make much of little."""
+    """Refuses a document type declaration, so that entities cannot be expanded; the bank sends none."""
     raise ValueError("a document type")

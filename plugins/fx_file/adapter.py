@@ -49,9 +49,9 @@ class RateFile:
         try:
             with self.path.open(newline="", encoding="utf-8-sig") as file:
                 table = csv.DictReader(file)
-                found: list[DayRate] = []
+                rates: list[DayRate] = []
                 for line, row in enumerate(table, start=2):  # noqa: B007 - told of a line that is wrong
-                    found += _row_rates(row)
+                    rates += _row_rates(row)
         except OSError as fault:
             raise RateSourceUnavailable(f"{self.path} cannot be read ({type(fault).__name__}).") from None
         except (InvalidOperation, KeyError, ValueError, csv.Error):
@@ -59,13 +59,13 @@ class RateFile:
                 f"Line {line} of {self.path} is no day of rates: a column Date, and one for each currency with "
                 "how many of it a euro is."
             ) from None
-        return found
+        return rates
 
 
 def _row_rates(row: dict[str, str | None]) -> Iterator[DayRate]:
     day = date.fromisoformat((row.pop("Date") or "").strip())
-    for currency, told in row.items():
+    for currency, cell in row.items():
         # The bank ends each line with a comma: a column without a name.
-        value = (told or "").strip() if currency else ""
+        value = (cell or "").strip() if currency else ""
         if value not in _NO_RATE:
             yield DayRate(day, currency.strip(), Decimal(value))

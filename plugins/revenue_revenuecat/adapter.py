@@ -35,7 +35,7 @@ class RevenueCat:
         )
 
     def verify_signature(self, delivery: WebhookDelivery, secrets: Mapping[str, str]) -> bool:
-        """Whether the header has the password; with a key to sign with, whether body and time are signed, too."""
+        """Returns whether the header has the configured password and, if a signing secret is set, body and time are signed."""
         headers, key = delivery.headers, secrets.get(SIGNING_SECRET, "")
         if key and not verify_timestamped_signature(
             headers.get("x-revenuecat-webhook-signature", ""), key, delivery

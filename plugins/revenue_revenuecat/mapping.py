@@ -90,7 +90,7 @@ def _subscription_id(event: MessageFields) -> str | None:
 
 
 def _price(event: MessageFields) -> tuple[Decimal | None, str | None]:
-    """As it was paid, else in dollars, in which RevenueCat tells every price."""
+    """Returns the price in the paid currency, else in US dollars."""
     paid, currency = event.number("price_in_purchased_currency"), event.currency("currency")
     if paid is not None and currency is not None:
         return paid, currency
@@ -99,10 +99,10 @@ def _price(event: MessageFields) -> tuple[Decimal | None, str | None]:
 
 
 def _app_user_ids(event: MessageFields) -> list[str]:
-    """Every id of the customer, the one seen last before those of earlier days."""
+    """Returns every id of the customer, the latest first."""
     named = [event.text("app_user_id"), event.text("original_app_user_id")]
-    told = [*named[:1], *event.texts("transferred_to"), *named[1:], *event.texts("aliases")]
-    return [id_ for id_ in told if id_ is not None]
+    ids = [*named[:1], *event.texts("transferred_to"), *named[1:], *event.texts("aliases")]
+    return [id_ for id_ in ids if id_ is not None]
 
 
 def _identity(event: MessageFields) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _identity(event: MessageFields) -> dict[str, str]:
 
 
 def _external_ids(event: MessageFields) -> dict[str, str]:
-    """The first id the customer ever had, which stays."""
+    """Returns the original id of the customer, which never changes, under the provider."""
     customer = event.text("original_app_user_id") or next(iter(_app_user_ids(event)), None)
     return {} if customer is None else {PROVIDER: customer}
 

@@ -24,7 +24,7 @@ API_URL: Final = "https://{shop}/admin/api/2025-10"
 
 @dataclass(frozen=True, slots=True)
 class Shopify:
-    """Implements the ports `RevenueProvider` and `Pollable`.
+    """Implements the ports `RevenueProvider` and `PollableProvider`.
 
     Attributes:
         api: address of the Admin API with its version; the shop stands in it as ``{shop}``.

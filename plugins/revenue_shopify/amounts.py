@@ -11,7 +11,7 @@ _SHIPPING_REFUND: Final = "shipping_refund"
 
 
 def order_amounts(order: MessageFields) -> dict[str, str]:
-    """The properties of a paid order.
+    """Returns the amounts of a paid order: revenue is after discounts, without tax and shipping.
 
     ``subtotal_price`` is after discounts and without shipping; where prices include taxes it holds
     those of the items, and a shipping price those of shipping.
@@ -24,7 +24,9 @@ def order_amounts(order: MessageFields) -> dict[str, str]:
     subtotal = _required_amount(order, "subtotal_price")
     lines = order.objects("shipping_lines")
     shipping = _sum_first_amounts(lines, "discounted_price", "price")
-    shipping_tax = _sum_first_amounts((each for line in lines for each in line.objects("tax_lines")), "price")
+    shipping_tax = _sum_first_amounts(
+        (tax_line for line in lines for tax_line in line.objects("tax_lines")), "price"
+    )
     included = order.is_true("taxes_included")
     before = order.number("total_line_items_price")
     discount = _required_amount(order, "total_discounts") if before is None else before - subtotal
@@ -40,12 +42,12 @@ def order_amounts(order: MessageFields) -> dict[str, str]:
 
 
 def refund_amounts(refund: MessageFields) -> dict[str, str]:
-    """The properties of a refund: the money that went back, of it taxes and shipping; none without any.
+    """Returns the amounts of a refund, with a negative revenue; empty if no money was paid back.
 
     Raises:
         ValueError: it names no currency, or more taxes and shipping than money.
     """
-    paid_back = [each for each in refund.objects("transactions") if _is_refund(each)]
+    paid_back = [transaction for transaction in refund.objects("transactions") if _is_refund(transaction)]
     if not paid_back:
         return {}
     currency, money = _required_currency(paid_back[0]), _sum_first_amounts(paid_back, "amount")
@@ -61,8 +63,12 @@ def refund_amounts(refund: MessageFields) -> dict[str, str]:
 
 
 def _refunded_shipping(refund: MessageFields, currency: str) -> tuple[Decimal, Decimal]:
-    """Shipping that was given back, and its tax; since version 2024-10 of the API it stands in lines of its own."""
-    adjusted = [each for each in refund.objects("order_adjustments") if each.text("kind") == _SHIPPING_REFUND]
+    """Returns the refunded shipping and its tax; since version 2024-10 of the API it has lines of its own."""
+    adjusted = [
+        adjustment
+        for adjustment in refund.objects("order_adjustments")
+        if adjustment.text("kind") == _SHIPPING_REFUND
+    ]
     if adjusted:
         return _sum_in_currency(adjusted, "amount", currency), _sum_in_currency(
             adjusted, "tax_amount", currency
@@ -73,7 +79,7 @@ def _refunded_shipping(refund: MessageFields, currency: str) -> tuple[Decimal, D
 
 
 def _refunded_shipping_tax(line: MessageFields, currency: str) -> Decimal:
-    """As it is told, or the share of the tax on all of the shipping."""
+    """Returns the reported tax, else the refunded share of the tax on the whole shipping."""
     if line.object("tax_amount_set").values:
         return abs(_amount_in_currency(line, "tax_amount", currency))
     whole = line.object("shipping_line")
@@ -86,7 +92,7 @@ def _refunded_shipping_tax(line: MessageFields, currency: str) -> Decimal:
 
 
 def _is_refund(transaction: MessageFields) -> bool:
-    """Whether it gave money back, or will: nothing tells when one that is pending succeeds."""
+    """Returns whether a transaction paid money back; a pending one counts, as nothing reports its success."""
     return transaction.text("kind") == "refund" and transaction.text("status") in {"success", "pending"}
 
 
@@ -105,21 +111,24 @@ def _required_amount(fields: MessageFields, name: str) -> Decimal:
 
 
 def _sum_first_amounts(parts: Iterable[MessageFields], *names: str) -> Decimal:
-    """The first of these amounts that each has, together."""
-    told = ([part.number(name) for name in names] for part in parts)
-    return sum((next((each for each in one if each is not None), _ZERO) for one in told), _ZERO)
+    """Returns the sum of the first known of these amounts of each part."""
+    amounts_by_part = ([part.number(name) for name in names] for part in parts)
+    return sum(
+        (next((amount for amount in amounts if amount is not None), _ZERO) for amounts in amounts_by_part),
+        _ZERO,
+    )
 
 
 def _sum_in_currency(parts: Iterable[MessageFields], name: str, currency: str) -> Decimal:
-    """An amount of all parts in a currency, without its sign: the buyer's, where it is another than the shop's."""
+    """Returns the sum of the absolute amounts of all parts in a currency, that of the shop or of the buyer."""
     return sum((abs(_amount_in_currency(part, name, currency)) for part in parts), _ZERO)
 
 
 def _amount_in_currency(part: MessageFields, name: str, currency: str) -> Decimal:
-    kept = part.object(f"{name}_set")
-    monies = [kept.object("shop_money"), kept.object("presentment_money")]
-    told = [money.number("amount") for money in monies if money.currency("currency_code") == currency]
-    return next((amount for amount in [*told, part.number(name)] if amount is not None), _ZERO)
+    money_set = part.object(f"{name}_set")
+    monies = [money_set.object("shop_money"), money_set.object("presentment_money")]
+    amounts = [money.number("amount") for money in monies if money.currency("currency_code") == currency]
+    return next((amount for amount in [*amounts, part.number(name)] if amount is not None), _ZERO)
 
 
 def _format_properties(currency: str, *, revenue: Decimal, **parts: Decimal | None) -> dict[str, str]:

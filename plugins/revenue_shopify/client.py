@@ -26,7 +26,7 @@ _NEXT_LINK: Final = re.compile(r'<([^>]*)>;\s*rel="?next"?')
 
 @dataclass(frozen=True, slots=True)
 class ShopClient:
-    """What can be asked of a shop."""
+    """Requests to the API of one shop."""
 
     api: str
     calls: platform_http.JsonHttpClient
@@ -34,7 +34,7 @@ class ShopClient:
     async def iterate_pages(
         self, path: str, params: Mapping[str, Any]
     ) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Every page of a list; the address of the next one is never followed, but for its place."""
+        """Yields every page of a list. The URL of the next page is not followed; only its ``page_info`` is used."""
         while True:
             answer = await self._get_with_retries(path, params)
             yield _require_object(answer)
@@ -44,7 +44,7 @@ class ShopClient:
             params = {"limit": params["limit"], "page_info": place}
 
     async def get(self, path: str) -> Mapping[str, Any]:
-        """One thing; nothing of it when it is gone.
+        """Returns an object; empty if it does not exist any more.
 
         Raises:
             PlatformUnavailable: the shop cannot be read now.
@@ -54,7 +54,7 @@ class ShopClient:
         return {} if answer.status == HTTPStatus.NOT_FOUND else _require_object(answer)
 
     async def _get_with_retries(self, path: str, params: Mapping[str, Any]) -> platform_http.JsonResponse:
-        """An answer, after the waits a shop asks for while they are short."""
+        """Returns the response. Status 429 is retried up to 4 times if the requested wait is at most 10 seconds."""
         for _ in range(_MAX_ATTEMPTS):
             answer = await self.calls.request_json("GET", f"{self.api}/{path}", params=params)
             wait = answer.retry_after
@@ -66,11 +66,11 @@ class ShopClient:
 
 @asynccontextmanager
 async def open_client(api: str, request: PollRequest, clock: Clock) -> AsyncIterator[ShopClient]:
-    """A few calls to the shop that the connection notes as its account.
+    """Yields a client of the shop that is the account of the connection.
 
     Raises:
         PlatformUnavailable: there is nothing to call with.
-        CredentialsRejected: no shop is noted, or something that is none.
+        CredentialsRejected: a credential is missing, or the connection does not name exactly one shop.
     """
     platform_http.require_credentials(request.secrets, (TOKEN_NAME,))
     shops = [name for name in request.accounts if _SHOP_DOMAIN.fullmatch(name)]
@@ -87,18 +87,18 @@ async def open_client(api: str, request: PollRequest, clock: Clock) -> AsyncIter
 
 
 def _require_object(answer: platform_http.JsonResponse) -> Mapping[str, Any]:
-    told = answer.require_json()
-    if answer.is_success and isinstance(told, dict):
-        return told
-    said = told.get("errors") if isinstance(told, dict) else None
-    reason = f"Shopify says: {said or f'status {answer.status}'}"
+    payload = answer.require_json()
+    if answer.is_success and isinstance(payload, dict):
+        return payload
+    errors = payload.get("errors") if isinstance(payload, dict) else None
+    reason = f"Shopify says: {errors or f'status {answer.status}'}"
     if answer.status in _REJECTED_STATUSES:
         raise CredentialsRejected(reason)
     raise PlatformUnavailable(reason, answer.retry_after, answer.status)
 
 
 def _next_page_info(link: str) -> str | None:
-    """The place of the next page, of a header that names it."""
+    """Returns the ``page_info`` of the next page; None if the header names none."""
     named = _NEXT_LINK.search(link)
     places = parse_qs(urlsplit(named[1]).query).get("page_info") if named else None
     return places[0] if places else None

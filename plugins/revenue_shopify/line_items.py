@@ -7,7 +7,7 @@ from service_core.plugin import MessageFields
 
 
 def order_items(order: MessageFields) -> Sequence[dict[str, Any]]:
-    """The items of an order at their prices before discounts."""
+    """Returns the items of an order at their prices before discounts."""
     lines = order.objects("line_items")
     return _drop_unknown(
         {**_item_ids(line), "price": line.text("price"), "quantity": _quantity(line)} for line in lines
@@ -15,7 +15,7 @@ def order_items(order: MessageFields) -> Sequence[dict[str, Any]]:
 
 
 def refund_items(refund: MessageFields) -> Sequence[dict[str, Any]]:
-    """The items that are given back, put on the shelf again or not."""
+    """Returns the refunded items without prices, whether they were restocked or not."""
     lines = refund.objects("refund_line_items")
     return _drop_unknown(
         {**_item_ids(line.object("line_item")), "quantity": _quantity(line)} for line in lines

@@ -37,21 +37,21 @@ class _EventKind(NamedTuple):
 
 
 def map_message(message: Mapping[str, Any], delivery: WebhookDelivery) -> MappedMessage:
-    """What a message says.
+    """Returns what a message is mapped to; a topic without a mapper gives a message without event.
 
     Raises:
         ValueError: it is not what Shopify documents.
     """
     topic = delivery.headers.get(TOPIC_HEADER, "")
-    read = MAPPERS_BY_TOPIC.get(topic)
-    if read is None:
+    mapper = MAPPERS_BY_TOPIC.get(topic)
+    if mapper is None:
         digest = hashlib.sha256(delivery.body).hexdigest()
         return MappedMessage(f"{topic}_{digest}", None, delivery.received_at.astimezone(UTC))
-    return read(MessageFields(message))
+    return mapper(MessageFields(message))
 
 
 def map_paid_order(order: MessageFields) -> MappedMessage:
-    """An order when all of it is paid."""
+    """Maps an order; raises ValueError unless all of it is paid."""
     if order.text("financial_status") not in PAID_STATUSES:
         raise ValueError("the order is not paid")
     return _map_order(
@@ -62,7 +62,7 @@ def map_paid_order(order: MessageFields) -> MappedMessage:
 
 
 def map_cancelled_order(order: MessageFields) -> MappedMessage:
-    """A cancelled order; what is given back for it is told by its refunds."""
+    """Maps a cancelled order without amounts; its refunds have messages of their own."""
     reason = order.text("cancel_reason")
     return _map_order(
         _EventKind("orders_cancelled", "order_cancelled", "cancelled_at"), order, {"reason": reason}
@@ -70,26 +70,26 @@ def map_cancelled_order(order: MessageFields) -> MappedMessage:
 
 
 def map_fulfilled_order(order: MessageFields) -> MappedMessage:
-    """An order of which everything is sent."""
+    """Maps an order; raises ValueError unless all of it is fulfilled."""
     if order.text("fulfillment_status") != "fulfilled":
         raise ValueError("the order is not fulfilled")
     return _map_order(_EventKind("orders_fulfilled", "order_fulfilled", "updated_at"), order, {})
 
 
 def map_refund(refund: MessageFields) -> MappedMessage:
-    """What is given back for an order; without money, when things came back alone."""
+    """Maps a refund; it has no amounts when items came back without money."""
     id_, order = refund.required_text("id"), refund.required_text("order_id")
     return _build_message(
         _EventKind(f"refunds_create_{id_}", "refund", "created_at"),
         refund,
         {**_with_items(refund_amounts(refund), refund_items(refund)), "order_id": order, "refund_id": id_},
         {ORDER_NAMESPACE: order},
-        test=any(each.is_true("test") for each in refund.objects("transactions")),
+        test=any(transaction.is_true("test") for transaction in refund.objects("transactions")),
     )
 
 
 def map_checkout(checkout: MessageFields) -> MappedMessage:
-    """A checkout that somebody began."""
+    """Maps a started checkout."""
     token = checkout.text("token") or checkout.required_text("id")
     kind = _EventKind(f"checkouts_create_{token}", "checkout_started", "created_at")
     ids = {PROVIDER: checkout.object("customer").text("id"), CHECKOUT_NAMESPACE: token}
@@ -97,7 +97,7 @@ def map_checkout(checkout: MessageFields) -> MappedMessage:
 
 
 def map_customer(customer: MessageFields) -> MappedMessage:
-    """A customer, for the ids it brings."""
+    """Maps a customer to a message with ids only."""
     id_ = customer.required_text("id")
     kind = _EventKind(f"customers_create_{id_}", None, "created_at")
     return _build_message(kind, customer, {}, {PROVIDER: id_})
@@ -117,7 +117,7 @@ MAPPERS_BY_TOPIC: Final[Mapping[str, Callable[[MessageFields], MappedMessage]]] 
 
 
 def _with_items(properties: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Properties with items, where there are any."""
+    """Returns the properties, with items if there are any."""
     return {**properties, "items": items} if items else {**properties}
 
 
@@ -157,9 +157,9 @@ def _build_message(
 
 def _identity(about: MessageFields) -> dict[str, str]:
     carried = (
-        each.text("value")
-        for each in about.objects("note_attributes")
-        if each.text("name") == VISITOR_ATTRIBUTE
+        attribute.text("value")
+        for attribute in about.objects("note_attributes")
+        if attribute.text("name") == VISITOR_ATTRIBUTE
     )
     known = {
         "visitor_id": next((id_ for id_ in carried if id_), None),

@@ -30,7 +30,7 @@ _PAYMENT_KINDS: Final = frozenset({"sale", "capture"})
 
 
 class _MissedWebhook(NamedTuple):
-    """A webhook that would have told of an order; the id of its message is None where it cannot be read."""
+    """A webhook that an order implies; the message id is None if the order cannot be mapped."""
 
     topic: str
     body: Mapping[str, Any]
@@ -40,19 +40,19 @@ class _MissedWebhook(NamedTuple):
 async def poll_orders(
     api: str, request: PollRequest, clock: Clock
 ) -> AsyncGenerator[Sequence[PolledMessage], None]:
-    """What became of every order that changed: paid, fulfilled, cancelled, given back.
+    """Yields the messages of changed orders that were not processed yet: paid, fulfilled, cancelled and refunded.
 
     Raises:
         PlatformUnavailable: the shop cannot be read now.
         CredentialsRejected: the token is not good, or may not read orders.
     """
-    question: dict[str, Any] = {"limit": _PAGE_SIZE, "status": "any"}
+    params: dict[str, Any] = {"limit": _PAGE_SIZE, "status": "any"}
     if request.since is not None:
-        question["updated_at_min"] = request.since.isoformat()
+        params["updated_at_min"] = request.since.isoformat()
     now = clock()
     async with (
         open_client(api, request, clock) as client,
-        aclosing(client.iterate_pages("orders.json", question)) as pages,
+        aclosing(client.iterate_pages("orders.json", params)) as pages,
     ):
         async for page in pages:
             listed = page.get("orders")
@@ -67,19 +67,23 @@ async def poll_orders(
 async def _unprocessed_messages(
     client: ShopClient, listed: Sequence[Mapping[str, Any]], request: PollRequest, now: datetime
 ) -> list[PolledMessage]:
-    """What is not kept yet of some orders."""
-    found = [
+    """Returns the messages of some orders that were not processed yet."""
+    missed = [
         _MissedWebhook(topic, body, _message_id(topic, body, now))
         for order in listed
         for topic, body in _webhooks_of_order(order)
         if topic not in request.excluded_kinds
     ]
-    kept = await request.processed_ids({each.message_id for each in found if each.message_id is not None})
-    return [await _polled_message(client, each) for each in found if each.message_id not in kept]
+    processed = await request.processed_ids(
+        {webhook.message_id for webhook in missed if webhook.message_id is not None}
+    )
+    return [
+        await _polled_message(client, webhook) for webhook in missed if webhook.message_id not in processed
+    ]
 
 
 def _webhooks_of_order(order: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The topics of webhooks that an order as it stands would have caused, each with its body."""
+    """Yields topic and body of the webhooks that the present state of an order implies."""
     fields = MessageFields(order)
     if fields.text("financial_status") in PAID_STATUSES:
         yield ORDERS_PAID, order
@@ -106,13 +110,13 @@ async def _polled_message(client: ShopClient, found: _MissedWebhook) -> PolledMe
 
 
 async def _paid_at(client: ShopClient, order: MessageFields) -> str | None:
-    """When the last part of an order was paid: its webhook came then. One that cost nothing was as it was placed."""
-    told = MessageFields(await client.get(f"orders/{order.required_text('id')}/transactions.json"))
+    """Returns the time of the last successful payment; of a free order the time when it was placed."""
+    payload = MessageFields(await client.get(f"orders/{order.required_text('id')}/transactions.json"))
     paid = [
         at
-        for each in told.objects("transactions")
-        if each.text("kind") in _PAYMENT_KINDS and each.text("status") == "success"
-        if (at := each.iso_datetime("processed_at") or each.iso_datetime("created_at"))
+        for transaction in payload.objects("transactions")
+        if transaction.text("kind") in _PAYMENT_KINDS and transaction.text("status") == "success"
+        if (at := transaction.iso_datetime("processed_at") or transaction.iso_datetime("created_at"))
     ]
     if paid:
         return max(paid).isoformat()
@@ -120,6 +124,8 @@ async def _paid_at(client: ShopClient, order: MessageFields) -> str | None:
 
 
 def _fulfilled_at(order: MessageFields) -> str | None:
-    """When the last part of an order was sent."""
-    sent = [at for each in order.objects("fulfillments") if (at := each.iso_datetime("created_at"))]
+    """Returns the time of the last fulfillment; None without any."""
+    sent = [
+        at for fulfillment in order.objects("fulfillments") if (at := fulfillment.iso_datetime("created_at"))
+    ]
     return max(sent).isoformat() if sent else None

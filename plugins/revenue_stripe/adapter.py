@@ -23,7 +23,7 @@ API_URL: Final = "https://api.stripe.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """Implements the ports `RevenueProvider` and `Pollable`.
+    """Implements the ports `RevenueProvider` and `PollableProvider`.
 
     Attributes:
         api: address of the API with its version.

@@ -21,8 +21,8 @@ class StripeEvent:
     """A webhook, read as far as all kinds are alike.
 
     Attributes:
-        about: the object it is about.
-        before: the values of the object that were others before.
+        object: the object of the event.
+        previous_attributes: former values of the changed fields of the object.
     """
 
     id: str
@@ -63,14 +63,14 @@ class StripeEvent:
         session: str | None = None,
         **facts: Any,
     ) -> MappedMessage:
-        """What it says, with everything by which a person may be found.
+        """Returns the mapped message, with all ids of the person.
 
         Args:
             event_name: by the map of the provider.
             properties: of the event; those without a value are left out.
-            payment: id of the payment it is about.
-            session: id of the Checkout session it is about.
-            facts: states or payments.
+            payment_id: id of the payment it is about.
+            checkout_session_id: id of the Checkout session it is about.
+            states_or_payments: states or payments.
         """
         ids = {PROVIDER: self.customer_id, PAYMENT_NAMESPACE: payment, CHECKOUT_SESSION_NAMESPACE: session}
         return MappedMessage(
@@ -95,7 +95,7 @@ class StripeEvent:
         )
 
     def required_currency(self) -> str:
-        """Of every amount of the object.
+        """Returns the currency of all amounts of the object.
 
         Raises:
             ValueError: it names none.
@@ -106,7 +106,7 @@ class StripeEvent:
         return code
 
     def required_amount(self, name: str) -> Decimal:
-        """An amount of the object in Stripe's units.
+        """Returns an amount of the object in Stripe's units.
 
         Raises:
             ValueError: it is missing.
@@ -135,14 +135,14 @@ class StripeEvent:
 
 
 def referenced_id(fields: MessageFields, name: str) -> str | None:
-    """The id of another object, which stands there alone or is expanded."""
+    """Returns the id of a referenced object, whether the reference is expanded or not."""
     return fields.text(name) or fields.object(name).text("id")
 
 
 def subscription_details(invoice: MessageFields) -> tuple[MessageFields, MessageFields]:
-    """What an invoice says of its subscription, in versions of the API since 2025-03-31 and before."""
+    """Returns the subscription details of an invoice as API versions since 2025-03-31 have them, and as earlier ones do."""
     return invoice.object("parent").object("subscription_details"), invoice.object("subscription_details")
 
 
 def _first_text(places: tuple[MessageFields, ...], name: str) -> str | None:
-    return next((found for place in places if (found := place.text(name))), None)
+    return next((text for candidate in places if (text := candidate.text(name))), None)

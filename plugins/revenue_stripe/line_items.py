@@ -12,9 +12,9 @@ _QUANTITY_LIMIT: Final = 1_000_000_000
 
 
 def invoice_items(invoice: MessageFields, currency: str) -> Sequence[dict[str, Any]]:
-    """The lines of an invoice with their prices; none where the message has only some of them.
+    """Returns the lines of an invoice with their prices; none if the message has only some of them.
 
-    A line that takes something back, as for the rest of a month that was paid already, sells nothing.
+    Lines with a negative amount, such as prorations, are left out.
     """
     lines = invoice.object("lines")
     if lines.is_true("has_more"):
@@ -28,12 +28,12 @@ def _map_line(line: MessageFields, currency: str) -> dict[str, Any]:
     pricing, price = line.object("pricing"), line.object("price")
     details = pricing.object("price_details")
     quantity = line.number("quantity")
-    units = (each.number("unit_amount_decimal") for each in (pricing, price))
-    unit = next((each for each in units if each is not None), None)
-    told = {
+    units = (source.number("unit_amount_decimal") for source in (pricing, price))
+    unit = next((source for source in units if source is not None), None)
+    item = {
         "product_id": referenced_id(details, "product") or referenced_id(price, "product"),
         "variant_id": referenced_id(details, "price") or price.text("id"),
         "quantity": None if quantity is None or quantity >= _QUANTITY_LIMIT else int(quantity),
         "price": None if unit is None else format_amount(unit, currency),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in item.items() if value is not None}

@@ -10,7 +10,7 @@ from service_core.plugin import MappedMessage
 
 
 def map_customer(event: StripeEvent) -> MappedMessage:
-    """A customer, for the ids it brings."""
+    """Maps a customer to a message with ids only."""
     return event.to_message(None)
 
 
@@ -38,5 +38,5 @@ def map_message(message: Mapping[str, Any], account_id: str) -> MappedMessage:
         ValueError: it is not what Stripe documents.
     """
     event = StripeEvent.parse(message, account_id)
-    read = MAPPERS_BY_TYPE.get(event.kind)
-    return MappedMessage(event.id, None, event.occurred_at) if read is None else read(event)
+    mapper = MAPPERS_BY_TYPE.get(event.kind)
+    return MappedMessage(event.id, None, event.occurred_at) if mapper is None else mapper(event)

@@ -20,7 +20,7 @@ _ZERO: Final = Decimal(0)
 
 
 def map_payment(event: StripeEvent) -> MappedMessage:
-    """A payment; tax and shipping are known where they were told to Stripe."""
+    """Maps a succeeded payment; tax and shipping are included if Stripe knows them."""
     about, details = event.object, event.object.object("amount_details")
     payment = about.required_text("id")
     properties = {
@@ -37,7 +37,7 @@ def map_payment(event: StripeEvent) -> MappedMessage:
 
 
 def map_paid_invoice(event: StripeEvent) -> MappedMessage:
-    """A paid invoice, of a subscription or by itself; one over nothing, as of a trial, is no purchase."""
+    """Maps a paid invoice to a purchase; one over nothing, as of a trial, gives no event."""
     about, paid = event.object, event.required_amount("amount_paid")
     discount = _sum_if_listed(about, "total_discount_amounts")
     payment, subscription = _invoice_payment_id(about), _invoice_subscription_id(about)
@@ -58,7 +58,7 @@ def map_paid_invoice(event: StripeEvent) -> MappedMessage:
 
 
 def map_failed_invoice(event: StripeEvent) -> MappedMessage:
-    """An invoice that could not be paid; what is due is no revenue."""
+    """Maps an invoice that could not be paid to a failed payment without revenue."""
     about, due, currency = event.object, event.required_amount("amount_due"), event.required_currency()
     subscription = _invoice_subscription_id(about)
     properties = {
@@ -75,7 +75,7 @@ def map_failed_invoice(event: StripeEvent) -> MappedMessage:
 
 
 def map_checkout_session(event: StripeEvent) -> MappedMessage:
-    """A finished Checkout: a purchase when it is paid, and always whose it was."""
+    """Maps a completed Checkout session: to a purchase if it is paid, else to its ids only."""
     about, totals = event.object, event.object.object("total_details")
     session, payment = about.required_text("id"), referenced_id(about, "payment_intent")
     status, mode = about.text("payment_status"), about.text("mode")
@@ -97,7 +97,7 @@ def map_checkout_session(event: StripeEvent) -> MappedMessage:
 
 
 def map_refund(event: StripeEvent) -> MappedMessage:
-    """A refund: of what is refunded of a charge by now, what was not before."""
+    """Maps the amount of a charge that was refunded since the previous event of it."""
     about = event.object
     back = event.required_amount("amount_refunded") - (
         event.previous_attributes.number("amount_refunded") or _ZERO
@@ -112,7 +112,7 @@ def map_refund(event: StripeEvent) -> MappedMessage:
 
 
 def map_dispute(event: StripeEvent) -> MappedMessage:
-    """A dispute that was lost; one that was won or withdrawn changes nothing."""
+    """Maps a lost dispute to a refund; one that was won or withdrawn gives no event."""
     about = event.object
     if about.text("status") != "lost":
         return MappedMessage(event.id, None, event.occurred_at)
@@ -135,7 +135,7 @@ def _charge_properties(
     shipping: Decimal | None,
     discount: Decimal | None,
 ) -> dict[str, str]:
-    """The properties of a charge; what is not known is left out."""
+    """Returns the amounts of a charge, net of tax and shipping; unknown ones are left out."""
     currency = event.required_currency()
     parts = {"tax": tax, "shipping": shipping, "discount": discount}
     known = {
@@ -156,33 +156,33 @@ def _refund_properties(event: StripeEvent, amount: Decimal) -> dict[str, str]:
 
 
 def _net_amount(paid: Decimal, tax: Decimal | None, shipping: Decimal | None) -> Decimal:
-    """Without tax and shipping; a credit of the customer may have paid a part of them."""
+    """Returns the amount without tax and shipping, at least 0: a credit may have paid a part of them."""
     return max(paid - (tax or _ZERO) - (shipping or _ZERO), _ZERO)
 
 
 def _order_ids(about: MessageFields, payment: str | None, own: str | None) -> dict[str, str | None]:
-    """By what others know the order: the merchant's id of it where the metadata has one."""
+    """Returns order and payment id; an ``order_id`` in the metadata takes precedence."""
     named = about.object("metadata").text("order_id")
     return {"order_id": named or own, "payment_id": payment or (own if named else None)}
 
 
 def _invoice_tax(invoice: MessageFields) -> Decimal | None:
-    """In versions of the API since 2025-03-31, and before; what is null there is nothing."""
+    """Returns the tax of an invoice, in API versions since 2025-03-31 and before; 0 if it is null, None if it is not listed."""
     for name in ("total_taxes", "total_tax_amounts"):
         if invoice.objects(name):
             return _sum_amounts(invoice.objects(name))
-    told = {"total_taxes", "total_tax_amounts", "tax"} & invoice.values.keys()
-    return (invoice.number("tax") or _ZERO) if told else None
+    listed_fields = {"total_taxes", "total_tax_amounts", "tax"} & invoice.values.keys()
+    return (invoice.number("tax") or _ZERO) if listed_fields else None
 
 
 def _invoice_shipping(invoice: MessageFields) -> Decimal | None:
-    """Before its taxes; an invoice without any says null."""
-    told = invoice.object("shipping_cost").number("amount_subtotal")
-    return _ZERO if told is None and _is_null(invoice, "shipping_cost") else told
+    """Returns the shipping before tax; 0 for an explicit null, None if it is not listed."""
+    subtotal = invoice.object("shipping_cost").number("amount_subtotal")
+    return _ZERO if subtotal is None and _is_null(invoice, "shipping_cost") else subtotal
 
 
 def _sum_if_listed(about: MessageFields, name: str) -> Decimal | None:
-    """The amounts of a list together: nothing of an empty one, unknown without any."""
+    """Returns the sum of a list of amounts: 0 for an empty one, None if there is none."""
     return _sum_amounts(about.objects(name)) if name in about.values else None
 
 
@@ -195,15 +195,17 @@ def _sum_amounts(parts: Iterable[MessageFields]) -> Decimal:
 
 
 def _invoice_id(about: MessageFields) -> str | None:
-    """The invoice that a payment or charge is for, in versions of the API before 2025-03-31 and since."""
-    told = about.object("payment_details").text("order_reference") or ""
-    return referenced_id(about, "invoice") or (told if told.startswith(_INVOICE_PREFIX) else None)
+    """Returns the invoice of a payment or charge, in API versions before 2025-03-31 and since."""
+    order_reference = about.object("payment_details").text("order_reference") or ""
+    return referenced_id(about, "invoice") or (
+        order_reference if order_reference.startswith(_INVOICE_PREFIX) else None
+    )
 
 
 def _invoice_payment_id(invoice: MessageFields) -> str | None:
     payments = invoice.object("payments").objects("data")
-    told = [referenced_id(each.object("payment"), "payment_intent") for each in payments]
-    return referenced_id(invoice, "payment_intent") or next(filter(None, told), None)
+    payment_ids = [referenced_id(payment.object("payment"), "payment_intent") for payment in payments]
+    return referenced_id(invoice, "payment_intent") or next(filter(None, payment_ids), None)
 
 
 def _invoice_subscription_id(invoice: MessageFields) -> str | None:

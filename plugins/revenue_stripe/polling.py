@@ -27,26 +27,26 @@ _REJECTED_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBI
 async def poll_events(
     api: str, request: PollRequest, clock: Clock
 ) -> AsyncGenerator[Sequence[PolledMessage], None]:
-    """The events of every kind that is mapped, the latest first.
+    """Yields the events of every mapped type, latest first; they may have been processed before.
 
     Raises:
         PlatformUnavailable: Stripe cannot be read now.
         CredentialsRejected: the key is not good, or may not read events.
     """
-    question: dict[str, Any] = {
+    params: dict[str, Any] = {
         "limit": _PAGE_SIZE,
         "types[]": sorted(MAPPERS_BY_TYPE.keys() - set(request.excluded_kinds)),
     }
     if request.since is not None:
-        question["created[gte]"] = int(request.since.timestamp())
+        params["created[gte]"] = int(request.since.timestamp())
     async with _open_client(request.secrets, clock) as calls:
         while True:
-            answer = await calls.request_json("GET", f"{api}/events", params=question)
-            found, more = _parse_page(answer)
-            yield [PolledMessage(json.dumps(event, default=str).encode()) for event in found]
-            if not more or not found:
+            answer = await calls.request_json("GET", f"{api}/events", params=params)
+            events, has_more = _parse_page(answer)
+            yield [PolledMessage(json.dumps(event, default=str).encode()) for event in events]
+            if not has_more or not events:
                 return
-            question["starting_after"] = found[-1]["id"]
+            params["starting_after"] = events[-1]["id"]
 
 
 @asynccontextmanager
@@ -63,17 +63,20 @@ async def _open_client(
 
 
 def _parse_page(answer: platform_http.JsonResponse) -> tuple[Sequence[Mapping[str, Any]], bool]:
-    """The events of an answer, and whether there are more."""
-    told = answer.require_json()
+    """Returns the events of a page and whether there are more; raises for an error response."""
+    payload = answer.require_json()
     if answer.is_success:
         try:
-            found, more = [event for event in told["data"] if event["id"]], told["has_more"] is True
+            events, has_more = (
+                [event for event in payload["data"] if event["id"]],
+                payload["has_more"] is True,
+            )
         except (KeyError, TypeError):
             raise PlatformUnavailable("Stripe answers something else than a list of events.") from None
-        return found, more
-    error = told.get("error") if isinstance(told, dict) else None
-    said = error.get("message") if isinstance(error, dict) else None
-    reason = f"Stripe says: {said or f'status {answer.status}'}"
+        return events, has_more
+    error = payload.get("error") if isinstance(payload, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    reason = f"Stripe says: {message or f'status {answer.status}'}"
     if answer.status in _REJECTED_STATUSES:
         raise CredentialsRejected(reason)
     raise PlatformUnavailable(reason, answer.retry_after, answer.status)

@@ -41,12 +41,12 @@ class _RecurringItem:
 
 
 def price_subscription(subscription: MessageFields) -> SubscriptionPrice:
-    """What a subscription costs, discounts for ever taken off and metered prices left out.
+    """Returns the price of a subscription after discounts that last forever, without metered prices.
 
-    Several items are one price for the interval of the first, and so are units of a part of a cent.
+    Several items, and units with fractions of a cent, become one price for the interval of the first item.
     """
-    told = subscription.object("items").objects("data")
-    items = [item for each in told if (item := _parse_item(each)) is not None]
+    item_fields = subscription.object("items").objects("data")
+    items = [item for fields in item_fields if (item := _parse_item(fields)) is not None]
     if not items:
         return SubscriptionPrice(None, None, 1, 1)
     first = items[0]
@@ -54,16 +54,16 @@ def price_subscription(subscription: MessageFields) -> SubscriptionPrice:
     units = [item.unit for item in items if item.unit is not None]
     if len(units) < len(items):
         return SubscriptionPrice(None, first.interval, first.count, 1)
-    one = units[0] * share
-    if len(items) == 1 and not off and one == one.to_integral_value():
-        return SubscriptionPrice(one, first.interval, first.count, first.quantity)
+    discounted_unit = units[0] * share
+    if len(items) == 1 and not off and discounted_unit == discounted_unit.to_integral_value():
+        return SubscriptionPrice(discounted_unit, first.interval, first.count, first.quantity)
     return SubscriptionPrice(
         max(_sum_per_first_interval(items, units) * share - off, Decimal(0)), first.interval, first.count, 1
     )
 
 
 def _sum_per_first_interval(items: Sequence[_RecurringItem], units: Sequence[Decimal]) -> Decimal:
-    """All together for the interval of the first."""
+    """Returns the total of all items, converted to the interval of the first one."""
     shares = [items[0].months / item.months for item in items]
     total = sum(
         (
@@ -76,7 +76,7 @@ def _sum_per_first_interval(items: Sequence[_RecurringItem], units: Sequence[Dec
 
 
 def _parse_item(told: MessageFields) -> _RecurringItem | None:
-    """An item that repeats; None for any other."""
+    """Returns a recurring item; None for any other. Metered items cost 0."""
     price = told.object("price")
     recurring = price.object("recurring")
     interval = _INTERVALS.get(recurring.text("interval") or "")
@@ -98,7 +98,7 @@ def _parse_item(told: MessageFields) -> _RecurringItem | None:
 
 
 def _lasting_discounts(subscription: MessageFields) -> tuple[Decimal, Decimal]:
-    """The share that is left by discounts for ever, and the amount they take off."""
+    """Returns the share of the price left by percentage discounts, and the amount off; only coupons that last forever count."""
     share, off = Decimal(1), Decimal(0)
     for discount in (subscription.object("discount"), *subscription.objects("discounts")):
         coupon = discount.object("coupon")

@@ -14,19 +14,19 @@ _STATUS_BY_NAME: Final = {"incomplete_expired": SubscriptionStatus.EXPIRED} | {
 
 
 def map_started_subscription(event: StripeEvent) -> MappedMessage:
-    """A new subscription, or a trial."""
+    """Maps a new subscription or trial."""
     state = _subscription_state(event)
     trial = state.status is SubscriptionStatus.TRIALING
     return _message_with_state(event, state, "trial_started" if trial else "subscription_started")
 
 
 def map_changed_subscription(event: StripeEvent) -> MappedMessage:
-    """Anything about it is another than before."""
+    """Maps a changed subscription."""
     return _message_with_state(event, _subscription_state(event), "subscription_changed")
 
 
 def map_cancelled_subscription(event: StripeEvent) -> MappedMessage:
-    """It is over."""
+    """Maps the end of a subscription."""
     return _message_with_state(event, _subscription_state(event), "subscription_cancelled")
 
 
@@ -78,6 +78,6 @@ def _subscription_state(event: StripeEvent) -> SubscriptionState:
 
 
 def _ends_with_period(about: MessageFields, period_end: datetime | None) -> bool:
-    """Whether somebody ended it while it is paid for; newer accounts name the day instead of saying so."""
+    """Returns whether it is cancelled at the end of the paid period, by flag or by date."""
     cancel_at = about.epoch_seconds("cancel_at")
     return about.is_true("cancel_at_period_end") or (cancel_at is not None and cancel_at == period_end)

@@ -56,7 +56,7 @@ class Superwall:
 
 
 def _decode_secret(secret: str) -> bytes:
-    """The bytes a secret stands for; none when it is not one of Svix."""
+    """Returns the decoded secret; empty if it is not a valid Svix secret, so that nothing verifies."""
     try:
         return base64.b64decode(secret.removeprefix(_SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError):

@@ -90,7 +90,7 @@ def _parse_notification(
 
 
 def _price(data: MessageFields) -> tuple[Decimal | None, str | None]:
-    """As it was paid, else in dollars, in which Superwall tells every price."""
+    """Returns the price in the paid currency, else in US dollars."""
     paid, currency = data.number("priceInPurchasedCurrency"), data.currency("currencyCode")
     if paid is not None and currency is not None:
         return paid, currency

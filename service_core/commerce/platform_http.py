@@ -38,7 +38,7 @@ class JsonResponse:
     """A response of a platform.
 
     Attributes:
-        told: what its JSON says, numbers with a point as `Decimal`; None when it is no JSON.
+        payload: the parsed JSON, numbers with a point as `Decimal`; None if it is no JSON.
         retry_after: seconds of the header ``Retry-After``, when there is one.
     """
 
@@ -96,11 +96,11 @@ class JsonHttpClient:
             answer = await self.send_request(method, url, headers=headers, **content)
         except self.transport_errors as fault:
             raise PlatformUnavailable(f"{self.platform} does not answer ({type(fault).__name__}).") from None
-        told: Any = None
+        payload: Any = None
         with suppress(ValueError):
-            told = json.loads(answer.content, parse_float=Decimal)
+            payload = json.loads(answer.content, parse_float=Decimal)
         wait = parse_retry_after(answer.headers.get("retry-after"), self.clock())
-        return JsonResponse(self.platform, answer.status_code, told, answer.headers, wait)
+        return JsonResponse(self.platform, answer.status_code, payload, answer.headers, wait)
 
     async def post_json(self, url: str, body: Any, **content: Any) -> JsonResponse:
         """Sends a POST request with a JSON body; see `request_json`."""
@@ -152,7 +152,7 @@ def require_credentials(secrets: Mapping[str, str], names: Collection[str]) -> N
     """Checks that credentials are present.
 
     Raises:
-        CredentialsRejected: there are some.
+        CredentialsRejected: some are missing.
     """
     missing = [name for name in names if not secrets.get(name)]
     if missing:
@@ -161,7 +161,7 @@ def require_credentials(secrets: Mapping[str, str], names: Collection[str]) -> N
 
 @contextmanager
 def require_http_client(platform: str) -> Iterator[None]:
-    """Import the HTTP client inside the block: it weighs 20 MB, which only a call needs.
+    """Raises `PlatformUnavailable` if the HTTP client that the block imports is not installed.
 
     Raises:
         PlatformUnavailable: it is not installed.

@@ -1,4 +1,4 @@
-"""The `Geo` port on a table of networks."""
+"""The `GeoLocator` port on a table of networks."""
 
 import csv
 from collections.abc import Mapping
@@ -42,11 +42,11 @@ class NetworkTable:
     def locate(self, ip: str) -> GeoLocation | None:
         """The place of an IP address; None when no network of the table holds it."""
         try:
-            found = ip_address(ip)
+            address = ip_address(ip)
         except ValueError:
             return None
-        for length in self._lengths[found.version]:
-            place = self._places.get(ip_network((found, length), strict=False))
+        for length in self._lengths[address.version]:
+            place = self._places.get(ip_network((address, length), strict=False))
             if place is not None:
                 return place
         return None

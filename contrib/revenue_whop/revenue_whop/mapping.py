@@ -17,7 +17,7 @@ EVENT_NAMES: Final = {
 
 
 def map_message(message: Mapping[str, Any]) -> MappedMessage:
-    """What the body of a webhook says.
+    """Returns what the body of a webhook is mapped to; a type without an event gives a message without event.
 
     Raises:
         ValueError: it has no type, id, time or data.
@@ -42,7 +42,7 @@ def map_message(message: Mapping[str, Any]) -> MappedMessage:
 
 
 def _payment_properties(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
-    """Its money, when the currency is told: the total without the tax."""
+    """Yields the order id and, if the currency is known, the total without tax."""
     currency, total = data.currency("currency"), data.number("total")
     tax = data.number("tax_amount")
     yield "order_id", order_id
@@ -80,7 +80,7 @@ def _external_ids(data: MessageFields) -> dict[str, str]:
 
 
 def _parse_utc(data: MessageFields, name: str) -> datetime | None:
-    """ISO 8601 as aware UTC; without an offset it is UTC."""
+    """Returns an ISO 8601 time as aware UTC, assumed to be UTC without an offset; None if it is malformed."""
     try:
         read = datetime.fromisoformat(data.text(name) or "")
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)

@@ -42,44 +42,47 @@ class CreditAndPathReader(AggregateReader, TouchPathReader, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AdCredits:
-    """Implements `Aggregates` and `Paths` with the columns `columns.JOINED` of credits; asked by those, for whole answers."""
+    """Implements `AggregateReader` and `TouchPathReader` for credits grouped or filtered by columns of ads."""
 
     events: CreditAndPathReader
     store: AdSpendStore
     platforms: AdPlatforms
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
-        """Evaluate measures; plans without a column of ads are the store's own."""
+        """Evaluates measures by UTM values and groups the result by the matching ads; other plans go to the event store."""
         leaves = tuple(dict.fromkeys(leaf for measure in query.measures for leaf in measure.aggregations()))
         grouped = tuple(columns.get(Relation.CREDITS) for columns in query.dimensions)
         compared = (p.column for leaf in leaves for p in (*query.scope.filters, *leaf.where))
         if not any(map(_is_ad_column, (*grouped, *compared))):
             return await self.events.aggregate(query)
-        asked = _UtmQuery(query, leaves, grouped)
-        return asked.to_ad_grid(
-            await self.events.aggregate(asked.to_utm_plan()), await self._ad_matcher(query.scope.workspace_id)
+        utm_query = _UtmQuery(query, leaves, grouped)
+        return utm_query.to_ad_grid(
+            await self.events.aggregate(utm_query.to_utm_plan()),
+            await self._ad_matcher(query.scope.workspace_id),
         )
 
     async def list_touch_paths(self, query: TouchPathQuery) -> Sequence[TouchPath]:
-        """Every different path of keys; ads of one key in a row are one."""
+        """Returns touch paths with ad columns in place of UTM values; equal keys in a row become one."""
         if not any(map(_is_ad_column, query.key_columns)):
             return await self.events.list_touch_paths(query)
-        kept = tuple(column for column in query.key_columns if not _is_ad_column(column))
+        own_columns = tuple(column for column in query.key_columns if not _is_ad_column(column))
         ads = await self._ad_matcher(query.scope.workspace_id)
         converted: Counter[tuple[Any, ...]] = Counter()
         unconverted: Counter[tuple[Any, ...]] = Counter()
-        for path in await self.events.list_touch_paths(replace(query, key_columns=(*kept, *_UTM_COLUMNS))):
-            named = (_ad_path_key(query.key_columns, kept, key, ads) for key in path.keys)
+        for path in await self.events.list_touch_paths(
+            replace(query, key_columns=(*own_columns, *_UTM_COLUMNS))
+        ):
+            named = (_ad_path_key(query.key_columns, own_columns, key, ads) for key in path.keys)
             keys = tuple(key for key, _ in groupby(named))
             converted[keys] += path.converted
             unconverted[keys] += path.unconverted
         return [TouchPath(keys, converted[keys], unconverted[keys]) for keys in converted]
 
     async def _ad_matcher(self, workspace_id: UUID) -> AdMatcher:
-        told = await gather_or_cancel(
+        entities_by_level = await gather_or_cancel(
             *(self.store.list_ad_entities(workspace_id, level) for level in AdLevel)
         )
-        entities = (entity for of_level in told for entity in of_level)
+        entities = (entity for of_level in entities_by_level for entity in of_level)
         return AdMatcher(entities, self.platforms.by_traffic_source)
 
 
@@ -90,22 +93,22 @@ def _is_ad_column(column: Column | None) -> bool:
 def _ad_path_key(
     columns: Sequence[Column], own_columns: Sequence[Column], key: Sequence[str | None], ads: AdMatcher
 ) -> tuple[Any, ...]:
-    """A key with what its tags lead to."""
+    """Returns the key of a touch with the columns of the matching ad in place of its UTM values."""
     own = dict(zip(own_columns, key, strict=False))
-    place = ads.match(*key[len(own_columns) :])
-    return tuple(own[column] if column in own else place.get(column.name) for column in columns)
+    ad_columns = ads.match(*key[len(own_columns) :])
+    return tuple(own[column] if column in own else ad_columns.get(column.name) for column in columns)
 
 
 @dataclass(frozen=True, slots=True)
 class _UtmQuery:
-    """A plan by columns of ads, as one by tags, and back."""
+    """Translates a plan by ad columns into one by UTM values, and its result back."""
 
     plan: AggregateQuery
     leaves: tuple[Aggregation, ...]
     grouped: tuple[Column | None, ...]
 
     def to_utm_plan(self) -> AggregateQuery:
-        """The plan as the event store takes it."""
+        """Returns the plan by UTM values, without filters on ad columns."""
         plan = self.plan
         dimensions = zip(self.grouped, plan.dimensions, strict=True)
         return replace(
@@ -116,17 +119,17 @@ class _UtmQuery:
         )
 
     def to_ad_grid(self, by_utm: AggregateResult, ads: AdMatcher) -> AggregateResult:
-        """What was found by tags, in the cells of the plan."""
+        """Returns the result by UTM values, summed by the ads that they match."""
         cells: dict[tuple[Any, ...], dict[Aggregation, Any]] = defaultdict(
             lambda: dict.fromkeys(self.leaves, 0)
         )
         for row in by_utm.rows:
             width = len(row) - len(by_utm.aggregations)
             own, tags = row[: width - len(MATCHED_UTM_COLUMNS)], row[width - len(MATCHED_UTM_COLUMNS) : width]
-            place = ads.match(*tags)
+            ad_columns = ads.match(*tags)
             values = dict(zip(by_utm.aggregations, row[width:], strict=True))
-            for leaf in self._leaves_matching(place):
-                cells[self._group_key(own, place)][leaf] += values[_without_ad_columns(leaf)]
+            for leaf in self._leaves_matching(ad_columns):
+                cells[self._group_key(own, ad_columns)][leaf] += values[_without_ad_columns(leaf)]
         if not (cells or self.grouped or self.plan.buckets):
             cells[()].update({})
         rows = [(*cell, *values.values()) for cell, values in cells.items()]
@@ -134,7 +137,7 @@ class _UtmQuery:
         return AggregateResult(rows, self.leaves, len(rows), sums)
 
     def _leaves_matching(self, ad_columns: Mapping[str, str | None]) -> Iterator[Aggregation]:
-        """The leaves that count touches of a place."""
+        """Yields the aggregations whose ad filters accept an ad."""
         for leaf in self.leaves:
             conditions = (p for p in (*self.plan.scope.filters, *leaf.where) if _is_ad_column(p.column))
             if all(value_matches(ad_columns.get(p.column.name), p.op, p.value) for p in conditions):

@@ -82,24 +82,24 @@ class AdMatcher:
     def _find_ad(self, utm_id: str | None, *utm_values: str | None) -> _KnownAd | None:
         """Returns the deepest match; ids precede names, and each match limits the search to what is below it."""
         *texts, source = utm_values
-        found = None
+        match = None
         for level in reversed(_LEVELS) if utm_id else ():
-            found = found or self._only_candidate(self._by_id[level].get(str(utm_id), ()), source, None)
+            match = match or self._only_candidate(self._by_id[level].get(str(utm_id), ()), source, None)
         for index, key in ((self._by_id, str), (self._by_name, lower_per_letter)):
             for level, text in zip(_LEVELS, texts, strict=True):
-                if text and (found is None or _LEVELS.index(found.entity.level) < _LEVELS.index(level)):
+                if text and (match is None or _LEVELS.index(match.entity.level) < _LEVELS.index(level)):
                     candidates = index[level].get(key(text), ())
-                    found = self._only_candidate(candidates, source, found) or found
-        return found
+                    match = self._only_candidate(candidates, source, match) or match
+        return match
 
     def _only_candidate(
         self, candidates: Iterable[_KnownAd], source: str | None, above: _KnownAd | None
     ) -> _KnownAd | None:
         """Returns the only candidate, else the only one of the platform the touch came from; None if several remain."""
-        inside = [each for each in candidates if above is None or each.is_below(above)]
+        inside = [candidate for candidate in candidates if above is None or candidate.is_below(above)]
         if len(inside) > 1:
             platform = self._platform_by_source.get(source or "", source)
-            inside = [each for each in inside if each.platform == platform]
+            inside = [candidate for candidate in inside if candidate.platform == platform]
         return inside[0] if len(inside) == 1 else None
 
 

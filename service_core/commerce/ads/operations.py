@@ -69,16 +69,16 @@ async def get_ads(
     """
     days, level = query.days(caller), query.parse_level(platforms)
     try:
-        found = [
-            one
-            for one in await connections.list_connections(caller.workspace.id)
-            if providers.expects_spend(one)
+        with_spend = [
+            connection
+            for connection in await connections.list_connections(caller.workspace.id)
+            if providers.expects_spend(connection)
         ]
-        platform = query.parse_platform(platforms, (one.provider for one in found))
-        ours = [one for one in found if platform in (None, one.provider)]
+        platform = query.parse_platform(platforms, (connection.provider for connection in with_spend))
+        requested = [connection for connection in with_spend if platform in (None, connection.provider)]
         snapshot = await questions.read_snapshot(caller, tuple(_METRICS.values()))
-        read = _AdsReport(caller, days, level, platform, store, questions, snapshot)
-        return await read.build_response(ours, query.limit)
+        report = _AdsReport(caller, days, level, platform, store, questions, snapshot)
+        return await report.build_response(requested, query.limit)
     except StoreUnavailable:
         raise AdsUnavailable from None
 
@@ -96,16 +96,20 @@ class _AdsReport:
     snapshot: SourceSnapshot
 
     async def build_response(self, connections: Sequence[Connection], limit: int) -> AdsResponse:
-        """The answer, by the connections of the platforms asked for."""
-        is_connected = any(one.is_connected or one.has_failed for one in connections)
+        """Returns the response for the connections of the requested platforms."""
+        is_connected = any(connection.is_connected or connection.has_failed for connection in connections)
         sums, entities = await self._spend_by_entity() if is_connected else ([], {})
         totals = (
             await self._totals(sums, connections)
             if is_connected
             else dict.fromkeys(_METRICS, _NO_AD_PLATFORM)
         )
-        names = {(one.provider, account.id): account.name for one in connections for account in one.accounts}
-        rows = sorted((self._ad_row(each, entities, names) for each in sums), key=_sort_key)
+        names = {
+            (connection.provider, account.id): account.name
+            for connection in connections
+            for account in connection.accounts
+        }
+        rows = sorted((self._ad_row(spend_sum, entities, names) for spend_sum in sums), key=_sort_key)
         return AdsResponse(
             ads=rows[:limit],
             level=self.level,
@@ -120,14 +124,14 @@ class _AdsReport:
                 for field, reading in totals.items()
                 if isinstance(reading, Unavailable)
             ],
-            platforms=[status for one in connections for status in _account_statuses(one)],
+            platforms=[status for connection in connections for status in _account_statuses(connection)],
             truncated=len(rows) > limit,
             complete=self.snapshot.is_complete(self.days, ("ad_spend",), {"platform": self.platform}),
         )
 
     async def _spend_by_entity(self) -> tuple[list[SpendSum], Mapping[tuple[str, str, str], AdEntity]]:
-        """What each entity had, and what it is called."""
-        asked = SpendQuery(
+        """Returns the spend of each entity, and the entities by platform, account and id."""
+        query = SpendQuery(
             self.who.workspace.id,
             self.days.first_day,
             self.days.last_day,
@@ -135,7 +139,7 @@ class _AdsReport:
             ("platform", "account_id", _ID_COLUMNS[self.level]),
             None if self.platform is None else (self.platform,),
         )
-        sums = await self.store.spend(asked)
+        sums = await self.store.spend(query)
         named = await self.store.list_ad_entities(
             self.who.workspace.id, self.level
         )  # afterwards: all of these are there
@@ -144,18 +148,18 @@ class _AdsReport:
     async def _totals(
         self, sums: Sequence[SpendSum], connections: Sequence[Connection]
     ) -> Mapping[str, Measurement]:
-        """The metrics over all rows: of one platform where rows are of no other, so that its claims are told.
+        """Returns the metrics over all rows, narrowed to one platform if all rows are of it, so that its claims have a total.
 
-        What is not known of all that were asked for is not told of one.
+        They are not narrowed while a requested platform is unavailable.
         """
-        present = {str(each.keys[0]) for each in sums} or {connections[0].provider}
+        present = {str(spend_sum.keys[0]) for spend_sum in sums} or {connections[0].provider}
         unknown = self.snapshot.unavailable_reasons(("ad_spend",), {"platform": self.platform})
         is_one = len(present) == 1 and not unknown
         narrowed = [DimensionFilter("platform", FilterOperator.EQ, name) for name in present if is_one]
         if self.level in _LEVEL_DIMENSIONS:
             narrowed.append(DimensionFilter(_LEVEL_DIMENSIONS[self.level], FilterOperator.IS_SET))
-        question = MetricQuery(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))
-        table = await self.questions.execute(self.who, question, self.snapshot)
+        query = MetricQuery(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))
+        table = await self.questions.execute(self.who, query, self.snapshot)
         return dict(zip(_METRICS, table.rows[0].values, strict=True))
 
     def _render_totals(self, totals: Mapping[str, Measurement]) -> dict[str, Any]:
@@ -195,7 +199,7 @@ class _AdsReport:
 
 
 def _sort_key(row: AdRow) -> tuple[Any, ...]:
-    """Most spent first, what is not known last, then by name and by id."""
+    """Returns the key that sorts by spend, highest first and unknown last, then by name and id."""
     return (
         row.spend is None,
         -(row.spend or 0),
@@ -208,7 +212,7 @@ def _sort_key(row: AdRow) -> tuple[Any, ...]:
 
 
 def _account_statuses(connection: Connection) -> list[AdAccountStatus]:
-    """One per account; a connection that has named none yet tells how it stands all the same."""
+    """Returns one status per account; a connection without accounts has one status without a name."""
     nameless = ConnectedAccount("")
     return [
         AdAccountStatus(

@@ -15,7 +15,7 @@ _NOT_REPORTED: Final = frozenset({"", "-", "--", "N/A"})
 
 
 def parse_decimal(reported: JsonNumber) -> Decimal | None:
-    """A number; None when the platform does not say.
+    """Returns a number; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
@@ -32,7 +32,7 @@ def parse_decimal(reported: JsonNumber) -> Decimal | None:
 
 
 def parse_count(reported: JsonNumber) -> int | None:
-    """A whole number; None when the platform does not say.
+    """Returns a whole number; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
@@ -42,7 +42,7 @@ def parse_count(reported: JsonNumber) -> int | None:
 
 
 def parse_float(reported: JsonNumber) -> float | None:
-    """A number that may be a fraction and is no money; None when the platform does not say.
+    """Returns a number that may be a fraction; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
@@ -52,7 +52,7 @@ def parse_float(reported: JsonNumber) -> float | None:
 
 
 def parse_amount(reported: JsonNumber, currency: str) -> int | None:
-    """An amount in the units of a currency, as in ``"12.34"``, in minor units; None when the platform does not say.
+    """Returns an amount in major units, such as ``"12.34"``, as minor units; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
@@ -62,7 +62,7 @@ def parse_amount(reported: JsonNumber, currency: str) -> int | None:
 
 
 def parse_micros(reported: JsonNumber, currency: str) -> int | None:
-    """An amount in millionths of a currency's unit, in minor units; None when the platform does not say.
+    """Returns an amount in millionths of the major unit as minor units; None if the platform does not report it.
 
     Raises:
         ValueError: it is no number.
@@ -72,19 +72,19 @@ def parse_micros(reported: JsonNumber, currency: str) -> int | None:
 
 
 def to_platform_amount(amount: int | None, currency: str | None) -> float | None:
-    """Minor units as JSON of platforms has them: a number in units of the currency, exact below 9e15.
+    """Returns minor units as a number of major units, exact below 9e15.
 
-    None where the amount or its currency is not known.
+    None if the amount or its currency is unknown.
     """
     return None if amount is None or currency is None else float(to_major(amount, currency))
 
 
 @contextmanager
 def raise_if_malformed(platform: str) -> Iterator[None]:
-    """Whatever an answer lacks, or has otherwise than documented, inside the block makes the platform unreadable.
+    """Raises `PlatformUnavailable` if the block fails on missing or malformed fields of a response.
 
     Raises:
-        PlatformUnavailable: so it is; the text tells the kind of fault and nothing of the answer.
+        PlatformUnavailable: with the type of the error; the text repeats nothing of the response.
     """
     try:
         yield

@@ -36,7 +36,7 @@ class AdPlatform(Protocol):
     async def spend(
         self, account: AdAccount, level: AdLevel, first: date, last: date, secrets: Mapping[str, str]
     ) -> Sequence[SpendRow]:
-        """Every row of a level with delivery from ``first`` to ``last``, both inclusive, in the account's days.
+        """Every row of a level with delivery from ``first_day`` to ``last_day``, both inclusive, in the account's days.
 
         Raises:
             PlatformUnavailable: it cannot be read now.
@@ -58,12 +58,18 @@ class AdPlatforms:
     @property
     def level_names(self) -> Mapping[str, AdLevel]:
         """Names of levels at the platforms."""
-        return {name: level for each in self.by_id.values() for name, level in each.info.level_names.items()}
+        return {
+            name: level
+            for platform in self.by_id.values()
+            for name, level in platform.info.level_names.items()
+        }
 
     @property
     def by_traffic_source(self) -> Mapping[str, str]:
         """Sources of visits, each with the id of the platform whose ads bring them."""
-        return {source: id_ for id_, each in self.by_id.items() for source in each.info.traffic_sources}
+        return {
+            source: id_ for id_, platform in self.by_id.items() for source in platform.info.traffic_sources
+        }
 
 
 @runtime_checkable
@@ -71,7 +77,7 @@ class SupportsBaseUrl(AdPlatform, Protocol):
     """An ad platform whose API a deployment may reach at another address, such as that of a newer version."""
 
     def with_base_url(self, base_url: str) -> AdPlatform:
-        """The same platform, read at ``address``: scheme, host and version, without a slash at its end."""
+        """Returns the same platform at another base URL: scheme, host and version, without a trailing slash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,7 @@ class SpendQuery:
     Ids and names are those of the entity as it was named last.
 
     Attributes:
-        by: columns that make a group: ``platform``, ``account_id``, ``campaign_id``, ``campaign_name``,
+        group_by: columns that make a group: ``platform``, ``account_id``, ``campaign_id``, ``campaign_name``,
             ``group_id``, ``group_name``, ``ad_id``, ``ad_name``, ``day``. ``currency`` always does.
     """
 
@@ -121,10 +127,10 @@ class AdSpendStore(Protocol):
     """
 
     async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
-        """Keep rows; one that says what its latest version says changes nothing but what its entity is called."""
+        """Adds rows as new versions; a row equal to its latest version only updates the names of its entity."""
 
     async def spend(self, plan: SpendQuery) -> list[SpendSum]:
-        """Sums of the latest versions, by the columns asked for.
+        """Returns the sums of the latest versions of rows, by the requested columns.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.
@@ -133,7 +139,7 @@ class AdSpendStore(Protocol):
     async def list_ad_entities(
         self, workspace_id: UUID, level: AdLevel
     ) -> Sequence[tuple[str, str, AdEntity]]:
-        """Platform, account and entity of everything there ever was spend of, each as it was named last.
+        """Returns platform, account and entity of everything that ever had spend, each with its latest names.
 
         Raises:
             StoreUnavailable: they cannot be read.

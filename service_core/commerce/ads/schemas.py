@@ -45,7 +45,7 @@ class AdsQuery(QueryModel):
     limit: Annotated[int, Clamp(1, 200)] = Field(50, description="Rows; totals cover all of them.")
 
     def days(self, caller: Caller) -> ResolvedRange:
-        """The workspace days asked for; an instant stands for the day it lies in.
+        """Returns the requested workspace days; an instant stands for the day it lies in.
 
         Raises:
             BadRequest: ``missing_date_range``, ``conflicting_date_range``, ``invalid_date_range`` or
@@ -67,22 +67,22 @@ class AdsQuery(QueryModel):
 
     def _parse_span(self, name: str, text: str, caller: Caller) -> TimeRange:
         is_day = name in ("date_from", "date_through")
-        found = (
+        bound = (
             None
             if is_day and not _DAY.fullmatch(text.strip())
             else parse_date_or_timestamp(text, caller.workspace.zone)
         )
-        if found is None:
+        if bound is None:
             complaint = f"{name} is not a day (YYYY-MM-DD)" if is_day else DATES_REQUIRED_MESSAGE
             raise BadRequest(complaint, "invalid_date_range", field=name)
-        return found
+        return bound
 
     def parse_platform(self, platforms: AdPlatforms, connected: Iterable[str]) -> str | None:
         """Returns the id of the requested platform; None for all.
 
         Args:
             platforms: the installed ones.
-            connected: ids of those the workspace has connected.
+            connected_ids: ids of those the workspace has connected.
 
         Raises:
             BadRequest: ``invalid_platform``.

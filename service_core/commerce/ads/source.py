@@ -55,7 +55,9 @@ class SpendSource:
             StoreUnavailable: spend cannot be read.
         """
         plan = _SpendPlan(query)
-        sums = await gather_or_cancel(*(self.store.spend(each) for each in plan.queries.values()))
+        sums = await gather_or_cancel(
+            *(self.store.spend(store_query) for store_query in plan.queries.values())
+        )
         return plan.to_result(dict(zip(plan.queries, sums, strict=True)))
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
@@ -68,15 +70,15 @@ class SpendSource:
             spending = await self.store.list_platforms_with_spend(workspace.id)
         except StoreUnavailable:
             return _unavailable(now, UnavailableReason.SOURCE_ERROR)
-        measured = [each for each in connections if self.providers.is_spend_measured(each)]
+        measured = [connection for connection in connections if self.providers.is_spend_measured(connection)]
         if not measured:
             return _unavailable(now, UnavailableReason.NO_AD_PLATFORM)
         states: dict[tuple[str, Operand], SourceState] = {
-            ("platform", each.provider): _connection_state(each, now) for each in measured
+            ("platform", connection.provider): _connection_state(connection, now) for connection in measured
         }
         if any(state.unavailable_reasons for state in states.values()):
             return replace(_unavailable(now, UnavailableReason.SOURCE_ERROR), per_value=states)
-        platforms = spending | {each.provider for each in measured}
+        platforms = spending | {connection.provider for connection in measured}
         return SourceState(
             min(state.watermark for state in states.values()),
             multi_valued_dimensions=frozenset({"platform"} if len(platforms) > 1 else ()),
@@ -109,16 +111,18 @@ class _SpendPlan:
         self._zone = ZoneInfo(query.scope.zone)
         self._grid = RowGrid(query, Relation.SPEND)
         self._by_level: dict[AdLevel, list[Aggregation]] = {}
-        for each in self._grid.aggregations:
-            self._by_level.setdefault(_required_level(self._grid.used_columns([each])), []).append(each)
+        for aggregation in self._grid.aggregations:
+            self._by_level.setdefault(_required_level(self._grid.used_columns([aggregation])), []).append(
+                aggregation
+            )
         self.queries = {level: self._store_query(level) for level in self._by_level}
 
     def to_result(self, sums: Mapping[AdLevel, Iterable[SpendSum]]) -> AggregateResult:
         """Returns the result of the query from the sums of each level."""
-        for level, found in sums.items():
-            for each in found:
-                keys = dict(zip(self.queries[level].group_by, each.keys, strict=True))
-                row = keys | spend_row(each, self._rate(each.currency, keys))
+        for level, level_sums in sums.items():
+            for spend_sum in level_sums:
+                keys = dict(zip(self.queries[level].group_by, spend_sum.keys, strict=True))
+                row = keys | spend_row(spend_sum, self._rate(spend_sum.currency, keys))
                 bucket = (
                     _bucket_of(row["day"], self._query.buckets, self._zone) if self._query.buckets else None
                 )
@@ -156,7 +160,7 @@ def spend_row(sums: SpendSum, rate: Fraction | None = _NO_CONVERSION) -> dict[st
 
     Args:
         sums: in its own currency.
-        rate: to the currency of the query; None if it is unknown, then money stays as it is and ``missing_fx_rate`` is true.
+        fx_rate: to the currency of the query; None if it is unknown, then money stays as it is and ``missing_fx_rate`` is true.
     """
     claimed = sums.conversions
     row: dict[str, Any] = {name: getattr(sums, name) for name in _SUMMED_COLUMNS} | {

@@ -22,8 +22,11 @@ def spend_metric_value(metric: Metric, sums: SpendSum) -> float | None:
         sums: rows of one currency, which is that of the result.
     """
     row, currency = spend_row(sums), sums.currency
-    measures = [aggregation_of(each) for each in list_base_measures(metric.measure)]
-    used = [*measures, *(rows for each in measures for rows, _ in list_incompleteness_counts(each, currency))]
-    positions: dict[BaseMeasure, int] = {each: position for position, each in enumerate(used)}
-    values = [aggregate_row(row, each) for each in used]
+    measures = [aggregation_of(measure) for measure in list_base_measures(metric.measure)]
+    used = [
+        *measures,
+        *(rows for measure in measures for rows, _ in list_incompleteness_counts(measure, currency)),
+    ]
+    positions: dict[BaseMeasure, int] = {measure: position for position, measure in enumerate(used)}
+    values = [aggregate_row(row, measure) for measure in used]
     return round_for_unit(compile_measure(metric.measure, positions, currency)(values), metric, currency)

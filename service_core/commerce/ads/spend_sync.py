@@ -41,7 +41,7 @@ class AdSpendSync(ConnectionSync):
     store: AdSpendStore
     first_days: int
     _completed: dict[ConnectionKey, set[_SpendRequest]] = field(default_factory=dict)
-    """What was answered of a reading that could not be finished: the next one does not ask it again."""
+    """Completed requests of a run that failed; the next run skips them."""
 
     @property
     def supported_providers(self) -> Collection[str]:
@@ -58,7 +58,7 @@ class AdSpendSync(ConnectionSync):
         Raises:
             PlatformUnavailable: the platform cannot be read now.
             CredentialsRejected: its credentials are not good.
-            Overtaken: another process reads it.
+            LeaseLost: another process syncs it.
             StoreUnavailable: what was read cannot be kept.
         """
         try:
@@ -75,7 +75,7 @@ class AdSpendSync(ConnectionSync):
         return mark_expired(connection, reason)
 
     async def _sync_accounts(self, run: SyncRun) -> tuple[list[AdAccount], int]:
-        """Read the accounts; returns them and how many rows they reported."""
+        """Syncs the accounts; returns them and the number of reported rows. Chunks that a failed run completed are skipped."""
         connection, platform = run.connection, self.platforms[run.connection.provider]
         accounts = accounts_to_sync(connection, await platform.accounts(run.secrets))
         answered, rows, now = self._completed.setdefault(run.connection_key, set()), 0, self.clock()
@@ -83,13 +83,13 @@ class AdSpendSync(ConnectionSync):
             first, today = sync_days(account, connection.last_synced_at, now, self.first_days)
             steps = [(level, *part) for part in date_chunks(first, today) for level in AdLevel]
             for done, (level, begin, end) in enumerate(steps, start=1):
-                question = account.id, level, begin, end
-                if end == today or question not in answered:
+                request = account.id, level, begin, end
+                if end == today or request not in answered:
                     await run.renew_lease()
-                    found = await platform.spend(account, level, begin, end, run.secrets)
-                    await self._store_rows(connection.workspace_id, found)
-                    answered.add(question)
-                    rows += len(found)
+                    reported = await platform.spend(account, level, begin, end, run.secrets)
+                    await self._store_rows(connection.workspace_id, reported)
+                    answered.add(request)
+                    rows += len(reported)
                 run.on_progress(SyncProgress(platform.id, account.id, done, len(steps)))
         return accounts, rows
 

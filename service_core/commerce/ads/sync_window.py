@@ -24,7 +24,7 @@ def sync_days(
         account: whose days.
         last_synced_at: when its connection was read with success; None for never.
         now: the present.
-        first_days: how many days the first reading takes, with today.
+        initial_days: how many days the first reading takes, with today.
 
     Raises:
         PlatformUnavailable: the platform names a zone that nobody knows.
@@ -69,14 +69,14 @@ def accounts_to_sync(connection: Connection, accounts: Sequence[AdAccount]) -> l
 def mark_synced(connection: Connection, accounts: Sequence[AdAccount], started_at: datetime) -> Connection:
     """Returns the connection after a successful sync; accounts that are no longer accessible are its error."""
     by_id = {account.id: account for account in accounts}
-    kept = [_update_account(noted, by_id.get(noted.id)) for noted in connection.accounts]
-    known = {noted.id for noted in kept}
-    kept += [_update_account(ConnectedAccount(one.id), one) for one in accounts if one.id not in known]
+    updated = [_update_account(noted, by_id.get(noted.id)) for noted in connection.accounts]
+    known = {noted.id for noted in updated}
+    updated += [_update_account(ConnectedAccount(one.id), one) for one in accounts if one.id not in known]
     closed = sorted(known - by_id.keys())
     return replace(
         connection,
         status=ConnectionStatus.CONNECTED,
-        accounts=tuple(kept),
+        accounts=tuple(updated),
         error=f"The credentials do not open {', '.join(closed)}." if closed else None,
         last_synced_at=started_at,
     )

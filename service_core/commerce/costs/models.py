@@ -72,20 +72,20 @@ class CostTable:
         """Where a cost begins to count; what is sold before the first costs nobody knows what."""
 
     def period_start_day(self, period: int) -> date:
-        """The day on which a stretch of time begins; there is none before the first edge."""
+        """Returns the first day of a period; period 0 has none."""
         return self._days[period - 1]
 
     def item_cost(self, sku: str | None, variant_id: str | None, period: int) -> ItemCost | None:
-        """What an item cost in the stretch of time after so many edges; None where nobody told.
+        """Returns the cost of an item in a period; None if it is unknown.
 
-        It is looked for by its sku, then by its variant id.
+        It is looked up by sku, then by variant id. Period 0 lies before the first start.
         """
         if period == 0:
             return None
         day = self.period_start_day(period)
         for item in ((ItemIdType.SKU, sku), (ItemIdType.VARIANT, variant_id)):
             versions = self._by_item.get((item[0], item[1] or ""), ())
-            begun = [each for each in versions if each.effective_from <= day]
+            begun = [version for version in versions if version.effective_from <= day]
             if begun:
                 return begun[-1]
         return None

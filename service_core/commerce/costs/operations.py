@@ -8,17 +8,11 @@ from service_core.commerce.costs.import_schemas import ApplyCostImport, CostImpo
 from service_core.commerce.costs.ports import ItemCostStore
 from service_core.commerce.costs.schemas import CostImportCheck, CostImportResult, RejectedRow
 from service_core.commerce.costs.validate_import import validate_cost_rows
-from service_core.kernel.errors import ApiError, Conflict, Unprocessable
+from service_core.commerce.error_reasons import add_code_as_reason
+from service_core.kernel.errors import Conflict, Unprocessable
 from service_core.kernel.operations import ANY_SCOPE, CredentialRequirement, Operation, operation
 
 _ROUTE: Final = "/economics/cost-imports"
-
-
-def _add_reason(refusal: ApiError) -> ApiError:
-    """Returns the error with its code as the additional field ``reason``."""
-    if refusal.code is not None:
-        refusal.extra = {"reason": refusal.code, **refusal.extra}
-    return refusal
 
 
 @operation(
@@ -26,22 +20,22 @@ def _add_reason(refusal: ApiError) -> ApiError:
     scope=ANY_SCOPE,
     tag="marketing",
     credential=CredentialRequirement.INTERNAL,
-    map_error=_add_reason,
+    map_error=add_code_as_reason,
 )
 async def validate_cost_import(body: CostImport, *, caller: Caller) -> CostImportCheck:
     """Validates an import of item costs row by row and changes nothing.
 
     Internal: requires the token of the deployment and a key.
     """
-    found = validate_cost_rows(body, caller.workspace)
-    accepted, rejected = len(found.costs), len(found.errors)
+    validated = validate_cost_rows(body, caller.workspace)
+    accepted, rejected = len(validated.costs), len(validated.errors)
     return CostImportCheck(
         valid=not rejected,
         row_count=accepted + rejected,
         accepted=accepted,
         rejected=rejected,
-        errors=[RejectedRow(row=row, reason=reason) for row, reason in found.errors],
-        import_hash=found.hash,
+        errors=[RejectedRow(row=row, reason=reason) for row, reason in validated.errors],
+        import_hash=validated.hash,
     )
 
 
@@ -51,7 +45,7 @@ async def validate_cost_import(body: CostImport, *, caller: Caller) -> CostImpor
     tag="marketing",
     credential=CredentialRequirement.INTERNAL,
     errors=(409, 422),
-    map_error=_add_reason,
+    map_error=add_code_as_reason,
     starts_background_work=True,
 )
 async def apply_cost_import(
@@ -62,13 +56,13 @@ async def apply_cost_import(
     A cost replaces that of the same item and day, so an import may be applied again.
     Internal: requires the token of the deployment and a key.
     """
-    found = validate_cost_rows(body, caller.workspace)
-    if body.import_hash != found.hash:
+    validated = validate_cost_rows(body, caller.workspace)
+    if body.import_hash != validated.hash:
         raise Conflict("This is not the import that was checked", "import_changed", field="import_hash")
-    if found.errors:
+    if validated.errors:
         raise Unprocessable("Rows of the import are rejected", "rows_rejected", hint="Check it to see which.")
-    await store.save_costs(caller.workspace.id, found.import_id, found.costs, caller.now)
-    return CostImportResult(applied=True, import_id=found.import_id, rows_applied=len(found.costs))
+    await store.save_costs(caller.workspace.id, validated.import_id, validated.costs, caller.now)
+    return CostImportResult(applied=True, import_id=validated.import_id, rows_applied=len(validated.costs))
 
 
 def cost_import_operations(storefront_id: str) -> tuple[Operation, ...]:
@@ -78,4 +72,4 @@ def cost_import_operations(storefront_id: str) -> tuple[Operation, ...]:
         storefront_id: id of the storefront, which is the first segment of their paths.
     """
     declared = (validate_cost_import, apply_cost_import)
-    return tuple(replace(each, path=f"/{storefront_id}{each.path}") for each in declared)
+    return tuple(replace(endpoint, path=f"/{storefront_id}{endpoint.path}") for endpoint in declared)

@@ -14,10 +14,10 @@ class ItemCostStore(Protocol):
     async def save_costs(
         self, workspace_id: UUID, import_id: UUID, costs: Sequence[ItemCost], imported_at: datetime
     ) -> None:
-        """Keep all or none of them; of an item and day that are known they replace what was."""
+        """Saves all costs or none; a cost replaces that of the same item and day."""
 
     async def costs(self, workspace_id: UUID) -> Sequence[ItemCost]:
-        """Every cost of a workspace, by item and day.
+        """Returns every cost of a workspace, by item and day.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.

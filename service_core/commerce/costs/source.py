@@ -47,25 +47,28 @@ class CostSource:
             StoreUnavailable: costs or items cannot be read.
         """
         grid = RowGrid(query, Relation.COSTS)
-        for each, row in await self._rows(query.scope, query.buckets):
-            grid.add(row, each.bucket)
+        for item_sum, row in await self._rows(query.scope, query.buckets):
+            grid.add(row, item_sum.bucket)
         return grid.to_result()
 
     async def cost_coverage(self, scan: QueryScope) -> Fraction | None:
-        """How much of what was sold has a unit cost, by its price before discounts; None where nobody knows.
+        """Returns the share of sales that has a unit cost, by price before discounts; None if it is unknown or nothing was sold.
 
-        Where not everything has one, all has to be priced, and in one currency. Of nothing there is no share.
+        Unless everything has a cost, the share needs a price of every item, all in one currency.
 
         Raises:
             StoreUnavailable: costs or items cannot be read.
         """
-        sold = [(each, row) for each, row in await self._rows(scan, None) if each.quantity > 0]
-        covered = [each for each, row in sold if row["cogs"] is not None]
+        sold = [(item_sum, row) for item_sum, row in await self._rows(scan, None) if item_sum.quantity > 0]
+        covered = [item_sum for item_sum, row in sold if row["cogs"] is not None]
         if sold and len(covered) == len(sold):
             return Fraction(1)
-        if any(each.lines_without_price for each, _ in sold) or len({each.currency for each, _ in sold}) > 1:
+        if (
+            any(item_sum.lines_without_price for item_sum, _ in sold)
+            or len({item_sum.currency for item_sum, _ in sold}) > 1
+        ):
             return None
-        whole = sum((_list_price(each) for each, _ in sold), Fraction(0))
+        whole = sum((_list_price(item_sum) for item_sum, _ in sold), Fraction(0))
         return sum(map(_list_price, covered), Fraction(0)) / whole if whole else None
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
@@ -85,8 +88,8 @@ class CostSource:
         first = days.first_day - REFUND_LOOK_BACK
         rated = (days.last_day - first).days + 1 if foreign else 0
         table = CostTable(costs, days.zone, [first + timedelta(days=number) for number in range(rated)])
-        found = await self.items.sum_line_items(LineItemQuery(scan, table.period_starts, buckets))
-        return [(each, _cost_row(each, table, rates, first)) for each in found]
+        item_sums = await self.items.sum_line_items(LineItemQuery(scan, table.period_starts, buckets))
+        return [(item_sum, _cost_row(item_sum, table, rates, first)) for item_sum in item_sums]
 
 
 def _list_price(sold: LineItemSum) -> Fraction:

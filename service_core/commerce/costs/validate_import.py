@@ -60,7 +60,7 @@ class ValidatedImport:
 
 
 def validate_cost_rows(cost_import: CostImport, workspace: Workspace) -> ValidatedImport:
-    """Read an import.
+    """Returns the valid costs of an import and the rejected rows; of rows for one item and day the first counts.
 
     Raises:
         BadRequest: it has no form that has rows.
@@ -127,5 +127,5 @@ def _hash_import(
         (c.known_by, c.item, c.effective_from.isoformat(), c.unit_cost, c.handling_cost, c.currency)
         for c in costs
     ]
-    said = json.dumps([str(workspace.id), listed, list(errors)], separators=(",", ":"))
-    return hashlib.sha256(said.encode()).hexdigest()
+    content = json.dumps([str(workspace.id), listed, list(errors)], separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()

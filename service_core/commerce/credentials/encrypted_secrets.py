@@ -27,7 +27,7 @@ class EncryptedConnectionSecrets:
     cipher: SecretCipher
 
     async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
-        """Those of a connection.
+        """Returns the decrypted credentials of a connection; None if it has none.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -54,7 +54,7 @@ class EncryptedConnectionSecrets:
         return await self.store.connections_with_encrypted_secrets()
 
     async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
-        """Replace those of a connection; without any, forget them.
+        """Encrypts and replaces the credentials of a connection; an empty mapping deletes them.
 
         Raises:
             CipherUnavailable: this deployment has no key to seal them with; nothing is kept.

@@ -38,7 +38,7 @@ class ConnectionSecrets(Protocol):
         """
 
     async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
-        """Replace those of a connection; without any, forget them. They go when the connection is removed.
+        """Replaces the credentials of a connection; an empty mapping deletes them. They go when the connection is removed.
 
         Raises:
             CipherUnavailable: this deployment has no key to seal them with; nothing is kept.
@@ -49,18 +49,18 @@ class SecretCipher(Protocol):
     """Seals what only this deployment may read, with a key of its own."""
 
     def encrypt(self, plaintext: bytes, associated_data: bytes) -> bytes:
-        """What nobody reads or changes without the key.
+        """Encrypts a text with the key of the deployment.
 
         Args:
-            plain: what to seal.
-            bound_to: whose it is; it is opened with the same words alone.
+            plaintext: what to encrypt.
+            associated_data: identifies the owner; decryption needs the same bytes.
 
         Raises:
             CipherUnavailable: there is no key.
         """
 
     def decrypt(self, ciphertext: bytes, associated_data: bytes) -> bytes:
-        """What was sealed, by any key the deployment has.
+        """Decrypts a ciphertext with any key of the deployment.
 
         Raises:
             CipherUnavailable: none of them opens it.

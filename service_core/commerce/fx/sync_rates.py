@@ -26,7 +26,7 @@ class ExchangeRateSync:
     _next_sync_at: datetime | None = None
 
     async def sync_if_due(self) -> None:
-        """Read the source if nobody has for an hour.
+        """Syncs the rates unless they were synced within an hour; a failure is logged and delays the next attempt.
 
         Raises:
             StoreUnavailable: rates cannot be kept or read here; the source is not to blame.
@@ -46,14 +46,14 @@ class ExchangeRateSync:
             _log.warning("exchange rates cannot be read: %s", fault)
 
     async def sync_now(self) -> int:
-        """Read the source now; the number of rates it told.
+        """Syncs the rates now; returns the number of fetched rates.
 
         Raises:
             RateSourceUnavailable: it cannot be read.
             StoreUnavailable: rates cannot be kept or read here.
         """
         began_at = self.clock()
-        found = await self.source.fetch_rates(await self.store.rate_coverage(self.source.id))
-        await self.store.save_rates(self.source.id, found, began_at)
+        rates = await self.source.fetch_rates(await self.store.rate_coverage(self.source.id))
+        await self.store.save_rates(self.source.id, rates, began_at)
         self._failures, self._next_sync_at = 0, began_at + RATES_INTERVAL
-        return len(found)
+        return len(rates)

@@ -21,6 +21,7 @@ from service_core.analytics.rounding import round_decimal
 from service_core.analytics.scope import scope_for_caller
 from service_core.commerce.ads.source import synced_through
 from service_core.commerce.costs.source import CostSource
+from service_core.commerce.error_reasons import add_code_as_reason
 from service_core.commerce.profit.schemas import (
     CommerceMetrics,
     CommerceMetricsQuery,
@@ -32,7 +33,7 @@ from service_core.commerce.profit.schemas import (
 )
 from service_core.kernel.async_gather import gather_or_cancel
 from service_core.kernel.availability import Measured, Measurement, Unavailable, UnavailableReason
-from service_core.kernel.errors import ApiError, ServiceUnavailable
+from service_core.kernel.errors import ServiceUnavailable
 from service_core.kernel.operations import operation
 from service_core.kernel.time_ranges import ResolvedRange
 
@@ -69,14 +70,7 @@ class PartUnverified(ServiceUnavailable):
         super().__init__(f"The {part} of the range cannot be verified at the moment", _UNVERIFIED_CODES[part])
 
 
-def _add_reason(refusal: ApiError) -> ApiError:
-    """Every error says its code as its reason, too."""
-    if refusal.code is not None:
-        refusal.extra = {"reason": refusal.code, **refusal.extra}
-    return refusal
-
-
-@operation("GET /commerce-metrics", tag="marketing", map_error=_add_reason)
+@operation("GET /commerce-metrics", tag="marketing", map_error=add_code_as_reason)
 async def get_commerce_metrics(
     query: CommerceMetricsQuery,
     *,
@@ -92,12 +86,12 @@ async def get_commerce_metrics(
     Null is what is not known: the part it is of is not complete then. What is connected and cannot be read
     is refused, never left out of a sum.
     """
-    asked = query.resolve_range(caller)
-    usual = AttributionSettings.workspace_default(caller.workspace)
+    date_range = query.resolve_range(caller)
+    attribution = AttributionSettings.workspace_default(caller.workspace)
     question = MetricQuery(
         _METRICS,
-        asked,
-        default_credit_rule=credit_rule_for(models, usual),
+        date_range,
+        default_credit_rule=credit_rule_for(models, attribution),
         book_refunds_at_order=query.refund_basis == "order",
         include_bots=query.include_bots,
     )
@@ -109,34 +103,34 @@ async def get_commerce_metrics(
         )
     except StoreUnavailable as fault:
         raise PartUnverified(_unreadable_part(fault)) from fault
-    told = _SourceResults(
-        asked, dict(zip(_METRICS, table.rows[0].values, strict=True)), snapshot.states, known, providers
+    results = _SourceResults(
+        date_range, dict(zip(_METRICS, table.rows[0].values, strict=True)), snapshot.states, known, providers
     )
-    told.raise_if_unverified()
-    covered = await _cost_coverage(told, costs, scope_for_caller(caller, asked.span))
+    results.raise_if_unverified()
+    covered = await _cost_coverage(results, costs, scope_for_caller(caller, date_range.span))
     metrics, currency = questions.catalog.metrics, caller.workspace.currency
     values = {
-        field: round_for_unit(told.readings[id_], metrics[id_], currency) for id_, field in _FIELDS.items()
+        field: round_for_unit(results.readings[id_], metrics[id_], currency) for id_, field in _FIELDS.items()
     }
     return CommerceMetrics.model_validate(
         {
-            "start_date": asked.span.start,
-            "end_date": asked.span.end,
-            "timezone": asked.zone.key,
+            "start_date": date_range.span.start,
+            "end_date": date_range.span.end,
+            "timezone": date_range.zone.key,
             "currency": currency,
             **values,
-            "attribution": usual,
+            "attribution": attribution,
             "refund_basis": query.refund_basis,
-            "completeness": told.completeness(covered),
+            "completeness": results.completeness(covered),
         }
     )
 
 
 async def _cost_coverage(told: "_SourceResults", costs: CostSource, scan: QueryScope) -> float | None:
-    """How much of revenue has a cost; it is looked for where not everything has.
+    """Returns the share of revenue with a cost; the store is only read if some item has none.
 
     Raises:
-        Unverified: it cannot be read.
+        PartUnverified: it cannot be read.
     """
     cogs, orders = told.readings["cogs"], told.readings["orders"]
     if isinstance(cogs, Measured):
@@ -151,7 +145,7 @@ async def _cost_coverage(told: "_SourceResults", costs: CostSource, scan: QueryS
 
 
 def _unreadable_part(fault: StoreUnavailable) -> str:
-    """The part of what cannot be read."""
+    """Returns the part of the response that cannot be read."""
     lost: Collection[Relation] = fault.relations if isinstance(fault, SourceUnavailable) else ()
     return next((part for relation, part in _PART_BY_RELATION.items() if relation in lost), "revenue")
 
@@ -167,19 +161,22 @@ class _SourceResults:
     providers: InstalledProviders
 
     def raise_if_unverified(self) -> None:
-        """Refuse to state a total of what could not be read.
+        """Refuses the response if a source could not be read.
 
         Raises:
-            Unverified: a source is in error.
+            PartUnverified: a source is in error.
         """
-        if any(one.kind is ProviderKind.REVENUE and one.has_failed for one in self.connections):
+        if any(
+            connection.kind is ProviderKind.REVENUE and connection.has_failed
+            for connection in self.connections
+        ):
             raise PartUnverified("revenue")
         for part, ids in _PARTS.items():
             if Unavailable(UnavailableReason.SOURCE_ERROR) in {self.readings[id_] for id_ in ids}:
                 raise PartUnverified(part)
 
     def completeness(self, covered: float | None) -> Completeness:
-        """How far each part is known; of costs it is told how much of revenue they cover."""
+        """Returns the completeness of each part; that of costs has the share of revenue they cover."""
         revenue, spend, costs = (
             self._revenue_completeness(),
             self._spend_completeness(),
@@ -193,8 +190,8 @@ class _SourceResults:
         return RevenueCompleteness(complete=self._is_complete("revenue", through), through=through)
 
     def _spend_completeness(self) -> SpendCompleteness:
-        platforms = sorted(self._platform_completeness(), key=lambda each: each.platform)
-        through = min((each.through for each in platforms), default=None)
+        platforms = sorted(self._platform_completeness(), key=lambda platform: platform.platform)
+        through = min((platform.through for platform in platforms), default=None)
         complete = through is not None and self._is_complete("spend", through)
         return SpendCompleteness(complete=complete, through=through, platforms=platforms)
 
@@ -204,9 +201,9 @@ class _SourceResults:
 
     def _platform_completeness(self) -> list[PlatformCompleteness]:
         read = {
-            one.provider: synced_through(one, self.asked.now)
-            for one in self.connections
-            if self.providers.is_spend_measured(one)
+            connection.provider: synced_through(connection, self.asked.now)
+            for connection in self.connections
+            if self.providers.is_spend_measured(connection)
         }
         ends = {name: self._clip_to_range(instant) for name, instant in read.items() if instant is not None}
         return [

@@ -61,10 +61,10 @@ class CommerceMetricsQuery(RangeQuery):
         read = {
             name: parse_date_or_timestamp(text or "", caller.workspace.zone) for name, text in sent.items()
         }
-        invalid = next((name for name, found in read.items() if found is None), None)
+        invalid = next((name for name, span in read.items() if span is None), None)
         if invalid is not None:
             raise BadRequest(DATES_REQUIRED_MESSAGE, "invalid_date", field=invalid)
-        return [found.start for found in read.values() if found is not None]
+        return [span.start for span in read.values() if span is not None]
 
 
 class RevenueCompleteness(ResponseModel):

@@ -51,7 +51,7 @@ def map_delivery(
         delivery: as it came.
         account_id: whose it is at the provider.
         decode: reads JSON, strictly.
-        visitor_name: what the visitor's id stands under, besides the provider's own name for it.
+        visitor_id_field: configured name of the field with the visitor id; it takes precedence over the provider's own.
     """
     try:
         message = _require_object(decode(delivery.body))
@@ -134,7 +134,7 @@ def _person_ids(provider_id: str, mapped: MappedMessage) -> Mapping[str, str]:
 
     It joins a person by what else it carries, at query time.
     """
-    told = {name: mapped.identity.get(name, "").strip() for name in _PERSON_ID_FIELDS}
-    known = {name: id_ for name, id_ in told.items() if id_ and not is_placeholder_id(id_)}
+    sent = {name: mapped.identity.get(name, "").strip() for name in _PERSON_ID_FIELDS}
+    known = {name: id_ for name, id_ in sent.items() if id_ and not is_placeholder_id(id_)}
     own = next(iter(mapped.external_ids.values()), mapped.message_id)
     return known or {"visitor_id": f"{provider_id}:{mapped.external_ids.get(provider_id, own)}"}

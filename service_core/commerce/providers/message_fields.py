@@ -24,22 +24,22 @@ class MessageFields:
     values: Mapping[str, Any]
 
     def text(self, name: str) -> str | None:
-        """A text that says something; a whole number is one, too."""
+        """Returns a text without surrounding space, or a whole number as text; None if it is blank or missing."""
         value = self.values.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         return (sanitize_text(value).strip() or None) if isinstance(value, str) else None
 
     def required_text(self, name: str) -> str:
-        """A text that has to be there.
+        """Returns a text as `text` does.
 
         Raises:
-            ValueError: it is not; the text names it.
+            ValueError: it is missing; the message names the field.
         """
-        found = self.text(name)
-        if found is None:
+        text = self.text(name)
+        if text is None:
             raise ValueError(f"{name} is missing")
-        return found
+        return text
 
     def texts(self, name: str) -> list[str]:
         """The texts of a list; an empty one when there is none."""
@@ -62,7 +62,7 @@ class MessageFields:
         ]
 
     def number(self, name: str) -> Decimal | None:
-        """A number as it was written.
+        """Returns a number as it was written; None if it is missing, not finite or 10**15 or more.
 
         JSON may have been read into binary fractions: the shortest text that reads as the same one
         is what was written, for every number of up to 15 digits.
@@ -93,7 +93,7 @@ class MessageFields:
             return None
 
     def iso_datetime(self, name: str) -> datetime | None:
-        """A time in ISO 8601 with its offset, as aware UTC."""
+        """Returns a time in ISO 8601 as aware UTC; None if it is missing, malformed or has no offset."""
         try:
             read = datetime.fromisoformat(self.text(name) or "")
             return None if read.tzinfo is None else read.astimezone(UTC)

@@ -32,9 +32,9 @@ class MessageStore:
     """Keeps messages.
 
     Args:
-        messages: which are kept already.
+        processed_messages: ids of the messages that were stored before.
         decode: reads JSON, strictly.
-        visitor_names: what the visitor's id stands under, by provider, besides the name each has of its own.
+        visitor_id_fields: configured field of the visitor id by provider.
     """
 
     subscriptions: SubscriptionStore
@@ -46,45 +46,51 @@ class MessageStore:
     async def store_messages(
         self, workspace_id: UUID, provider: RevenueProvider, deliveries: Sequence[WebhookDelivery]
     ) -> list[EnqueueResult | None]:
-        """Keep what some messages say.
+        """Stores the messages that were not stored before, and marks them as processed.
 
         Returns:
-            What the queue said of each, in their order; None of one that was kept before and not offered.
+            The result of the queue for each, in order; None for one that was stored before.
 
         Raises:
             StoreUnavailable: what is kept cannot be read or written.
             EnqueueFailed: some are not kept; those that are, are so for good.
         """
         name = self.visitor_id_fields.get(provider.id)
-        told = [map_delivery(provider, each, _DEFAULT_ACCOUNT, self.decode, name) for each in deliveries]
-        keys = [_processed_id(each) for each in told]
+        messages = [
+            map_delivery(provider, delivery, _DEFAULT_ACCOUNT, self.decode, name) for delivery in deliveries
+        ]
+        keys = [_processed_id(delivery) for delivery in messages]
         known = await self.processed_messages.processed_messages(workspace_id, provider.id, set(keys))
-        new = [place for place, key in enumerate(keys) if key not in known]
-        await self._store_subscription_facts(workspace_id, provider, [told[place] for place in new])
-        arrivals = [to_arrival(workspace_id, provider, deliveries[place], told[place]) for place in new]
+        new = [position for position, key in enumerate(keys) if key not in known]
+        await self._store_subscription_facts(workspace_id, provider, [messages[position] for position in new])
+        arrivals = [
+            to_arrival(workspace_id, provider, deliveries[position], messages[position]) for position in new
+        ]
         outcomes = dict(zip(new, await self.queue.offer_all(arrivals) if arrivals else [], strict=True))
-        offers = {place: offer for place, offer in outcomes.items() if isinstance(offer, EnqueueResult)}
+        offers = {position: offer for position, offer in outcomes.items() if isinstance(offer, EnqueueResult)}
         if offers:
             await self.processed_messages.mark_processed(
-                workspace_id, provider.id, {keys[place] for place in offers}
+                workspace_id, provider.id, {keys[position] for position in offers}
             )
-        failed = next((each for each in outcomes.values() if isinstance(each, EnqueueFailed)), None)
+        failed = next(
+            (delivery for delivery in outcomes.values() if isinstance(delivery, EnqueueFailed)), None
+        )
         if failed is not None:
             raise failed
-        return [offers.get(place) for place in range(len(told))]
+        return [offers.get(position) for position in range(len(messages))]
 
     async def _store_subscription_facts(
         self, workspace_id: UUID, provider: RevenueProvider, told: Sequence[MappedMessage | UnmappedMessage]
     ) -> None:
-        mapped = [each for each in told if isinstance(each, MappedMessage)]
+        mapped = [message for message in told if isinstance(message, MappedMessage)]
         states = [
-            replace(state, identity=subscriber_ids(provider.id, each))
-            for each in mapped
-            for state in each.states
+            replace(state, identity=subscriber_ids(provider.id, message))
+            for message in mapped
+            for state in message.states
         ]
-        deeds = [deed for each in mapped for deed in each.payments]
-        if states or deeds:
-            await self.subscriptions.add_subscription_reports(workspace_id, states, deeds)
+        payments = [payment for message in mapped for payment in message.payments]
+        if states or payments:
+            await self.subscriptions.add_subscription_reports(workspace_id, states, payments)
 
 
 def _processed_id(told: MappedMessage | UnmappedMessage) -> str:

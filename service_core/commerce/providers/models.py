@@ -54,7 +54,7 @@ class MappedMessage:
         identity: what a person is found by, in the fields of ``/track``: ``visitor_id``, ``user_id``;
             and ``email``.
         properties: of the event, as ``/track`` takes them: ``revenue`` as a decimal text, ``currency``,
-            ``order_id``, and what else is worth keeping; `intake.amounts.CHARGE_COMPONENTS` that are known, as decimal texts, too.
+            ``order_id``, and what else is worth keeping; `ingestion.amounts.CHARGE_COMPONENTS` that are known, as decimal texts, too.
         external_ids: ids of other systems, by namespace, such as the customer of the provider under
             the provider's id. Persons that carry the same one are one.
     """
@@ -72,5 +72,5 @@ class MappedMessage:
     @property
     def is_unknown_kind(self) -> bool:
         """Whether it is of a kind that nobody knows."""
-        told = self.identity or self.external_ids or self.states or self.payments
-        return self.event_name is None and not told
+        content = self.identity or self.external_ids or self.states or self.payments
+        return self.event_name is None and not content

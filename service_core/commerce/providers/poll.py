@@ -27,9 +27,9 @@ class ProviderSync(ConnectionSync):
     Attributes:
         providers: those that can be asked, by id.
         workspaces: whose; nothing is read for one that is not active.
-        reads: how far each was read.
-        keeping: what becomes of a message.
-        left_out: kinds of messages that nobody wants, by provider.
+        poll_states: up to when each was polled.
+        message_store: stores the messages.
+        excluded_kinds: kinds of messages that are not polled, by provider.
     """
 
     kind: ClassVar[ProviderKind] = ProviderKind.REVENUE
@@ -54,7 +54,7 @@ class ProviderSync(ConnectionSync):
         Raises:
             PlatformUnavailable: the provider cannot be read now.
             CredentialsRejected: its credentials are not good.
-            Overtaken: another process reads it.
+            LeaseLost: another process syncs it.
             StoreUnavailable: what was read cannot be kept.
         """
         connection, provider = run.connection, self.providers[run.connection.provider]
@@ -67,14 +67,14 @@ class ProviderSync(ConnectionSync):
         if workspace is None or not workspace.active:
             return None
         try:
-            found = await self._poll_messages(run, provider, before)
+            counts = await self._poll_messages(run, provider, before)
         except EnqueueFailed as fault:
             raise StoreUnavailable from fault
         await self._save_poll_state(connection, replace(before, read_at=run.started_at))
         after = replace(
             connection, status=ConnectionStatus.CONNECTED, error=None, last_synced_at=run.started_at
         )
-        return after, found
+        return after, counts
 
     def mark_credentials_rejected(self, connection: Connection, reason: str) -> Connection:
         """It is in error, and still takes webhooks; it is tried again each hour."""
@@ -83,10 +83,10 @@ class ProviderSync(ConnectionSync):
     async def _poll_messages(
         self, run: SyncRun, provider: PollableProvider, state: PollState
     ) -> Mapping[str, int]:
-        """Keep every message there is; returns how many, and how many of them were not kept before."""
+        """Stores the polled messages; returns how many there were and how many were new."""
         connection, since = run.connection, state.read_at or state.since
 
-        async def kept(ids: Collection[str]) -> Collection[str]:
+        async def find_processed_ids(ids: Collection[str]) -> Collection[str]:
             return await self.message_store.processed_messages.processed_messages(
                 connection.workspace_id, provider.id, ids
             )
@@ -96,7 +96,7 @@ class ProviderSync(ConnectionSync):
             accounts=tuple(account.id for account in connection.accounts),
             since=None if since is None else since - POLL_OVERLAP,
             excluded_kinds=self.excluded_kinds.get(provider.id, ()),
-            processed_ids=kept,
+            processed_ids=find_processed_ids,
         )
         read = new = 0
         async with aclosing(provider.poll_messages(poll)) as pages:

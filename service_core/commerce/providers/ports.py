@@ -35,7 +35,7 @@ class RevenueProvider(Protocol):
     def map_message(
         self, message: Mapping[str, Any], delivery: WebhookDelivery, account_id: str
     ) -> MappedMessage:
-        """What a genuine message says.
+        """Returns what a verified message is mapped to.
 
         The same message, delivered again, says the same: ids and times come from what is signed.
 
@@ -58,8 +58,8 @@ class PollRequest:
         secrets: the credentials of the connection.
         accounts: ids that are noted of it, such as the name of a shop.
         since: aware UTC; None for as far back as the provider gives.
-        left_out: kinds of messages that nobody wants.
-        kept: of some ids of messages those that are kept already: nothing has to be asked about them.
+        excluded_kinds: kinds of messages that are not wanted.
+        processed_ids: returns those of some message ids that were stored before and need not be fetched.
     """
 
     secrets: Mapping[str, str]
@@ -79,7 +79,7 @@ class PollableProvider(RevenueProvider, Protocol):
     def poll_messages(self, request: PollRequest) -> AsyncGenerator[Sequence[PolledMessage], None]:
         """What happened, page by page, in any order; whoever asks closes the generator.
 
-        `mapped` says the same of a message, under the same id, whether it was sent or asked for.
+        `map_message` gives the same result and id for a message, whether it was sent or polled.
 
         Raises:
             PlatformUnavailable: it cannot be read now.
@@ -87,7 +87,7 @@ class PollableProvider(RevenueProvider, Protocol):
         """
 
     def with_base_url(self, base_url: str) -> "PollableProvider":
-        """The same provider, asked at ``address``: scheme, host and version, without a slash at its end."""
+        """Returns the same provider at another base URL: scheme, host and version, without a trailing slash."""
 
 
 class ProcessedMessages(Protocol):

@@ -16,10 +16,10 @@ _EPOCH_SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 
 def is_within_tolerance(timestamp: str, received_at: datetime) -> bool:
-    """Whether the time that was signed is within `WINDOW_SECONDS` of the receipt.
+    """Returns whether the signed time is within `TOLERANCE_SECONDS` of the receipt.
 
     Args:
-        stamp: epoch seconds, as the header has them.
+        epoch_seconds: epoch seconds, as the header has them.
         received_at: aware UTC.
     """
     if not _EPOCH_SECONDS.fullmatch(timestamp):
@@ -38,7 +38,7 @@ def constant_time_equals(sent: str, expected: str) -> bool:
 
 
 def verify_timestamped_signature(header: str, key: str, delivery: WebhookDelivery) -> bool:
-    """Whether ``t=…,v1=…`` of a header has a recent time, and the digest of ``t.body`` in hexadecimal digits.
+    """Returns whether a header ``t=…,v1=…`` has a recent time and the hexadecimal HMAC-SHA256 of ``t.body``.
 
     There may be several ``v1`` while a key is changed: the old one and the new one sign both.
     """
@@ -51,10 +51,10 @@ def verify_timestamped_signature(header: str, key: str, delivery: WebhookDeliver
 
 
 def verify_standard_webhook(prefix: str, key: str | bytes, delivery: WebhookDelivery) -> bool:
-    """Whether one of the signatures is right that Standard Webhooks makes of id, time and body, and the time recent.
+    """Returns whether a Standard Webhooks signature of id, time and body is valid and the time is recent.
 
     Args:
-        prefix: what the three headers begin with: ``webhook``, or ``svix``.
+        header_prefix: what the three headers begin with: ``webhook``, or ``svix``.
         key: without it nothing is genuine.
         delivery: as it came.
     """

@@ -1,6 +1,6 @@
 """Handles `POST /webhooks/{provider}/{workspace_public_id}`, independent of the HTTP server.
 
-Whatever fails on the way to what is kept (`keeping`) is answered 503, and the provider tries again.
+A failure of the message store is answered 503, and the provider tries again.
 """
 
 import logging
@@ -48,7 +48,7 @@ class WebhookHandler:
 
     Args:
         providers: by id.
-        keeping: what becomes of a genuine message.
+        message_store: stores verified messages.
     """
 
     providers: Mapping[str, RevenueProvider]
@@ -62,13 +62,13 @@ class WebhookHandler:
     async def handle(
         self, provider_id: str, public_id: str, headers: Mapping[str, str], body: bytes | None
     ) -> IngestResponse:
-        """Check a message, keep what it says, and answer its provider.
+        """Verifies and stores a message, and returns the answer to its provider.
 
         Args:
             provider_id: as the path names it.
-            public_id: of the workspace, as the path names it.
+            workspace_public_id: of the workspace, as the path names it.
             headers: names in lower case.
-            body: byte for byte; None when it was over `MAX_BODY`.
+            body: byte for byte; None if it was larger than `MAX_WEBHOOK_BYTES`.
         """
         try:
             return await self._handle(provider_id, public_id, headers, body)
@@ -99,8 +99,8 @@ class WebhookHandler:
 
     async def _connection(self, workspace_id: UUID, provider_id: str) -> Connection | None:
         known = await self.connections.list_connections(workspace_id)
-        live = (one for one in known if one.status is not ConnectionStatus.DISCONNECTED)
-        return next((one for one in live if one.provider == provider_id), None)
+        live = (connection for connection in known if connection.status is not ConnectionStatus.DISCONNECTED)
+        return next((connection for connection in live if connection.provider == provider_id), None)
 
     async def _secrets(self, connection: Connection) -> Mapping[str, str]:
         return await self.secrets.secrets(connection.workspace_id, connection.provider) or {}
@@ -131,7 +131,7 @@ class WebhookHandler:
         )
 
     async def _mark_synced(self, connection: Connection, delivery: WebhookDelivery) -> None:
-        """Move ``last_synced_at``; the message is kept already, whatever becomes of this."""
+        """Updates ``last_synced_at`` at most once a minute; a failure is logged, as the message is stored already."""
         before = connection.last_synced_at
         if before is not None and delivery.received_at - before < SYNC_MARK_INTERVAL:
             return

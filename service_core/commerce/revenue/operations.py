@@ -45,7 +45,7 @@ class RevenueQuery(RangeQuery):
     )
 
     def question(self, date_range: ResolvedRange) -> MetricQuery:
-        """Everything asked for, as one row."""
+        """Returns the query for one row over all providers, or over the requested one."""
         narrowed = (DimensionFilter("provider", value=self.provider),) if self.provider else ()
         return MetricQuery(
             _METRICS,
@@ -65,8 +65,8 @@ async def get_revenue(
     An order that several report counts once: a storefront's word goes before that of a payment provider,
     and both before what was tracked. Null is what is not known; `unavailable` says why.
     """
-    asked = query.resolve_range(caller)
-    question = query.question(asked)
+    date_range = query.resolve_range(caller)
+    question = query.question(date_range)
     snapshot = await questions.read_snapshot(caller, _METRICS)
     known, table, whole = await gather_or_cancel(
         connections.list_connections(caller.workspace.id),
@@ -75,31 +75,31 @@ async def get_revenue(
         ),
         questions.execute(caller, question, snapshot),
     )
-    nothing = questions.empty_row_values(question, snapshot)
-    told = {row.labels[0]: row.values for row in table.rows}
-    platforms = dict(_reporting_platforms(query, known, told))
-    written = _RowRenderer(questions, caller.workspace.currency)
+    no_values = questions.empty_row_values(question, snapshot)
+    values_by_platform = {row.labels[0]: row.values for row in table.rows}
+    platforms = dict(_reporting_platforms(query, known, values_by_platform))
+    renderer = _RowRenderer(questions, caller.workspace.currency)
     combined = whole.rows[0].values if platforms else _NO_PROVIDER_READINGS
     rows = [
-        written.render_row(platform, connection, told.get(platform, nothing))
+        renderer.render_row(platform, connection, values_by_platform.get(platform, no_values))
         for platform, connection in platforms.items()
     ]
     return RevenueResponse(
         platforms=sorted(rows, key=_sort_key),
-        combined=RevenueMetrics(**written.render_metrics(combined)),
+        combined=RevenueMetrics(**renderer.render_metrics(combined)),
         refund_basis=query.refund_basis,
         currency=caller.workspace.currency,
-        timezone=asked.zone.key,
+        timezone=date_range.zone.key,
         unavailable=list_unavailable(_FIELDS, combined),
-        range=RangeResponse.from_range(asked),
-        complete=snapshot.is_complete(asked, _METRICS, question.fixed_dimensions),
+        range=RangeResponse.from_range(date_range),
+        complete=snapshot.is_complete(date_range, _METRICS, question.fixed_dimensions),
     )
 
 
 def _reporting_platforms(
     query: RevenueQuery, connections: Sequence[Connection], reported: Mapping[str, Any]
 ) -> Iterator[tuple[str, Connection | None]]:
-    """Who is measured: providers that are or were read, those whose money is there, and tracked events."""
+    """Yields the providers that are connected, have failed or report money, and tracked events, each with its connection."""
     ours = {one.provider: one for one in connections if one.kind is ProviderKind.REVENUE}
     for name in dict.fromkeys((*ours, *reported)):
         connection = ours.get(name)
@@ -118,7 +118,7 @@ class _RowRenderer:
     currency: str
 
     def render_metrics(self, readings: Sequence[Measurement]) -> dict[str, Any]:
-        """Readings as the fields of an answer."""
+        """Returns the rounded readings by field of the response."""
         metrics = self.questions.metrics_by_id(_METRICS)
         return {
             field: round_for_unit(reading, metric, self.currency)
@@ -128,7 +128,7 @@ class _RowRenderer:
     def render_row(
         self, platform: str, connection: Connection | None, readings: Sequence[Measurement]
     ) -> RevenueRow:
-        """What a provider told; one whose money is there without a connection was disconnected."""
+        """Returns the row of a provider; one with money but without a connection counts as disconnected."""
         absent = ConnectionStatus.CONNECTED if platform == TRACKED else ConnectionStatus.DISCONNECTED
         return RevenueRow(
             platform=platform,
@@ -140,7 +140,7 @@ class _RowRenderer:
 
 
 def _sort_key(row: RevenueRow) -> tuple[Any, ...]:
-    """Most revenue first, what is not known last, then by name."""
+    """Returns the key that sorts by revenue, highest first and unknown last, then by name."""
     return row.revenue is None, -(row.revenue or 0), row.platform
 
 

@@ -18,12 +18,12 @@ class FxBuckets:
     """Buckets, cut into days where rates make the days differ.
 
     Args:
-        scan: whose money in which currency; with ``rates`` where there may be others.
-        edges: where the buckets begin, and where the last one ends.
+        scan: workspace and target currency; it has ``rates`` if there may be other currencies.
+        edges: starts of the buckets, and end of the last one.
 
     Attributes:
-        buckets: how many there are.
-        steps: where the stretches begin that are asked for, and where the last one ends.
+        bucket_count: number of buckets.
+        interval_starts: starts of the queried intervals (days if rates are needed), and end of the last one.
     """
 
     def __init__(self, scan: QueryScope, edges: Sequence[datetime]) -> None:
@@ -38,7 +38,7 @@ class FxBuckets:
         self.interval_starts = tuple(sorted((*edges, *(day for day in days if edges[0] < day < edges[-1]))))
 
     def bucket_of(self, movement: MovementSum) -> int:
-        """The bucket of a stretch; -1 for all that lies before the first."""
+        """Returns the index of the bucket of a movement; -1 for one before the first."""
         return (
             -1
             if movement.bucket < 0
@@ -54,7 +54,7 @@ class FxBuckets:
         return self._rate_at(self._edges[bucket + 1] - datetime.resolution, currency)
 
     def _rate_at(self, instant: datetime, currency: str | None) -> Fraction | None:
-        """Money nobody named a currency of is none."""
+        """Returns the rate of the day of an instant; 1 for amounts without a currency, which are 0."""
         if currency is None:
             return Fraction(1)
         return self._rates.rate_on(local_date(instant, self._zone), currency)

@@ -84,11 +84,11 @@ class LifecycleState:
     @property
     def status(self) -> SubscriptionStatus:
         """Returns the reported status; expired after the reported end."""
-        said = self.state.status
+        reported = self.state.status
         return (
             SubscriptionStatus.EXPIRED
-            if self.lifecycle_status is LifecycleStatus.ENDED and said not in _ENDING_STATUSES
-            else said
+            if self.lifecycle_status is LifecycleStatus.ENDED and reported not in _ENDING_STATUSES
+            else reported
         )
 
 
@@ -154,12 +154,12 @@ def status_periods(states: Iterable[LifecycleState]) -> Iterator[StatusPeriod]:
 def _period_starts(states: Iterable[LifecycleState]) -> Iterator[LifecycleState]:
     """Yields the first state of each period."""
     last: LifecycleState | None = None
-    for stance in states:
-        if last is None and stance.lifecycle_status is LifecycleStatus.ENDED:
+    for state in states:
+        if last is None and state.lifecycle_status is LifecycleStatus.ENDED:
             continue
-        if last is None or _period_key(last) != _period_key(stance):
-            yield stance
-        last = stance
+        if last is None or _period_key(last) != _period_key(state):
+            yield state
+        last = state
 
 
 def _period_key(stance: LifecycleState) -> tuple[object, ...]:

@@ -42,8 +42,8 @@ class Movement:
     """One change.
 
     Attributes:
-        worth: what it adds to the recurring revenue of a month, in minor units; below zero when it takes.
-        live: what it adds to the number of paid subscriptions.
+        mrr_delta: change of MRR in minor units.
+        active_delta: change of the number of paid subscriptions.
         amount: what was charged.
     """
 
@@ -64,17 +64,17 @@ def subscription_movements(
     """Returns all movements of one subscription in order of time.
 
     Args:
-        known: how it stood.
-        deeds: its own, each once, in any order.
+        states: its lifecycle states, oldest first.
+        payments: its payments, each once, in any order.
     """
-    told = sorted(payments, key=lambda deed: (deed.at, deed.message_id))
-    found = [
+    ordered_payments = sorted(payments, key=lambda payment: (payment.at, payment.message_id))
+    movements = [
         *_mrr_movements(states),
         *_trial_movements(states),
-        *_conversion_movements(states, told),
-        *_payment_movements(states, told),
+        *_conversion_movements(states, ordered_payments),
+        *_payment_movements(states, ordered_payments),
     ]
-    return sorted(found, key=lambda movement: movement.at)
+    return sorted(movements, key=lambda movement: movement.at)
 
 
 def _mrr_movements(states: Sequence[LifecycleState]) -> Iterator[Movement]:
@@ -147,7 +147,7 @@ def _conversion_movements(
     states: Sequence[LifecycleState], payments: Sequence[SubscriptionPayment]
 ) -> Iterator[Movement]:
     """Yields the conversion of each trial: its first payment, once the trial is over."""
-    paid = [deed.at for deed in payments if deed.kind is PaymentKind.CHARGE and deed.amount]
+    paid = [payment.at for payment in payments if payment.kind is PaymentKind.CHARGE and payment.amount]
     started: datetime | None = None
     for place, (before, now) in enumerate(pairwise((None, *states))):
         if now is None:
@@ -165,7 +165,8 @@ def _conversion_movements(
 def _ended_or_trialing_at(states: Iterable[LifecycleState]) -> datetime | None:
     """Returns when a subscription ended or was in a trial again."""
     return next(
-        (one.since for one in states if one.lifecycle_status in (LifecycleStatus.ENDED, _TRIALING)), None
+        (state.since for state in states if state.lifecycle_status in (LifecycleStatus.ENDED, _TRIALING)),
+        None,
     )
 
 
@@ -173,13 +174,13 @@ def _payment_movements(
     states: Sequence[LifecycleState], payments: Sequence[SubscriptionPayment]
 ) -> Iterator[Movement]:
     """Yields charges and failed payments, with product and plan of the state at their time."""
-    since = [stance.since for stance in states]
-    for deed in payments:
-        place = max(bisect_right(since, deed.at) - 1, 0)
-        of = states[place].state if states else None
-        product, plan = _product_and_plan(of) if of else (None, None)
-        currency = deed.currency or (of.currency if of else None)
-        is_charge = deed.kind is PaymentKind.CHARGE
+    since = [lifecycle.since for lifecycle in states]
+    for payment in payments:
+        place = max(bisect_right(since, payment.at) - 1, 0)
+        state = states[place].state if states else None
+        product, plan = _product_and_plan(state) if state else (None, None)
+        currency = payment.currency or (state.currency if state else None)
+        is_charge = payment.kind is PaymentKind.CHARGE
         kind = MovementKind.CHARGE if is_charge else MovementKind.FAILED_PAYMENT
-        amount = (deed.amount or 0) if is_charge else 0
-        yield Movement(deed.at, kind, deed.provider, product, plan, currency, amount=amount)
+        amount = (payment.amount or 0) if is_charge else 0
+        yield Movement(payment.at, kind, payment.provider, product, plan, currency, amount=amount)

@@ -82,11 +82,11 @@ async def get_subscriptions(
         else OffsetCursor(0, caller.now)
     )
     caller = replace(caller, now=cursor.first_requested_at)
-    asked = query.asked(caller)
-    end = min(asked.span.end, caller.now + datetime.resolution)
+    date_range = query.asked(caller)
+    end = min(date_range.span.end, caller.now + datetime.resolution)
     page = SubscriptionPage(
         caller.workspace.id,
-        asked.span.start,
+        date_range.span.start,
         end,
         query.limit + 1,
         cursor.offset,
@@ -94,49 +94,54 @@ async def get_subscriptions(
         query.status,
     )
     snapshot = await questions.read_snapshot(caller, SUMMARY_METRICS)
-    found, (summary, unavailable) = await gather_or_cancel(
+    subscriptions, (summary, unavailable) = await gather_or_cancel(
         store.subscriptions(page),
-        SubscriptionSummaryQuery(questions, snapshot, store, caller, asked, query.provider).summarize(end),
+        SubscriptionSummaryQuery(questions, snapshot, store, caller, date_range, query.provider).summarize(
+            end
+        ),
     )
-    listed = found[: query.limit]
+    listed = subscriptions[: query.limit]
     origins = await people.first_touches(
-        caller.workspace.id, {id_ for stance in listed for id_ in _person_ids(stance.state)}
+        caller.workspace.id, {id_ for lifecycle in listed for id_ in _person_ids(lifecycle.state)}
     )
     following = OffsetCursor(cursor.offset + len(listed), cursor.first_requested_at)
     return SubscriptionsResponse(
         summary=summary,
         subscriptions=_render_rows(listed, origins),
         next_cursor=encode_offset_cursor(following, query.cursor_binding(caller))
-        if len(found) > len(listed)
+        if len(subscriptions) > len(listed)
         else None,
         currency=caller.workspace.currency,
         unavailable=unavailable,
-        range=RangeResponse.from_range(asked),
-        complete=snapshot.is_complete(asked, SUMMARY_METRICS, {"provider": query.provider}),
+        range=RangeResponse.from_range(date_range),
+        complete=snapshot.is_complete(date_range, SUMMARY_METRICS, {"provider": query.provider}),
     )
 
 
 def _person_ids(state: SubscriptionState) -> list[str]:
-    """The ids its person may be known by, the best first."""
-    told = dict(state.identity)
-    return [told[name] for name in _PERSON_ID_FIELDS if told.get(name)]
+    """Returns the user id and the visitor id of the subscriber, if known, in this order."""
+    identity = dict(state.identity)
+    return [identity[name] for name in _PERSON_ID_FIELDS if identity.get(name)]
 
 
 def _render_rows(
     states: Sequence[LifecycleState], origins: Mapping[str, PersonFirstTouch]
 ) -> list[SubscriptionRow]:
     known = (
-        (stance, [origins[id_] for id_ in _person_ids(stance.state) if id_ in origins]) for stance in states
+        (lifecycle, [origins[id_] for id_ in _person_ids(lifecycle.state) if id_ in origins])
+        for lifecycle in states
     )
-    return [_render_row(stance, found[0] if found else _UNKNOWN_ORIGIN) for stance, found in known]
+    return [
+        _render_row(lifecycle, touches[0] if touches else _UNKNOWN_ORIGIN) for lifecycle, touches in known
+    ]
 
 
 def _render_row(lifecycle: LifecycleState, origin: PersonFirstTouch) -> SubscriptionRow:
     state, touch = lifecycle.state, origin.first_touch
-    told = {name: getattr(state, name) for name in SubscriptionRow.model_fields if hasattr(state, name)}
+    fields = {name: getattr(state, name) for name in SubscriptionRow.model_fields if hasattr(state, name)}
     return SubscriptionRow.model_validate(
         {
-            **told,
+            **fields,
             "id": state.subscription_id,
             "status": lifecycle.status,
             "amount": _major_units(state, None if state.amount is None else state.amount * state.quantity),
@@ -150,7 +155,7 @@ def _render_row(lifecycle: LifecycleState, origin: PersonFirstTouch) -> Subscrip
 
 
 def _render_mrr(lifecycle: LifecycleState) -> float | None:
-    """What it is worth a month; unknown, and not nothing, while it is alive and nobody named a price."""
+    """Returns the MRR in major units; None while it is alive and its price is unknown."""
     is_unknown = (
         normalize_to_month(lifecycle.state) is None
         and lifecycle.lifecycle_status is not LifecycleStatus.ENDED

@@ -23,7 +23,7 @@ class MovementQuery:
     Attributes:
         edges: ascending instants; the first bucket lies from the first to before the second. What lies
             before all of them is summed, too.
-        by: columns that make a group: ``product``, ``provider``, ``plan``. ``currency`` always does.
+        group_by: columns that make a group: ``product``, ``provider``, ``plan``. ``currency`` always does.
     """
 
     workspace_id: UUID
@@ -78,17 +78,17 @@ class SubscriptionStore(Protocol):
     async def add_subscription_reports(
         self, workspace_id: UUID, states: Sequence[SubscriptionState], payments: Sequence[SubscriptionPayment]
     ) -> None:
-        """Keep them; one whose natural key is known changes nothing."""
+        """Adds states and payments; one whose natural key is stored already changes nothing."""
 
     async def sum_movements(self, plan: MovementQuery) -> Sequence[MovementSum]:
-        """Sums of movements by bucket, kind and the columns asked for.
+        """Returns the sums of movements by bucket, kind and the requested columns.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.
         """
 
     async def subscriptions(self, page: SubscriptionPage) -> Sequence[LifecycleState]:
-        """A page of subscriptions, each as it stood at the end of the span.
+        """Returns a page of subscriptions, each with its state at the end of the span.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -97,7 +97,7 @@ class SubscriptionStore(Protocol):
     async def count_by_lifecycle_status(
         self, workspace_id: UUID, at: datetime, provider: str | None = None
     ) -> dict[LifecycleStatus, int]:
-        """How many subscriptions stood how just before an instant.
+        """Returns the number of subscriptions by lifecycle status just before an instant.
 
         Raises:
             StoreUnavailable: they cannot be read.

@@ -6,14 +6,14 @@ from math import floor
 
 
 def round_to_total(start: Fraction, moves: Sequence[Fraction], end: Fraction) -> list[int]:
-    """Moves in whole units that lead from the rounded start to the rounded end.
+    """Returns the changes rounded so that they add up from the rounded start to the rounded end.
 
-    Each is rounded to one of its neighbours, by largest remainder; one that is nothing stays nothing.
+    Each is rounded up or down by largest remainder; a change of 0 stays 0.
 
     Args:
-        start: before the moves.
-        moves: what lies between.
-        end: ``start`` and all moves, exactly.
+        start: exact value before the changes.
+        changes: exact changes.
+        end: exact sum of ``start`` and all changes.
     """
     whole = [floor(move) for move in moves]
     left = round(end) - round(start) - sum(whole)

@@ -76,23 +76,24 @@ class SubscriptionSource:
         return grid.to_result()
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Measured as soon as a revenue provider is connected, unless one cannot be believed; each for itself.
+        """Returns the state: available while a revenue provider is connected and none has failed, with a state per provider.
 
-        Providers send what happens when it happens, and again until it is taken: of one that is not asked
-        all is believed present. What one is asked for reaches as far as it was read.
+        Data of a provider that only sends webhooks is complete up to now, that of a polled one up to its last poll.
         """
         try:
             known = await self.connections.list_connections(workspace.id)
             reads = await self.poll_states.poll_states(workspace.id)
         except StoreUnavailable:
             return _silent(now, UnavailableReason.SOURCE_ERROR)
-        ours = [one for one in known if one.kind is ProviderKind.REVENUE]
+        ours = [connection for connection in known if connection.kind is ProviderKind.REVENUE]
         live: dict[tuple[str, Operand], SourceState] = {
-            ("provider", one.provider): SourceState(polled_through(reads.get(one.provider), now))
-            for one in ours
-            if one.is_connected
+            ("provider", connection.provider): SourceState(
+                polled_through(reads.get(connection.provider), now)
+            )
+            for connection in ours
+            if connection.is_connected
         }
-        if any(one.has_failed for one in ours):
+        if any(connection.has_failed for connection in ours):
             return replace(_silent(now, UnavailableReason.SOURCE_ERROR), per_value=live)
         if not live:
             return _silent(now, UnavailableReason.NO_REVENUE_PROVIDER)
@@ -108,14 +109,14 @@ def _bucket_rows(
 ) -> Iterator[tuple[int, Row]]:
     """Yields the rows of each bucket, from the movements before and in it."""
     groups: dict[tuple[Any, ...], dict[int, list[MovementSum]]] = defaultdict(lambda: defaultdict(list))
-    for each in moved:
-        groups[*each.keys, each.currency][worth.bucket_of(each)].append(each)
-    for place, found in groups.items():
-        named = dict(zip((*by, "currency"), place, strict=True))
-        total, live = _add_movements(found[-1], Fraction(0), 0)
+    for movement in moved:
+        groups[*movement.keys, movement.currency][worth.bucket_of(movement)].append(movement)
+    for group_key, by_bucket in groups.items():
+        named = dict(zip((*by, "currency"), group_key, strict=True))
+        total, live = _add_movements(by_bucket[-1], Fraction(0), 0)
         for bucket in range(worth.bucket_count):
             at_start = live
-            here = found.get(bucket, [])
+            here = by_bucket.get(bucket, [])
             total, live = _add_movements(here, total, live)
             if here or live or total:
                 counts = {**_count_by_kind(here), "active_subscriptions": live, "active_at_start": at_start}
@@ -127,8 +128,8 @@ def _bucket_rows(
 
 
 def _add_movements(moved: Iterable[MovementSum], worth: Fraction, live: int) -> tuple[Fraction, int]:
-    for each in moved:
-        worth, live = worth + each.mrr_delta, live + each.active_delta
+    for movement in moved:
+        worth, live = worth + movement.mrr_delta, live + movement.active_delta
     return worth, live
 
 
@@ -140,20 +141,20 @@ def _totals_at_bucket_end(total: Fraction, rate: Fraction | None) -> Iterator[Su
 
 def _amounts_moved(moved: Iterable[MovementSum], worth: FxBuckets) -> Iterator[Sum]:
     """Yields the amounts of the movements of a bucket."""
-    for each in moved:
-        if each.kind in _MRR_COLUMNS:
-            yield _MRR_COLUMNS[each.kind], each.mrr_delta, worth.rate_at_movement(each)
-        if each.kind is MovementKind.CHARGE:
-            yield "charged", Fraction(each.amount), worth.rate_at_movement(each)
+    for movement in moved:
+        if movement.kind in _MRR_COLUMNS:
+            yield _MRR_COLUMNS[movement.kind], movement.mrr_delta, worth.rate_at_movement(movement)
+        if movement.kind is MovementKind.CHARGE:
+            yield "charged", Fraction(movement.amount), worth.rate_at_movement(movement)
 
 
 def _count_by_kind(moved: Iterable[MovementSum]) -> dict[str, int]:
     """Returns the number of movements of each kind."""
-    found = dict.fromkeys(_COUNT_COLUMNS.values(), 0)
-    for each in moved:
-        if each.kind in _COUNT_COLUMNS:
-            found[_COUNT_COLUMNS[each.kind]] += each.count
-    return found
+    counts = dict.fromkeys(_COUNT_COLUMNS.values(), 0)
+    for movement in moved:
+        if movement.kind in _COUNT_COLUMNS:
+            counts[_COUNT_COLUMNS[movement.kind]] += movement.count
+    return counts
 
 
 def _split_by_rate(counts: Mapping[str, int], sums: Iterable[Sum]) -> Iterator[Row]:

@@ -65,16 +65,18 @@ class SubscriptionSummaryQuery:
             self._read_metrics(("mrr",), replace(self.date_range, span=before)),
             self.store.count_by_lifecycle_status(self.who.workspace.id, end, self.provider),
         )
-        told = dict(zip(SUMMARY_METRICS, now, strict=True))
+        readings = dict(zip(SUMMARY_METRICS, now, strict=True))
         counts = {standing.value: standings.get(standing, 0) for standing in _COUNTED_STATUSES}
-        is_counted = not isinstance(told["new_subscriptions"], Unavailable)
+        is_counted = not isinstance(readings["new_subscriptions"], Unavailable)
         metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
-        fields = {field: round_for_unit(told[id_], metrics[id_], currency) for field, id_ in _FIELDS.items()}
+        fields = {
+            field: round_for_unit(readings[id_], metrics[id_], currency) for field, id_ in _FIELDS.items()
+        }
         summary = SubscriptionSummary.model_validate(
             {
                 **(counts if is_counted else dict.fromkeys(counts)),
                 **fields,
-                "movements": self._render_movements(at_start, told),
+                "movements": self._render_movements(at_start, readings),
             }
         )
         return summary, list_unavailable(SUMMARY_METRICS, now)
@@ -90,7 +92,7 @@ class SubscriptionSummaryQuery:
     def _render_movements(
         self, at_start: Measurement, readings_by_metric: Mapping[str, Measurement]
     ) -> MrrMovements:
-        """From start to end; as they are where something is unknown, else so that they add up."""
+        """Returns the MRR movements, rounded so that they add up; unadjusted if a value is unknown."""
         metrics, currency = self.questions.catalog.metrics, self.who.workspace.currency
         readings = {field: readings_by_metric[id_] for field, id_ in _MOVEMENT_METRICS.items()}
         shown = {
@@ -100,11 +102,11 @@ class SubscriptionSummaryQuery:
             name: round_for_unit(reading, metrics["mrr"], currency)
             for name, reading in (("start_mrr", at_start), ("end_mrr", readings_by_metric["mrr"]))
         }
-        found = [
+        exact_values = [
             _exact_value(reading) for reading in (at_start, *readings.values(), readings_by_metric["mrr"])
         ]
-        known = [value for value in found if value is not None]
-        if len(known) < len(found):
+        known = [value for value in exact_values if value is not None]
+        if len(known) < len(exact_values):
             return MrrMovements.model_validate({**ends, **shown, "fx": None})
         start, *moves, end = known
         # What rates did meanwhile to what stood: the rest.

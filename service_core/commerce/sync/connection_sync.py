@@ -41,8 +41,8 @@ class SyncProgress:
     """Progress of the sync of a connection.
 
     Attributes:
-        part: which account, or what else is read of it by itself.
-        done, total: of the questions there will be; None when nobody knows how many.
+        part: account or kind of data that is synced.
+        done, total: number of requests; the total is None if it is unknown.
     """
 
     provider: str
@@ -56,8 +56,8 @@ class SyncOutcome:
     """Result of the sync of a connection.
 
     Attributes:
-        found: how much of what was read, by its name.
-        problem: for people; None when all is well.
+        counts: number of synced objects by name.
+        problem: error message; None on success.
     """
 
     provider: str
@@ -71,15 +71,15 @@ ConnectionKey: TypeAlias = tuple[UUID, str]
 
 
 class LeaseLost(Exception):
-    """Another process has the turn."""
+    """Another process has acquired the lease."""
 
 
 @dataclass(slots=True)
 class _Backoff:
-    """A connection that could not be read: how often in a row, and when it is tried again.
+    """Backoff of a connection: consecutive failures, and time of the next attempt.
 
     Attributes:
-        of: the connection as it was left; one that somebody changed since is tried at once.
+        connection: the connection after the failure; a changed one is retried at once.
     """
 
     connection: Connection
@@ -92,9 +92,9 @@ class SyncRun:
     """One running sync of a connection.
 
     Attributes:
-        hold: says that the reading lives; to be awaited before each question. It raises `Overtaken`.
-        telling: told of each step.
-        began_at: when it began.
+        renew_lease: renews the lease; to be awaited before each request. It raises `LeaseLost`.
+        on_progress: called after each step.
+        started_at: start of the sync.
     """
 
     connection: Connection
@@ -114,10 +114,9 @@ class ConnectionSync(ABC):
     """Syncs the connections of one kind.
 
     Attributes:
-        connections, secrets: what is connected, and with which credentials; without any a connection is
-            a note of somebody, and nothing is read.
-        turns: who reads a workspace.
-        clock: the present.
+        connections, secrets: the connections and their credentials; one without credentials is not synced.
+        leases: which process syncs a workspace.
+        clock: returns the current time.
     """
 
     kind: ClassVar[ProviderKind]
@@ -138,12 +137,12 @@ class ConnectionSync(ABC):
 
     @abstractmethod
     async def sync_connection(self, run: SyncRun) -> tuple[Connection, Mapping[str, int]] | None:
-        """Read one connection: how it stands afterwards, and what was found; None when nothing can be read of it.
+        """Syncs one connection; returns its new state and the counts, None if it cannot be synced.
 
         Raises:
             PlatformUnavailable: it cannot be read now.
             CredentialsRejected: its credentials are not good.
-            Overtaken: another process reads it.
+            LeaseLost: another process syncs it.
             StoreUnavailable: something cannot be kept or read here.
         """
 
@@ -158,13 +157,13 @@ class ConnectionSync(ABC):
             StoreUnavailable: connections cannot be read.
         """
         connected = set(await self.secrets.connections_with_secrets())
-        found = []
+        due = []
         for id_ in sorted({id_ for id_, provider in connected if provider in self.supported_providers}):
-            for one in await self._syncable_connections(id_):
-                if (id_, one.provider) in connected and await self._is_due(one):
-                    found.append(id_)
+            for connection in await self._syncable_connections(id_):
+                if (id_, connection.provider) in connected and await self._is_due(connection):
+                    due.append(id_)
                     break
-        return found
+        return due
 
     async def sync_workspace(
         self,
@@ -173,12 +172,12 @@ class ConnectionSync(ABC):
         ignore_schedule: bool = False,
         on_progress: ProgressCallback = lambda _: None,
     ) -> list[SyncOutcome] | None:
-        """Read what is due, each connection whatever becomes of the others; None while another process does.
+        """Syncs the due connections of a workspace, each independent of the others; None while another process has the lease.
 
         Args:
             workspace_id: whose connections.
-            at_once: read what is not due, too.
-            telling: told of each step.
+            ignore_schedule: sync connections that are not due, too.
+            on_progress: called after each step.
 
         Raises:
             StoreUnavailable: something cannot be kept or read here; nobody connected is to blame.
@@ -202,11 +201,11 @@ class ConnectionSync(ABC):
         """Returns connections that can be synced, without those that have to be connected again."""
         known = await self.connections.list_connections(workspace_id)
         return [
-            one
-            for one in known
-            if one.kind is self.kind
-            and one.provider in self.supported_providers
-            and one.status in _SYNCED_STATUSES
+            connection
+            for connection in known
+            if connection.kind is self.kind
+            and connection.provider in self.supported_providers
+            and connection.status in _SYNCED_STATUSES
         ]
 
     async def _is_due(self, connection: Connection) -> bool:
@@ -228,32 +227,32 @@ class ConnectionSync(ABC):
         self, connection: Connection, holder: UUID, on_progress: ProgressCallback
     ) -> SyncOutcome | None:
         """Syncs a connection and saves its status; returns None if there is nothing to sync."""
-        place = connection.workspace_id, connection.provider
+        connection_key = connection.workspace_id, connection.provider
 
-        async def hold() -> None:
+        async def renew_lease_or_raise() -> None:
             if not await self._acquire_lease(connection.workspace_id, holder):
                 raise LeaseLost
 
         try:
-            secrets = await self.secrets.secrets(*place)
+            secrets = await self.secrets.secrets(*connection_key)
         except CipherUnavailable:
             return await self._back_off(connection, "Its credentials cannot be opened.", None)
         if secrets is None:
             return None
-        visit = SyncRun(connection, secrets, hold, on_progress, self.clock())
+        run = SyncRun(connection, secrets, renew_lease_or_raise, on_progress, self.clock())
         try:
-            read = await self.sync_connection(visit)
+            read = await self.sync_connection(run)
         except (LeaseLost, StoreUnavailable):
             raise
         except Exception as fault:  # noqa: BLE001 - a plugin's mistake stays with its connection
-            return await self._record_failure(visit, fault)
-        self._backoffs.pop(place, None)
+            return await self._record_failure(run, fault)
+        self._backoffs.pop(connection_key, None)
         if read is None:
-            self._backoffs[place] = _Backoff(connection, 0, self.clock() + SYNC_INTERVAL)
+            self._backoffs[connection_key] = _Backoff(connection, 0, self.clock() + SYNC_INTERVAL)
             return None
-        after, found = read
+        after, counts = read
         await self._save_if_unchanged(connection, after)
-        return SyncOutcome(connection.provider, found)
+        return SyncOutcome(connection.provider, counts)
 
     async def _record_failure(self, run: SyncRun, error: Exception) -> SyncOutcome:
         """Saves why a connection could not be synced."""
@@ -282,8 +281,8 @@ class ConnectionSync(ABC):
     async def _save_backoff(
         self, before: Connection, after: Connection, reason: str, delay: timedelta, failures: int = 1
     ) -> SyncOutcome:
-        place = before.workspace_id, before.provider
-        self._backoffs[place] = _Backoff(after, failures, self.clock() + delay)
+        connection_key = before.workspace_id, before.provider
+        self._backoffs[connection_key] = _Backoff(after, failures, self.clock() + delay)
         _log.warning("%s of workspace %s cannot be read: %s", before.provider, before.workspace_id, reason)
         await self._save_if_unchanged(before, after)
         return SyncOutcome(before.provider, problem=reason)
@@ -291,10 +290,12 @@ class ConnectionSync(ABC):
     async def _save_if_unchanged(self, before: Connection, after: Connection) -> None:
         """Saves the connection unless it was changed or removed meanwhile."""
         known = await self.connections.list_connections(before.workspace_id)
-        now = next((one for one in known if _is_unchanged(one, before)), None)
+        now = next((connection for connection in known if _is_unchanged(connection, before)), None)
         if now is None or after == before:
             return
-        times = [one.last_synced_at for one in (now, after) if one.last_synced_at is not None]
+        times = [
+            connection.last_synced_at for connection in (now, after) if connection.last_synced_at is not None
+        ]
         await self.connections.save_connection(replace(after, last_synced_at=max(times, default=None)))
 
 

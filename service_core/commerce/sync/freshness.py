@@ -22,8 +22,8 @@ class PollState:
     """Polling state of a provider.
 
     Attributes:
-        since: what came before was told by webhooks, and is not read again; None when there is no such time.
-        read_at: when the last reading with success began; None as long as there was none.
+        since: earlier messages came by webhook and are not polled; None if there is no such time.
+        read_at: start of the last successful poll; None before the first.
     """
 
     since: datetime | None = None
@@ -34,7 +34,7 @@ class PollStates(Protocol):
     """Stores the polling state of each provider of a workspace."""
 
     async def poll_states(self, workspace_id: UUID) -> Mapping[str, PollState]:
-        """By provider; one that was never read may be missing.
+        """Returns the states by provider; one that was never polled may be missing.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -51,7 +51,7 @@ def polled_through(state: PollState | None, now: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ProviderFreshness:
-    """Implements the port `Reach` for the money of connected providers."""
+    """Computes up to when payments of connected providers are complete; cached for a minute per workspace."""
 
     connections: Connections
     poll_states: PollStates
@@ -73,9 +73,11 @@ class ProviderFreshness:
     async def _oldest_poll(self, workspace_id: UUID) -> datetime | None:
         """Returns the oldest last poll of the connected providers; None if none is polled."""
         reads = await self.poll_states.poll_states(workspace_id)
-        asked = {provider: read.read_at for provider, read in reads.items() if read.read_at is not None}
-        if not asked:
+        polled_at = {provider: read.read_at for provider, read in reads.items() if read.read_at is not None}
+        if not polled_at:
             return None
         known = await self.connections.list_connections(workspace_id)
-        standing = {one.provider for one in known if one.is_connected or one.has_failed}
-        return min((at for provider, at in asked.items() if provider in standing), default=None)
+        standing = {
+            connection.provider for connection in known if connection.is_connected or connection.has_failed
+        }
+        return min((at for provider, at in polled_at.items() if provider in standing), default=None)

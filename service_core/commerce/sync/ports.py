@@ -6,20 +6,20 @@ from uuid import UUID
 
 
 class SyncLeases(Protocol):
-    """Whose turn it is to read for a workspace: one process at a time reads each kind of thing."""
+    """Leases of workspaces: one process at a time syncs each kind of connection."""
 
     async def acquire_lease(
         self, workspace_id: UUID, kind: str, holder: UUID, now: datetime, expires_at: datetime
     ) -> bool:
-        """Have the turn, or have it for longer; False while somebody else does.
+        """Acquires the lease or renews it; False while another holder has it.
 
         Args:
-            workspace_id: for whom is read.
-            what: kind of what is read, such as ``ads``, in up to 16 characters.
-            holder: who asks, by an id of its own.
-            now: the present.
-            until: when it is over for a holder that died.
+            workspace_id: the workspace to sync.
+            kind: kind of connections, such as ``ads``, in up to 16 characters.
+            holder: id of the process.
+            now: the current time.
+            expires_at: when the lease ends unless it is renewed.
         """
 
     async def release_lease(self, workspace_id: UUID, kind: str, holder: UUID) -> None:
-        """Let the turn go, if it is still the holder's."""
+        """Releases the lease if the holder still has it."""

@@ -44,10 +44,10 @@ class ExportWorker:
     """Runs export jobs one at a time; several workers may run in any number of processes.
 
     Args:
-        run_next: the rows of the jobs.
-        storage: where the files go.
-        writer: writes them.
-        clock: gives the present.
+        jobs: the rows of the jobs.
+        storage: stores the files.
+        writer: writes the files.
+        clock: returns the current time.
         renew_seconds: how often the lease is renewed.
     """
 
@@ -99,10 +99,10 @@ class ExportWorker:
 
     async def _claim_next(self) -> Export | None:
         """Claims a job; returns None if there is none. A job with too many failed attempts is failed."""
-        while found := await self._work.list_available_exports(self._clock(), 1):
-            taken = found[0].claim(self._clock())
-            if await self._work.replace_export_if_unchanged(found[0], taken):
-                return taken
+        while available := await self._work.list_available_exports(self._clock(), 1):
+            claimed = available[0].claim(self._clock())
+            if await self._work.replace_export_if_unchanged(available[0], claimed):
+                return claimed
         return None
 
     async def _run_claimed(self, job: _ClaimedJob) -> None:
@@ -116,8 +116,8 @@ class ExportWorker:
             await self._work.replace_export_if_unchanged(job.export, job.export.release(self._clock()))
             raise
         saved = await self._work.replace_export_if_unchanged(job.export, ended)
-        kept = {file} if saved and ended.status is ExportStatus.COMPLETED else set()
-        await self._delete_files(tuple(name for name in job.export.file_names if name not in kept))
+        files_to_keep = {file} if saved and ended.status is ExportStatus.COMPLETED else set()
+        await self._delete_files(tuple(name for name in job.export.file_names if name not in files_to_keep))
 
     async def _write_with_lease(self, job: _ClaimedJob) -> Export:
         """Writes the file and renews the lease meanwhile.

@@ -46,25 +46,25 @@ class ExportWriter:
         if workspace is None:
             raise LookupError("the workspace of an export is gone")
         query = build_query(export.subject, export.start_date, export.end_date, export.filters)
-        who = read_only_caller(workspace, export.created_at, "Export", credential_id=export.credential_id)
-        table = self._contents.open_table(query, who)
+        caller = read_only_caller(workspace, export.created_at, "Export", credential_id=export.credential_id)
+        table = self._contents.open_table(query, caller)
         async with self._sink.open_for_write(export.file_name, export.download_name(workspace.zone)) as file:
-            found = await self._write_rows(export, table, file.write)
-        return min(found, table.max_rows), found > table.max_rows
+            row_count = await self._write_rows(export, table, file.write)
+        return min(row_count, table.max_rows), row_count > table.max_rows
 
     async def _write_rows(self, export: Export, table: ExportTable, write: Callable[[bytes], object]) -> int:
         """Writes the rows batch by batch in a thread; returns the number of rows read."""
         renderer = self._render(export.format, table.columns)
         write(renderer.render_header())
-        found = 0
+        row_count = 0
         async with aclosing(_prefetch(table.batches)) as batches:
             async for batch in batches:
                 data, rows = await asyncio.to_thread(
-                    renderer.render_rows, batch, max(table.max_rows - found, 0)
+                    renderer.render_rows, batch, max(table.max_rows - row_count, 0)
                 )
                 await asyncio.to_thread(write, data)
-                found += rows
-        return found
+                row_count += rows
+        return row_count
 
 
 async def _prefetch(batches: AsyncGenerator[RowBatch, None]) -> AsyncGenerator[RowBatch, None]:

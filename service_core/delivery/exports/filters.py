@@ -69,8 +69,8 @@ def validate_query(query: Query, caller: Caller, models: AttributionModels) -> N
     Raises:
         BadRequest: the dates, ``range_too_long``, or a filter without meaning.
     """
-    asked = query.resolve_range(caller)
-    if (asked.last_day - asked.first_day).days >= MAX_DAYS:
+    date_range = query.resolve_range(caller)
+    if (date_range.last_day - date_range.first_day).days >= MAX_DAYS:
         raise BadRequest(f"An export covers at most {MAX_DAYS} days", "range_too_long", field="end_date")
     try:
         if isinstance(query, EventsQuery):

@@ -1,4 +1,4 @@
-"""An export job: what it was created with, and the states it walks through.
+"""An export job: its parameters and its state transitions.
 
 The row of the job is the truth; a queue only wakes a worker. Every transition is a new value, saved by
 compare-and-set, so of two workers that hold the same job one loses and touches nothing.
@@ -115,8 +115,8 @@ class Export:
 
     def download_name(self, zone: ZoneInfo) -> str:
         """``events-2026-07-01-2026-07-07.csv``: by the local days of the range."""
-        asked = parse_start_end_dates(self.start_date, self.end_date, zone, self.created_at)
-        return f"{self.subject}-{asked.first_day}-{asked.last_day}.{self.format}"
+        date_range = parse_start_end_dates(self.start_date, self.end_date, zone, self.created_at)
+        return f"{self.subject}-{date_range.first_day}-{date_range.last_day}.{self.format}"
 
     def _file_name_of_attempt(self, attempt: int) -> str:
         return f"{self.id}-{attempt}.{self.format}"

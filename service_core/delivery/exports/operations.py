@@ -169,8 +169,8 @@ async def create_export(
 @operation("GET /exports", tag="exports")
 async def list_exports(query: ListQuery, *, caller: Caller, exports: Exports) -> ExportList:
     """Recent exports, newest first, without download links."""
-    found = await exports.list_exports(caller.workspace.id, query.limit)
-    return ExportList(exports=[_export_job(export.state_at(caller.now)) for export in found])
+    listed = await exports.list_exports(caller.workspace.id, query.limit)
+    return ExportList(exports=[_export_job(export.state_at(caller.now)) for export in listed])
 
 
 @operation("GET /exports/{exportId}", tag="exports")
@@ -178,10 +178,10 @@ async def get_export(
     path: ExportPath, *, caller: Caller, exports: Exports, sink: ExportStorage, settings: Settings
 ) -> ExportJob:
     """One export; a completed one comes with a fresh link that works for an hour."""
-    found = await exports.find_export(path.exportId)
-    if found is None or found.workspace_id != caller.workspace.id:
+    stored = await exports.find_export(path.exportId)
+    if stored is None or stored.workspace_id != caller.workspace.id:
         raise NotFound
-    export = found.state_at(caller.now)
+    export = stored.state_at(caller.now)
     if export.status is not ExportStatus.COMPLETED:
         return _export_job(export)
     try:

@@ -15,7 +15,7 @@ class Exports(Protocol):
     """Export jobs as API requests read and write them; durable."""
 
     async def add_export(self, export: Export, max_active: int) -> Export | None:
-        """Add a job; None when the workspace has so many queued or running ones already.
+        """Adds a job; None if the workspace already has ``max_active`` queued or running ones.
 
         When a job of the same ``ticket`` was added in the 24 hours before, it is returned instead.
         """
@@ -34,7 +34,7 @@ class ExportJobs(Protocol):
     """Export jobs as workers read and write them."""
 
     async def list_available_exports(self, now: datetime, limit: int) -> list[Export]:
-        """Jobs whose ``free_at`` has come, oldest first."""
+        """Returns the jobs that a worker may claim, because ``free_at`` has passed, oldest first."""
 
     async def replace_export_if_unchanged(self, before: Export, after: Export) -> bool:
         """Save the next state; False, and nothing saved, unless the row still stands as ``before``.
@@ -43,7 +43,7 @@ class ExportJobs(Protocol):
         """
 
     async def list_due_exports(self, now: datetime) -> list[Export]:
-        """Jobs whose ``due_at`` has come."""
+        """Returns the jobs whose ``due_at`` has passed: their state ends by timeout."""
 
     async def count_exports_by_status(self) -> dict[ExportStatus, int]:
         """How many jobs stand in each state; a state without any may be left out."""

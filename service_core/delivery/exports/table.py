@@ -48,7 +48,7 @@ class ExportTable:
 
     Attributes:
         columns: in the order of the file.
-        batches: rows in order, possibly a few more than ``most``.
+        batches: rows in order, possibly a few more than ``max_rows``.
         max_rows: rows the file may hold.
     """
 

@@ -71,11 +71,13 @@ class AccountSender:
         """
         self.health = record_call(self.health, self.throttle, self.clock())
         batch = [
-            each._replace(postback=replace(each.postback, request_masked=redact_conversion(each.conversion)))
-            for each in batch
+            prepared._replace(
+                postback=replace(prepared.postback, request_masked=redact_conversion(prepared.conversion))
+            )
+            for prepared in batch
         ]
         try:
-            outcomes = await self._call_sender(destination, [each.conversion for each in batch])
+            outcomes = await self._call_sender(destination, [prepared.conversion for prepared in batch])
         except CredentialsRejected as fault:
             self.health, self.auth_error = record_auth_failure(self.health), str(fault)
             return []
@@ -93,7 +95,8 @@ class AccountSender:
             return self._schedule_retries(batch, PlatformUnavailable("It failed."), "sender_failed")
         self.health = record_success(self.health)
         return [
-            self._apply_outcome(one.postback, outcome) for one, outcome in zip(batch, outcomes, strict=True)
+            self._apply_outcome(prepared.postback, outcome)
+            for prepared, outcome in zip(batch, outcomes, strict=True)
         ]
 
     async def _call_sender(
@@ -113,7 +116,7 @@ class AccountSender:
     ) -> list[Postback]:
         self.health = record_failure(self.health, self.clock(), error.retry_after)
         outcome = Deferred(code, error.http_status, error.retry_after)
-        return [self._apply_outcome(each.postback, outcome) for each in batch]
+        return [self._apply_outcome(prepared.postback, outcome) for prepared in batch]
 
     def _apply_outcome(self, postback: Postback, outcome: SendOutcome) -> Postback:
         now = self.clock()

@@ -45,7 +45,9 @@ def build_conversion(postback: Postback, event: Event, customer: Customer) -> Co
 
 def redact_conversion(conversion: Conversion) -> dict[str, Any]:
     """Returns the conversion for storage; of the person only the names of the fields that were sent."""
-    told = [field.name for field in fields(Customer) if getattr(conversion.customer, field.name) is not None]
+    known_fields = [
+        field.name for field in fields(Customer) if getattr(conversion.customer, field.name) is not None
+    ]
     value = conversion.value
     return {
         "event": conversion.event,
@@ -55,7 +57,7 @@ def redact_conversion(conversion: Conversion) -> dict[str, Any]:
         "value": None if value is None else str(to_major(value, conversion.currency or "")),
         "currency": conversion.currency,
         "contents": len(conversion.line_items),
-        "customer": told,
+        "customer": known_fields,
     }
 
 
@@ -68,14 +70,14 @@ def _action_source(event: Event) -> ActionSource:
 def _line_items(event: Event, currency: str | None) -> Iterator[LineItem]:
     """Returns the line items an event lists; items without an id are skipped."""
     for line in get_raw_line_items(event.event_data)[:_MAX_LINE_ITEMS]:
-        told = line if isinstance(line, Mapping) else {}
-        id_ = to_text(_first_value(told, SKU_KEYS))
+        item = line if isinstance(line, Mapping) else {}
+        id_ = to_text(_first_value(item, SKU_KEYS))
         if id_ is not None:
             price = (
-                parse_revenue({"value": _first_value(told, PRICE_KEYS)}, currency)[0] if currency else None
+                parse_revenue({"value": _first_value(item, PRICE_KEYS)}, currency)[0] if currency else None
             )
             yield LineItem(
-                id_, _parse_quantity(_first_value(told, QUANTITY_KEYS)), price, to_text(told.get("name"))
+                id_, _parse_quantity(_first_value(item, QUANTITY_KEYS)), price, to_text(item.get("name"))
             )
 
 

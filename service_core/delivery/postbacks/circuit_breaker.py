@@ -18,10 +18,10 @@ class AccountHealth:
     """State of a platform account between calls; stored with its queue.
 
     Attributes:
-        failures: calls in a row that were not answered.
-        closed_until: nothing is sent before.
-        refused: the credentials were; it waits for somebody to connect the platform again.
-        counted_from, calls: when the present stretch of the throttle began, and the calls in it.
+        failures: consecutive calls without an answer.
+        closed_until: no call is made before this time.
+        refused: the credentials were rejected; the platform has to be connected again.
+        counted_from, calls: start of the current rate limit window, and number of calls in it.
     """
 
     failures: int = 0

@@ -47,6 +47,6 @@ def _to_minor_units(amount: Any, currency: str | None) -> int | None:
 def _conversion_currency(rule: ConversionRule, event: Event) -> str | None:
     if rule.currency_path is None:
         return event.currency or rule.currency
-    told = get_path(event.event_data, rule.currency_path)
-    code = told.strip().upper() if isinstance(told, str) else ""
+    currency = get_path(event.event_data, rule.currency_path)
+    code = currency.strip().upper() if isinstance(currency, str) else ""
     return code if len(code) == _CURRENCY_LENGTH and code.isascii() and code.isalpha() else None

@@ -54,21 +54,21 @@ class CustomerReader:
         Raises:
             StoreUnavailable: persons cannot be read.
         """
-        told = _customer_from_event(event, user_agent)
+        customer = _customer_from_event(event, user_agent)
         person = await self.people.find_person(workspace.id, event.strong_id or event.visitor_id)
         clicked = [event]
         if person is not None:
-            said = await self._earlier_events(
+            identify_events = await self._earlier_events(
                 workspace, person, _ALL_TIME_START, event, Predicate("event_name", value=IDENTIFY_EVENT)
             )
-            told = _fill_missing_fields(told, _customer_fields(_person_traits(said)))
-            told = await self._add_earlier_cookies(workspace, person, event, sender, told)
+            customer = _fill_missing_fields(customer, _customer_fields(_person_traits(identify_events)))
+            customer = await self._add_earlier_cookies(workspace, person, event, sender, customer)
             since = event.timestamp - sender.limits.click_window
             clicked[:0] = await self._earlier_events(
                 workspace, person, since, event, _click_predicate(sender)
             )
         return replace(
-            told, click=_latest_click(clicked, event, sender), country=told.country or event.country
+            customer, click=_latest_click(clicked, event, sender), country=customer.country or event.country
         )
 
     async def _add_earlier_cookies(
@@ -82,7 +82,9 @@ class CustomerReader:
         seen = await self._earlier_events(
             workspace, person_id, event.timestamp - sender.limits.click_window, event, is_set, limit=1
         )
-        return replace(customer, **{name: getattr(one, name) for one in seen for name in wanted})
+        return replace(
+            customer, **{name: getattr(seen_event, name) for seen_event in seen for name in wanted}
+        )
 
     async def _earlier_events(
         self,
@@ -100,14 +102,14 @@ class CustomerReader:
 
 def has_match_key(customer: Customer, sender: ConversionSender) -> bool:
     """Returns whether the platform can match the person by the known fields."""
-    told = {field.name for field in fields(customer) if getattr(customer, field.name) is not None}
+    known_fields = {field.name for field in fields(customer) if getattr(customer, field.name) is not None}
     clicks = {customer.click.type} if customer.click else set()
-    return not sender.limits.match_keys.isdisjoint(told | clicks)
+    return not sender.limits.match_keys.isdisjoint(known_fields | clicks)
 
 
 def _customer_from_event(event: Event, user_agent: str | None) -> Customer:
     """Returns the customer as far as the event describes it."""
-    told = Customer(
+    customer = Customer(
         ip=event.ip,
         user_agent=user_agent,
         fbc=event.fbc,
@@ -119,12 +121,12 @@ def _customer_from_event(event: Event, user_agent: str | None) -> Customer:
         visitor_id=_without_placeholder(event.visitor_id),
         anonymous_id=_without_placeholder(event.anonymous_id),
     )
-    return _fill_missing_fields(told, _customer_fields(event.event_data))
+    return _fill_missing_fields(customer, _customer_fields(event.event_data))
 
 
 def _person_traits(events: Iterable[Event]) -> Mapping[str, Any]:
     """Returns the traits that persons set for themselves and did not forbid to share."""
-    return merge_traits(one.event_data for one in events if not is_consent_denied(one.event_data))
+    return merge_traits(event.event_data for event in events if not is_consent_denied(event.event_data))
 
 
 def _without_placeholder(id_: str | None) -> str | None:
@@ -172,16 +174,23 @@ def _click_predicate(sender: ConversionSender) -> Predicate:
 
 def _latest_click(history: list[Event], event: Event, sender: ConversionSender) -> ClickId | None:
     """Returns the latest click of the conversion's session, else of the person, with its first occurrence."""
-    clicks = [(one, found) for one in history for found in [_click_id_of_event(one, sender)] if found]
+    clicks = [
+        (clicked, click_id)
+        for clicked in history
+        for click_id in [_click_id_of_event(clicked, sender)]
+        if click_id
+    ]
     if not clicks:
         return None
     own = [
-        found
-        for one, found in clicks
-        if (one.visitor_id, one.session_id) == (event.visitor_id, event.session_id)
+        click_id
+        for clicked, click_id in clicks
+        if (clicked.visitor_id, clicked.session_id) == (event.visitor_id, event.session_id)
     ]
-    type_, value = (own or [found for _, found in clicks])[-1]
-    return ClickId(type_, value, min(one.timestamp for one, found in clicks if found == (type_, value)))
+    type_, value = (own or [click_id for _, click_id in clicks])[-1]
+    return ClickId(
+        type_, value, min(clicked.timestamp for clicked, click_id in clicks if click_id == (type_, value))
+    )
 
 
 def _click_id_of_event(event: Event, sender: ConversionSender) -> tuple[str, str] | None:

@@ -49,12 +49,12 @@ class DeliveryWorker:
     Attributes:
         senders: those that are installed, by platform.
         call_limits: how many calls the throttle of a platform allows, where not as many as its sender says.
-        outbox: where conversions wait.
-        connections, secrets: what is connected, and with which credentials.
-        units: where rules are kept.
-        workspaces: whose conversions they are.
-        events, people: what is told of each, read when it is sent.
-        clock: the present.
+        queues: the queues of open postbacks.
+        connections, secrets: connected platforms and their credentials.
+        units: transactions of the workspace store, for rules.
+        workspaces: the workspaces of the postbacks.
+        events, people: events and persons, read when a postback is sent.
+        clock: returns the current time.
     """
 
     senders: Mapping[str, ConversionSender]
@@ -84,24 +84,24 @@ class DeliveryWorker:
         Raises:
             StoreUnavailable: something cannot be read or kept here; what was not settled is sent again.
         """
-        turn = _QueueLease(self, queue)
-        state = await turn.acquire()
+        lease = _QueueLease(self, queue)
+        state = await lease.acquire()
         if state is None:
             return None
-        turn.health = state
+        lease.health = state
         try:
-            await turn.deliver(should_stop)
+            await lease.deliver(should_stop)
         except BaseException:
-            turn.not_before = self.clock() + RETRY_DELAY
+            lease.not_before = self.clock() + RETRY_DELAY
             raise
         finally:
-            await self.queues.release_queue(queue, turn.holder, turn.health, turn.not_before)
-        return turn.finished
+            await self.queues.release_queue(queue, lease.holder, lease.health, lease.not_before)
+        return lease.finished
 
     async def find_connection(self, queue: PostbackQueue) -> Connection | None:
         """Returns the platform connection of a queue."""
         known = await self.connections.list_connections(queue.workspace_id)
-        return next((one for one in known if one.provider == queue.platform), None)
+        return next((connection for connection in known if connection.provider == queue.platform), None)
 
     def account_sender(
         self, sender: ConversionSender, secrets: Mapping[str, str], health: AccountHealth
@@ -151,7 +151,9 @@ class _QueueLease:
         """Skips all waiting postbacks, because no account is connected."""
         now = self.worker.clock()
         while due := await self._due_postbacks(MAX_POSTBACKS):
-            await self._save_results([mark_skipped(one, SkipReason.NOT_CONNECTED, now) for one in due])
+            await self._save_results(
+                [mark_skipped(postback, SkipReason.NOT_CONNECTED, now) for postback in due]
+            )
 
     async def _postpone(self, sender: ConversionSender) -> None:
         """Postpones the queue and expires postbacks that became too old."""
@@ -181,19 +183,19 @@ class _QueueLease:
         workspace = await self.worker.workspaces.find_by_id(self.queue.workspace_id)
         if workspace is None:
             return False
-        reading = PayloadBuilder(self.worker.units, self.worker.events, CustomerReader(self.worker.people))
-        prepared = await reading.build(workspace, account.sender, due, self.worker.clock())
+        builder = PayloadBuilder(self.worker.units, self.worker.events, CustomerReader(self.worker.people))
+        prepared = await builder.build(workspace, account.sender, due, self.worker.clock())
         await self._save_results(prepared.finished)
         calls = list(_batches_by_destination(prepared.sendable, connection))
         while calls:
             if should_stop() or not account.allows_call() or await self.acquire() is None:
                 return False
-            destination, some = calls.pop()
+            destination, batch = calls.pop()
             try:
-                sent = await account.send_batch(destination, some)
+                sent = await account.send_batch(destination, batch)
             except BatchRejected:
-                half = len(some) // 2
-                calls += [(destination, some[half:]), (destination, some[:half])]
+                half = len(batch) // 2
+                calls += [(destination, batch[half:]), (destination, batch[:half])]
                 sent = []
             self.health = account.health
             await self._save_results(sent)
@@ -222,12 +224,12 @@ def _batches_by_destination(
     names = {
         (account.id, asset.id): asset.name for account in connection.accounts for asset in account.assets
     }
-    for place, some in groupby(sorted(prepared, key=_destination_key), _destination_key):
-        account_id, asset_id, is_test, code = place
+    for key, batch in groupby(sorted(prepared, key=_destination_key), _destination_key):
+        account_id, asset_id, is_test, code = key
         name = names.get((account_id, asset_id))
-        yield Destination(account_id, asset_id, name, is_test, code or None), list(some)
+        yield Destination(account_id, asset_id, name, is_test, code or None), list(batch)
 
 
 def _destination_key(prepared: PreparedPostback) -> tuple[str, str, bool, str]:
-    one = prepared.postback
-    return one.account_id, one.asset_id, one.is_test, one.test_code or ""
+    postback = prepared.postback
+    return postback.account_id, postback.asset_id, postback.is_test, postback.test_code or ""

@@ -49,7 +49,10 @@ def hash_name(text: str | None) -> str | None:
 def hash_place(text: str | None) -> str | None:
     """Returns the hash of the letters and digits of a city or state."""
     return _normalize_and_hash(
-        text, lambda plain: "".join(one for one in plain if _is_letter(one) or one.isdecimal())
+        text,
+        lambda plain: "".join(
+            character for character in plain if _is_letter(character) or character.isdecimal()
+        ),
     )
 
 
@@ -77,12 +80,12 @@ def _normalize_and_hash(text: str | None, normalize: Callable[[str], str]) -> st
     trimmed = unicodedata.normalize("NFC", text or "").strip().lower()
     if _HASH.fullmatch(trimmed):
         return trimmed
-    kept = normalize(trimmed)
-    return hashlib.sha256(kept.encode("utf-8", "replace")).hexdigest() if kept else None
+    normalized = normalize(trimmed)
+    return hashlib.sha256(normalized.encode("utf-8", "replace")).hexdigest() if normalized else None
 
 
 def _normalize_phone(text: str, prefix: str) -> str:
-    digits = "".join(str(int(one)) for one in _TRUNK.sub("", text) if one.isdecimal())
+    digits = "".join(str(int(character)) for character in _TRUNK.sub("", text) if character.isdecimal())
     international = digits.removeprefix("00")
     known = not international.startswith("0") and len(international) in _PHONE_DIGITS
     return prefix + international if known else ""

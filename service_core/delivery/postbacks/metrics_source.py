@@ -40,9 +40,15 @@ class PostbackSource:
             StoreUnavailable: the outbox cannot be read.
         """
         grid = RowGrid(query, Relation.POSTBACKS)
-        for each in await self.outbox.count_postbacks(query.scope.workspace_id, bucket_edges(query)):
-            row = {"platform": each.platform, "status": each.status, "rows": each.count}
-            grid.add(row, query.buckets.starts[each.bucket] if query.buckets else None)
+        for postback_count in await self.outbox.count_postbacks(
+            query.scope.workspace_id, bucket_edges(query)
+        ):
+            row = {
+                "platform": postback_count.platform,
+                "status": postback_count.status,
+                "rows": postback_count.count,
+            }
+            grid.add(row, query.buckets.starts[postback_count.bucket] if query.buckets else None)
         return grid.to_result()
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
@@ -51,6 +57,9 @@ class PostbackSource:
             known = await self.connections.list_connections(workspace.id)
         except StoreUnavailable:
             return SourceState(now, {Relation.POSTBACKS: UnavailableReason.SOURCE_ERROR})
-        if any(one.provider in self.platforms and (one.is_connected or one.has_failed) for one in known):
+        if any(
+            connection.provider in self.platforms and (connection.is_connected or connection.has_failed)
+            for connection in known
+        ):
             return SourceState(now)
         return SourceState(now, {Relation.POSTBACKS: UnavailableReason.NO_AD_PLATFORM})

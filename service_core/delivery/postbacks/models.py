@@ -35,7 +35,7 @@ class Customer:
         click: of the types the sender takes, that of the conversion's session, else the latest of the person
             within the sender's ``click_window``.
         fbc, fbp, ttp: what cookies of platforms hold.
-        user_id, visitor_id, anonymous_id: ids of the house, none of which is a placeholder.
+        user_id, visitor_id, anonymous_id: ids of the event, none of which is a placeholder.
         os, os_version: of the device, such as ``iOS`` and ``17.4``.
     """
 

@@ -54,28 +54,28 @@ class PayloadBuilder:
         Raises:
             StoreUnavailable: something cannot be read.
         """
-        rules = await self._active_rule_ids(workspace.id, {one.rule_id for one in due})
-        found = PreparedBatch([], [])
+        rules = await self._active_rule_ids(workspace.id, {postback.rule_id for postback in due})
+        batch = PreparedBatch([], [])
         live: list[Postback] = []
-        for one in due:
-            if one.rule_id not in rules:
-                found.finished.append(mark_skipped(one, SkipReason.RULE_INACTIVE, now))
-            elif one.event_at + sender.limits.age_limit < now:
-                found.finished.append(mark_expired(one, now))
+        for postback in due:
+            if postback.rule_id not in rules:
+                batch.finished.append(mark_skipped(postback, SkipReason.RULE_INACTIVE, now))
+            elif postback.event_at + sender.limits.age_limit < now:
+                batch.finished.append(mark_expired(postback, now))
             else:
-                live.append(one)
+                live.append(postback)
         events = await self._load_events(workspace, live) if live else {}
-        for one in live:
-            event = events.get((one.event_id, one.event_at))
+        for postback in live:
+            event = events.get((postback.event_id, postback.event_at))
             if event is None:
-                found.finished.append(schedule_retry(one, EVENT_NOT_FOUND, now, sender.limits.age_limit))
+                batch.finished.append(schedule_retry(postback, EVENT_NOT_FOUND, now, sender.limits.age_limit))
                 continue
-            customer = await self.customers.load_customer(workspace, event, one.user_agent, sender)
+            customer = await self.customers.load_customer(workspace, event, postback.user_agent, sender)
             if has_match_key(customer, sender):
-                found.sendable.append(PreparedPostback(one, build_conversion(one, event, customer)))
+                batch.sendable.append(PreparedPostback(postback, build_conversion(postback, event, customer)))
             else:
-                found.finished.append(mark_skipped(one, SkipReason.NO_MATCH_KEY, now))
-        return found
+                batch.finished.append(mark_skipped(postback, SkipReason.NO_MATCH_KEY, now))
+        return batch
 
     async def _active_rule_ids(self, workspace_id: UUID, ids: set[UUID]) -> frozenset[UUID]:
         async with self.units.read(workspace_id) as unit:
@@ -86,8 +86,8 @@ class PayloadBuilder:
         self, workspace: Workspace, postbacks: Sequence[Postback]
     ) -> Mapping[tuple[str, datetime], Event]:
         """Returns the events of postbacks by id and time, because an id may be reused after its claim expires."""
-        times = [one.event_at for one in postbacks]
-        ids = tuple(sorted({one.event_id for one in postbacks}))
+        times = [postback.event_at for postback in postbacks]
+        ids = tuple(sorted({postback.event_id for postback in postbacks}))
         scan = replace(
             scope_for_workspace(workspace, TimeRange(min(times), max(times) + datetime.resolution)),
             filters=(Predicate("event_id", FilterOperator.IN, ids),),
@@ -98,4 +98,6 @@ class PayloadBuilder:
 
 def expired_postbacks(sender: ConversionSender, due: Sequence[Postback], now: datetime) -> Iterator[Postback]:
     """Yields the postbacks that are too old, marked as expired."""
-    return (mark_expired(one, now) for one in due if one.event_at + sender.limits.age_limit < now)
+    return (
+        mark_expired(postback, now) for postback in due if postback.event_at + sender.limits.age_limit < now
+    )

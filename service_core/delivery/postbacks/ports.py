@@ -15,7 +15,7 @@ _RETRYABLE_STATUSES: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.T
 
 
 class BatchRejected(Exception):
-    """The platform takes none of a call because of some of it: the house asks again for fewer, down to one.
+    """The platform rejects a batch because of some of its conversions; it is split and sent again, down to one.
 
     Args:
         code: the platform's own, never its message; as of `Rejected`.
@@ -121,10 +121,10 @@ def raise_for_status(http_status: int, code: str | None = None, retry_after: flo
         CredentialsRejected: 401 and 403.
         BatchRejected: any other from 400.
     """
-    told = code or f"http_{http_status}"
+    error_code = code or f"http_{http_status}"
     if http_status in _RETRYABLE_STATUSES or http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise PlatformUnavailable(f"It answered {http_status}.", retry_after, http_status)
     if http_status in _AUTH_STATUSES:
-        raise CredentialsRejected(f"It answered {http_status} ({told}).")
+        raise CredentialsRejected(f"It answered {http_status} ({error_code}).")
     if http_status >= HTTPStatus.BAD_REQUEST:
-        raise BatchRejected(told, http_status)
+        raise BatchRejected(error_code, http_status)

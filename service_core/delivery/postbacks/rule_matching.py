@@ -80,7 +80,8 @@ def build_postback(
 def is_connected(connections: Sequence[Connection], platform: str) -> bool:
     """Returns whether a platform is connected; a connection in error counts, and its queue waits."""
     return any(
-        one.provider == platform and one.status is not ConnectionStatus.DISCONNECTED for one in connections
+        connection.provider == platform and connection.status is not ConnectionStatus.DISCONNECTED
+        for connection in connections
     )
 
 

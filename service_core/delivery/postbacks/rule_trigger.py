@@ -29,10 +29,10 @@ class RuleTrigger:
 
     Attributes:
         senders: those that are installed, by platform; a rule of another platform sends nothing.
-        units: where rules are kept.
-        connections: what is connected.
-        outbox: where conversions wait.
-        clock: the present.
+        units: transactions of the workspace store, for rules.
+        connections: the connections of every workspace.
+        outbox: stores the postbacks.
+        clock: returns the current time.
     """
 
     senders: Mapping[str, ConversionSender]
@@ -48,9 +48,9 @@ class RuleTrigger:
             StoreUnavailable: rules cannot be read or nothing can be kept; the same events come again.
         """
         by_workspace: dict[UUID, list[RuleCandidate]] = defaultdict(list)
-        for each in candidates:
-            by_workspace[each.event.workspace_id].append(each)
-        for workspace_id, found in by_workspace.items():
+        for candidate in candidates:
+            by_workspace[candidate.event.workspace_id].append(candidate)
+        for workspace_id, workspace_candidates in by_workspace.items():
             async with self.units.read(workspace_id) as unit:
                 rules = [
                     one
@@ -58,7 +58,9 @@ class RuleTrigger:
                     if one.platform in self.senders
                 ]
             postbacks = list(
-                self._build_postbacks(rules, found, await self.connections.list_connections(workspace_id))
+                self._build_postbacks(
+                    rules, workspace_candidates, await self.connections.list_connections(workspace_id)
+                )
             )
             if postbacks:
                 windows = {rule.id: timedelta(hours=rule.dedup_window_hours) for rule in rules}

@@ -38,13 +38,13 @@ async def reorder_dashboard(
 ) -> HandlerResponse[Envelope]:
     """Put the cards into another order."""
 
-    async def reorder(dashboard: Dashboard, _: RecordReader) -> Dashboard:
+    async def with_reordered_cards(dashboard: Dashboard, _: RecordReader) -> Dashboard:
         return dashboard.with_fields(caller.now, layout=reorder_cards(dashboard.layout, body.report_ids))
 
     plan = plan_update(
         Dashboard,
         path.dashboardId,
-        reorder,
+        with_reordered_cards,
         action=Action.REORDER,
         expected_updated_at=body.expected_updated_at,
     )

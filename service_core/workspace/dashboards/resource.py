@@ -71,14 +71,14 @@ async def load_dashboard_serializer(records: RecordReader, dashboards: Sequence[
     """Returns how dashboards are shown: each card with a summary of its report, null for a deleted one."""
     reports = await load_card_reports(records, *dashboards)
 
-    def serialize(state: State) -> State:
+    def add_card_reports(state: State) -> State:
         cards = [
             {**card, "report": _summarize(reports.get(UUID(card["report_id"])))}
             for card in state["layout"]["cards"]
         ]
         return {**state, "cards": cards, "deleted_at": None}
 
-    return serialize
+    return add_card_reports
 
 
 def _summarize(report: Report | None) -> dict[str, Any] | None:

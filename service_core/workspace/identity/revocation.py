@@ -32,7 +32,7 @@ class IdentityFacts:
 
     Attributes:
         user_id: the user id, if the event has one.
-        devices: device ids that it links to the user id, or to each other.
+        device_ids: device ids that it links to the user id, or to each other.
         previous_id: user id that an alias links to the new one.
         external_ids: namespace and id, as ``NAMESPACE:ID``.
     """
@@ -103,7 +103,7 @@ async def revoke_identity_links(
 
 
 def _plan_revocation(caller: Caller, event: Event) -> ChangePlanner:
-    async def plan(transaction: Transaction) -> Change:
+    async def record_revocation_unless_present(transaction: Transaction) -> Change:
         existing = await find_revocation(transaction.resources, event.event_id)
         if existing is not None:
             return Change(Action.REVOKE, existing, existing)
@@ -115,4 +115,4 @@ def _plan_revocation(caller: Caller, event: Event) -> ChangePlanner:
         )
         return Change(Action.REVOKE, None, new, GENERATED_FIELDS)
 
-    return plan
+    return record_revocation_unless_present

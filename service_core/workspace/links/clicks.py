@@ -79,7 +79,7 @@ class ClickEnricher:
     """Builds clicks, with device, country and bot detection.
 
     Args:
-        devices: looks up the device of a user agent.
+        user_agent_parser: looks up the device of a user agent.
         geo: looks up the location of an address.
     """
 
@@ -88,7 +88,7 @@ class ClickEnricher:
         self._geo = geo
 
     def enrich(self, redirect: Redirect, request: ClickRequest, clicked_at: datetime) -> Click:
-        """Returns the click of a redirected request; ``clicked_at`` has a time zone."""
+        """Returns the click of a redirected request, with the full IP address; ``clicked_at`` has a time zone."""
         agent, referrer = to_text(request.user_agent), to_text(request.referrer)
         address = client_ip(None, request.address, BROWSER)
         device = self._devices.parse(agent) if agent else None

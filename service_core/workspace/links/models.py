@@ -108,7 +108,7 @@ def public_url(state: Mapping[str, Any], host: str | None) -> str | None:
     """Returns the URL to publish; None while a dry run does not know it.
 
     Args:
-        state: state of the link.
+        link_state: state of the link.
         host: host of its domain; None when the link has no domain, or the domain is gone.
     """
     if state["domain_id"] is not None:

@@ -23,7 +23,7 @@ class DatabaseRedirects:
     """An `RedirectLookup` that reads the database each time, so that it is never stale.
 
     Args:
-        holders: finds the link that holds a slug.
+        unique_keys: finds the link that has a slug.
     """
 
     def __init__(self, unique_keys: UniqueKeyLookup) -> None:
@@ -32,8 +32,10 @@ class DatabaseRedirects:
     async def find(self, key: str) -> Redirect | None:
         """Returns the redirect of ``<host>/<slug>``; None when there is none."""
         host, slug = key.split("/", 1)
-        found = await self._unique_keys.find_by_unique_key(TrackingLink, slug_key(LinkDomain(host).id, slug))
-        return Redirect.from_link(found[1]) if found else None
+        workspace_and_link = await self._unique_keys.find_by_unique_key(
+            TrackingLink, slug_key(LinkDomain(host).id, slug)
+        )
+        return Redirect.from_link(workspace_and_link[1]) if workspace_and_link else None
 
 
 class NoRedirectCache:

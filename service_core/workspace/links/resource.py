@@ -142,7 +142,7 @@ async def load_link_serializer(
         for link_id, count in (await clicks.count_clicks(workspace_id, ids)).items()
     }
 
-    def serialize(state: State) -> State:
+    def add_url_and_clicks(state: State) -> State:
         redirects = state["domain_id"] is not None
         count = counts.get(state["id"], ClickCount())
         return {
@@ -153,7 +153,7 @@ async def load_link_serializer(
             "unique_clicks": count.unique_clicks if redirects else None,
         }
 
-    return serialize
+    return add_url_and_clicks
 
 
 async def redirect_effects(

@@ -35,7 +35,7 @@ class Report(Resource):
     """A stored report.
 
     A catalog report names a metric, and a chart or a grouping; a query report has a plan, or the
-    steps of a funnel. `definition.check` holds it to that.
+    steps of a funnel. `complete_definition` enforces this.
     """
 
     resource_type: ClassVar[str] = "report"

@@ -219,6 +219,7 @@ def to_explicit_range(date_range: ResolvedRange) -> DateRange:
 
 
 def _skip_reason(report: Report, dimension: str, catalog: Catalog) -> SkipReason | None:
+    """Returns why a report cannot be filtered by a dimension: a catalog report, a funnel, or a metric without it."""
     if report.source == "catalog":
         return "catalog_report"
     if report.plan is None:

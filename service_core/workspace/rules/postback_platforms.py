@@ -16,9 +16,9 @@ class PostbackPlatform:
 
     Attributes:
         asset_field: the platform's name of the id that conversions are sent to.
-        asset: label of that id in messages.
-        endpoint: URL that conversions are sent to, without secrets; ``{account}`` and ``{asset}`` are filled in.
-        events: event names it accepts; empty if these are the names and ids of the connected assets.
+        asset_label: label of that id in messages.
+        masked_endpoint: URL that conversions are sent to, without secrets; ``{account}`` and ``{asset}`` are filled in.
+        event_names: event names it accepts; empty if these are the names and ids of the connected assets.
         has_browser_pixel: whether the browser script can load its pixel.
     """
 

@@ -31,7 +31,7 @@ def plan_review(
         Conflict: ``resource_changed``, it is not pending any more.
     """
 
-    async def plan(transaction: Transaction) -> Change:
+    async def decide_pending_proposal(transaction: Transaction) -> Change:
         person = caller.acting_user
         require_permission(person.role if person and not person.grant.client_id else None, Permission.MANAGE)
         if note and len(note) > MAX_NOTE_LENGTH:
@@ -52,4 +52,4 @@ def plan_review(
         new = ScriptProposal.model_validate(proposal.model_dump(by_alias=True) | decided)
         return Change(Action.UPDATE, proposal, new)
 
-    return plan
+    return decide_pending_proposal

@@ -38,8 +38,8 @@ class ShareLinkAccess:
     """Resolves the tokens of share links.
 
     Attributes:
-        holders: finds links by the hash of their token.
-        units: reads the shared objects.
+        unique_keys: finds links by the hash of their token.
+        transactions: reads the shared objects.
         limiter: counts requests per network.
         clock: returns the present.
     """
@@ -80,10 +80,12 @@ class ShareLinkAccess:
         if not ONE_TIME_TOKEN_PATTERN.fullmatch(token):
             raise NotFound
         token_digest = sha256_hex(token)
-        found = await self.unique_keys.find_by_unique_key(ShareLink, share_token_key(token_digest))
-        if found is None or not hmac.compare_digest(found[1].digest, token_digest):
+        workspace_and_link = await self.unique_keys.find_by_unique_key(
+            ShareLink, share_token_key(token_digest)
+        )
+        if workspace_and_link is None or not hmac.compare_digest(workspace_and_link[1].digest, token_digest):
             raise NotFound
-        workspace, link = found
+        workspace, link = workspace_and_link
         if link.as_of(self.clock()).status is not ShareLinkStatus.ACTIVE:
             raise Gone("This page is not shared any more")
         async with self.transactions.read(workspace.id) as transaction:

@@ -41,8 +41,8 @@ class SharedResults:
     """Runs shared objects, each at most once a minute.
 
     Args:
-        units: reads the objects.
-        runs: runs their reports.
+        transactions: reads the objects.
+        runner: runs their reports.
         clock: returns the present.
     """
 
@@ -59,10 +59,10 @@ class SharedResults:
             NotFound: the object was deleted.
         """
 
-        async def ask() -> SharedResult:
+        async def run_again() -> SharedResult:
             return await self._run(publication)
 
-        return await self._cache.get(publication.record.id, ask)
+        return await self._cache.get(publication.record.id, run_again)
 
     async def _run(self, publication: SharedObject) -> SharedResult:
         workspace, link, now = publication.workspace, publication.link, self._clock()

@@ -50,7 +50,7 @@ async def create_share_link(
     """
     token = new_token()
 
-    async def plan(transaction: Transaction) -> Change:
+    async def create_link_to_live_object(transaction: Transaction) -> Change:
         new = body.share_link
         expires_at = _parse_expiry(new, caller)
         shared = await transaction.resources.get(SHAREABLE_TYPES[new.object_type], new.object_id)
@@ -70,7 +70,7 @@ async def create_share_link(
         )
         return Change(Action.CREATE, None, link, GENERATED_FIELDS | {"token_hint"})
 
-    response = await changes.execute(caller, plan, dry_run=body.dry_run)
+    response = await changes.execute(caller, create_link_to_live_object, dry_run=body.dry_run)
     envelope = response.body
     url = f"{settings.http.effective_app_url}/share/{token}" if envelope.applied else None
     data = {**(envelope.data or {}), "url": url}
@@ -89,7 +89,7 @@ async def revoke_share_link(
 ) -> HandlerResponse[Envelope]:
     """Revoke a link, for good: its page answers 410 from the next request on."""
 
-    async def plan(transaction: Transaction) -> Change:
+    async def revoke_unless_revoked(transaction: Transaction) -> Change:
         link = (await get_or_404(transaction.resources, ShareLink, path.shareLinkId)).as_of(caller.now)
         revoked = link
         if link.status is not ShareLinkStatus.REVOKED:
@@ -99,7 +99,7 @@ async def revoke_share_link(
             Action.REVOKE, link, revoked, generated_fields=generated, always_shown_fields=("status",)
         )
 
-    return await changes.execute(caller, plan, dry_run=requested_dry_run(query, body))
+    return await changes.execute(caller, revoke_unless_revoked, dry_run=requested_dry_run(query, body))
 
 
 def _parse_expiry(new: NewShareLink, caller: Caller) -> datetime | None:

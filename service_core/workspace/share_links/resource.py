@@ -24,7 +24,7 @@ async def load_share_link_serializer(
         for link_id, count in (await views.get_view_counts(workspace_id, [link.id for link in links])).items()
     }
 
-    def serialize(state: State) -> State:
+    def add_views_without_updated_at(state: State) -> State:
         count = counts.get(state["id"])
         return {
             **{name: value for name, value in state.items() if name != "updated_at"},
@@ -32,7 +32,7 @@ async def load_share_link_serializer(
             "last_viewed_at": format_timestamp(count.last_viewed_at) if count else None,
         }
 
-    return serialize
+    return add_views_without_updated_at
 
 
 async def public_page_effects(_: RecordReader, prior: State | None, new: State | None) -> Sequence[State]:

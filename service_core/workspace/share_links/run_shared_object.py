@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from service_core.access.internal_callers import read_only_caller
@@ -18,8 +18,8 @@ from service_core.workspace.dashboards.schemas import RunOverrides
 from service_core.workspace.reports.models import Report
 from service_core.workspace.reports.run_batch import ReportBatchRunner
 from service_core.workspace.reports.schemas import ReportRun, RunReport
+from service_core.workspace.share_links.models import ObjectType
 
-ObjectType = Literal["report", "dashboard", "analysis"]
 SharedObjectRun = ReportRun | DashboardRun | AnalysisRun
 
 
@@ -40,16 +40,16 @@ async def run_shared_object(
     Args:
         workspace: the workspace of the object.
         now: the present; ranges such as ``last_30_days`` end here.
-        kind: type of the object.
+        object_type: type of the object.
         object_id: its id.
-        units: the workspace store.
-        runs: runs reports.
+        transactions: the workspace store.
+        runner: runs reports.
 
     Returns:
         None when the workspace has no such object, or it was deleted.
 
     Raises:
-        Refusal: a report that cannot be run; dashboards and analyses have the error per card.
+        ApiError: a report that cannot be run; dashboards and analyses have the error per card.
     """
     async with transactions.read(workspace.id) as transaction:
         run = await _LOADERS[object_type](object_id, transaction.resources)

@@ -23,11 +23,11 @@ class UsageAlerts:
     """Sends usage alerts to the owners of every workspace whose plan has a limit.
 
     Attributes:
-        directory: the workspaces.
+        workspaces: the workspaces.
         members, accounts: their owners.
         events: counts the events.
         alert_log: the alerts that were sent already.
-        mail: sends the e-mails.
+        email_sender: sends the e-mails.
     """
 
     workspaces: CredentialStore

@@ -42,7 +42,7 @@ def app_store_event_names(kinds: Iterable[NotificationKind]) -> tuple[str, ...]:
 
 
 def map_app_store(message: AppStoreNotification, provider: str, account_id: str) -> MappedMessage:
-    """The event of a message, with what it says of its subscription."""
+    """Returns the event of a notification, with its subscription states and payments."""
     return MappedMessage(
         message.id,
         event_name(message),
@@ -57,7 +57,7 @@ def map_app_store(message: AppStoreNotification, provider: str, account_id: str)
 
 
 def event_name(message: AppStoreNotification) -> str:
-    """Its name; a trial begins under one of its own, and so does the first payment after it."""
+    """Returns the event name of a notification; trial starts and conversions have names of their own."""
     if message.kind is NotificationKind.INITIAL_PURCHASE and message.is_free_trial:
         return "trial_started"
     if message.kind is NotificationKind.RENEWAL and message.converts_trial:
@@ -66,7 +66,7 @@ def event_name(message: AppStoreNotification) -> str:
 
 
 def _properties(message: AppStoreNotification) -> Iterator[tuple[str, Any]]:
-    """What is known of it; an amount of 0 is told only where it is the price of something bought."""
+    """Yields the known properties; a price of 0 is included only for purchases outside trials."""
     yield from message.properties.items()
     known = {
         "subscription_id": message.subscription_id,
@@ -94,7 +94,7 @@ def _money_properties(
 
 
 def _fee_property(message: AppStoreNotification, price: Decimal, currency: str) -> Iterator[tuple[str, str]]:
-    """What the store keeps: a share of the price, of nothing nothing."""
+    """Yields the commission of the store; 0 for a free item, nothing if the share is unknown."""
     share = message.commission if price else Decimal(0)
     if share is not None and share >= 0:
         yield "fee", f"{to_major(to_minor(price * share, currency), currency):f}"

@@ -7,7 +7,7 @@ from service_core.commerce.subscriptions.models import PaymentKind, Subscription
 def subscription_payments(
     message: AppStoreNotification, provider: str, account_id: str
 ) -> tuple[SubscriptionPayment, ...]:
-    """What was paid, or was not. The cancellation that comes with a failed payment does not count it again."""
+    """Returns the charge or failed payment of a subscription, if there is one; a cancellation after a failure adds none."""
     failed = message.kind is NotificationKind.BILLING_ISSUE
     if message.subscription_id is None or not message.concerns_subscription:
         return ()

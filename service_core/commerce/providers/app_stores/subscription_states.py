@@ -15,7 +15,7 @@ from service_core.commerce.subscriptions.models import SubscriptionState, Subscr
 def subscription_states(
     message: AppStoreNotification, provider: str, account_id: str
 ) -> tuple[SubscriptionState, ...]:
-    """The state it tells, if any.
+    """Returns the subscription state of a notification, if it has one.
 
     A changed product holds from the renewal that pays for it, and a transfer names no subscription.
     """
@@ -68,7 +68,7 @@ def _active_state(
 
 
 def _with_price(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
-    """With the price of the period that begins; one that costs nothing does not say it."""
+    """Returns the state with price and interval of the period that begins; a free period has none."""
     begun = message.purchased_at or message.notified_at
     first = message.kind is NotificationKind.INITIAL_PURCHASE
     if message.paid_amount is None:
@@ -84,7 +84,7 @@ def _with_price(active: SubscriptionState, message: AppStoreNotification) -> Sub
 
 
 def _canceled_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState | None:
-    """Not renewed any more. A failed payment ends nothing yet, and a refund only what is over by it."""
+    """Returns the state after a cancellation: past due after a failed payment; a refund ends only an expired one."""
     if message.reason == BILLING_REASON:
         return replace(active, status=SubscriptionStatus.PAST_DUE)
     if message.is_refund:
@@ -104,7 +104,7 @@ def _ended_state(active: SubscriptionState, message: AppStoreNotification) -> Su
 
 
 def _paused_state(active: SubscriptionState, message: AppStoreNotification) -> SubscriptionState:
-    """A pause begins where the paid period ends."""
+    """Returns the paused state, which begins at the end of the paid period."""
     begins = max(message.notified_at, message.expires_at or message.notified_at)
     return replace(active, status=SubscriptionStatus.PAUSED, at=begins)
 

@@ -25,10 +25,10 @@ async def send_pending_notices(
 
     Args:
         workspace: the workspace of the domains.
-        recipients: account id -> e-mail address of the members who manage domains; others are not notified.
-        units: transactions of the workspace store.
-        mail: sends the e-mails.
-        now: the present.
+        email_by_account: account id -> e-mail address of the members who manage domains; others are not notified.
+        transactions: transactions of the workspace store.
+        email_sender: sends the e-mails.
+        now: the current time.
 
     Raises:
         EmailSenderUnavailable: an e-mail could not be sent; the others were, and the next run tries it again.

@@ -30,11 +30,11 @@ class DomainReverification:
     A query that no name server answered changes nothing.
 
     Attributes:
-        directory: the workspaces.
+        workspaces: the workspaces.
         members, accounts: the members to notify.
-        writes: executes the changes of claims.
-        records: queries the DNS.
-        mail: sends the notices.
+        changes: executes the changes of claims.
+        txt_records: queries the DNS.
+        email_sender: sends the notices.
     """
 
     workspaces: CredentialStore
@@ -101,7 +101,7 @@ def _plan_recheck_result(
 ) -> ChangePlanner:
     """Returns the plan that stores the result of a check, unless the claim was changed meanwhile."""
 
-    async def plan(transaction: Transaction) -> Change:
+    async def store_result_unless_changed(transaction: Transaction) -> Change:
         current = await get_or_404(transaction.resources, LinkDomainClaim, claim.id)
         if current != claim:
             return Change(Action.UPDATE, current, current)
@@ -111,4 +111,4 @@ def _plan_recheck_result(
         missing = current.mark_record_missing(caller.now, in_use=in_use, recipients=recipients)
         return Change(Action.UPDATE, current, missing)
 
-    return plan
+    return store_result_unless_changed

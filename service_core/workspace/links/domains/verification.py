@@ -39,7 +39,7 @@ def plan_domain_claim(caller: Caller, host: str, shared_domain: LinkDomain | Non
         Conflict: it is the domain of the deployment, or the workspace has `MAX_DOMAINS` already.
     """
 
-    async def plan(transaction: Transaction) -> Change:
+    async def claim_public_host(transaction: Transaction) -> Change:
         name = normalize_host(host)
         if shared_domain is None:
             raise Unprocessable(
@@ -54,7 +54,7 @@ def plan_domain_claim(caller: Caller, host: str, shared_domain: LinkDomain | Non
         claim = LinkDomainClaim(**new_record_fields(caller), name=name)
         return Change(Action.CREATE, None, claim, GENERATED_FIELDS)
 
-    return plan
+    return claim_public_host
 
 
 async def verify_domain(
@@ -71,8 +71,8 @@ async def verify_domain(
     Args:
         caller: member of the workspace of the claim.
         claim_id: the claim.
-        writes: executes the change.
-        records: queries the DNS.
+        changes: executes the change.
+        txt_records: queries the DNS.
         limiter: limits the queries of the workspace; None for no limit.
 
     Raises:
@@ -89,10 +89,10 @@ async def verify_domain(
             await consume_attempt(limiter, f"domain-proof:{caller.workspace.id}", MAX_DNS_QUERIES)
         await _require_txt_record(claim, txt_records)
 
-    async def mark_verified(claim: LinkDomainClaim, _: RecordReader) -> LinkDomainClaim:
+    async def mark_claim_verified(claim: LinkDomainClaim, _: RecordReader) -> LinkDomainClaim:
         return claim.mark_verified(caller.now)
 
-    plan = plan_update(LinkDomainClaim, claim_id, mark_verified)
+    plan = plan_update(LinkDomainClaim, claim_id, mark_claim_verified)
     return await changes.execute(caller, plan, dry_run=False)
 
 
@@ -117,11 +117,11 @@ def plan_domain_removal(claim_id: UUID) -> ChangePlanner:
         Conflict: links use the domain.
     """
 
-    async def plan(transaction: Transaction) -> Change:
+    async def delete_unless_links_use_it(transaction: Transaction) -> Change:
         claim = await get_or_404(transaction.resources, LinkDomainClaim, claim_id)
         if links := await find_links_on_domain(transaction.resources, claim):
             users = "1 link uses" if len(links) == 1 else f"{len(links)} links use"
             raise Conflict(f"{users} {claim.name}", hint="Delete them first: their URLs would end.")
         return Change(Action.DELETE, claim, None)
 
-    return plan
+    return delete_unless_links_use_it
