@@ -11,6 +11,7 @@ from uuid import UUID
 
 from service_core.kernel.clock import epoch_milliseconds
 from service_core.kernel.errors import BadRequest
+from service_core.kernel.ids import encode_base64url
 
 _CHECKSUM_BYTES: Final = 9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -89,7 +90,7 @@ def decode_keyset_cursor(token: str, scope_digest: bytes) -> KeysetCursor:
 
 def _encode_fields(fields: dict[str, Any], scope_digest: bytes) -> str:
     payload = json.dumps(fields, separators=(",", ":")).encode()
-    return _encode_base64url(_checksum(payload, scope_digest) + payload)
+    return encode_base64url(_checksum(payload, scope_digest) + payload)
 
 
 def _decode_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def _decode_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
     except (binascii.Error, ValueError):
         raise _invalid_cursor_error() from None
     payload = raw[_CHECKSUM_BYTES:]
-    if raw[:_CHECKSUM_BYTES] != _checksum(payload, scope_digest) or _encode_base64url(raw) != token:
+    if raw[:_CHECKSUM_BYTES] != _checksum(payload, scope_digest) or encode_base64url(raw) != token:
         raise _invalid_cursor_error()
     fields: dict[str, Any] = json.loads(payload)
     return fields
@@ -106,10 +107,6 @@ def _decode_fields(token: str, scope_digest: bytes) -> dict[str, Any]:
 
 def _from_epoch_milliseconds(milliseconds: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
-def _encode_base64url(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def _checksum(payload: bytes, scope_digest: bytes) -> bytes:

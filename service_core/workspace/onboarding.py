@@ -14,7 +14,7 @@ from service_core.analytics.connections.ports import Connections
 from service_core.analytics.event_rules.order_deduplication import TRACKED_SOURCES
 from service_core.analytics.measures import Column, FilterOperator, Predicate, Relation, count_rows
 from service_core.analytics.ports import AggregateQuery, AggregateReader, EventReader, StoreUnavailable
-from service_core.analytics.reads.event_definitions import resolve_last_30_days
+from service_core.analytics.range_query import resolve_last_30_days
 from service_core.analytics.scope import scope_for_caller
 from service_core.changes.change_executor import ChangeExecutor
 from service_core.ingestion.event_source import API, BROWSER, MOBILE_APP, WEB

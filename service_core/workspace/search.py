@@ -11,11 +11,11 @@ from service_core.analytics.query.catalog import Dimension
 from service_core.analytics.query.evaluate_predicate import lower_per_letter
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.snapshot import SourceSnapshot
+from service_core.analytics.range_query import resolve_last_90_days
 from service_core.analytics.reads.dimension_values import (
     count_spend_dimension_values,
     find_counting_metric,
-    list_dimension_values,
-    resolve_last_90_days,
+    page_of_dimension_values_by_count,
 )
 from service_core.analytics.scope import scope_for_caller
 from service_core.changes.change_executor import ChangeExecutor
@@ -162,8 +162,8 @@ async def _search_dimension_values(
     text: str,
     limit: int,
 ) -> list[SearchResult]:
-    values, _ = await list_dimension_values(
-        caller, queries, snapshot, dimension, resolve_last_90_days(caller), q=text, limit=limit
+    values, _ = await page_of_dimension_values_by_count(
+        caller, queries, snapshot, dimension, resolve_last_90_days(caller), search_text=text, limit=limit
     )
     return [
         SearchResult(

@@ -54,11 +54,9 @@ class CohortQuery(RangeQuery):
     channel: str | None = Field(default=None, description="Of the person's first touch, exact.")
     country: str | None = Field(default=None, description="Of the person's first touch, exact.")
 
-    def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """Returns the acquisition range."""
-        if self.start_date is None and self.end_date is None:
-            return resolve_default_range(caller.workspace.zone, caller.now)
-        return super().resolve_range(caller)
+    def default_range(self, caller: Caller) -> ResolvedRange:
+        """Returns the 12 full ISO weeks before the current one."""
+        return resolve_default_range(caller.workspace.zone, caller.now)
 
     def unit(self, date_range: ResolvedRange) -> BucketUnit:
         """Returns the cohort size."""
@@ -186,24 +184,24 @@ async def get_retention(
         await _read_cohorts(query.cohort_query(caller, date_range, periods), cohort_reader, converter),
         periods,
     )
-    late = query.mode == "on_or_after"
+    on_or_after = query.mode == "on_or_after"
     return Retention(
         granularity=periods.acquisition.unit.value,
         timezone=date_range.zone.key,
         rows=[
             RetentionRow(
-                cohort_start=periods.start_date(key.cohort),
-                cohort_size=key.size,
-                period=key.period,
-                period_start=periods.start_date(key.cohort + key.period),
-                active_persons=_count_active_persons(key, on_or_after=late),
-                retention_rate=round_ratio(_count_active_persons(key, on_or_after=late), key.size),
-                revenue=to_decimal_amount(key.revenue, caller.workspace.currency),
-                partial=key.is_partial,
+                cohort_start=periods.start_date(row.cohort),
+                cohort_size=row.size,
+                period=row.period,
+                period_start=periods.start_date(row.cohort + row.period),
+                active_persons=_count_active_persons(row, on_or_after=on_or_after),
+                retention_rate=round_ratio(_count_active_persons(row, on_or_after=on_or_after), row.size),
+                revenue=to_decimal_amount(row.revenue, caller.workspace.currency),
+                partial=row.is_partial,
             )
-            for key in cohort_periods
+            for row in cohort_periods
         ],
-        averages=_average_by_period(cohort_periods, late=late),
+        averages=_average_by_period(cohort_periods, late=on_or_after),
         currency=caller.workspace.currency,
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
@@ -236,16 +234,16 @@ async def get_lifetime_value(
         timezone=date_range.zone.key,
         rows=[
             LifetimeValueRow(
-                cohort_start=periods.start_date(key.cohort),
-                cohort_size=key.size,
-                period=key.period,
-                period_start=periods.start_date(key.cohort + key.period),
-                revenue=to_decimal_amount(key.revenue, currency),
+                cohort_start=periods.start_date(row.cohort),
+                cohort_size=row.size,
+                period=row.period,
+                period_start=periods.start_date(row.cohort + row.period),
+                revenue=to_decimal_amount(row.revenue, currency),
                 cumulative_revenue=to_decimal_amount(so_far, currency),
-                cumulative_revenue_per_person=amount_per_unit(so_far, key.size, currency),
-                partial=key.is_partial,
+                cumulative_revenue_per_person=amount_per_unit(so_far, row.size, currency),
+                partial=row.is_partial,
             )
-            for key, so_far in _iterate_cumulative_revenue(cohort_periods)
+            for row, so_far in _iterate_cumulative_revenue(cohort_periods)
         ],
         currency=currency,
         range=RangeResponse.from_range(date_range),
@@ -259,11 +257,13 @@ async def _read_cohorts(
     """Returns the cohorts with money converted to the currency of the workspace, as far as rates exist."""
     span = TimeRange(plan.activity.starts[0], plan.activity.end) if plan.activity.starts else plan.scope.span
 
-    def asked(scope: QueryScope) -> Awaitable[CohortResult]:
+    def read_in_scope(scope: QueryScope) -> Awaitable[CohortResult]:
         return cohort_reader.read_cohorts(replace(plan, scope=replace(plan.scope, rates=scope.rates)))
 
     return await converter.run_converted(
-        replace(plan.scope, span=span), asked, lambda result: any(key.foreign_money for key in result.cells)
+        replace(plan.scope, span=span),
+        read_in_scope,
+        lambda result: any(cell.foreign_money for cell in result.cells),
     )
 
 
@@ -272,17 +272,17 @@ def _count_active_persons(cell: CohortPeriod, *, on_or_after: bool) -> int:
 
 
 def _average_by_period(found: Sequence[CohortPeriod], *, late: bool) -> list[RetentionAverage]:
-    elapsed = [key for key in found if not key.is_partial]
+    elapsed = [row for row in found if not row.is_partial]
     by_period = {
-        period: [key for key in elapsed if key.period == period]
-        for period in sorted({key.period for key in elapsed})
+        period: [row for row in elapsed if row.period == period]
+        for period in sorted({row.period for row in elapsed})
     }
     return [
         RetentionAverage(
             period=period,
             retention_rate=round_ratio(
-                sum(_count_active_persons(key, on_or_after=late) for key in group),
-                sum(c.size for c in group),
+                sum(_count_active_persons(row, on_or_after=late) for row in group),
+                sum(row.size for row in group),
             ),
             cohorts=len(group),
         )
@@ -291,14 +291,14 @@ def _average_by_period(found: Sequence[CohortPeriod], *, late: bool) -> list[Ret
 
 
 def _iterate_cumulative_revenue(found: Sequence[CohortPeriod]) -> list[tuple[CohortPeriod, int | None]]:
-    """Each cell with the revenue of its cohort so far; unknown from the first unknown period on."""
+    """Returns each row with the revenue of its cohort so far; None from the first unknown period on."""
     rows: list[tuple[CohortPeriod, int | None]] = []
-    for _, cohort in groupby(found, key=lambda key: key.cohort):
-        line = list(cohort)
+    for _, cohort in groupby(found, key=lambda row: row.cohort):
+        cohort_rows = list(cohort)
         totals = accumulate(
-            (key.revenue for key in line), lambda a, b: None if a is None or b is None else a + b
+            (row.revenue for row in cohort_rows), lambda a, b: None if a is None or b is None else a + b
         )
-        rows += zip(line, totals, strict=True)
+        rows += zip(cohort_rows, totals, strict=True)
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -13,18 +13,15 @@ from service_core.analytics.funnels.parse_steps import expand_synonyms, parse_st
 from service_core.analytics.funnels.ports import FunnelOrder, FunnelReader, FunnelReaderQuery, FunnelResult
 from service_core.analytics.measures import Predicate
 from service_core.analytics.query.parse_filters import equals_or_not_set
-from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.rounding import round_ratio, round_seconds
 from service_core.analytics.scope import scope_for_caller
-from service_core.kernel.date_presets import DATE_PRESETS
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import Clamp, ResponseModel
-from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
-from service_core.kernel.wall_clock import local_date
+from service_core.kernel.time_ranges import ResolvedRange
 
 FunnelUnit = Literal["person", "session"]
-_DEFAULT_RANGE: Final = "last_30_days"
 
 
 class FunnelQuery(RangeQuery):
@@ -53,13 +50,9 @@ class FunnelQuery(RangeQuery):
     def _split_steps(cls, sent: list[str]) -> tuple[str, ...]:
         return parse_steps(sent)
 
-    def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """Returns the range of step 1."""
-        if self.start_date is None and self.end_date is None:
-            zone = caller.workspace.zone
-            days = DATE_PRESETS[_DEFAULT_RANGE](local_date(caller.now, zone))
-            return ResolvedRange(whole_days_range(*days, zone), zone, caller.now)
-        return super().resolve_range(caller)
+    def default_range(self, caller: Caller) -> ResolvedRange:
+        """Returns the last 30 local days."""
+        return resolve_last_30_days(caller)
 
     def first_step_filters(self) -> tuple[Predicate, ...]:
         """Returns the conditions on the event of step 1."""

@@ -1,5 +1,6 @@
 """`GET /traffic`, `/devices`, `/locations`: one metric by one grouping."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Final, Generic, Literal, TypeVar
 
@@ -7,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from service_core.access.models import Caller
 from service_core.analytics.query.metric_queries import MetricQueries
-from service_core.analytics.query.models import MetricQuery, QueryResult, SortKey
+from service_core.analytics.query.models import MetricQuery, SortKey
 from service_core.analytics.query.result_values import as_counts
 from service_core.analytics.range_query import RangeQuery
 from service_core.analytics.reads.countries import COUNTRIES
@@ -113,13 +114,17 @@ class Breakdown(ResponseModel, Generic[RowT]):
 @operation("GET /traffic", tag="traffic")
 async def get_traffic(query: TrafficQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
     """Returns visits by referrer, campaign or page."""
-    return await _count_breakdown(query, caller, queries)
+    return await _query_breakdown(
+        Breakdown[CountRow], _build_count_row, query, caller=caller, queries=queries
+    )
 
 
 @operation("GET /devices", tag="traffic")
 async def get_devices(query: DevicesQuery, *, caller: Caller, queries: MetricQueries) -> Breakdown[CountRow]:
     """Returns visits by browser, operating system or device type."""
-    return await _count_breakdown(query, caller, queries)
+    return await _query_breakdown(
+        Breakdown[CountRow], _build_count_row, query, caller=caller, queries=queries
+    )
 
 
 @operation("GET /locations", tag="traffic")
@@ -127,34 +132,39 @@ async def get_locations(
     query: LocationsQuery, *, caller: Caller, queries: MetricQueries
 ) -> Breakdown[CountryRow | RegionOrCityRow]:
     """Returns visits by country, region or city."""
-    date_range = query.resolve_range(caller)
-    snapshot = await queries.read_snapshot(caller, (query.counted_metric,))
-    result = await queries.execute(caller, _build_query(query, date_range), snapshot)
-    row = _build_country_row if query.type == "country" else _build_region_or_city_row
-    return Breakdown[CountryRow | RegionOrCityRow](
-        data=[row(labels, count, percent) for labels, count, percent in _list_rows_with_percentage(result)],
-        type=query.type,
-        metric=query.counted_metric,
-        total=_compute_percentage_base(result),
-        range=RangeResponse.from_range(date_range),
-        complete=snapshot.is_complete(date_range, (query.counted_metric,)),
+    build_row = _build_country_row if query.type == "country" else _build_region_or_city_row
+    return await _query_breakdown(
+        Breakdown[CountryRow | RegionOrCityRow], build_row, query, caller=caller, queries=queries
     )
 
 
-async def _count_breakdown(
-    query: BreakdownQuery, caller: Caller, queries: MetricQueries
-) -> Breakdown[CountRow]:
+async def _query_breakdown(
+    response_model: type[Breakdown[RowT]],
+    build_row: Callable[[tuple[str, ...], int, float], RowT],
+    query: BreakdownQuery,
+    *,
+    caller: Caller,
+    queries: MetricQueries,
+) -> Breakdown[RowT]:
+    """Returns the rows of a breakdown.
+
+    Args:
+        response_model: the breakdown with the type of its rows.
+        build_row: builds a row from the labels of the dimensions, the count, and the percentage of all rows.
+        query: grouping, metric, range and limit.
+        caller: the caller, whose workspace is read.
+        queries: executes the metric query.
+    """
     date_range = query.resolve_range(caller)
     snapshot = await queries.read_snapshot(caller, (query.counted_metric,))
     result = await queries.execute(caller, _build_query(query, date_range), snapshot)
-    return Breakdown[CountRow](
-        data=[
-            CountRow(name=labels[0], count=count, percentage=share)
-            for labels, count, share in _list_rows_with_percentage(result)
-        ],
+    total = int(result.totals[0] or 0)
+    counts = [(row.labels, as_counts(row)[0]) for row in result.rows]
+    return response_model(
+        data=[build_row(labels, count, compute_percentage(count, total)) for labels, count in counts],
         type=query.type,
         metric=query.counted_metric,
-        total=_compute_percentage_base(result),
+        total=total,
         range=RangeResponse.from_range(date_range),
         complete=snapshot.is_complete(date_range, (query.counted_metric,)),
     )
@@ -162,25 +172,15 @@ async def _count_breakdown(
 
 def _build_query(query: BreakdownQuery, date_range: ResolvedRange) -> MetricQuery:
     dimensions = _DIMENSIONS[query.type]
-    names = tuple(SortKey(dimension, descending=False) for dimension in dimensions)
+    by_label = tuple(SortKey(dimension, descending=False) for dimension in dimensions)
     return MetricQuery(
         (query.counted_metric,),
         date_range,
         dimensions=dimensions,
-        order=(SortKey(query.counted_metric), *names),
+        order=(SortKey(query.counted_metric), *by_label),
         limit=query.limit,
         include_bots=query.include_bots,
     )
-
-
-def _compute_percentage_base(result: QueryResult) -> int:
-    return int(result.totals[0] or 0)
-
-
-def _list_rows_with_percentage(result: QueryResult) -> list[tuple[tuple[str, ...], int, float]]:
-    base = _compute_percentage_base(result)
-    rows = [(row.labels, as_counts(row)[0]) for row in result.rows]
-    return [(labels, count, compute_percentage(count, base)) for labels, count in rows]
 
 
 def compute_percentage(count: int, base: int) -> float:
@@ -188,14 +188,18 @@ def compute_percentage(count: int, base: int) -> float:
     return float(round_decimal(Fraction(100 * count, base), _PERCENT_DECIMALS)) if base else 0.0
 
 
-def _build_country_row(labels: tuple[str, ...], count: int, share: float) -> CountryRow:
+def _build_count_row(labels: tuple[str, ...], count: int, percentage: float) -> CountRow:
+    return CountRow(name=labels[0], count=count, percentage=percentage)
+
+
+def _build_country_row(labels: tuple[str, ...], count: int, percentage: float) -> CountryRow:
     code = _country_code_of(labels[0])
-    return CountryRow(name=COUNTRIES.get(labels[0], labels[0]), code=code, count=count, percentage=share)
+    return CountryRow(name=COUNTRIES.get(labels[0], labels[0]), code=code, count=count, percentage=percentage)
 
 
-def _build_region_or_city_row(labels: tuple[str, ...], count: int, share: float) -> RegionOrCityRow:
+def _build_region_or_city_row(labels: tuple[str, ...], count: int, percentage: float) -> RegionOrCityRow:
     return RegionOrCityRow(
-        name=labels[0], country_code=_country_code_of(labels[1]), count=count, percentage=share
+        name=labels[0], country_code=_country_code_of(labels[1]), count=count, percentage=percentage
     )
 
 

@@ -8,10 +8,10 @@ from service_core.analytics.measures import FilterOperator
 from service_core.analytics.query.metric_queries import MetricQueries
 from service_core.analytics.query.models import MetricQuery
 from service_core.analytics.query.snapshot import SourceSnapshot
+from service_core.analytics.range_query import resolve_last_90_days
 from service_core.analytics.reads.dimension_values import (
     find_counting_metric,
-    list_dimension_values,
-    resolve_last_90_days,
+    page_of_dimension_values_by_count,
 )
 from service_core.kernel.schemas import ResponseModel
 
@@ -37,8 +37,8 @@ async def suggest_filter_values(
         if condition.op not in (FilterOperator.EQ, FilterOperator.IN):
             continue
         recent_values = await _list_recent_values(caller, queries, condition.dimension, snapshot)
-        date_range = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        for value in map(str, date_range):
+        listed_values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        for value in map(str, listed_values):
             matches = (
                 []
                 if value in recent_values
@@ -57,13 +57,13 @@ async def _list_recent_values(
     """Returns the values of a dimension in the last 90 days, most frequent first."""
     definition = queries.catalog.dimensions[dimension]
     snapshot = await queries.read_snapshot(caller, find_counting_metric(definition), snapshot)
-    values, _ = await list_dimension_values(
+    values, _ = await page_of_dimension_values_by_count(
         caller,
         queries,
         snapshot,
         definition,
         resolve_last_90_days(caller),
-        q=None,
+        search_text=None,
         limit=_MAX_COMPARED_VALUES,
     )
     return [value.value for value in values]

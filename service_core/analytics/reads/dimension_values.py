@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
@@ -18,7 +17,7 @@ from service_core.analytics.query.models import DimensionFilter, MetricQuery, Re
 from service_core.analytics.query.result_values import as_counts
 from service_core.analytics.query.schemas import unknown_dimension_error
 from service_core.analytics.query.snapshot import SourceSnapshot
-from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.range_query import RangeQuery, resolve_last_90_days
 from service_core.analytics.reads.countries import COUNTRIES
 from service_core.analytics.scope import scope_for_caller
 from service_core.kernel.operations import operation
@@ -29,8 +28,7 @@ from service_core.kernel.paging import (
     encode_offset_cursor,
 )
 from service_core.kernel.schemas import Clamp, ResponseModel
-from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
-from service_core.kernel.wall_clock import local_date
+from service_core.kernel.time_ranges import ResolvedRange
 
 _COUNTING_METRICS: Final = {
     Relation.EVENTS: "visitors",
@@ -38,8 +36,6 @@ _COUNTING_METRICS: Final = {
     Relation.SUBSCRIPTIONS: "active_subscriptions",
 }
 """The metric that counts a value: the first whose relation has the dimension."""
-
-_DEFAULT_DAYS: Final = 90
 
 
 class DimensionValuesQuery(RangeQuery):
@@ -51,11 +47,9 @@ class DimensionValuesQuery(RangeQuery):
     limit: Annotated[int, Clamp(1, 500)] = 50
     cursor: str | None = None
 
-    def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """Returns the requested range, or the last 90 days."""
-        if self.start_date is None and self.end_date is None:
-            return resolve_last_90_days(caller)
-        return super().resolve_range(caller)
+    def default_range(self, caller: Caller) -> ResolvedRange:
+        """Returns the last 90 local days."""
+        return resolve_last_90_days(caller)
 
     def binding(self, caller: Caller) -> bytes:
         """Returns the bytes that a cursor of this request is bound to."""
@@ -98,13 +92,13 @@ async def get_dimension_values(
     )
     caller = replace(caller, now=cursor.first_requested_at)
     snapshot = await queries.read_snapshot(caller, find_counting_metric(dimension))
-    values, more = await list_dimension_values(
+    values, more = await page_of_dimension_values_by_count(
         caller,
         queries,
         snapshot,
         dimension,
         query.resolve_range(caller),
-        q=query.q,
+        search_text=query.q,
         limit=query.limit,
         offset=cursor.offset,
         include_bots=query.include_bots,
@@ -124,14 +118,14 @@ def find_counting_metric(dimension: Dimension) -> tuple[str, ...]:
     return tuple(ids)[:1]
 
 
-async def list_dimension_values(
+async def page_of_dimension_values_by_count(
     caller: Caller,
     queries: MetricQueries,
     snapshot: SourceSnapshot,
     dimension: Dimension,
     date_range: ResolvedRange,
     *,
-    q: str | None,
+    search_text: str | None,
     limit: int,
     offset: int = 0,
     include_bots: bool = False,
@@ -144,7 +138,7 @@ async def list_dimension_values(
         snapshot: states of the sources of `find_counting_metric`.
         dimension: the dimension.
         date_range: the range.
-        q: substring of value or label; None for all.
+        search_text: part of the value or label, whatever the case; None for all.
         limit: maximum number of values.
         offset: number of values to skip.
         include_bots: also count events of bots.
@@ -159,7 +153,7 @@ async def list_dimension_values(
         values = [
             value
             for (name,), rows in counts
-            if _matches_search(value := _build_dimension_value(name, rows, dimension), q)
+            if _matches_search(value := _build_dimension_value(name, rows, dimension), search_text)
         ]
         return values[offset : offset + limit], len(values) > offset + limit
     query = MetricQuery(
@@ -174,14 +168,16 @@ async def list_dimension_values(
         values = [
             value
             for row in result.rows
-            if _matches_search(value := _build_dimension_value_from_row(row, dimension), q)
+            if _matches_search(value := _build_dimension_value_from_row(row, dimension), search_text)
         ]
         return values[offset : offset + limit], len(values) > offset + limit
-    absent = await _read_null_value(caller, queries, snapshot, query, dimension=dimension, q=q)
+    absent = await _read_null_value(
+        caller, queries, snapshot, query, dimension=dimension, search_text=search_text
+    )
     prefix = 1 if absent and offset else 0
     page_query = replace(
         query,
-        filters=(DimensionFilter(dimension.id, FilterOperator.CONTAINS, q),) if q else (),
+        filters=(DimensionFilter(dimension.id, FilterOperator.CONTAINS, search_text),) if search_text else (),
         limit=limit + prefix,
         offset=offset - prefix,
     )
@@ -190,7 +186,7 @@ async def list_dimension_values(
     # The value of absent rows may belong before, on or after the page: sorting it with the value before
     # the page decides.
     if absent:
-        page_values = sorted([*page_values, absent], key=lambda each: (-each.count, each.value))[
+        page_values = sorted([*page_values, absent], key=lambda value: (-value.count, value.value))[
             prefix : prefix + limit
         ]
     return page_values, result.total_rows + bool(absent) > offset + len(page_values)
@@ -209,7 +205,7 @@ async def count_spend_dimension_values(
         counts[
             tuple(dimension.label_of(value) for dimension, value in zip(dimensions, values, strict=True))
         ] += rows
-    return sorted(counts.items(), key=lambda dimension: (-dimension[1], dimension[0]))
+    return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
 def _is_ad_dimension(dimension: Dimension) -> bool:
@@ -228,10 +224,10 @@ async def _read_null_value(
     query: MetricQuery,
     *,
     dimension: Dimension,
-    q: str | None,
+    search_text: str | None,
 ) -> DimensionValue | None:
     """Returns the value that stands for absent ones if its label contains the text: stores do not know that label."""
-    if not q or lower_per_letter(q) not in lower_per_letter(dimension.null_label):
+    if not search_text or lower_per_letter(search_text) not in lower_per_letter(dimension.null_label):
         return None
     result = await queries.execute(
         caller,
@@ -250,16 +246,9 @@ def _build_dimension_value_from_row(row: ResultRow, dimension: Dimension) -> Dim
     return _build_dimension_value(row.labels[0], as_counts(row)[0], dimension)
 
 
-def _matches_search(value: DimensionValue, q: str | None) -> bool:
-    return not q or any(lower_per_letter(q) in lower_per_letter(name) for name in (value.value, value.label))
-
-
-def resolve_last_90_days(caller: Caller) -> ResolvedRange:
-    """Returns the last 90 local days, today included."""
-    zone = caller.workspace.zone
-    today = local_date(caller.now, zone)
-    return ResolvedRange(
-        whole_days_range(today - timedelta(days=_DEFAULT_DAYS - 1), today, zone), zone, caller.now
+def _matches_search(value: DimensionValue, search_text: str | None) -> bool:
+    return not search_text or any(
+        lower_per_letter(search_text) in lower_per_letter(text) for text in (value.value, value.label)
     )
 
 

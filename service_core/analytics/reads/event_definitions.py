@@ -14,17 +14,14 @@ from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.freshness import is_range_complete
 from service_core.analytics.measures import Predicate
 from service_core.analytics.ports import CustomPropertySummary, EventReader
-from service_core.analytics.range_query import RangeQuery
+from service_core.analytics.range_query import RangeQuery, resolve_last_30_days
 from service_core.analytics.scope import scope_for_caller
 from service_core.ingestion.ports import IngestQueue
-from service_core.kernel.date_presets import DATE_PRESETS
 from service_core.kernel.date_range import RangeResponse
 from service_core.kernel.operations import operation
 from service_core.kernel.schemas import Clamp, ResponseModel
-from service_core.kernel.time_ranges import ResolvedRange, whole_days_range
-from service_core.kernel.wall_clock import local_date
+from service_core.kernel.time_ranges import ResolvedRange
 
-_DEFAULT_PRESET: Final = "last_30_days"
 _SAMPLE_LENGTH: Final = 200
 _SENSITIVE_KEY_PARTS: Final = ("email", "phone", "token", "password", "secret")
 _MASK: Final = "***"
@@ -63,11 +60,9 @@ class PropertiesQuery(RangeQuery):
     event_name: str | None = Field(default=None, description="Exact.")
     limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Keys per event.")
 
-    def resolve_range(self, caller: Caller) -> ResolvedRange:
-        """Returns the requested range, or the last 30 days."""
-        if self.start_date is None and self.end_date is None:
-            return resolve_last_30_days(caller)
-        return super().resolve_range(caller)
+    def default_range(self, caller: Caller) -> ResolvedRange:
+        """Returns the last 30 local days."""
+        return resolve_last_30_days(caller)
 
 
 class PropertyResponse(ResponseModel):
@@ -143,7 +138,7 @@ async def get_event_properties(
     )
     by_name = groupby(
         sorted(summaries, key=lambda summary: (summary.event_name, -summary.count, summary.key)),
-        key=_event_name,
+        key=lambda summary: summary.event_name,
     )
     return PropertiesResponse(
         events=[
@@ -153,17 +148,6 @@ async def get_event_properties(
         range=RangeResponse.from_range(date_range),
         complete=await is_range_complete(queue, date_range),
     )
-
-
-def resolve_last_30_days(caller: Caller) -> ResolvedRange:
-    """Returns the last 30 local days, today included."""
-    zone = caller.workspace.zone
-    days = DATE_PRESETS[_DEFAULT_PRESET](local_date(caller.now, zone))
-    return ResolvedRange(whole_days_range(*days, zone), zone, caller.now)
-
-
-def _event_name(found: CustomPropertySummary) -> str:
-    return found.event_name
 
 
 def _build_property(found: CustomPropertySummary) -> PropertyResponse:
