@@ -62,8 +62,8 @@ class Dispatcher:
 
     Args:
         operations: all operations.
-        admission: authenticates requests.
-        budgets: applies rate limits.
+        authenticator: authenticates requests.
+        rate_limits: counts requests and mutations.
         clock: current time.
         codec: JSON encoding and decoding.
     """
@@ -111,33 +111,33 @@ class Dispatcher:
     async def _handle(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState
     ) -> HandlerResponse[Any]:
-        asker = await self._authenticate_and_count(request, match, state)
+        subject = await self._authenticate_and_count(request, match, state)
         if match.bound_operation is None:
             raise MethodNotAllowed(match.allowed_methods) if match.allowed_methods else NotFound
         operation = match.bound_operation.operation
-        if asker is not None:
-            await self._authorize(asker, operation, state)
+        if subject is not None:
+            await self._authorize(subject, operation, state)
             self._authenticator.require_internal_token(operation.credential, request.headers)
         if operation.body is not None:
             request = replace(request, body=sanitize_json_bytes(request.body))
         content = self._decode_body(request.body, operation)
         inputs = self._parse_inputs(operation, request, match.path_values, content)
         return await match.bound_operation.call(
-            inputs, self._build_caller(asker, request, operation, content)
+            inputs, self._build_caller(subject, request, operation, content)
         )
 
     async def _authenticate_and_count(
         self, request: ApiRequest, match: RouteMatch, state: _RequestState
     ) -> AuthContext | SignupCaller | None:
         """Authenticates the request and counts it against the request limit, before its path is examined."""
-        asker = request.auth_context or await self._authenticator.authenticate(
+        subject = request.auth_context or await self._authenticator.authenticate(
             _credential_requirement(match), request.headers
         )
-        if asker is not None:
+        if subject is not None:
             fail_closed = match.bound_operation is not None and match.bound_operation.operation.fails_closed
-            result = await self._rate_limits.consume_request(asker, fail_closed=fail_closed)
+            result = await self._rate_limits.consume_request(subject, fail_closed=fail_closed)
             state.headers.update(rate_headers(result))
-        return asker
+        return subject
 
     async def _authorize(
         self, subject: AuthContext | SignupCaller, operation: Operation, state: _RequestState

@@ -95,20 +95,20 @@ async def _run_probe(probe: Probe) -> ProbeResult:
 def build_store_probe(events: EventReader, credential_store: CredentialStore) -> Probe:
     """Returns the probe of the event store, which reports the newest event."""
 
-    async def check() -> ProbeResult:
+    async def read_newest_event_time() -> ProbeResult:
         spans = [
             await events.event_time_range(workspace.id)
             for workspace in await credential_store.list_workspaces()
         ]
         return ProbeResult(ok=True, newest_event_at=max((span[1] for span in spans if span), default=None))
 
-    return Probe("store", check)
+    return Probe("store", read_newest_event_time)
 
 
 def build_queue_probe(queue: IngestQueue, credential_store: CredentialStore, clock: Clock) -> Probe:
     """Returns the probe of the queue: it answers, is at most 5 minutes behind, and all recent ledger rows balance."""
 
-    async def check() -> ProbeResult:
+    async def check_queue_age_and_ledger() -> ProbeResult:
         now, state = clock(), await queue.state()
         oldest = state.oldest_received_at
         age = max(timedelta(), now - oldest) if oldest else timedelta()
@@ -120,23 +120,23 @@ def build_queue_probe(queue: IngestQueue, credential_store: CredentialStore, clo
             ok=balanced and age < MAX_QUEUE_AGE, queue_age_seconds=round(age.total_seconds(), 3)
         )
 
-    return Probe("queue", check)
+    return Probe("queue", check_queue_age_and_ledger)
 
 
 def build_limiter_probe(limiter: RateLimiter) -> Probe:
-    """Returns the probe of the limit store."""
+    """Returns the probe that counts one request against a test limit of the limit store."""
 
-    async def check() -> ProbeResult:
+    async def consume_test_limit() -> ProbeResult:
         await limiter.consume("ready", 1_000_000, 60)
         return ProbeResult(ok=True)
 
-    return Probe("limiter", check)
+    return Probe("limiter", consume_test_limit)
 
 
 def build_cache_probe(credential_store: CredentialStore) -> Probe:
     """Returns the probe of the credential store's change version, on which caches rely."""
 
-    async def check() -> ProbeResult:
+    async def check_change_version() -> ProbeResult:
         return ProbeResult(ok=credential_store.change_version() is not None)
 
-    return Probe("cache", check)
+    return Probe("cache", check_change_version)

@@ -148,7 +148,7 @@ def load_plugins(
         ),
         operations=tuple(
             index_unique(
-                [_with_installed_ids(each, installed_ids) for each in operations],
+                [_with_installed_ids(operation, installed_ids) for operation in operations],
                 lambda op: (op.prefix, op.method, op.path),
                 lambda op: f"{op.method} {op.path}",
             ).values()

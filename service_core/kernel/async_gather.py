@@ -12,30 +12,30 @@ _E = TypeVar("_E")
 
 
 @overload
-async def gather_or_cancel(one: Awaitable[_A], two: Awaitable[_B], /) -> tuple[_A, _B]: ...
+async def gather_or_cancel(first: Awaitable[_A], second: Awaitable[_B], /) -> tuple[_A, _B]: ...
 @overload
 async def gather_or_cancel(
-    one: Awaitable[_A], two: Awaitable[_B], three: Awaitable[_C], /
+    first: Awaitable[_A], second: Awaitable[_B], third: Awaitable[_C], /
 ) -> tuple[_A, _B, _C]: ...
 @overload
 async def gather_or_cancel(
-    one: Awaitable[_A],
-    two: Awaitable[_B],
-    three: Awaitable[_C],
-    four: Awaitable[_D],
+    first: Awaitable[_A],
+    second: Awaitable[_B],
+    third: Awaitable[_C],
+    fourth: Awaitable[_D],
     /,
 ) -> tuple[_A, _B, _C, _D]: ...
 @overload
 async def gather_or_cancel(
-    one: Awaitable[_A],
-    two: Awaitable[_B],
-    three: Awaitable[_C],
-    four: Awaitable[_D],
-    five: Awaitable[_E],
+    first: Awaitable[_A],
+    second: Awaitable[_B],
+    third: Awaitable[_C],
+    fourth: Awaitable[_D],
+    fifth: Awaitable[_E],
     /,
 ) -> tuple[_A, _B, _C, _D, _E]: ...
 @overload
-async def gather_or_cancel(*asked: Awaitable[_A]) -> tuple[_A, ...]: ...
+async def gather_or_cancel(*awaitables: Awaitable[_A]) -> tuple[_A, ...]: ...
 
 
 async def gather_or_cancel(*awaitables: Awaitable[Any]) -> tuple[Any, ...]:

@@ -63,13 +63,13 @@ class CallBatcher(Generic[Q, A]):
 
     async def _run_call(self) -> None:
         try:
-            answers = await self._call([question for question, _ in self._in_flight])
-        except Exception as error:  # noqa: BLE001 - whatever it was, every caller must hear of it
+            results = await self._call([item for item, _ in self._in_flight])
+        except Exception as error:  # noqa: BLE001 - every caller gets the error
             self._reject_all(error)
         else:
-            for (_, future), answer in zip(self._in_flight, answers, strict=True):
+            for (_, future), result in zip(self._in_flight, results, strict=True):
                 if not future.done():
-                    future.set_result(answer)
+                    future.set_result(result)
         self._in_flight = []
 
     def _reject_all(self, error: Exception) -> None:

@@ -30,11 +30,11 @@ def with_installed_ids(model: type[BaseModel], ids: Mapping[str, Sequence[str]])
     """
     fields: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
-        marker = next((each for each in declared.metadata if isinstance(each, InstalledIds)), None)
+        marker = next((entry for entry in declared.metadata if isinstance(entry, InstalledIds)), None)
         if marker is None or not ids[marker.group]:
             continue
         field, known = copy(declared), tuple(ids[marker.group])
-        field.metadata = [each for each in declared.metadata if each is not marker]
+        field.metadata = [entry for entry in declared.metadata if entry is not marker]
         if not marker.is_closed:
             listed = ", ".join(f"`{id_}`" for id_ in known)
             field.description = f"{declared.description} Installed: {listed}."

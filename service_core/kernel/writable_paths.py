@@ -13,7 +13,7 @@ def require_writable_paths(setting: str, *paths: Path) -> None:
 
     Args:
         setting: name of the setting that holds the paths, for the message.
-        places: files and folders. For a path that does not exist, its nearest existing parent folder is checked.
+        paths: files and folders. For a path that does not exist, its nearest existing parent folder is checked.
 
     Raises:
         StartupError: the current user may not write there.

@@ -40,15 +40,16 @@ class CreditAggregations:
 
     @classmethod
     def matching(cls, *predicates: Predicate) -> "CreditAggregations":
-        """Returns the aggregations over the credits that meet all predicates."""
+        """Returns the aggregations over the credits that meet all predicates; sums leave out rows without a rate."""
         is_converted = Predicate("missing_fx_rate", value=False)
-        some = Predicate("amount", FilterOperator.GT, 0), Predicate("refunded", FilterOperator.GT, 0)
+        has_amount = Predicate("amount", FilterOperator.GT, 0)
+        has_refund = Predicate("refunded", FilterOperator.GT, 0)
         return cls(
             sum_column("credit", Relation.CREDITS, *predicates),
             sum_column("amount", Relation.CREDITS, *predicates, is_converted),
             sum_column("refunded", Relation.CREDITS, *predicates, is_converted),
-            count_rows(Relation.CREDITS, *predicates, MISSING_FX_RATE, some[0]),
-            count_rows(Relation.CREDITS, *predicates, MISSING_FX_RATE, some[1]),
+            count_rows(Relation.CREDITS, *predicates, MISSING_FX_RATE, has_amount),
+            count_rows(Relation.CREDITS, *predicates, MISSING_FX_RATE, has_refund),
         )
 
     @property

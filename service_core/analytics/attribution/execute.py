@@ -66,7 +66,7 @@ class RuleBasedAttribution:
 
     async def totals(self) -> AttributionTotals:
         """Returns the totals over all groups."""
-        plan = [CreditAggregations.matching(which) for which in (ATTRIBUTED, UNATTRIBUTED)]
+        plan = [CreditAggregations.matching(predicate) for predicate in (ATTRIBUTED, UNATTRIBUTED)]
         aggregations = (
             VISITORS,
             SESSIONS,
@@ -122,12 +122,19 @@ class DataDrivenAttribution:
         credit, scope = self.rule_based.credit, self.rule_based.scope
         plan = TouchPathQuery(scope, credit.window, grouping.touch_columns, credit.event_names)
         weights, traffic = await gather_or_cancel(
-            fit_weights(self.models, self.model, plan, self.paths), self.rule_based.traffic_by_group(grouping)
+            fit_weights(
+                self.model,
+                plan,
+                self.paths,
+                min_conversions_and_non_conversions=self.models.min_conversions,
+            ),
+            self.rule_based.traffic_by_group(grouping),
         )
         groups_by_key = {group.key: group for group in traffic}
-        for key, earned in _split_by_weight(totals.attributed, weights).items():
+        for key, credited_amounts in _split_by_weight(totals.attributed, weights).items():
             groups_by_key[key] = replace(
-                groups_by_key.get(key) or CreditedGroup(key, 0, 0, earned), credited=earned
+                groups_by_key.get(key) or CreditedGroup(key, 0, 0, credited_amounts),
+                credited=credited_amounts,
             )
         ordered = sorted(groups_by_key.values(), key=_best_first_sort_key)
         return ordered[:limit], limit is not None and len(ordered) > limit
@@ -150,7 +157,7 @@ def _split_by_weight(
     split_amounts = [
         _split_amount(amount, shares) for amount in (totals.credit, totals.amount, totals.refunded)
     ]
-    return {key: CreditedAmounts(*of_key) for key, *of_key in zip(weights, *split_amounts, strict=True)}
+    return {key: CreditedAmounts(*amounts) for key, *amounts in zip(weights, *split_amounts, strict=True)}
 
 
 def _split_amount(total: int | None, weights: Sequence[Any]) -> Sequence[int | None]:

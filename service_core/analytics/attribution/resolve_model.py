@@ -73,9 +73,19 @@ def without_model(rule: CreditRule) -> CreditRule:
 
 
 async def fit_weights(
-    models: AttributionModels, model: DataDrivenModel, query: TouchPathQuery, path_reader: TouchPathReader
+    model: DataDrivenModel,
+    query: TouchPathQuery,
+    path_reader: TouchPathReader,
+    *,
+    min_conversions_and_non_conversions: int,
 ) -> Mapping[TouchKey, Fraction]:
     """Returns the weight of each touch key by a data-driven model, sorted by key.
+
+    Args:
+        model: the model; it is fitted in a thread, as that may take seconds.
+        query: which paths are read.
+        path_reader: reads the paths.
+        min_conversions_and_non_conversions: required number of conversions, and of paths without one.
 
     Raises:
         InsufficientData: there are too few conversions, or too few paths without a conversion.
@@ -85,9 +95,9 @@ async def fit_weights(
         sum(path.converted for path in touch_paths),
         sum(path.unconverted for path in touch_paths),
     )
-    if min(converted, unconverted) < models.min_conversions:
-        raise InsufficientData(model.label, models.min_conversions, converted, unconverted)
-    weights = await asyncio.to_thread(model.fit, touch_paths)  # may take seconds, and other requests go on
+    if min(converted, unconverted) < min_conversions_and_non_conversions:
+        raise InsufficientData(model.label, min_conversions_and_non_conversions, converted, unconverted)
+    weights = await asyncio.to_thread(model.fit, touch_paths)
     return {key: Fraction(weights[key]) for key in sorted(weights, key=order_absent_last)}
 
 

@@ -28,7 +28,7 @@ def resolve_default_range(zone: ZoneInfo, now: datetime) -> ResolvedRange:
 def choose_bucket_unit(date_range: ResolvedRange) -> BucketUnit:
     """Returns the cohort size that suits a range."""
     days = (date_range.last_day - date_range.first_day).days + 1
-    return next((unit for most, unit in _UNIT_BY_MAX_DAYS if days <= most), BucketUnit.MONTH)
+    return next((unit for max_days, unit in _UNIT_BY_MAX_DAYS if days <= max_days), BucketUnit.MONTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class CohortPeriods:
     def for_range(
         cls, date_range: ResolvedRange, unit: BucketUnit, max_period: int, *, include_partial: bool
     ) -> "CohortPeriods":
-        """Returns the periods of a range; ``most`` is limited to the maximum of the unit.
+        """Returns the periods of a range; ``max_period`` is limited to the maximum of the unit.
 
         Cohorts start at the earliest possible event time and end now.
         """
@@ -64,10 +64,10 @@ class CohortPeriods:
         )
         last = max(first, min(date_range.now, date_range.span.end - timedelta.resolution))
         acquisition = buckets_covering(TimeRange(first, last + timedelta.resolution), unit, date_range.zone)
-        begun = TimeRange(
+        first_cohort_to_now = TimeRange(
             acquisition.starts[0], max(date_range.now, acquisition.starts[0]) + timedelta.resolution
         )
-        activity = buckets_covering(begun, unit, date_range.zone)
+        activity = buckets_covering(first_cohort_to_now, unit, date_range.zone)
         return cls(
             acquisition,
             activity,
@@ -81,8 +81,8 @@ class CohortPeriods:
         """Yields (period, still running?) of a cohort, from 0; nothing for a cohort of the future."""
         ends = (*self.activity.starts[1:], self.activity.end)
         for period, end in enumerate(ends[cohort : cohort + self.max_period + 1]):
-            begun = self.activity.starts[cohort + period] <= self.now
-            if end <= self.now or (self.include_partial and begun):
+            has_begun = self.activity.starts[cohort + period] <= self.now
+            if end <= self.now or (self.include_partial and has_begun):
                 yield period, end > self.now
 
     @property
@@ -116,12 +116,12 @@ class CohortPeriod:
 
 def build_cohort_periods(table: CohortResult, periods: CohortPeriods) -> list[CohortPeriod]:
     """Returns the periods of every cohort that has persons, ordered by cohort."""
-    activity = {(key.cohort, key.bucket): key for key in table.cells}
+    activity = {(cell.cohort, cell.bucket): cell for cell in table.cells}
     return [
-        key
+        period
         for cohort, size in sorted(table.sizes.items())
         if size
-        for key in _build_periods_of_cohort(cohort, size, activity, periods)
+        for period in _build_periods_of_cohort(cohort, size, activity, periods)
     ]
 
 
@@ -130,9 +130,9 @@ def _build_periods_of_cohort(
 ) -> Iterator[CohortPeriod]:
     returned = _count_returned(cohort, found, len(periods.activity.starts))
     for period, running in periods.periods_of_cohort(cohort):
-        key = found.get((cohort, cohort + period)) or CohortActivity(cohort, cohort + period, 0, 0, 0)
-        revenue = None if key.foreign_money else key.revenue
-        yield CohortPeriod(cohort, period, size, key.active, returned[cohort + period], revenue, running)
+        cell = found.get((cohort, cohort + period)) or CohortActivity(cohort, cohort + period, 0, 0, 0)
+        revenue = None if cell.foreign_money else cell.revenue
+        yield CohortPeriod(cohort, period, size, cell.active, returned[cohort + period], revenue, running)
 
 
 def _count_returned(
@@ -142,7 +142,7 @@ def _count_returned(
     returned: dict[int, int] = {}
     later = 0
     for bucket in reversed(range(cohort, buckets)):
-        key = activity.get((cohort, bucket))
-        later = key.returned if key else later
+        cell = activity.get((cohort, bucket))
+        later = cell.returned if cell else later
         returned[bucket] = later
     return returned

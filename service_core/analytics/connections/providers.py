@@ -47,20 +47,20 @@ class InstalledProviders:
 
     def ids_of_kind(self, kind: ProviderKind) -> tuple[str, ...]:
         """Returns the ids of the providers of a kind."""
-        return tuple(each.id for each in self.by_id.values() if each.kind is kind)
+        return tuple(provider.id for provider in self.by_id.values() if provider.kind is kind)
 
     def event_names(self, provider_id: str) -> tuple[str, ...]:
         """Returns the names of the events that a provider sends; none for one that is not installed."""
-        known = self.by_id.get(provider_id)
-        return known.event_names if known else ()
+        provider = self.by_id.get(provider_id)
+        return provider.event_names if provider else ()
 
     def expects_spend(self, connection: Connection) -> bool:
         """Returns whether ad spend is expected of a connection.
 
         An ad platform that is not installed is expected to report it, so that its spend is unknown and not zero.
         """
-        known = self.by_id.get(connection.provider)
-        return known.reports_spend if known else connection.kind is ProviderKind.ADS
+        provider = self.by_id.get(connection.provider)
+        return provider.reports_spend if provider else connection.kind is ProviderKind.ADS
 
     def is_spend_measured(self, connection: Connection) -> bool:
         """Returns whether the spend of a connection is part of every sum: while it is connected or has failed."""

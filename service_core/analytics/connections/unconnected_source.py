@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NoReturn
 
 from service_core.access.models import Workspace
 from service_core.analytics.connections.models import Connection, ProviderKind
 from service_core.analytics.connections.ports import Connections
 from service_core.analytics.connections.providers import InstalledProviders
 from service_core.analytics.measures import Relation
-from service_core.analytics.ports import AggregateQuery, AggregateResult, StoreUnavailable
+from service_core.analytics.ports import AggregateQuery, StoreUnavailable
 from service_core.analytics.query.sources import UNCONNECTED_REASONS, Source, SourceState
 from service_core.kernel.availability import UnavailableReason
 
@@ -30,7 +30,7 @@ class UnconnectedSource:
     providers: InstalledProviders
     relations: frozenset[Relation]
 
-    async def aggregate(self, query: AggregateQuery) -> AggregateResult:  # noqa: ARG002 - there is nothing to ask
+    async def aggregate(self, query: AggregateQuery) -> NoReturn:  # noqa: ARG002 - there is nothing to ask
         """Raises: unavailable relations are not queried.
 
         Raises:
@@ -39,7 +39,7 @@ class UnconnectedSource:
         raise StoreUnavailable
 
     async def read_state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Returns the reasons, also if the connections cannot be read."""
+        """Returns why each relation is unavailable; `SOURCE_ERROR` for all if the connections cannot be read."""
         try:
             connections = await self.connections.list_connections(workspace.id)
         except StoreUnavailable:
@@ -47,12 +47,14 @@ class UnconnectedSource:
         expected = [
             connection for connection in connections if connection.is_connected or connection.has_failed
         ]
-        return SourceState(now, {of: self._find_unavailable_reason(of, expected) for of in self.relations})
+        return SourceState(
+            now, {relation: self._find_unavailable_reason(relation, expected) for relation in self.relations}
+        )
 
     def _find_unavailable_reason(
         self, relation: Relation, connections: Iterable[Connection]
     ) -> UnavailableReason:
-        is_expected = any(self._is_expected_from(each, relation) for each in connections)
+        is_expected = any(self._is_expected_from(connection, relation) for connection in connections)
         return UnavailableReason.SOURCE_ERROR if is_expected else UNCONNECTED_REASONS[relation]
 
     def _is_expected_from(self, connection: Connection, relation: Relation) -> bool:

@@ -73,11 +73,11 @@ def source_precedence(event: Event) -> tuple[int, int, str]:
     Storefronts precede payment providers, these precede tracked events. Among providers of a kind, more known
     components precede, then the later name, so that the choice does not depend on the order of reports.
     """
-    told_by = provider_of_payment(event)
-    if told_by == TRACKED:
-        return 0, 0, told_by
+    provider = provider_of_payment(event)
+    if provider == TRACKED:
+        return 0, 0, provider
     known_components = sum(getattr(event, name) is not None for name in CHARGE_COMPONENTS)
-    return 2 if event.is_storefront else 1, known_components, told_by
+    return 2 if event.is_storefront else 1, known_components, provider
 
 
 def list_order_and_payment_ids(event: Event) -> frozenset[str]:
@@ -119,19 +119,19 @@ def deduplicate_orders(
         for match in keys if match_key is None else _as_keys(match_key(event)):
             reports[match].append(event)
 
-    def counts(event: Event, keys: Iterable[Hashable]) -> bool:
+    def has_no_preceding_report(event: Event, keys: Iterable[Hashable]) -> bool:
         matches = (
-            e
+            report
             for match in keys
-            for e in reports[match]
-            if abs(e.timestamp - event.timestamp) < ORDER_DEDUP_WINDOW
+            for report in reports[match]
+            if abs(report.timestamp - event.timestamp) < ORDER_DEDUP_WINDOW
         )
         return not any(
             _takes_precedence(other, event, allow_several_per_source=allow_several_per_source)
             for other in matches
         )
 
-    return [event for event, keys in events_with_keys if counts(event, keys)]
+    return [event for event, keys in events_with_keys if has_no_preceding_report(event, keys)]
 
 
 def _as_keys(key: Hashable | None) -> Iterable[Hashable]:

@@ -57,16 +57,16 @@ class CurrencyConverter:
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Returns measures with converted money. Measures of money must count rows without a rate (`MISSING_FX_RATE`)."""
         aggregations = (aggregation for measure in query.measures for aggregation in measure.aggregations())
-        lacking = tuple(
+        unconverted_counts = tuple(
             dict.fromkeys(aggregation for aggregation in aggregations if MISSING_FX_RATE in aggregation.where)
         )
-        if not lacking:
+        if not unconverted_counts:
             return await self.reader.aggregate(query)
         return await self._run_with_rates(
             query.scope,
             lambda scope: self.reader.aggregate(replace(query, scope=scope)),
-            lambda result: _has_unconverted_rows(result, lacking),
-            replace(query, measures=lacking, buckets=None, order=(), limit=None, offset=0),
+            lambda result: _has_unconverted_rows(result, unconverted_counts),
+            replace(query, measures=unconverted_counts, buckets=None, order=(), limit=None, offset=0),
         )
 
     async def run_converted(
@@ -110,15 +110,15 @@ class CurrencyConverter:
             unconverted_query: counts the rows without a rate.
         """
         known_currencies = self._seen_currencies.get(scope.workspace_id, frozenset())
-        ahead = _compute_look_ahead(unconverted_query.credit)
-        answer = await run(await self._add_rates(scope, known_currencies, ahead))
-        if self.rate_lookup.source is None or not is_missing_rates(answer):
-            return answer
+        look_ahead = _compute_look_ahead(unconverted_query.credit)
+        result = await run(await self._add_rates(scope, known_currencies, look_ahead))
+        if self.rate_lookup.source is None or not is_missing_rates(result):
+            return result
         currencies = known_currencies | await self._unconverted_currencies(unconverted_query)
         if currencies == known_currencies:
-            return answer
+            return result
         self._remember(scope.workspace_id, currencies)
-        return await run(await self._add_rates(scope, currencies, ahead))
+        return await run(await self._add_rates(scope, currencies, look_ahead))
 
     async def _add_rates(
         self, scope: QueryScope, currencies: frozenset[str], look_ahead: timedelta = timedelta()
@@ -155,7 +155,7 @@ class ConvertingEventReader:
 
     Args:
         events: the event store.
-        rated: converts its money.
+        converter: converts its money.
     """
 
     def __init__(self, events: EventMoneyReader, converter: CurrencyConverter) -> None:
@@ -177,8 +177,10 @@ def _compute_look_ahead(credit: CreditRule | None) -> timedelta:
 
 def _build_unconverted_payments_query(scope: QueryScope) -> AggregateQuery:
     """Returns a query that counts all payments without a rate, ignoring filters."""
-    some = Predicate("amount", FilterOperator.NEQ, 0)
-    return AggregateQuery(replace(scope, filters=()), (count_rows(Relation.PAYMENTS, MISSING_FX_RATE, some),))
+    is_not_zero = Predicate("amount", FilterOperator.NEQ, 0)
+    return AggregateQuery(
+        replace(scope, filters=()), (count_rows(Relation.PAYMENTS, MISSING_FX_RATE, is_not_zero),)
+    )
 
 
 def _has_unconverted_rows(result: AggregateResult, unconverted_counts: tuple[Aggregation, ...]) -> bool:

@@ -26,7 +26,7 @@ def _target_urls(data: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_app_store_url(address: str) -> bool:
     try:
-        plan = urlsplit(address)
+        parts = urlsplit(address)
     except ValueError:
         return False
-    return plan.scheme.lower() in APP_STORE_SCHEMES or plan.hostname in APP_STORE_HOSTS
+    return parts.scheme.lower() in APP_STORE_SCHEMES or parts.hostname in APP_STORE_HOSTS

@@ -57,7 +57,7 @@ class InstallMatcher:
     Args:
         people: persons and their touches.
         events: events of visits.
-        claims: visits that are matched.
+        matched_visits: visits that are matched.
         links: links to apps by their tags.
         clicks: clicks on links by IP address.
         window: time in which an IP address is taken as the same device.
@@ -94,14 +94,16 @@ class InstallMatcher:
 
     async def match_install(self, caller: Caller, install: InstallSignals) -> AttributionMatch:
         """Returns the visit of an install and marks it matched: by link tag, then click id, then IP address."""
-        marks = (
+        signals = (
             (MatchMethod.LINK, "lyr", install.lyr),
             (MatchMethod.INSTALL_REFERRER, "lyr", install.referrer_lyr),
             (MatchMethod.CLICK_ID, "click_id", install.click_id),
         )
-        for kind, column, value in marks:
+        for method, column, value in signals:
             if value:
-                match = await self._match_by_signal(caller, kind, Predicate(column, FilterOperator.EQ, value))
+                match = await self._match_by_signal(
+                    caller, method, Predicate(column, FilterOperator.EQ, value)
+                )
                 if match is not None:
                     return match
         return await self._match_by_ip(caller, install.client_ip)
@@ -184,8 +186,8 @@ class InstallMatcher:
         events_by_visit: dict[str, Event] = {}
         for event in rows:
             events_by_visit.setdefault(_visit_key(event), event)
-        taken = await self._claims.list_matched(caller.workspace.id, list(events_by_visit))
-        return [event for touch, event in events_by_visit.items() if touch not in taken]
+        matched = await self._claims.list_matched(caller.workspace.id, list(events_by_visit))
+        return [event for visit, event in events_by_visit.items() if visit not in matched]
 
 
 def _build_scope_since(caller: Caller, start: datetime) -> QueryScope:

@@ -33,8 +33,8 @@ _FIRST: Final = Predicate("first_order", value=True)
 
 def _sum_charge_component(name: str) -> Aggregation:
     """Returns the sum of a component of charges; unknown if a provider omits it."""
-    untold = _CHARGE, Predicate(name, FilterOperator.IS_NOT_SET)
-    return replace(sum_column(name, Relation.PAYMENTS, _CHARGE), unknown_if=untold)
+    omitted = _CHARGE, Predicate(name, FilterOperator.IS_NOT_SET)
+    return replace(sum_column(name, Relation.PAYMENTS, _CHARGE), unknown_if=omitted)
 
 
 REVENUE: Final = sum_column("amount", Relation.PAYMENTS, _CHARGE)

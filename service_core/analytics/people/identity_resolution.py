@@ -118,10 +118,10 @@ def resolve_identities(events: Iterable[Event], revoked_event_ids: Collection[st
                 IdentityLink(event_time_key(event), owners.person_of_user_id(event.strong_id or ""))
             )
     owners = replace(owners, links=links)
-    joined, conflicts = _merge_by_external_id(facts, owners)
-    owners = replace(owners, merged_into=joined, conflicting_external_ids=conflicts)
+    merged_into, conflicts = _merge_by_external_id(facts, owners)
+    owners = replace(owners, merged_into=merged_into, conflicting_external_ids=conflicts)
     human_events = [event for event in everything if not event.is_bot]
-    return replace(owners, merged_into=joined | _merge_by_email(human_events, owners, revoked_event_ids))
+    return replace(owners, merged_into=merged_into | _merge_by_email(human_events, owners, revoked_event_ids))
 
 
 def get_aliased_user_id(event: Event) -> str | None:
@@ -141,15 +141,15 @@ def get_email_matched_visitor(event: Event) -> str | None:
 
 def _resolve_aliases(facts: Iterable[Event]) -> dict[str, str]:
     """Returns user id to canonical user id: the new id of the latest alias of the group."""
-    together: dict[str, set[str]] = {}
-    names: dict[str, str] = {}
+    group_by_id: dict[str, set[str]] = {}
+    canonical_ids: dict[str, str] = {}
     for event in facts:
         previous, new = get_aliased_user_id(event), event.strong_id
         if previous and new:
-            group = together.get(previous, {previous}) | together.get(new, {new})
-            together |= dict.fromkeys(group, group)
-            names |= dict.fromkeys(group, new)
-    return names
+            group = group_by_id.get(previous, {previous}) | group_by_id.get(new, {new})
+            group_by_id |= dict.fromkeys(group, group)
+            canonical_ids |= dict.fromkeys(group, new)
+    return canonical_ids
 
 
 def _merge_by_external_id(
@@ -161,7 +161,7 @@ def _merge_by_external_id(
         person = identities.person_of_event(event)
         for external in _list_external_ids(event):
             carriers[external] |= {person, *_list_email_matched_persons(event, identities)}
-    joined: dict[str, str] = {}
+    merged_into: dict[str, str] = {}
     conflicts = {external for external, persons in carriers.items() if len(_select_identified(persons)) > 1}
     for externals, persons in _find_connected_components(
         {e: carriers[e] for e in carriers if e not in conflicts}
@@ -170,8 +170,8 @@ def _merge_by_external_id(
         if len(identified) > 1:
             conflicts |= externals
         else:
-            joined |= dict.fromkeys(persons, identified[0] if identified else min(persons))
-    return joined, frozenset(conflicts)
+            merged_into |= dict.fromkeys(persons, identified[0] if identified else min(persons))
+    return merged_into, frozenset(conflicts)
 
 
 def _merge_by_email(
@@ -192,12 +192,13 @@ def _merge_by_email(
     seekers = {
         person: emails
         for person, emails in sought.items()
-        if all(one.startswith(providers) for one in members[person] | {person})
+        if all(member.startswith(providers) for member in members[person] | {person})
     }
     having = group_pairs(
-        (email, identities.merged_person(one)) for email, one in _list_persons_by_email(events, identities)
+        (email, identities.merged_person(holder))
+        for email, holder in _list_persons_by_email(events, identities)
     )
-    return match_persons_by_email(seekers, having, {one: members[one] | {one} for one in seekers})
+    return match_persons_by_email(seekers, having, {person: members[person] | {person} for person in seekers})
 
 
 def _list_persons_by_email(events: Iterable[Event], identities: IdentityMap) -> Iterator[tuple[str, str]]:

@@ -194,8 +194,8 @@ async def get_user(
     activity = await _read_activity(
         PersonActivityQuery(scope, person, credit.window, MAX_ACTIVITY_ITEMS), activity_reader, converter
     )
-    converted = [one.event.event_id for one in activity.conversions]
-    sent = await postbacks.list_event_postbacks(caller.workspace.id, converted) if converted else {}
+    conversion_ids = [conversion.event.event_id for conversion in activity.conversions]
+    sent = await postbacks.list_event_postbacks(caller.workspace.id, conversion_ids) if conversion_ids else {}
     detail = _build_user_detail(activity, scope.currency)
     ids = max(len(detail.visitor_ids), len(detail.anonymous_ids))
     is_whole = ids < MAX_ITEMS_PER_PERSON and not any(
@@ -219,15 +219,17 @@ async def _read_activity(
 ) -> PersonActivity:
     """Returns the activity with money converted to the currency of the workspace, as far as rates exist."""
 
-    def asked(scope: QueryScope) -> Awaitable[PersonActivity]:
+    def read_in_scope(scope: QueryScope) -> Awaitable[PersonActivity]:
         return activity_reader.read_activity(replace(plan, scope=replace(plan.scope, rates=scope.rates)))
 
-    def lacks(activity: PersonActivity) -> bool:
-        shares = (activity.in_range, activity.lifetime, *activity.sessions)
-        return any(part is not None and part.foreign_money for part in shares)
+    def has_foreign_money(activity: PersonActivity) -> bool:
+        totals = (activity.in_range, activity.lifetime, *activity.sessions)
+        return any(total is not None and total.foreign_money for total in totals)
 
     return await converter.run_converted(
-        replace(plan.scope, span=TimeRange(EARLIEST_EVENT_TIME, plan.scope.span.end)), asked, lacks
+        replace(plan.scope, span=TimeRange(EARLIEST_EVENT_TIME, plan.scope.span.end)),
+        read_in_scope,
+        has_foreign_money,
     )
 
 

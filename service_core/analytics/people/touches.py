@@ -112,18 +112,21 @@ def detect_touches(
     campaigns: dict[str, tuple[Any, ...]] = {}
     sessions: dict[tuple[str, str], tuple[Any, ...] | None] = {}
     for event in sorted((e for e in events if e.touchable and not e.is_bot), key=event_time_key):
-        who, session = person_of(event), (event.visitor_id, event.session_id)
+        person, session = person_of(event), (event.visitor_id, event.session_id)
         first = session not in sessions
         latest = sessions.setdefault(session, None)
         values = tuple(getattr(event, column) for column in CAMPAIGN_COLUMNS)
-        campaign = any(value is not None for value in values)
-        carried = campaign and campaigns.get(who) == values and not event.campaign_in_url
-        if campaign:
-            campaigns[who] = values
-        touch = _classify_touch(event, repeats_campaign=carried, is_first_of_session=first)
-        if touch and (same := tuple(touch.value(column) for column in _DISTINGUISHING_COLUMNS)) != latest:
-            sessions[session] = same
-            yield who, touch
+        has_campaign = any(value is not None for value in values)
+        repeats_campaign = has_campaign and campaigns.get(person) == values and not event.campaign_in_url
+        if has_campaign:
+            campaigns[person] = values
+        touch = _classify_touch(event, repeats_campaign=repeats_campaign, is_first_of_session=first)
+        if (
+            touch
+            and (distinguishing := tuple(touch.value(column) for column in _DISTINGUISHING_COLUMNS)) != latest
+        ):
+            sessions[session] = distinguishing
+            yield person, touch
 
 
 def list_reported_touches(event: Event) -> list[TouchEvent]:

@@ -66,14 +66,14 @@ class DataDrivenCredits:
             result = await self.events.aggregate(replace(query, measures=others, credit=None))
             for key, values in _iterate_rows_by_key(result):
                 rows_by_key[key].update(values)
-        metric_query = _CreditSplit(
+        credit_split = _CreditSplit(
             query,
             tuple(aggregation for aggregation in aggregations if aggregation.relation is Relation.CREDITS),
         )
-        if metric_query.aggregations:
-            weights = await self._fit_weights(query, credit, metric_query.touch_columns)
-            totals = await self.events.aggregate(metric_query.totals_query(credit))
-            for key, aggregation, value in metric_query.split_totals(totals, weights):
+        if credit_split.aggregations:
+            weights = await self._fit_weights(query, credit, credit_split.touch_columns)
+            totals = await self.events.aggregate(credit_split.totals_query(credit))
+            for key, aggregation, value in credit_split.split_totals(totals, weights):
                 rows_by_key[key][aggregation] += value
         rows = [(*key, *values.values()) for key, values in rows_by_key.items()]
         sums = tuple(
@@ -88,7 +88,9 @@ class DataDrivenCredits:
         if not isinstance(model, DataDrivenModel):
             raise TypeError(f"{model.id} is no data-driven model")
         paths = TouchPathQuery(replace(query.scope, filters=()), credit.window, columns, credit.event_names)
-        return await fit_weights(self.models, model, paths, self.paths)
+        return await fit_weights(
+            model, paths, self.paths, min_conversions_and_non_conversions=self.models.min_conversions
+        )
 
 
 @dataclass(frozen=True, slots=True)

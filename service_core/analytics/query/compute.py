@@ -122,19 +122,19 @@ def compile_measure(measure: Measure, positions: Mapping[BaseMeasure, int], curr
 def _compile_aggregation(
     aggregation: Aggregation, position: int, positions: Mapping[BaseMeasure, int], currency: str
 ) -> MeasureFunction:
-    flawed = [
-        (positions[rows], unknown) for rows, unknown in list_incompleteness_counts(aggregation, currency)
+    incompleteness_counts = [
+        (positions[count], unknown) for count, unknown in list_incompleteness_counts(aggregation, currency)
     ]
     scale = _MILLION if is_in_millionths(aggregation) else 1
 
-    def read(values: RowValues) -> Measurement:
-        for rows, unknown in flawed:
-            if values[rows]:
+    def read_sum_or_unavailable(values: RowValues) -> Measurement:
+        for count_position, unknown in incompleteness_counts:
+            if values[count_position]:
                 return unknown
         value = values[position]
         return Measured(value if scale == 1 else Fraction(value or 0) / scale)
 
-    return read
+    return read_sum_or_unavailable
 
 
 def _compile_binary(

@@ -104,7 +104,7 @@ class QueryExecution:
             ),
         )
         accumulator = RowAccumulator([source_query])
-        self._accumulate(accumulator, source_query, result)
+        self._accumulate(accumulator, source_query, result, has_bucket_column=self.query.buckets is not None)
         totals = dict(zip(result.aggregations, result.totals, strict=True))
         added = {
             base_measure: totals[aggregation]
@@ -163,6 +163,7 @@ class QueryExecution:
             await _aggregate_from_source(
                 source_query, aggregate_query_for(source_query, self.query, self.catalog, self.caller)
             ),
+            has_bucket_column=self.query.buckets is not None,
         )
 
     async def _aggregate_daily_means(self, source_query: SourceQuery, accumulator: RowAccumulator) -> None:
@@ -179,7 +180,7 @@ class QueryExecution:
             await _aggregate_from_source(
                 source_query, aggregate_query_for(source_query, daily, self.catalog, self.caller)
             ),
-            bucketed=True,
+            has_bucket_column=True,
         )
         positions = [accumulator.positions[base_measure] for base_measure in source_query.aggregation_by_base]
         days_of = Counter(_find_bucket_start(start, self.query.buckets) for start in days.starts)
@@ -198,15 +199,17 @@ class QueryExecution:
         source_query: SourceQuery,
         result: AggregateResult,
         *,
-        bucketed: bool | None = None,
+        has_bucket_column: bool,
     ) -> None:
-        prefix = (self.query.buckets is not None) if bucketed is None else bucketed
-        width = prefix + len(source_query.dimension_positions)
+        width = has_bucket_column + len(source_query.dimension_positions)
         positions = [accumulator.positions[base_measure] for base_measure in source_query.aggregation_by_base]
         column_of = {aggregation: width + index for index, aggregation in enumerate(result.aggregations)}
         columns = [column_of[aggregation] for aggregation in source_query.aggregation_by_base.values()]
         for row in result.rows:
-            key = (row[0] if prefix else None, self._labels_of(source_query, row[prefix:width]))
+            key = (
+                row[0] if has_bucket_column else None,
+                self._labels_of(source_query, row[has_bucket_column:width]),
+            )
             accumulator.add(key, positions, [row[column] for column in columns])
 
     def _labels_of(self, source_query: SourceQuery, values: Sequence[Any]) -> tuple[str, ...]:

@@ -80,42 +80,53 @@ def plan_query(
     workspace: Workspace,
 ) -> QueryPlan:
     """Returns the plan of a query: base measures grouped by source and by the dimensions of their relation."""
-    differs = (
+    has_own_conversions = (
         not conversion_set_for(workspace.rules, workspace.triggers).names >= DEFAULT_CONVERSION_SET.names
     )
     conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
     plan: dict[tuple[int, tuple[int, ...], bool, bool, bool], SourceQuery] = {}
-    never = False
+    has_unmatchable_filters = False
     for base_measure in _list_all_base_measures(metrics, workspace.currency):
         aggregation = aggregation_of(base_measure)
         relation = aggregation.relation
         if relation not in conditions:
             conditions[relation] = compile_filters(query.filters, catalog.dimensions, relation)
         if conditions[relation] is MATCHES_NOTHING:
-            never = True
+            has_unmatchable_filters = True
             continue
         source = by_relation[relation]
         present = _find_dimension_positions(query, catalog, relation)
-        kind = (
+        options = (
             isinstance(base_measure, DailyMean),
             aggregation.use_default_attribution,
-            aggregation.use_builtin_conversions and differs,
+            aggregation.use_builtin_conversions and has_own_conversions,
         )
-        source_query = plan.setdefault((id(source), present, *kind), SourceQuery(source, present, *kind))
+        source_query = plan.setdefault(
+            (id(source), present, *options), SourceQuery(source, present, *options)
+        )
         source_query.aggregation_by_base[base_measure] = _to_source_aggregation(base_measure)
     for source_query in plan.values():
         _assign_filters(source_query, conditions)
-    cut = all(_can_sort_in_store(source_query, query, catalog) for source_query in plan.values())
-    return QueryPlan(tuple(plan.values()), is_single_query=len(plan) == 1 and cut and not never)
+    can_sort_in_store = all(
+        _can_sort_in_store(source_query, query, catalog) for source_query in plan.values()
+    )
+    return QueryPlan(
+        tuple(plan.values()),
+        is_single_query=len(plan) == 1 and can_sort_in_store and not has_unmatchable_filters,
+    )
 
 
 def _can_sort_in_store(source_query: SourceQuery, query: MetricQuery, catalog: Catalog) -> bool:
     """Whether the event store has all columns that its rows are sorted and filtered by."""
-    date_range = (*query.dimensions, *(condition.dimension for condition in query.filters))
-    columns = (catalog.dimensions[id_].columns.get(of) for id_ in date_range for of in source_query.relations)
-    of_events = UNCONNECTED_REASONS.keys().isdisjoint(source_query.relations)
+    dimension_ids = (*query.dimensions, *(condition.dimension for condition in query.filters))
+    columns = (
+        catalog.dimensions[id_].columns.get(relation)
+        for id_ in dimension_ids
+        for relation in source_query.relations
+    )
+    is_event_store = UNCONNECTED_REASONS.keys().isdisjoint(source_query.relations)
     return (
-        of_events
+        is_event_store
         and not source_query.is_daily_mean
         and not any(column is not None and column.owner is ColumnOwner.AD for column in columns)
     )

@@ -29,7 +29,7 @@ class RowGrid:
 
     def __init__(self, query: AggregateQuery, relation: Relation) -> None:
         self.aggregations: tuple[Aggregation, ...] = tuple(
-            dict.fromkeys(each for measure in query.measures for each in measure.aggregations())
+            dict.fromkeys(aggregation for measure in query.measures for aggregation in measure.aggregations())
         )
         self.dimension_columns = tuple(columns[relation] for columns in query.dimensions)
         self._filters = query.scope.filters
@@ -43,11 +43,14 @@ class RowGrid:
             aggregations: those to look at; None for all.
         """
         chosen = self.aggregations if aggregations is None else tuple(aggregations)
-        conditions = (*self._filters, *(each for aggregation in chosen for each in aggregation.where))
+        conditions = (
+            *self._filters,
+            *(condition for aggregation in chosen for condition in aggregation.where),
+        )
         columns = (
             *self.dimension_columns,
-            *(each.column for each in conditions),
-            *(each.column for each in chosen if each.column is not None),
+            *(condition.column for condition in conditions),
+            *(aggregation.column for aggregation in chosen if aggregation.column is not None),
         )
         return frozenset(part.name for column in columns for part in column.candidates)
 
@@ -68,23 +71,23 @@ class RowGrid:
             skip_zeros: make no cell for a row that adds nothing but zeros.
         """
         values = {
-            each: _row_value(row, each)
-            for each in (self.aggregations if aggregations is None else aggregations)
-            if matches_all(row, (*self._filters, *each.where))
+            aggregation: _row_value(row, aggregation)
+            for aggregation in (self.aggregations if aggregations is None else aggregations)
+            if matches_all(row, (*self._filters, *aggregation.where))
         }
         if not values or (skip_zeros and not any(values.values())):
             return
         prefix = (bucket,) if self._has_buckets else ()
         key = (*prefix, *(_column_value(row, column) for column in self.dimension_columns))
-        group_key = self._cells.setdefault(key, {})
+        cell = self._cells.setdefault(key, {})
         for aggregation, value in values.items():
-            group_key[aggregation] = _combine(group_key.get(aggregation), value)
+            cell[aggregation] = _combine(cell.get(aggregation), value)
 
     def to_result(self) -> AggregateResult:
         """Returns one row per cell; without buckets and dimensions exactly one row."""
         rows = [
-            (*key, *(_to_number(group_key.get(each)) for each in self.aggregations))
-            for key, group_key in self._cells.items()
+            (*key, *(_to_number(cell.get(aggregation)) for aggregation in self.aggregations))
+            for key, cell in self._cells.items()
         ]
         width = len(self.aggregations)
         if not rows and not self._has_buckets and not self.dimension_columns:
@@ -114,8 +117,8 @@ def aggregate_row(row: Row, aggregation: Aggregation) -> Any:
 def matches_all(row: Row, conditions: Iterable[Predicate]) -> bool:
     """Returns whether a row meets all conditions."""
     return all(
-        value_matches(_comparable(_column_value(row, each.column)), each.op, each.value)
-        for each in conditions
+        value_matches(_comparable(_column_value(row, condition.column)), condition.op, condition.value)
+        for condition in conditions
     )
 
 

@@ -101,19 +101,19 @@ class MetricsRequestBase(BodyModel):
         Raises:
             BadRequest: ``invalid_attribution``.
         """
-        date_range, default = (
+        requested, default = (
             (self.attribution or AttributionRequest()).resolve_for(workspace),
             AttributionSettings.workspace_default(workspace),
         )
-        models.require(date_range.model, "attribution.model")
+        models.require(requested.model, "attribution.model")
         by_default = {
             aggregation.use_default_attribution
             for id_ in metrics
             for aggregation in _credit_aggregations(catalog.metrics[id_])
         }
         return CreditRules(
-            attribution=date_range if False in by_default else default if by_default else None,
-            requested=credit_rule_for(models, date_range) if False in by_default else None,
+            attribution=requested if False in by_default else default if by_default else None,
+            requested=credit_rule_for(models, requested) if False in by_default else None,
             workspace_default=credit_rule_for(models, default) if True in by_default else None,
         )
 

@@ -39,7 +39,7 @@ class MetricsRequest(MetricsRequestBase):
     compare: Compare = Field(default=False, description="`true`, a way to compare, or an explicit range.")
 
     async def resolve_range(self, caller: Caller, event_reader: EventReader) -> ResolvedRange:
-        """The range of either form.
+        """Returns the range of ``start_date`` and ``end_date``, or of ``date_range``.
 
         Raises:
             BadRequest: no range, both forms, or one that does not parse.
@@ -111,22 +111,22 @@ async def post_metrics(
         include_bots=body.include_bots,
     )
     snapshot = await queries.read_snapshot(caller, ids)
-    now, previous_values = await gather_or_cancel(
+    values, previous_values = await gather_or_cancel(
         _read_metric_values(caller, queries, query, snapshot),
         _read_comparison_values(caller, queries, query, previous_range, snapshot),
     )
-    values = {
+    value_by_id = {
         metric.id: build_metric_value(metric, value, previous, caller.workspace.currency)
-        for metric, value, previous in zip(queries.metrics_by_id(ids), now, previous_values, strict=True)
+        for metric, value, previous in zip(queries.metrics_by_id(ids), values, previous_values, strict=True)
     }
     return MetricValues(
-        metrics=[values[id_] for id_ in body.metrics],
+        metrics=[value_by_id[id_] for id_ in body.metrics],
         range=RangeResponse.from_range(date_range),
         previous_range=RangeResponse.from_range(previous_range) if previous_range else None,
         attribution=rules.attribution,
         refund_basis=body.refund_basis,
         currency=caller.workspace.currency,
-        unavailable=list_unavailable(ids, now),
+        unavailable=list_unavailable(ids, values),
         complete=snapshot.is_complete(date_range, ids, query.fixed_dimensions),
     )
 
@@ -185,7 +185,7 @@ def list_unavailable(ids: tuple[str, ...], readings: tuple[Measurement, ...]) ->
 def build_metric_value(
     metric: Metric, reading: Measurement, previous: Measurement, currency: str
 ) -> MetricValue:
-    """A metric's value beside the one it is compared with."""
+    """Returns the value of a metric, the previous value, and the change between them."""
     reason = reading.reason if isinstance(reading, Unavailable) else None
     return MetricValue(
         id=metric.id,

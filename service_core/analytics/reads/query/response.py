@@ -179,7 +179,7 @@ async def build_comparison(
 def _filters_for_page(query: MetricQuery, page: QueryResult) -> tuple[DimensionFilter, ...]:
     """Returns the filters of the query, narrowed to the dimension values of the page."""
     labels = zip(*(row.labels for row in page.rows), strict=True)
-    keys = (tuple(sorted(set(of_one))) for of_one in labels)
+    keys = (tuple(sorted(set(dimension_labels))) for dimension_labels in labels)
     narrowed = (
         DimensionFilter(id_, FilterOperator.IN, values)
         for id_, values in zip(query.dimensions, keys, strict=False)

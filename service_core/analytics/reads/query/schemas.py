@@ -150,12 +150,12 @@ class SavedQuery(AnalyticsQueryBase):
 
         Args:
             date_range: the range.
-            filters: conditions beside its own.
-            said: further fields of the request, in place of its own.
+            filters: conditions in addition to those of the saved query.
+            said: fields of the request that replace those of the saved query.
         """
-        both = [*self.filters, *filters]
+        all_filters = [*self.filters, *filters]
         return SavedQueryRequest.model_validate(
-            {**dict(self), "date_range": date_range, "filters": both, **said}
+            {**dict(self), "date_range": date_range, "filters": all_filters, **said}
         )
 
 
