@@ -49,17 +49,17 @@ class SpoolQueue:
         self._reading: sqlite3.Connection | None = None
 
     async def check(self) -> None:
-        """Checks that the file, or its folder, can be used.
+        """Checks that the file, or its folder, can be written and that the file has the tables of this version.
 
         Raises:
-            StartupError: it could not.
+            StartupError: it cannot, or does not.
         """
         with self._storage_errors_as_startup_errors():
             if self._path.exists():
                 await asyncio.to_thread(check_readable, self._path)
 
     async def start(self) -> None:
-        """Creates or upgrades the file.
+        """Creates the file where it is missing, and starts the writer thread.
 
         Raises:
             StartupError: the file cannot be used.
@@ -146,6 +146,7 @@ class SpoolQueue:
 
     @contextmanager
     def _storage_errors_as_startup_errors(self) -> Iterator[None]:
+        """Requires that the paths are writable, and raises StartupError for a storage error inside the block."""
         require_writable_paths("ingest.queue", self._path.parent, self._path)
         try:
             yield
@@ -159,21 +160,23 @@ class SpoolQueue:
         return connect(self._path, self._busy_seconds)
 
     def _connect_for_offers(self) -> sqlite3.Connection:
-        desk = self._connect()
-        create_offer_view(desk)
-        return desk
+        connection = self._connect()
+        create_offer_view(connection)
+        return connection
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def reading() -> T:
+        """Runs a query on the reader thread, whose connection is opened by the first one."""
+
+        def run_with_connection() -> T:
             if self._reading is None:
                 self._reading = self._connect()
             return work(self._reading)
 
-        return await asyncio.get_running_loop().run_in_executor(self._reader, reading)
+        return await asyncio.get_running_loop().run_in_executor(self._reader, run_with_connection)
 
 
 def _check_storable(arrival: ReceivedEvent) -> None:
-    """Refuses text that SQLite cannot store, so that it fails no shared commit."""
+    """Raises EnqueueFailed for text that SQLite cannot store (a lone surrogate), so that it fails no shared commit."""
     for text in (arrival.event_id, arrival.user_agent, arrival.address, *arrival.headers.values()):
         if text is not None and not text.isascii():
             try:

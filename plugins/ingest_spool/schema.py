@@ -1,7 +1,7 @@
 """The schema of the file, and its connections.
 
-The arrivals of one commit are one row of ``batch``: written and removed at once, they cost a few
-pages and no index. What a commit scatters are its claims alone, so a claim is as small as it can be.
+The events of one commit are one row of ``batch``: written and removed at once, they cost a few pages and no
+index. Only the claims of a commit are scattered over the file, so a claim is as small as possible.
 Ids of workspaces and keys are uuids as text; times are microseconds, hours are hours since 1970 in UTC.
 """
 
@@ -11,10 +11,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from plugins.ingest_spool.carrying import carry_over
+from service_core.plugin import StartupError
 
 SCHEMA_VERSION: Final = 2
-"""``PRAGMA user_version`` of a file of this form; `carrying` brings an older one here."""
+"""``PRAGMA user_version`` of a file with these tables; 0 is a new file, any other version is refused."""
 
 TABLES: Final = """
     CREATE TABLE batch (
@@ -45,20 +45,18 @@ TABLES: Final = """
     ) WITHOUT ROWID
 """
 
-_UPGRADE_TIMEOUT_MS: Final = 600_000
-"""How long to wait while another process brings the file to the newest form."""
-
 _WAL_PAGES: Final = 8_000
 """Pages of 4 KiB in the log before a commit moves them to the main file: fewer rewrites of hot pages."""
 
 
 def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
-    """Returns a connection whose commits are on disk when they return.
+    """Returns a connection whose commits are on disk when they return; creates the tables of a new file.
 
     It may be handed from one thread to another, but used by one at a time.
 
     Raises:
-        sqlite3.Error: the file cannot be opened or is no spool.
+        StartupError: the file has the tables of another version.
+        sqlite3.Error: the file cannot be opened or is no database.
     """
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
@@ -67,8 +65,7 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute("PRAGMA cache_size = -8192")
         connection.execute("PRAGMA temp_store = MEMORY")
-        _upgrade(connection)
-        connection.execute(f"PRAGMA busy_timeout = {int(1000 * busy_seconds)}")
+        _create_tables_of_new_file(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -76,13 +73,14 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
 
 
 def check_readable(path: Path) -> None:
-    """Reads the first page of a file, and leaves no file beside it.
+    """Checks the version of a file without creating another file beside it.
 
     Raises:
+        StartupError: the file has the tables of another version.
         sqlite3.Error: it is no database.
     """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-        _schema_version(connection)
+        _is_new_file(connection, path)
 
 
 @contextmanager
@@ -98,24 +96,26 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Upgrades the file to the newest schema version; two processes may try at once."""
-    if _schema_version(connection) == SCHEMA_VERSION:
-        return
-    connection.execute(f"PRAGMA busy_timeout = {_UPGRADE_TIMEOUT_MS}")
-    with transaction(connection):
-        form = _schema_version(connection)
-        if form == 0:
-            _create_tables(connection)
-        elif form == 1:
-            carry_over(connection, _create_tables)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+def _create_tables_of_new_file(connection: sqlite3.Connection, path: Path) -> None:
+    """Creates the tables unless the file has them; two processes may try at once."""
+    if _is_new_file(connection, path):
+        with transaction(connection):
+            if _is_new_file(connection, path):
+                for statement in TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _create_tables(connection: sqlite3.Connection) -> None:
-    for statement in TABLES.split(";"):
-        connection.execute(statement)
+def _is_new_file(connection: sqlite3.Connection, path: Path) -> bool:
+    """Returns whether a file has no tables yet.
 
-
-def _schema_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    Raises:
+        StartupError: it has the tables of another version.
+    """
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version not in {0, SCHEMA_VERSION}:
+        raise StartupError(
+            f"The ingest queue {path} was written by another version of Touchpoint. Start the version that wrote it "
+            "until it has stored every event, or name another file in ingest.queue."
+        )
+    return version == 0
