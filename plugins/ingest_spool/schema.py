@@ -104,6 +104,8 @@ def _create_tables_of_new_file(connection: sqlite3.Connection, path: Path) -> No
                 for statement in TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    # Reloads a schema that SQLite read before another process created the tables: a trigger would not notice.
+    connection.execute("SELECT id FROM claim LIMIT 0")
 
 
 def _is_new_file(connection: sqlite3.Connection, path: Path) -> bool:
