@@ -118,7 +118,7 @@ class SqlEventStore:
     async def append(self, events: Sequence[Event]) -> int:
         """Stores the new events of a batch atomically and returns how many were new."""
         return (
-            await self._engine.write(lambda writer: self.backend.writes.append(writer, events))
+            await self._engine.run_write_to_its_end(lambda writer: self.backend.writes.append(writer, events))
             if events
             else 0
         )
@@ -126,69 +126,87 @@ class SqlEventStore:
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """Returns the stored states of sessions."""
         return (
-            await self._engine.read(lambda runner: session_states.read_session_states(keys, runner))
+            await self._engine.run_read_within_time_budget(
+                lambda runner: session_states.read_session_states(keys, runner)
+            )
             if keys
             else {}
         )
 
     async def maintain(self) -> None:
         """Compacts the store and updates statistics."""
-        await self._engine.write(self.backend.run_maintenance)
+        await self._engine.run_write_to_its_end(self.backend.run_maintenance)
 
     async def rebuild(self) -> None:
         """Recomputes all derived tables from the events."""
-        await self._engine.write(self.backend.writes.rebuild_derived_tables)
+        await self._engine.run_write_to_its_end(self.backend.writes.rebuild_derived_tables)
 
     async def aggregate(self, query: AggregateQuery) -> AggregateResult:
         """Returns aggregations by dimensions and buckets."""
-        return await self._engine.read(lambda runner: evaluate_aggregate(query, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: evaluate_aggregate(query, runner)
+        )
 
     async def list_events(self, query: EventPageQuery) -> EventPageResult:
         """Returns a page of events."""
-        return await self._engine.read(lambda runner: event_queries.list_events(query, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: event_queries.list_events(query, runner)
+        )
 
     def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
         """Yields events for an export, newest first."""
-        return self._engine.stream(lambda runner: export_batches.stream_events(scope, limit, runner))
+        return self._engine.stream_without_time_limit(
+            lambda runner: export_batches.stream_events(scope, limit, runner)
+        )
 
     def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Yields persons for an export."""
-        return self._engine.stream(lambda runner: export_batches.stream_persons(query, runner))
+        return self._engine.stream_without_time_limit(
+            lambda runner: export_batches.stream_persons(query, runner)
+        )
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Returns the event names of the span with counts."""
-        return await self._engine.read(lambda runner: event_queries.list_event_names(scope, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: event_queries.list_event_names(scope, runner)
+        )
 
     async def list_custom_properties(self, scope: QueryScope, limit: int) -> list[CustomPropertySummary]:
         """Returns custom property keys by event name."""
-        return await self._engine.read(lambda runner: event_queries.list_property_keys(scope, limit, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: event_queries.list_property_keys(scope, limit, runner)
+        )
 
     async def list_active_visitors(
         self, scope: QueryScope, received_since: datetime, limit: int
     ) -> list[ActiveVisitor]:
         """Returns visitors with an event received since an instant."""
-        return await self._engine.read(
+        return await self._engine.run_read_within_time_budget(
             lambda runner: event_queries.current_visitors(scope, received_since, limit, runner)
         )
 
     async def event_time_range(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Returns the timestamps of the first and last event, bots included."""
-        return await self._engine.read(lambda runner: event_queries.event_time_bounds(workspace_id, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: event_queries.event_time_bounds(workspace_id, runner)
+        )
 
     async def list_people(self, query: PeoplePageQuery) -> tuple[list[Person], int]:
         """Returns a page of persons and the number of all."""
-        return await self._engine.read(lambda runner: list_people(query, runner))
+        return await self._engine.run_read_within_time_budget(lambda runner: list_people(query, runner))
 
     async def find_person(self, workspace_id: UUID, any_id: str) -> str | None:
         """Returns the person of an id."""
-        return await self._engine.read(
+        return await self._engine.run_read_within_time_budget(
             lambda runner: person_profile.resolve_person(workspace_id, any_id, runner)
         )
 
     async def first_touches(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, PersonFirstTouch]:
         """Returns the persons of ids with their first touches."""
         return (
-            await self._engine.read(lambda runner: first_touch_by_id(workspace_id, ids, runner))
+            await self._engine.run_read_within_time_budget(
+                lambda runner: first_touch_by_id(workspace_id, ids, runner)
+            )
             if ids
             else {}
         )
@@ -197,13 +215,15 @@ class SqlEventStore:
         self, workspace_id: UUID, limit: int
     ) -> tuple[list[ExternalIdConflict], int]:
         """Returns external ids that merge nobody because several persons carry them, and the number of all."""
-        return await self._engine.read(lambda runner: list_id_conflicts(workspace_id, limit, runner))
+        return await self._engine.run_read_within_time_budget(
+            lambda runner: list_id_conflicts(workspace_id, limit, runner)
+        )
 
     async def list_person_events(
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Event]:
         """Returns the latest events of a person in the span."""
-        return await self._engine.read(
+        return await self._engine.run_read_within_time_budget(
             lambda runner: person_profile.person_events(scope, person, limit, runner)
         )
 
@@ -211,32 +231,32 @@ class SqlEventStore:
         self, scope: QueryScope, person: str, limit: int = MAX_ITEMS_PER_PERSON
     ) -> list[Touch]:
         """Returns the latest touches of a person in the span."""
-        return await self._engine.read(
+        return await self._engine.run_read_within_time_budget(
             lambda runner: person_profile.person_touches(scope, person, limit, runner)
         )
 
     async def read_activity(self, query: PersonActivityQuery) -> PersonActivity:
         """Returns a person with profile, sessions and conversions."""
-        return await self._engine.read(lambda runner: read_journey(query, runner))
+        return await self._engine.run_read_within_time_budget(lambda runner: read_journey(query, runner))
 
     async def revoke_identity_link(self, workspace_id: UUID, event_id: str) -> None:
         """Removes the identity links of an event."""
-        await self._engine.write(
+        await self._engine.run_write_to_its_end(
             lambda writer: self.backend.writes.revoke_links(writer, workspace_id, event_id)
         )
 
     async def read_cohorts(self, query: CohortReaderQuery) -> CohortResult:
         """Returns cohort sizes, activity and revenue."""
-        return await self._engine.read(lambda runner: evaluate_cohorts(query, runner))
+        return await self._engine.run_read_within_time_budget(lambda runner: evaluate_cohorts(query, runner))
 
     async def read_funnel(self, query: FunnelReaderQuery) -> FunnelResult:
         """Returns how many units reach each step."""
-        return await self._engine.read(lambda runner: evaluate_funnel(query, runner))
+        return await self._engine.run_read_within_time_budget(lambda runner: evaluate_funnel(query, runner))
 
     async def list_touch_paths(self, query: TouchPathQuery) -> list[TouchPath]:
         """Returns every distinct touch path with its conversions."""
-        return await self._engine.read(lambda runner: count_touch_paths(query, runner))
+        return await self._engine.run_read_within_time_budget(lambda runner: count_touch_paths(query, runner))
 
     async def sum_line_items(self, query: LineItemQuery) -> list[LineItemSum]:
         """Returns the sums of sold and returned items."""
-        return await self._engine.read(lambda runner: aggregate_items(query, runner))
+        return await self._engine.run_read_within_time_budget(lambda runner: aggregate_items(query, runner))

@@ -222,7 +222,7 @@ async def measure_appends(store: SqlEventStore, until: datetime) -> tuple[float,
 async def table_sizes(store: SqlEventStore) -> dict[str, int]:
     """Returns the bytes on disk of each table."""
     text = "SELECT table, toInt64(sum(bytes_on_disk)) FROM system.parts WHERE active AND database = 'default' GROUP BY 1"
-    return dict(await store._engine.read(lambda reader: reader.execute_text(text, {})))
+    return dict(await store._engine.run_read_within_time_budget(lambda reader: reader.execute_text(text, {})))
 
 
 async def measure_store(store: SqlEventStore, events: int, until: datetime, console: Console) -> None:
@@ -274,7 +274,9 @@ async def main(sizes: Sequence[int], whole: int, folder: Path) -> None:
     console, written = Console(width=100), 0
     for events in sorted(sizes):
         with cpu_per_statement() as took:
-            await store._engine.write(partial(write_events, first=written, last=events, whole=whole))
+            await store._engine.run_write_to_its_end(
+                partial(write_events, first=written, last=events, whole=whole)
+            )
         rate = (events - written) / took[0]
         console.print(f"{events:,} events, the last {took[1]:.0f} s: {rate:,.0f} a second of one processor")
         written = events

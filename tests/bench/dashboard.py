@@ -64,7 +64,7 @@ class EngineTimer:
 
     def __init__(self, engine: QueryExecutor) -> None:
         self.seconds = 0.0
-        self._read = engine.read
+        self._read = engine.run_read_within_time_budget
         engine.read = self._watched  # type: ignore[method-assign]
 
     async def _watched(self, work: Any) -> Any:

@@ -124,7 +124,7 @@ async def generate_events(
         session: SQL expression that identifies a session.
         columns: SQL expressions of event columns that differ from the default.
     """
-    await store._engine.write(
+    await store._engine.run_write_to_its_end(
         lambda writer: _write_events(writer, rows, end, session, {**EVENT_EXPRESSIONS, **columns})
     )
     await store.rebuild()
@@ -133,8 +133,8 @@ async def generate_events(
     if stored != expected:
         raise RuntimeError(f"The store holds {stored:,} of the {expected:,} events that were to be measured.")
     months = "INSERT INTO unsorted_rows SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
-    await store._engine.write(lambda writer: writer.execute_text(months))
-    await store._engine.write(lambda writer: compaction.compact(writer, threshold=1))
+    await store._engine.run_write_to_its_end(lambda writer: writer.execute_text(months))
+    await store._engine.run_write_to_its_end(lambda writer: compaction.compact(writer, threshold=1))
 
 
 def _write_events(

@@ -177,7 +177,7 @@ class PlanningBenchmark:
         assert isinstance(store, SqlEventStore)
         self._engine: Any = store._engine
         self.played: Any = ReplayBackend(store.backend)
-        vars(self._engine).update(_backend=self.played, read=self._read)
+        vars(self._engine).update(_backend=self.played, run_read_within_time_budget=self._read)
 
     async def _read(self, work: Callable[[StatementRunner], Any]) -> Any:
         self.played.questions += 1

@@ -48,7 +48,12 @@ async def contents(store) -> dict[str, list[str]]:
     asked = {table: f"SELECT * EXCEPT (version, is_deleted) FROM {table}" for table in DERIVED_TABLES}
     return {
         table: sorted(
-            map(repr, await store._engine.read(lambda reader, text=text: reader.execute_text(text, {})))
+            map(
+                repr,
+                await store._engine.run_read_within_time_budget(
+                    lambda reader, text=text: reader.execute_text(text, {})
+                ),
+            )
         )
         for table, text in asked.items()
     }
@@ -82,11 +87,13 @@ async def test_derived_rows_equal_a_rebuild_after_appends_in_batches(store):
 
 @pytest.mark.clickhouse
 async def test_a_store_of_another_version_is_refused(store):
-    await store._engine.write(lambda writer: writer.execute_text("TRUNCATE TABLE store_version"))
+    await store._engine.run_write_to_its_end(
+        lambda writer: writer.execute_text("TRUNCATE TABLE store_version")
+    )
     refused = SqlEventStore(store.backend)
     with pytest.raises(StartupError, match="another version of Touchpoint"):
         await refused.start()
-    await store._engine.write(lambda writer: writer.execute_text(INSERT_VERSION))
+    await store._engine.run_write_to_its_end(lambda writer: writer.execute_text(INSERT_VERSION))
     await refused.start()
     await refused.aclose()
 
@@ -96,7 +103,9 @@ async def test_a_row_inserted_by_two_writers_counts_once_before_parts_are_merged
     story = random_dataset(Random(9), 20).story
     await store.append(story.events)
     rows = [append._event_row(event) for event in story.events]
-    await store._engine.write(lambda writer: append.insert_block(writer, EVENTS, rows, "another block"))
+    await store._engine.run_write_to_its_end(
+        lambda writer: append.insert_block(writer, EVENTS, rows, "another block")
+    )
     assert await stored(store, story) == len(story.events)
 
 
@@ -104,7 +113,9 @@ async def test_a_row_inserted_by_two_writers_counts_once_before_parts_are_merged
 async def test_an_interrupted_append_is_completed_when_the_batch_is_sent_again(store):
     story = random_dataset(Random(21), 40).story
     rows = [append._event_row(event) for event in story.events]
-    await store._engine.write(lambda writer: append.insert_block(writer, EVENTS, rows, "cut short"))
+    await store._engine.run_write_to_its_end(
+        lambda writer: append.insert_block(writer, EVENTS, rows, "cut short")
+    )
     assert await store.append(story.events) == 0
     kept = await contents(store)
     await store.rebuild()

@@ -118,10 +118,14 @@ async def test_distributed_inserts_reach_the_tables_of_the_shard(cluster):
     asked = "SELECT count() FROM {} WHERE workspace_id = '{}'"
     for table in ("events", "events_local"):
         text = asked.format(table, story.workspace_id)
-        rows = await cluster._engine.read(lambda reader, text=text: reader.execute_text(text, {}))
+        rows = await cluster._engine.run_read_within_time_budget(
+            lambda reader, text=text: reader.execute_text(text, {})
+        )
         assert rows == [(len(story.events),)]
     engines = "SELECT name, engine FROM system.tables WHERE database = 'default' AND NOT is_temporary"
-    kinds = dict(await cluster._engine.read(lambda reader: reader.execute_text(engines, {})))
+    kinds = dict(
+        await cluster._engine.run_read_within_time_budget(lambda reader: reader.execute_text(engines, {}))
+    )
     assert {kinds[table.name] for table in ddl._SORTING_KEYS} == {"Distributed"}
     assert {kinds[f"{table.name}_local"] for table in ddl._SORTING_KEYS} == {"ReplacingMergeTree"}
 
@@ -130,8 +134,10 @@ async def test_a_shard_ignores_a_block_sent_twice(cluster):
     story = random_dataset(Random(6), 30).story
     rows = [append._event_row(event) for event in story.events]
     for _ in range(2):
-        await cluster._engine.write(
+        await cluster._engine.run_write_to_its_end(
             lambda writer: append.insert_block(writer, EVENTS, rows, str(story.workspace_id))
         )
     text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
-    assert await cluster._engine.read(lambda reader: reader.execute_text(text, {})) == [(len(rows),)]
+    assert await cluster._engine.run_read_within_time_budget(
+        lambda reader: reader.execute_text(text, {})
+    ) == [(len(rows),)]

@@ -89,13 +89,15 @@ async def test_a_block_is_ignored_when_sent_again_after_a_lost_response(store):
     story = random_dataset(Random(4), 30).story
     rows = [append._event_row(event) for event in story.events]
     for token in ("first", "first", "second"):
-        await store._engine.write(
+        await store._engine.run_write_to_its_end(
             lambda writer, token=token: append.insert_block(
                 writer, EVENTS, rows, f"{story.workspace_id}{token}"
             )
         )
     text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
-    ((blocks,),) = await store._engine.read(lambda reader: reader.execute_text(text, {}))
+    ((blocks,),) = await store._engine.run_read_within_time_budget(
+        lambda reader: reader.execute_text(text, {})
+    )
     assert blocks == 2 * len(rows), "the same token once, another one as well"
     assert await stored(store, story) == len(rows)
 
@@ -114,12 +116,16 @@ async def test_a_read_with_a_cancelled_caller_is_killed_on_the_server(store):
         text = (
             "SELECT query FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%LIKE%'"
         )
-        return bool(await store._engine.read(lambda reader: reader.execute_text(text, {})))
+        return bool(
+            await store._engine.run_read_within_time_budget(lambda reader: reader.execute_text(text, {}))
+        )
 
     async def ended() -> bool:
         return not await running()
 
-    asked = asyncio.create_task(store._engine.read(lambda reader: reader.execute_text(SLOW, {})))
+    asked = asyncio.create_task(
+        store._engine.run_read_within_time_budget(lambda reader: reader.execute_text(SLOW, {}))
+    )
     await until(running, "the question runs")
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -129,7 +135,9 @@ async def test_a_read_with_a_cancelled_caller_is_killed_on_the_server(store):
 
 async def test_engine_errors_become_store_errors(store):
     with pytest.raises(StoreUnavailable):
-        await store._engine.read(lambda reader: reader.execute_text("SELECT nothing FROM nowhere", {}))
+        await store._engine.run_read_within_time_budget(
+            lambda reader: reader.execute_text("SELECT nothing FROM nowhere", {})
+        )
 
 
 async def test_a_session_drops_its_temporary_tables(store):
@@ -141,9 +149,11 @@ async def test_a_session_drops_its_temporary_tables(store):
         )
         assert reader.execute_text("SELECT workspace_id FROM kept", {}) == [(workspace,)]
 
-    await store._engine.read(keep)
+    await store._engine.run_read_within_time_budget(keep)
     with pytest.raises(StoreUnavailable):
-        await store._engine.read(lambda reader: reader.execute_text("SELECT workspace_id FROM kept", {}))
+        await store._engine.run_read_within_time_budget(
+            lambda reader: reader.execute_text("SELECT workspace_id FROM kept", {})
+        )
 
 
 async def test_a_stopped_server_is_unavailable_until_it_is_back(server, folder):
@@ -195,6 +205,6 @@ async def test_a_long_read_on_a_responsive_server_is_not_cancelled(store, monkey
     monkeypatch.setattr(store._engine._watchdog, "_ping", asked)
     async with asyncio.timeout(DEADLINE):
         while not asked.called:
-            assert await store._engine.read(lambda reader: reader.execute_text("SELECT sleep(0.3)", {})) == [
-                (0,)
-            ]
+            assert await store._engine.run_read_within_time_budget(
+                lambda reader: reader.execute_text("SELECT sleep(0.3)", {})
+            ) == [(0,)]

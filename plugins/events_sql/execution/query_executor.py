@@ -225,7 +225,7 @@ class QueryExecutor:
         """Runs work on the statement cache in a stream thread; nobody waits for it."""
         self._stream_threads.submit(work, self._statements)
 
-    async def read(self, work: Callable[[StatementRunner], T]) -> T:
+    async def run_read_within_time_budget(self, query: Callable[[StatementRunner], T]) -> T:
         """Runs a read in the reader pool and returns its result.
 
         Raises:
@@ -233,7 +233,7 @@ class QueryExecutor:
             StoreUnavailable: the engine failed or does not respond.
         """
         runner = StatementRunner(self._backend, self._statements, self._timeout)
-        future = self._read_threads.submit(self._run_work, runner, work)
+        future = self._read_threads.submit(self._run_work, runner, query)
         try:
             return await self._await_result(runner, future, self._timeout)
         except StoreUnavailable:
@@ -242,7 +242,9 @@ class QueryExecutor:
             await _cancel_until_done(runner, future)
             raise
 
-    async def stream(self, work: Callable[[StatementRunner], Iterator[T]]) -> AsyncGenerator[T, None]:
+    async def stream_without_time_limit(
+        self, query: Callable[[StatementRunner], Iterator[T]]
+    ) -> AsyncGenerator[T, None]:
         """Yields the pieces of a read, each computed in a stream thread.
 
         There is no time budget. Closing the generator cancels the running statement.
@@ -251,17 +253,17 @@ class QueryExecutor:
             StoreUnavailable: the engine failed.
         """
         runner = StatementRunner(self._backend, self._statements)
-        steps = work(runner)
+        pieces = query(runner)
         try:
             while True:
-                future = self._stream_threads.submit(self._next_piece, steps)
+                future = self._stream_threads.submit(self._next_piece, pieces)
                 try:
-                    (step,) = await asyncio.wrap_future(future) or (None,)
+                    (piece,) = await asyncio.wrap_future(future) or (None,)
                 finally:
                     await _cancel_until_done(runner, future)
-                if step is None:
+                if piece is None:
                     return
-                yield step
+                yield piece
         except BaseException:
             # An unresponsive engine must not be asked to roll back.
             await asyncio.to_thread(runner.cancel)
@@ -269,14 +271,14 @@ class QueryExecutor:
         finally:
             await asyncio.to_thread(runner.close)
 
-    async def write(self, work: Callable[[StatementRunner], T]) -> T:
+    async def run_write_to_its_end(self, change: Callable[[StatementRunner], T]) -> T:
         """Runs a write in the writer thread; it is finished even when the caller goes away.
 
         Raises:
             StoreUnavailable: the engine failed or does not respond. Nothing was written, or writing again adds nothing.
         """
         runner = StatementRunner(self._backend, self._statements)
-        future = self._write_thread.submit(self._run_work, runner, work)
+        future = self._write_thread.submit(self._run_work, runner, change)
         writing = asyncio.ensure_future(self._await_result(runner, future, None))
         writing.add_done_callback(_ignore_result)
         return await asyncio.shield(writing)
@@ -289,7 +291,7 @@ class QueryExecutor:
         self._backend.close()
 
     async def _await_result(self, runner: StatementRunner, future: Future[T], seconds: float | None) -> T:
-        """Returns the result of a thread, or fails when the engine stops responding."""
+        """Returns the result of a thread; drops the connection and fails when the engine stops responding."""
         try:
             async with self._watchdog.fail_if_unresponsive(seconds):
                 return await asyncio.wrap_future(future)
@@ -298,6 +300,7 @@ class QueryExecutor:
             raise
 
     def _run_work(self, runner: StatementRunner, work: Callable[[StatementRunner], T]) -> T:
+        """Runs work, raises the errors of the port for those of the driver, and closes the session."""
         try:
             return work(runner)
         except self._backend.cancel_errors:
@@ -310,8 +313,8 @@ class QueryExecutor:
     def _next_piece(self, steps: Iterator[T]) -> tuple[T] | None:
         """Returns the next piece of a stream in a tuple, or None after the last."""
         try:
-            for step in steps:
-                return (step,)
+            for piece in steps:
+                return (piece,)
         except self._backend.driver_errors as fault:
             raise StoreUnavailable from fault
         return None

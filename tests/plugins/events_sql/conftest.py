@@ -48,7 +48,12 @@ async def derived_table_contents(store: SqlEventStore) -> dict[str, list[str]]:
     asked = {table: f"SELECT * FROM {table}" for table in DERIVED_TABLES}
     return {
         table: sorted(
-            map(repr, await store._engine.read(lambda reader, text=text: reader.execute_text(text)))
+            map(
+                repr,
+                await store._engine.run_read_within_time_budget(
+                    lambda reader, text=text: reader.execute_text(text)
+                ),
+            )
         )
         for table, text in asked.items()
     }

@@ -56,7 +56,7 @@ async def test_a_store_of_another_version_is_refused(
         await store.aclose()
     last = load_plugins().open_adapter("events", url, folder=tmp_path)
     await last.start()
-    await last._engine.write(change_version)
+    await last._engine.run_write_to_its_end(change_version)
     await last.aclose()
     refused = load_plugins().open_adapter("events", url, folder=tmp_path)
     with pytest.raises(StartupError, match=r"another version of Touchpoint.*touchpoint move"):
@@ -84,10 +84,10 @@ async def test_compaction_sorts_rows_and_changes_no_result(duckdb: SqlEventStore
     await duckdb.append(story.events)
     page = EventPageQuery(story.scan(SPAN, include_bots=True), 1000)
     before = await derived_table_contents(duckdb), await duckdb.list_events(page)
-    await duckdb._engine.write(lambda writer: compaction.compact(writer, threshold=1))
+    await duckdb._engine.run_write_to_its_end(lambda writer: compaction.compact(writer, threshold=1))
     assert (await derived_table_contents(duckdb), await duckdb.list_events(page)) == before
     places = "SELECT workspace_id, timestamp FROM events ORDER BY rowid"
-    rows = await duckdb._engine.read(lambda reader: reader.execute_text(places))
+    rows = await duckdb._engine.run_read_within_time_budget(lambda reader: reader.execute_text(places))
     months = [(at.year, at.month) for _, at in rows]
     assert all(a <= b for a, b, m, n in zip(rows, rows[1:], months, months[1:], strict=False) if m == n)
 
@@ -98,7 +98,7 @@ async def test_maintenance_updates_statistics_of_every_table_in_postgresql(
     await postgresql.append(random_dataset(Random(17)).story.events)
     await postgresql.maintain()
     told = "SELECT DISTINCT tablename FROM pg_stats WHERE schemaname = current_schema()"
-    found = await postgresql._engine.read(lambda reader: reader.execute_text(told))
+    found = await postgresql._engine.run_read_within_time_budget(lambda reader: reader.execute_text(told))
     assert {name for (name,) in found} >= {"events", "id_numbers", "sessions", "touch_candidates"}
 
 

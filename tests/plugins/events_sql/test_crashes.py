@@ -25,7 +25,7 @@ async def test_a_fatal_engine_error_fails_one_append_and_needs_no_restart(
 ) -> None:
     story = random_dataset(Random(13)).story
     assert await duckdb.append(story.events[:30]) == 30
-    await duckdb._engine.write(
+    await duckdb._engine.run_write_to_its_end(
         lambda writer: writer.execute_text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
     )
     with pytest.raises(StoreUnavailable):
@@ -46,9 +46,9 @@ async def test_the_file_is_reopened_after_a_fatal_error_when_all_readers_have_en
         while True:
             yield reader.execute_text("SELECT count(*) FROM events")
 
-    reading = duckdb._engine.stream(pieces)
+    reading = duckdb._engine.stream_without_time_limit(pieces)
     assert await anext(reading) == [(len(story.events),)]
-    await duckdb._engine.write(
+    await duckdb._engine.run_write_to_its_end(
         lambda writer: writer.execute_text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
     )
     with pytest.raises(StoreUnavailable):
@@ -126,7 +126,9 @@ async def _rows(folder: Path) -> int:
     store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=folder)
     await store.start()
     kept = await derived_table_contents(store)
-    ((rows,),) = await store._engine.read(lambda reader: reader.execute_text("SELECT count(*) FROM events"))
+    ((rows,),) = await store._engine.run_read_within_time_budget(
+        lambda reader: reader.execute_text("SELECT count(*) FROM events")
+    )
     await store.rebuild()
     assert await derived_table_contents(store) == kept
     await store.aclose()

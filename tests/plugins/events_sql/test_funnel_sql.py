@@ -49,7 +49,7 @@ async def explain_funnel(store: SqlEventStore, events: int, others: int) -> list
         reader.session.create_temp_table("funnel_events", WALKED.format(events=events, others=others), ())
         return list(plan_nodes(explain_statement(reader, ordered_funnel(PLAN), ", ANALYZE, TIMING OFF")))
 
-    return await store._engine.read(work)
+    return await store._engine.run_read_within_time_budget(work)
 
 
 def rows_touched(plan: list[dict[str, Any]]) -> float:
@@ -82,6 +82,6 @@ async def test_funnel_reads_events_from_a_covering_index(postgresql: SqlEventSto
     # Whole rows are several times as large, and taken apart column by column.
     text, _ = StatementCache(PostgreSqlDialect()).render(_funnel_events_query(PLAN, SPAN))
     asked = "SELECT attname FROM pg_attribute WHERE attrelid = 'events_narrow'::regclass"
-    told = await postgresql._engine.read(lambda reader: reader.execute_text(asked))
+    told = await postgresql._engine.run_read_within_time_budget(lambda reader: reader.execute_text(asked))
 
     assert {name for (name,) in told} >= set(re.findall(r'events\."?(\w+)', text)) > {"event_name"}

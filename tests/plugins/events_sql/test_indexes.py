@@ -65,7 +65,7 @@ async def test_person_activity_is_read_through_indexes(duckdb: SqlEventStore) ->
         assert len(read_journey(plan, noting).conversions) == 2  # type: ignore[arg-type]
         return noting.scanned
 
-    scanned = await duckdb._engine.read(explained)
+    scanned = await duckdb._engine.run_read_within_time_budget(explained)
     assert {
         "selected_persons",
         "selected_visitors",
@@ -89,7 +89,7 @@ async def test_a_page_of_persons_scans_events_only_to_find_the_matching_persons(
         assert len(list_people(plan, noting)[0]) == 3  # type: ignore[arg-type]
         return noting.scanned
 
-    scanned = await duckdb._engine.read(explained)
+    scanned = await duckdb._engine.run_read_within_time_budget(explained)
     assert "events" in scanned.pop("matching_persons")
     assert set().union(*scanned.values()) <= {"person_merges"}, scanned
 
@@ -109,9 +109,11 @@ async def test_missing_indexes_are_created_on_open(tmp_path: Path) -> None:
         store = load_plugins().open_adapter("events", "duckdb:///events.db", folder=tmp_path)
         await store.start()
         await store.append(story.events)
-        indexes = await store._engine.read(lambda reader: reader.execute_text("FROM duckdb_indexes()"))
+        indexes = await store._engine.run_read_within_time_budget(
+            lambda reader: reader.execute_text("FROM duckdb_indexes()")
+        )
         answers.append((len(indexes), [await store.read_activity(plan) for plan in plans]))
-        await store._engine.write(earlier)
+        await store._engine.run_write_to_its_end(earlier)
         await store.aclose()
     assert answers[0] == answers[1]
     assert answers[0][0] > 0

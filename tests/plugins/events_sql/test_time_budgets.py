@@ -39,32 +39,41 @@ async def assert_query_times_out(store: SqlEventStore, text: str, monkeypatch: p
     with monkeypatch.context() as hasty:
         hasty.setattr(store._engine, "_timeout", 0.2)
         with pytest.raises(QueryTimeout):
-            await asyncio.wait_for(store._engine.read(lambda reader: reader.execute_text(text)), 100)
+            await asyncio.wait_for(
+                store._engine.run_read_within_time_budget(lambda reader: reader.execute_text(text)), 100
+            )
 
 
 async def test_a_read_past_its_time_budget_is_cancelled_in_the_engine(
     narrow: SqlEventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await assert_query_times_out(narrow, SLOW, monkeypatch)
-    assert await narrow._engine.read(lambda reader: reader.execute_text("SELECT 1")) == [(1,)]
+    assert await narrow._engine.run_read_within_time_budget(
+        lambda reader: reader.execute_text("SELECT 1")
+    ) == [(1,)]
 
 
 async def test_a_cancelled_caller_frees_its_thread(narrow: SqlEventStore) -> None:
     begun = threading.Event()
     asked = asyncio.ensure_future(
-        narrow._engine.read(lambda reader: begun.set() or reader.execute_text(SLOW))
+        narrow._engine.run_read_within_time_budget(lambda reader: begun.set() or reader.execute_text(SLOW))
     )
     assert await asyncio.to_thread(begun.wait, 30)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
-    assert await narrow._engine.read(lambda reader: reader.execute_text("SELECT 1")) == [(1,)]
+    assert await narrow._engine.run_read_within_time_budget(
+        lambda reader: reader.execute_text("SELECT 1")
+    ) == [(1,)]
 
 
 async def test_a_heavy_read_delays_neither_appends_nor_other_reads(duckdb: SqlEventStore) -> None:
     story = random_dataset(Random(17)).story
     heavy = [
-        asyncio.ensure_future(duckdb._engine.read(lambda reader: reader.execute_text(SLOW))) for _ in range(3)
+        asyncio.ensure_future(
+            duckdb._engine.run_read_within_time_budget(lambda reader: reader.execute_text(SLOW))
+        )
+        for _ in range(3)
     ]
     async with asyncio.timeout(100):
         assert await duckdb.append(story.events) == len(story.events)
@@ -94,13 +103,18 @@ async def test_postgresql_cancels_a_read_past_its_time_budget(
 
 
 async def test_a_cancelled_caller_frees_its_connection(postgresql: SqlEventStore) -> None:
-    asked = [asyncio.ensure_future(postgresql._engine.read(lambda r: r.execute_text(HELD))) for _ in range(2)]
+    asked = [
+        asyncio.ensure_future(postgresql._engine.run_read_within_time_budget(lambda r: r.execute_text(HELD)))
+        for _ in range(2)
+    ]
     await wait_for_open_connections(postgresql, 2)
     for one in asked:
         one.cancel()
     await asyncio.gather(*asked, return_exceptions=True)
     await wait_for_open_connections(postgresql, 0)
-    assert await postgresql._engine.read(lambda reader: reader.execute_text("SELECT 1")) == [(1,)]
+    assert await postgresql._engine.run_read_within_time_budget(
+        lambda reader: reader.execute_text("SELECT 1")
+    ) == [(1,)]
 
 
 async def test_reads_fail_in_time_when_the_server_hangs(
@@ -151,7 +165,14 @@ async def test_a_long_read_on_a_responsive_server_is_not_cancelled(
     text = "SELECT pg_sleep(0.4)"
     async with asyncio.timeout(60):
         while not asked.called:
-            assert len(await postgresql._engine.read(lambda reader: reader.execute_text(text))) == 1
+            assert (
+                len(
+                    await postgresql._engine.run_read_within_time_budget(
+                        lambda reader: reader.execute_text(text)
+                    )
+                )
+                == 1
+            )
 
 
 def test_connections_to_a_lost_machine_have_keepalives(postgresql: SqlEventStore) -> None:
