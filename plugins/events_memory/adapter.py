@@ -64,7 +64,10 @@ class MemoryEventStore:
         self._revoked_links: set[tuple[UUID, str]] = set()
 
     async def append(self, events: Sequence[Event]) -> int:
-        """Stores the new events of a batch atomically and returns how many were new."""
+        """Stores the new events of a batch atomically and returns how many were new.
+
+        An event repeats a stored one of its workspace and event id that was received less than 7 days before or after.
+        """
         before = len(self._events)
         for event in events:
             received = self._received_at[event.workspace_id, event.event_id]
@@ -74,11 +77,13 @@ class MemoryEventStore:
         return len(self._events) - before
 
     async def session_states(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
-        """Returns the stored states of sessions."""
+        """Returns the states of the sessions that are stored, without bot events."""
         people = [e for e in self._events if not e.is_bot]
-        found = {key: [e for e in people if _session_key(e) == key] for key in keys}
+        events_by_key = {key: [e for e in people if _session_key(e) == key] for key in keys}
         return {
-            key: _session_state(sorted(events, key=event_time_key)) for key, events in found.items() if events
+            key: _session_state(sorted(events, key=event_time_key))
+            for key, events in events_by_key.items()
+            if events
         }
 
     async def maintain(self) -> None:
@@ -94,17 +99,17 @@ class MemoryEventStore:
 
     async def stream_events(self, scope: QueryScope, limit: int) -> AsyncGenerator[RowBatch, None]:
         """Yields events for an export, newest first."""
-        found = event_queries.list_events(
+        events = event_queries.list_events(
             EventPageQuery(scope, limit, count_total=False), self._scan_events(scope)
         ).events
-        for batch in export_batches.event_batches(found):
+        for batch in export_batches.event_batches(events):
             yield batch
 
     async def stream_persons(self, query: PeoplePageQuery) -> AsyncGenerator[Sequence[Person], None]:
         """Yields persons for an export."""
-        found, _ = people.list_people(query, self._scan_events(query.scope))
-        for start in range(0, len(found), export_batches.BATCH_SIZE):
-            yield found[start : start + export_batches.BATCH_SIZE]
+        persons, _ = people.list_people(query, self._scan_events(query.scope))
+        for start in range(0, len(persons), export_batches.BATCH_SIZE):
+            yield persons[start : start + export_batches.BATCH_SIZE]
 
     async def list_event_names(self, scope: QueryScope) -> list[EventNameSummary]:
         """Returns the event names of the span with counts."""
@@ -206,7 +211,13 @@ def _session_key(event: Event) -> SessionKey:
 
 
 def _session_state(events: list[Event]) -> SessionState:
-    """Returns the entry page, the values of the latest event, and the latest campaign."""
+    """Returns the state of a session.
+
+    It has the entry page of the first event, the attribution of the latest and the latest campaign of any.
+
+    Args:
+        events: events of the session, oldest first.
+    """
     campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in events]
     latest = events[-1]
     return SessionState(

@@ -103,7 +103,7 @@ def _sort_groups(
     aggregations: tuple[Aggregation, ...],
     width: int,
 ) -> None:
-    """Sorts by the order of the plan, then by bucket and dimensions; None is last in either direction."""
+    """Sorts result rows in place by the order of the plan, then by bucket and dimensions; None is last in either direction."""
     for column in reversed(range(width)):
         _sort_by_values(result_rows, [row[column] for row in result_rows], descending=False)
     for sort in reversed(plan.order):
@@ -115,6 +115,7 @@ def _sort_groups(
 
 
 def _sort_by_values(result_rows: list[tuple[Any, ...]], values: list[Any], *, descending: bool) -> None:
+    """Sorts rows in place by one value each, keeping the order of equals; None is last in either direction."""
     present = [i for i, value in enumerate(values) if value is not None]
     present.sort(key=lambda i: values[i], reverse=descending)
     result_rows[:] = [
@@ -129,6 +130,15 @@ def _sort_value(
     aggregations: tuple[Aggregation, ...],
     width: int,
 ) -> Any:
+    """Returns the value a result row is sorted by: its bucket, a dimension or its null label, or a measure.
+
+    Args:
+        row: the key columns, then the values of the aggregations.
+        sort: the column to sort by.
+        plan: its measures and dimensions.
+        aggregations: in the order of the row.
+        width: the number of key columns.
+    """
     if sort.by == "bucket":
         return row[0]
     kind, index = sort.by[0], int(sort.by[1:])
@@ -146,9 +156,12 @@ def measure_value(measure: Measure, values: dict[Aggregation, Number]) -> Number
         left, right = measure_value(measure.minuend, values), measure_value(measure.subtrahend, values)
         return None if left is None or right is None else left - right
     if isinstance(measure, Ratio):
-        above, below = measure_value(measure.numerator, values), measure_value(measure.denominator, values)
-        if above is None or not below:
+        numerator, denominator = (
+            measure_value(measure.numerator, values),
+            measure_value(measure.denominator, values),
+        )
+        if numerator is None or not denominator:
             return None
-        value = above / below * measure.scale
+        value = numerator / denominator * measure.scale
         return 1 - value if measure.complement else value
     return None

@@ -74,6 +74,15 @@ def _persons_in_span(scope: QueryScope, history: WorkspaceEvents) -> Iterator[Pe
 def _to_person(
     key: str, all_events: list[Event], events: list[Event], scope: QueryScope, history: WorkspaceEvents
 ) -> Person:
+    """Returns a person; counts, ids and revenue are those of the events in scope, the traits and first touch of all time.
+
+    Args:
+        key: the name of the person.
+        all_events: all events of the person, oldest first.
+        events: those in scope, at least one.
+        scope: the target currency.
+        history: the events of the workspace.
+    """
     person_traits = _person_traits(all_events)
     visits = history.touches_by_person.get(key, [])
     seen = {event.seq for event in events}
@@ -144,7 +153,7 @@ def _is_user_id(any_id: str, history: WorkspaceEvents) -> bool:
 
 
 def first_touch_by_id(ids: Collection[str], history: WorkspaceEvents) -> dict[str, PersonFirstTouch]:
-    """Returns the person of each user id or visitor id with the first touch of the person."""
+    """Returns the person of each user id or visitor id with the first touch of the person; unknown ids are left out."""
     seen = {event.visitor_id for event in history.events}
     result: dict[str, PersonFirstTouch] = {}
     for any_id in ids:
