@@ -63,10 +63,10 @@ class RedisIngestQueue:
             await self._redis.aclose()
 
     async def start(self) -> None:
-        """Checks that the server is durable.
+        """Checks that the server is durable, if it can be reached; logs a warning when it cannot.
 
         Raises:
-            StartupError: it may not; the message says what to change, and nothing stays open.
+            StartupError: the server may lose events; the message says what to change, and the connection is closed.
         """
         try:
             await check_durability_if_reachable(self._redis, self._fsync)

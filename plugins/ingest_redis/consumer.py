@@ -27,9 +27,8 @@ _REPLAY_BATCH_SIZE: Final = 100
 class GroupConsumer:
     """A member of the consumer group that moves events into the event store.
 
-    What it takes is its own until it settles it, or is silent for too long: then another member
-    takes it over. Both may then append a batch, which the store takes without doubling an event,
-    and the first that settles an event counts it.
+    A leased event belongs to this member until it acknowledges it, or sends nothing for ``reclaim_seconds``: then
+    another member leases it. Both may append it, which stores it once; the first acknowledgement counts it.
     """
 
     def __init__(self, redis: Redis, keys: KeyNames, settings: IngestRedisSettings) -> None:
@@ -43,22 +42,22 @@ class GroupConsumer:
         self._leave = load_script(redis, "leave")
 
     async def lease(self, limit: int) -> list[QueuedEvent]:
-        """Leases the oldest events that no other consumer has leased, in order of sequence."""
+        """Leases the oldest events that no other consumer has leased, or that one has abandoned, in order of sequence."""
         async with asyncio.timeout(TIMEOUT_SECONDS):
             entries = await self._take([self._keys.stream], [CONSUMER_GROUP, self._name, limit, self._silent])
         return sorted(map(to_queued, entries), key=lambda taken: taken.seq)
 
     async def acknowledge(self, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]) -> None:
         """Removes and counts events, in one step."""
-        fates: list[str | int] = []
+        outcomes: list[str | int] = []
         for event in stored:
             late = event.received_at - event.timestamp > _LATE
-            fates += (event.seq, int(late), int(event.is_bot), "")
+            outcomes += (event.seq, int(late), int(event.is_bot), "")
         for aside in quarantined:
-            fates += (aside.queued.seq, 0, 0, aside.reason or "unknown")
+            outcomes += (aside.queued.seq, 0, 0, aside.reason or "unknown")
         keys = [self._keys.stream, self._keys.moved]
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *fates])
+            await self._settle(keys, [CONSUMER_GROUP, self._keys.ledger, self._keys.quarantine, *outcomes])
 
     async def replay_quarantined(self, workspace_id: UUID) -> int:
         """Puts the quarantined events of a workspace back in the queue; returns how many."""

@@ -50,8 +50,8 @@ class LedgerReader:
     async def queue_lag(self) -> QueueState:
         """Returns how many events are queued, and when the oldest was received.
 
-        While the server is away: as it was when last known, and nothing received since then counts
-        as stored. So a read stays an answer, and says itself up to when it is complete.
+        While the server is unavailable, and for a second after a failed call, it returns the last known state; an
+        empty queue then counts as complete only up to the time of that state.
 
         Raises:
             StoreUnavailable: it was never known.
@@ -83,12 +83,12 @@ class LedgerReader:
         Raises:
             StoreUnavailable: the server does not answer.
         """
-        asked = hour_numbers(start, end)
+        hours = hour_numbers(start, end)
         rows: list[LedgerRow] = []
         try:
             async with asyncio.timeout(LEDGER_TIMEOUT_SECONDS):
-                for first in range(0, len(asked), _HOURS_PER_BATCH):
-                    rows += await self._read_hours(workspace_id, asked[first : first + _HOURS_PER_BATCH])
+                for first in range(0, len(hours), _HOURS_PER_BATCH):
+                    rows += await self._read_hours(workspace_id, hours[first : first + _HOURS_PER_BATCH])
         except CONNECTION_ERRORS as fault:
             raise StoreUnavailable from fault
         return rows
@@ -101,10 +101,10 @@ class LedgerReader:
         """
         try:
             async with asyncio.timeout(LEDGER_TIMEOUT_SECONDS):
-                found: Any = await self._redis.xrange(self._keys.quarantine + workspace_id.hex, count=limit)
+                entries: Any = await self._redis.xrange(self._keys.quarantine + workspace_id.hex, count=limit)
         except CONNECTION_ERRORS as fault:
             raise StoreUnavailable from fault
-        return [_to_quarantined(name, fields) for name, fields in found]
+        return [_to_quarantined(name, fields) for name, fields in entries]
 
     async def _read_hours(self, workspace_id: UUID, hours: range) -> list[LedgerRow]:
         async with self._redis.pipeline(transaction=False) as pipe:

@@ -53,7 +53,7 @@ async def check_durability_if_reachable(redis: Redis, fsync: Literal["always", "
     """Refuses a server that may lose acknowledged events; one that cannot be reached is not checked.
 
     Raises:
-        StartupError: as `check`.
+        StartupError: as `check_durability`.
     """
     try:
         await check_durability(redis, fsync)

@@ -24,9 +24,9 @@ def claim_id(workspace_id: bytes, event_id: str) -> bytes:
 
 
 def delete_some_expired(connection: sqlite3.Connection, now: datetime, max_claims: int) -> None:
-    """Deletes the expired claims in a random run of ``max_claims`` claims.
+    """Deletes the claims older than seven days among ``max_claims`` neighbouring claims, from a random one on.
 
-    Claims lie in the order of their digests: dropped by age, each would be on a page of its own.
+    Claims are stored in the order of their digests: deleted by age, each would be on another page of the file.
     """
     start = secrets.token_bytes(ID_BYTES)
     end = connection.execute(_SELECT_LAST_SWEPT, (start, max_claims)).fetchone()

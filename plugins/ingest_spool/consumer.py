@@ -66,16 +66,16 @@ class EventOutcome(NamedTuple):
 
 
 def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
-    """Returns the oldest queued events, in order of sequence."""
+    """Returns the oldest queued events, in order of sequence; changes nothing, so a second call returns them again."""
     taken: list[QueuedEvent] = []
     for number, known, places, bodies in connection.execute(
         "SELECT number, lanes, arrivals, bodies FROM batch ORDER BY number LIMIT ?", (limit,)
     ):
-        whose = parse_ledger_keys(known)
+        ledger_keys = parse_ledger_keys(known)
         taken += [
             to_queued(
                 number * MAX_EVENTS_PER_BATCH + place,
-                whose[entry.ledger_key],
+                ledger_keys[entry.ledger_key],
                 entry,
                 bodies[entry.body_start : entry.body_start + entry.body_length],
             )
@@ -90,15 +90,17 @@ def lease(connection: sqlite3.Connection, limit: int) -> list[QueuedEvent]:
 def acknowledge(
     connection: sqlite3.Connection, stored: Sequence[Event], quarantined: Sequence[QuarantinedEvent]
 ) -> None:
-    """Removes, counts and quarantines events in one commit; deletes some expired claims."""
-    fates = {e.seq: EventOutcome(late=e.received_at - e.timestamp > _LATE, bot=e.is_bot) for e in stored}
-    fates |= {each.queued.seq: EventOutcome(quarantined=each) for each in quarantined}
+    """Removes events from the queue, counts and quarantines them in one commit, and deletes some expired claims."""
+    outcome_by_seq = {
+        e.seq: EventOutcome(late=e.received_at - e.timestamp > _LATE, bot=e.is_bot) for e in stored
+    }
+    outcome_by_seq |= {event.queued.seq: EventOutcome(quarantined=event) for event in quarantined}
     moments = [e.received_at for e in stored] + [q.queued.arrival.received_at for q in quarantined]
     with transaction(connection):
-        _remove_and_count(connection, fates)
+        _remove_and_count(connection, outcome_by_seq)
         if moments:
             delete_some_expired(
-                connection, max(moments), _MIN_SWEPT_CLAIMS + _SWEPT_CLAIMS_PER_EVENT * len(fates)
+                connection, max(moments), _MIN_SWEPT_CLAIMS + _SWEPT_CLAIMS_PER_EVENT * len(outcome_by_seq)
             )
 
 
@@ -146,21 +148,21 @@ def _remove_and_count(connection: sqlite3.Connection, outcomes: Mapping[int, Eve
     """Removes events from their batches and counts them; an event removed before is not counted again."""
     counts: LedgerCounts = defaultdict(lambda: [0, 0, 0, 0])
     empty = []
-    asked = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcomes}))
-    for number, known, text in connection.execute(_SELECT_BATCHES, (asked,)).fetchall():
+    batch_numbers = dump_json(list({seq // MAX_EVENTS_PER_BATCH for seq in outcomes}))
+    for number, known, text in connection.execute(_SELECT_BATCHES, (batch_numbers,)).fetchall():
         tallies = [(lane, counts[lane]) for lane in parse_ledger_keys(known)]
         places = parse_events(text)
         for place, entry in enumerate(places):
             seq = number * MAX_EVENTS_PER_BATCH + place
             if entry is None or seq not in outcomes:
                 continue
-            fate, places[place] = outcomes[seq], None
+            outcome, places[place] = outcomes[seq], None
             lane, tally = tallies[entry.ledger_key]
-            stored = fate.quarantined is None
-            for column, holds in enumerate((stored, not stored, fate.late, fate.bot)):
+            stored = outcome.quarantined is None
+            for column, holds in enumerate((stored, not stored, outcome.late, outcome.bot)):
                 tally[column] += holds
-            if fate.quarantined is not None:
-                _insert_quarantined(connection, lane, entry, fate.quarantined)
+            if outcome.quarantined is not None:
+                _insert_quarantined(connection, lane, entry, outcome.quarantined)
         rest = sum(place is not None for place in places)
         if rest:
             connection.execute(_UPDATE_BATCH, (rest, dump_json([p and tuple(p) for p in places]), number))

@@ -69,7 +69,7 @@ def create_offer_view(connection: sqlite3.Connection) -> None:
 
 
 def commit_batch(connection: sqlite3.Connection, batch: OfferBatch) -> list[EnqueueResult]:
-    """Commits a batch.
+    """Commits offered events, their claims and all counts in one transaction.
 
     Returns:
         The outcome of each arrival, in order.
@@ -88,7 +88,7 @@ def commit_batch(connection: sqlite3.Connection, batch: OfferBatch) -> list[Enqu
 
 
 def _commit_with_duplicates(connection: sqlite3.Connection, batch: OfferBatch) -> list[EnqueueResult]:
-    """Commits a batch in which an id is repeated or was claimed before."""
+    """Commits a batch in which an id is repeated or was claimed before: duplicates are counted and not enqueued."""
     with transaction(connection):
         outcomes = _decide_outcomes(connection, batch.arrivals)
         fresh, repeated = (
@@ -102,10 +102,10 @@ def _commit_with_duplicates(connection: sqlite3.Connection, batch: OfferBatch) -
 def _decide_outcomes(
     connection: sqlite3.Connection, arrivals: Sequence[ReceivedEvent]
 ) -> list[EnqueueResult]:
-    """Returns the result of each event by the stored claims and by the events before it."""
-    ids = [claim_id(each.workspace_id.bytes, each.event_id) for each in arrivals]
-    asked = b"".join(ids), dump_json(list(range(len(ids))))
-    claimed: dict[bytes, int] = dict(connection.execute(_SELECT_CLAIMS, asked))
+    """Returns the result of each event by the claims of the last seven days and by the events before it; writes nothing."""
+    ids = [claim_id(event.workspace_id.bytes, event.event_id) for event in arrivals]
+    parameters = b"".join(ids), dump_json(list(range(len(ids))))
+    claimed: dict[bytes, int] = dict(connection.execute(_SELECT_CLAIMS, parameters))
     outcomes = []
     for own, arrival in zip(ids, arrivals, strict=True):
         now = to_microseconds(arrival.received_at)
@@ -121,7 +121,13 @@ def _offer_columns(
     repeated: Sequence[ReceivedEvent],
     rejected: Counter[tuple[LedgerKey, str]],
 ) -> tuple[object, ...]:
-    """Returns the columns of the view ``offer``, in the format of `row_format`."""
+    """Returns the columns of the view ``offer``, in the format of `row_format`.
+
+    Args:
+        fresh: events to enqueue.
+        repeated: duplicates, which are only counted.
+        rejected: counts of events that were not offered.
+    """
     ids, moments, places, start = [], [], [], 0
     seen: dict[tuple[object, ...], int] = {}
     received: list[int] = []
@@ -139,13 +145,13 @@ def _offer_columns(
         places.append((lane, event_id, claimed, now, user_agent, address, dict(headers), start, size))
         start += size
     duplicate = Counter(
-        LedgerKey(each.workspace_id, hour_number(each.received_at), each.key_id, each.channel)
-        for each in repeated
+        LedgerKey(event.workspace_id, hour_number(event.received_at), event.key_id, event.channel)
+        for event in repeated
     )
-    lanes = [(*each, events, 0) for each, events in zip(seen, received, strict=True)]
-    lanes += [(*each, events, events) for each, events in duplicate.items()]
-    lanes += [(*each, events, 0 if reason else events) for (each, reason), events in rejected.items()]
-    refused = [(*each, reason, events) for (each, reason), events in rejected.items() if reason]
+    lanes = [(*key, events, 0) for key, events in zip(seen, received, strict=True)]
+    lanes += [(*key, events, events) for key, events in duplicate.items()]
+    lanes += [(*key, events, 0 if reason else events) for (key, reason), events in rejected.items()]
+    refused = [(*key, reason, events) for (key, reason), events in rejected.items() if reason]
     bodies = b"".join([arrival.body for arrival in fresh])
     return (
         b"".join(ids),

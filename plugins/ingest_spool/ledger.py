@@ -30,11 +30,11 @@ def read_ledger(
     connection: sqlite3.Connection, workspace_id: UUID, start: datetime, end: datetime
 ) -> list[LedgerRow]:
     """Returns ledger rows with ``start <= hour < end``, oldest first, all read at one moment."""
-    asked = (str(workspace_id), first_full_hour(start), first_full_hour(end))
+    parameters = (str(workspace_id), first_full_hour(start), first_full_hour(end))
     connection.execute("BEGIN")
     try:
-        counted = connection.execute(_COUNTED, asked).fetchall()
-        rejected = connection.execute(_REJECTED, asked).fetchall()
+        counted = connection.execute(_COUNTED, parameters).fetchall()
+        rejected = connection.execute(_REJECTED, parameters).fetchall()
         waiting = _count_waiting(connection) if counted else Counter()
     finally:
         connection.execute("COMMIT")
@@ -52,7 +52,7 @@ def read_ledger(
 
 
 def _count_waiting(connection: sqlite3.Connection) -> Counter[LedgerKey]:
-    """Counts queued events from the batches."""
+    """Returns the number of queued events by ledger key, counted from all batches."""
     waiting: Counter[LedgerKey] = Counter()
     for known, text in connection.execute("SELECT lanes, arrivals FROM batch"):
         places = Counter(entry.ledger_key for entry in parse_events(text) if entry is not None)

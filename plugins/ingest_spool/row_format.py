@@ -1,8 +1,7 @@
 """The format of a row of ``batch``: its events, ledger keys and times.
 
-Their bodies stand one behind the other, as they came. Whose they are and when they came is a JSON array of
-lanes, all else one with an `Entry` for each. A place whose arrival has left is null, so the others keep
-their sequences.
+Bodies are concatenated as they were received. Their ledger keys are one JSON array, all other values another with a
+`StoredEvent` for each. The element of a removed event is null, so that the others keep their sequence numbers.
 """
 
 import sqlite3
@@ -44,8 +43,8 @@ class StoredEvent(NamedTuple):
     """A received event without its body.
 
     Attributes:
-        ledger_key: its place among the lanes of the batch.
-        start: where in the bodies of the batch its own begins.
+        ledger_key: the index of its ledger key in the batch.
+        body_start: the offset of its body in the bodies of the batch.
     """
 
     ledger_key: int

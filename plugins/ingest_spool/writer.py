@@ -95,7 +95,7 @@ class GroupCommitWriter:
         self._thread.shutdown()
 
     def _start_commit(self) -> None:
-        """Starts a commit of the pending offers, as many as one commit takes."""
+        """Commits the pending offers on the writer thread, as many as one commit takes, and all rejected counts."""
         self._stop_timer()
         batch, futures = (
             OfferBatch(self._next.arrivals[:MAX_EVENTS_PER_BATCH], self._next.rejected),
@@ -108,7 +108,7 @@ class GroupCommitWriter:
         self._working, self._committing = True, len(futures)
         loop = asyncio.get_running_loop()
 
-        def decide() -> None:
+        def commit_and_report() -> None:
             try:
                 offers = self._run_with_connection(lambda connection: commit_batch(connection, batch))
             except Exception as fault:  # noqa: BLE001 - whatever it was, every offer of the batch must hear of it
@@ -116,7 +116,7 @@ class GroupCommitWriter:
             else:
                 loop.call_soon_threadsafe(self._resolve_offers, futures, offers)
 
-        self._thread.submit(decide)
+        self._thread.submit(commit_and_report)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -126,6 +126,7 @@ class GroupCommitWriter:
     def _resolve_offers(
         self, futures: list[asyncio.Future[EnqueueResult]], offers: list[EnqueueResult]
     ) -> None:
+        """Sets the results of a commit, unless a caller went away, and schedules the next commit."""
         for future, offer in zip(futures, offers, strict=True):
             if not future.done():
                 future.set_result(offer)
@@ -137,7 +138,7 @@ class GroupCommitWriter:
         futures: list[asyncio.Future[EnqueueResult]],
         fault: Exception,
     ) -> None:
-        """Fails every offer of the batch; the counts of rejected events wait for the next commit."""
+        """Fails every offer of the batch, keeps its rejected counts for the next commit, and schedules that."""
         self._failures += 1
         self._next.rejected.update(rejected)
         detail = fault.detail if isinstance(fault, EnqueueFailed) else "queue"
@@ -147,6 +148,7 @@ class GroupCommitWriter:
         self._start_next_commit()
 
     def _start_next_commit(self) -> None:
+        """Ends a commit; schedules the next one at once for pending offers, or soon for rejected counts alone."""
         self._committing = 0
         self._working = bool(self._waiting)
         if self._working:

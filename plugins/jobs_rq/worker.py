@@ -1,7 +1,7 @@
 """The worker: waits for jobs, and runs each in a new process.
 
-A horse is spawned, never forked: data frames that were used before a fork hang after it. The address
-of the server reaches it by its environment, since a command line is everybody's to read.
+The process of a job ("work horse" in RQ) is spawned, never forked: data frames that were used before a fork hang
+after it. The server's address is passed by the environment, because other users can read command lines.
 """
 
 import logging
@@ -20,7 +20,7 @@ from plugins.jobs_rq.settings import RqSettings
 
 MAINTENANCE_SECONDS: Final = 15
 QUEUE_URL_VARIABLE: Final = "TOUCHPOINT_WORKER_QUEUE"
-"""Environment variable with the settings of the queue, for the horse."""
+"""Environment variable with the settings of the queue, for the process of a job."""
 
 _log: Final = logging.getLogger("touchpoint.jobs")
 
@@ -56,16 +56,16 @@ class ExportSpawnWorker(SpawnWorker):
         self, job: Job, queue: Queue, started_job_registry: Any = None, exc_string: str = ""
     ) -> None:
         """Records the failure in the queue without the message of the error."""
-        said = exc_string.strip().rpartition("\n")[2].partition(":")[0]
-        super().handle_job_failure(job, queue, started_job_registry, said)
+        error_type_name = exc_string.strip().rpartition("\n")[2].partition(":")[0]
+        super().handle_job_failure(job, queue, started_job_registry, error_type_name)
 
 
 def run_worker(settings: RqSettings, entry: str) -> None:
-    """Runs jobs until told to stop.
+    """Runs jobs until SIGTERM or SIGINT; sets the environment variables that the processes of jobs read.
 
     Args:
         settings: the queue.
-        entry: dotted name of the function that does one free job, in each horse.
+        entry: dotted name of the function that does one free job, in the process of each job.
     """
     os.environ[ENTRY_VARIABLE] = entry
     os.environ[QUEUE_URL_VARIABLE] = settings.model_dump_json()
