@@ -49,8 +49,8 @@ _CREDIT_RULES: Final = (
         for weighting in (Weighting.LINEAR, Weighting.POSITION_BASED, Weighting.TIME_DECAY)
     ),
     *(
-        replace(_LAST_TOUCH_RULE, weighting=one, ignore_direct=False)
-        for one in (Weighting.FIRST, Weighting.LAST)
+        replace(_LAST_TOUCH_RULE, weighting=weighting, ignore_direct=False)
+        for weighting in (Weighting.FIRST, Weighting.LAST)
     ),
 )
 _MEASURES: Final = (
@@ -95,27 +95,27 @@ class _CompileOnlyRunner:
 
 @cache
 def warm_up(statements: StatementCache) -> None:
-    """Compiles nearly all row sources and the frequent reads, once per process."""
-    rehearsal: Any = _CompileOnlyRunner(statements)
+    """Compiles nearly all row sources and the frequent reads, once per statement cache."""
+    compiling_runner: Any = _CompileOnlyRunner(statements)
     for measures in _MEASURES:
-        rehearsal.fetch_rows(
+        compiling_runner.fetch_rows(
             aggregate_statement(AggregateQuery(_WARM_UP_SCAN, measures, credit=_LAST_TOUCH_RULE))
         )
     for rule in _CREDIT_RULES:
-        rehearsal.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=rule)))
-    rehearsal.fetch_rows(
+        compiling_runner.fetch_rows(aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _CREDITS, credit=rule)))
+    compiling_runner.fetch_rows(
         aggregate_statement(AggregateQuery(_WARM_UP_SCAN, _MEASURES[1], (_CHANNEL_DIMENSION,)))
     )
     for steps, excluded in _FUNNEL_SHAPES:
         funnel = FunnelReaderQuery(
             _WARM_UP_SCAN, (_PAGE_VIEW_NAMES,) * steps, timedelta(days=7), _SPAN.end, exclude=excluded
         )
-        rehearsal.fetch_rows(ordered_funnel(funnel))
-    list_property_keys(_WARM_UP_SCAN, _MAX_PROPERTY_KEYS, rehearsal)
+        compiling_runner.fetch_rows(ordered_funnel(funnel))
+    list_property_keys(_WARM_UP_SCAN, _MAX_PROPERTY_KEYS, compiling_runner)
     page = PeoplePageQuery(_WARM_UP_SCAN, limit=50, offset=0, sort="last_seen")
-    create_matching_persons(page, rehearsal)
-    read_page(page, rehearsal)
-    read_journey(PersonActivityQuery(_WARM_UP_SCAN, "", timedelta(days=30), 1), rehearsal)
+    create_matching_persons(page, compiling_runner)
+    read_page(page, compiling_runner)
+    read_journey(PersonActivityQuery(_WARM_UP_SCAN, "", timedelta(days=30), 1), compiling_runner)
     for unit, length in ((BucketUnit.DAY, timedelta(days=1)), (BucketUnit.WEEK, timedelta(weeks=1))):
         series = Buckets(unit, (_START,), _START + length)
-        evaluate_cohorts(CohortReaderQuery(_WARM_UP_SCAN, series, series), rehearsal)
+        evaluate_cohorts(CohortReaderQuery(_WARM_UP_SCAN, series, series), compiling_runner)

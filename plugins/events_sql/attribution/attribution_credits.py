@@ -44,7 +44,7 @@ class CreditRows(RelationRows):
     def named_column(self, name: str) -> Expression:
         """Returns a fact of the credited unit."""
         if name == "person_is_new":
-            first = self.join_once(
+            first = self.outer_join_once(
                 "person_first",
                 lambda: persons_first_seen(self.scope),
                 lambda p: p.c.person_no == self.table.c.person_no,

@@ -5,9 +5,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.identity.identity_resolution import with_person
-from plugins.events_sql.relations.currency_conversion import CONVERTED_PREFIX, is_foreign
 from plugins.events_sql.relations.currency_conversion import (
-    add_converted_amounts as converted_currency,
+    CONVERTED_PREFIX,
+    add_converted_amounts,
+    is_foreign,
 )
 from plugins.events_sql.relations.order_deduplication import (
     latest_charge_of_order,
@@ -91,7 +92,7 @@ def credited_conversions(scope: QueryScope, span: TimeRange, rule: CreditRule, *
 
 def _with_converted_money(units: NamedSubquery, scope: QueryScope, rates: ExchangeRates) -> sa.CTE:
     """Returns units with amounts in the scope's currency where there are rates; a refund uses the rate of its order's day."""
-    converted = converted_currency(units, scope, rates, "timestamp", _AMOUNT_COLUMNS)
+    converted = add_converted_amounts(units, scope, rates, "timestamp", _AMOUNT_COLUMNS)
     currency = sa.case(
         (is_foreign(converted.c.currency, scope), sa.literal(scope.currency)), else_=converted.c.currency
     )
@@ -117,10 +118,10 @@ def _units_with_person(
     place = sa.func.row_number().over(**by_person, order_by=(units.c.timestamp, units.c.seq))
     first = sa.and_(units.c.is_order, place == 1) if all_time else sa.false()
     columns = (*units.c, person_no.label("person_no"), first.label("first_order"))
-    stitched = sa.select(*columns).select_from(joined).subquery("stitched")
-    instants = (stitched.c.booked, stitched.c.timestamp) if by_touch else (stitched.c.booked,)
-    counted = sa.select(stitched).where(sa.or_(*(sa.and_(at >= START, at < END) for at in instants)))
-    return counted.where(fn.InArray(stitched.c.event_name, _EVENT_NAMES)) if by_event_name else counted
+    with_persons = sa.select(*columns).select_from(joined).subquery("with_persons")
+    instants = (with_persons.c.booked, with_persons.c.timestamp) if by_touch else (with_persons.c.booked,)
+    counted = sa.select(with_persons).where(sa.or_(*(sa.and_(at >= START, at < END) for at in instants)))
+    return counted.where(fn.InArray(with_persons.c.event_name, _EVENT_NAMES)) if by_event_name else counted
 
 
 def _all_units(*, any_revenue: bool, order_refunds: bool, all_time: bool, by_touch: bool) -> sa.Subquery:

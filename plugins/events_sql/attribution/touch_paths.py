@@ -104,7 +104,7 @@ def _reported_touches_before(touch_columns: tuple[str, ...]) -> sa.Subquery:
     latest = (reported.c.timestamp.desc(), reported.c.seq.desc())
     newest = sa.func.rank().over(partition_by=untouched.c.unit, order_by=latest).label("newest")
     columns = [reported.c[name] for name in dict.fromkeys(("at", "place_seq", "channel", *touch_columns))]
-    return sa.select(untouched.c.unit, *columns, newest).select_from(joined).subquery("told_up_to")
+    return sa.select(untouched.c.unit, *columns, newest).select_from(joined).subquery("reports_up_to")
 
 
 def _units_without_touch(unit: str, touch: str) -> sa.Select[Any]:
@@ -135,4 +135,4 @@ def _reported_touches_of_persons(touch_columns: tuple[str, ...], untouched: sa.T
     )
     query = sa.select(person_no.label("person_no"), *keys, *columns).select_from(joined)
     of_units = person_no.in_(sa.select(untouched.c.person_no))
-    return query.where(REPORTED_TOUCHES.c.workspace_id == WORKSPACE, of_units).subquery("said")
+    return query.where(REPORTED_TOUCHES.c.workspace_id == WORKSPACE, of_units).subquery("reports_of_persons")

@@ -44,7 +44,7 @@ def all_touches(
     places = (
         [] if units is None else [units, compiled_source(_session_candidates).as_cte("places", **workspace)]
     )
-    candidates = compiled_source(_candidates_with_person, *shape).as_cte("told", *places, **workspace)
+    candidates = compiled_source(_candidates_with_person, *shape).as_cte("candidates", *places, **workspace)
     visit = compiled_source(_classified_visits).as_cte("visit", candidates)
     return compiled_source(_touches_query).as_cte("touches", visit)
 
@@ -81,7 +81,9 @@ def _touches_query() -> sa.CompoundSelect[Any]:
 
 def _classified_visits() -> sa.Select[Any]:
     """Selects candidates that are classified, and how many there are in their session."""
-    classified = _classified_candidates(compiled_source(_candidates_with_person, None, None).as_table("told"))
+    classified = _classified_candidates(
+        compiled_source(_candidates_with_person, None, None).as_table("candidates")
+    )
     c = classified.c
     among = sa.func.count().over(partition_by=c.session_no).label("among")
     return sa.select(c.person_no, c.session_no, c.at, c.seq, *_touch_values(c), among).where(

@@ -52,16 +52,16 @@ class StatementCache:
         self._lock = Lock()
 
     def render(self, statement: Statement | DeferredStatement) -> TextAndValues:
-        """Returns text and parameter values of a statement, from the cache where possible."""
+        """Returns text and parameter values of a statement; compiles it when no cached text has its shape."""
         if isinstance(statement, DeferredStatement):
-            build, asked = statement.build, template_key(statement.arguments)
-            if is_uncacheable(asked):
-                return self._compile_template(build(*asked.arguments)).fill(asked)
+            build, key = statement.build, template_key(statement.arguments)
+            if is_uncacheable(key):
+                return self._compile_template(build(*key.arguments)).fill(key)
             # The repr distinguishes 1, 1.0 and true, which are equal in Python.
-            cache_key = build, repr(asked.arguments)
+            cache_key = build, repr(key.arguments)
             return self._templates.get_or_create(
-                cache_key, lambda: self._compile_template(build(*asked.arguments))
-            ).fill(asked)
+                cache_key, lambda: self._compile_template(build(*key.arguments))
+            ).fill(key)
         with self._lock:
             rendered = self._constant_texts.get(statement)
         if rendered is None:

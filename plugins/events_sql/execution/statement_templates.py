@@ -106,10 +106,10 @@ class Template:
         self._text, self._values = text, values
         placed = list(values.items() if isinstance(values, Mapping) else enumerate(values))
         self._instant_positions = [
-            (place, *found) for place, value in placed for found in _nearest_placeholder_date(value)
+            (place, *match) for place, value in placed for match in _nearest_placeholder_date(value)
         ]
         self._placeholder_positions = [
-            (place, *found) for place, value in placed for found in _contained_placeholder(value)
+            (place, *match) for place, value in placed for match in _contained_placeholder(value)
         ]
 
     def fill(self, key: TemplateKey) -> TextAndValues:

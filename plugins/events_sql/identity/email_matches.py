@@ -75,7 +75,7 @@ def _shared_digests(workspace: UUID) -> sa.Select[Any]:
         c.digest.in_(both),
         sa.or_(c.source == "", c.number.not_in(revoked_visitors)),
     )
-    shared = digests.subquery("told")
+    shared = digests.subquery("shared_digests")
     has_id = sa.and_(ID_NUMBERS.c.workspace_id == workspace, ID_NUMBERS.c.number == shared.c.number)
     source = shared.join(ID_NUMBERS, has_id).outerjoin(
         VISITOR_OWNERS, VISITOR_OWNERS.c.visitor_no == shared.c.number

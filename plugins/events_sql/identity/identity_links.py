@@ -1,7 +1,7 @@
 """Reads the identity assertions of an event: aliases, e-mail matches and external ids."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from service_core.plugin import Event
 
@@ -9,15 +9,29 @@ ALIAS: Final = "$alias"
 WEB_ATTRIBUTION_MATCHED: Final = "$web_attribution_matched"
 
 
-def read_identity_links(event: Event) -> tuple[str | None, str | None, bool]:
-    """Returns the id that an alias ends, the visitor that a match names, and whether the event carries any external id."""
+class IdentityLinks(NamedTuple):
+    """The identity assertions of an event; all are empty for a bot.
+
+    Attributes:
+        previous_id: the id that an alias ends.
+        web_visitor_id: the visitor id that an e-mail match names.
+        carries_external_id: whether the event has any external id, an e-mail match included.
+    """
+
+    previous_id: str | None = None
+    web_visitor_id: str | None = None
+    carries_external_id: bool = False
+
+
+def read_identity_links(event: Event) -> IdentityLinks:
+    """Returns the identity assertions of an event."""
     if event.is_bot:
-        return None, None, False
+        return IdentityLinks()
     data = event.event_data
     previous = _text_property(data, "previous_id") if event.event_name == ALIAS else None
     matches = event.event_name == WEB_ATTRIBUTION_MATCHED and data.get("match_method") == "email"
     web_visitor = _text_property(data, "web_visitor_id") if matches else None
-    return previous, web_visitor, matches or bool(event.external_ids)
+    return IdentityLinks(previous, web_visitor, matches or bool(event.external_ids))
 
 
 def _text_property(data: Mapping[str, Any], key: str) -> str | None:

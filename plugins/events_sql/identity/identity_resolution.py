@@ -5,10 +5,10 @@ visitor itself. Some ids are merged into another person (`tables.PERSON_MERGES`)
 permanent owner; only the few with several owners are joined by time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -34,7 +34,7 @@ from plugins.events_sql.sql.compiled_sources import (
 from plugins.events_sql.sql.conditions import Expression
 from plugins.events_sql.sql.select_elements import ConstantText
 from plugins.events_sql.sql.time_buckets import microseconds
-from service_core.plugin import QueryScope
+from service_core.plugin import QueryScope, TimeRange
 
 _IS_PERMANENT = sa.and_(
     VISITOR_OWNERS.c.since == sa.literal(MIN_INSTANT), VISITOR_OWNERS.c.until == sa.literal(MAX_INSTANT)
@@ -46,11 +46,16 @@ _SHORT_SPAN: Final = timedelta(days=45)
 _OWNER_COLUMNS: Final = [c for c in VISITOR_OWNERS.columns if c.name != "workspace_id"]
 
 
-def _visitor_owners(duration: str, spanned: bool = False) -> sa.Select[Any]:
-    """Selects owners of visitors, ``for_good`` or ``for_a_time``: of all visitors, or of those in a span."""
-    lasting = _IS_PERMANENT if duration == "permanent_owners" else sa.not_(_IS_PERMANENT)
-    query = sa.select(*_OWNER_COLUMNS).where(VISITOR_OWNERS.c.workspace_id == WORKSPACE, lasting)
-    return query.where(fn.PruningHint(_has_events(VISITOR_OWNERS.c.visitor_no))) if spanned else query
+def _visitor_owners(permanent: bool, in_span: bool = False) -> sa.Select[Any]:
+    """Selects the permanent owners of visitors, or all other owners with the time of their ownership.
+
+    Args:
+        permanent: which owners.
+        in_span: engines may leave out the owners of visitors without a session in the span.
+    """
+    has_duration = _IS_PERMANENT if permanent else sa.not_(_IS_PERMANENT)
+    query = sa.select(*_OWNER_COLUMNS).where(VISITOR_OWNERS.c.workspace_id == WORKSPACE, has_duration)
+    return query.where(fn.PruningHint(_has_events(VISITOR_OWNERS.c.visitor_no))) if in_span else query
 
 
 def _owners_of_visitors(visitors_table: str) -> sa.Select[Any]:
@@ -64,7 +69,7 @@ def _owners_of_visitors(visitors_table: str) -> sa.Select[Any]:
 
 
 def _has_events(visitor_no: Expression) -> Expression:
-    """Returns whether a visitor has a session in a short span; for longer spans the engine skips the look-up."""
+    """Returns whether a visitor has a session in the span; true for a span of more than 45 days, without a look-up."""
     brief = fn.EpochMicroseconds(END_OF_SPAN) - fn.EpochMicroseconds(START) <= sa.literal(
         microseconds(_SHORT_SPAN)
     )
@@ -118,20 +123,34 @@ def owner_at(table: Any, owner: Any) -> Expression:
     )
 
 
-def join_person_number(rows: Any, table: Any) -> Expression:
-    """Joins relation rows to their persons once, and returns the number of the person."""
-    values, spanned = bind_parameters(rows.scope, rows.span), rows.span is not None
-    on, number = _person_joins(table.name)
+class JoinableRows(Protocol):
+    """Rows whose FROM clause grows with the columns that are used (`relation_rows.RelationRows`)."""
 
-    def join(name: str, build: Any, *shape: Any) -> None:
-        rows.join_once(
-            name, lambda: compiled_source(build, *shape).as_subquery(name, **values), lambda _: on[name]
+    scope: QueryScope
+    span: TimeRange | None
+
+    def outer_join_once(
+        self, alias: str, build_table: Callable[[], Any], join_condition: Callable[[Any], Expression]
+    ) -> Any:
+        """Outer joins a table under an alias, unless one is joined under it already, and returns the joined table."""
+
+
+def join_person_number(rows: JoinableRows, table: Any) -> Expression:
+    """Joins relation rows to their persons, unless they are joined already, and returns the number of the person."""
+    values, in_span = bind_parameters(rows.scope, rows.span), rows.span is not None
+    conditions, person_number = _person_joins(table.name)
+
+    def join_source(alias: str, build: Any, *shape: Any) -> None:
+        rows.outer_join_once(
+            alias,
+            lambda: compiled_source(build, *shape).as_subquery(alias, **values),
+            lambda _: conditions[alias],
         )
 
-    join("holder", _visitor_owners, "for_a_time", spanned)
-    join("owner", _visitor_owners, "permanent_owners", spanned)
-    join("part", _merged_persons)
-    return number
+    join_source("holder", _visitor_owners, False, in_span)
+    join_source("owner", _visitor_owners, True, in_span)
+    join_source("part", _merged_persons)
+    return person_number
 
 
 @cache
@@ -166,14 +185,14 @@ def with_person(
         given: the workspace, unless this is part of a compiled source.
     """
     owner_source = (
-        compiled_source(_visitor_owners, "for_a_time")
+        compiled_source(_visitor_owners, False)
         if visitors_table is None
         else compiled_source(_owners_of_visitors, visitors_table)
     )
     holder = owner_source.as_subquery("holder", **given)
     joined, owners = table.outerjoin(holder, owner_at(table, holder)), [holder.c.strong_no]
     if visitors_table is None:
-        owner = compiled_source(_visitor_owners, "permanent_owners").as_subquery("owner", **given)
+        owner = compiled_source(_visitor_owners, True).as_subquery("owner", **given)
         joined = joined.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
         owners.append(owner.c.strong_no)
     visitor_person = sa.func.coalesce(table.c.strong_no, *owners, table.c.visitor_no)
@@ -185,7 +204,7 @@ def with_person(
 
 def permanent_owners() -> NamedSubquery:
     """Returns the permanent owners of visitors, as part of a compiled source."""
-    return compiled_source(_visitor_owners, "permanent_owners").as_subquery("owner")
+    return compiled_source(_visitor_owners, True).as_subquery("owner")
 
 
 def with_visitor_person(table: Any) -> tuple[sa.FromClause, Expression]:
@@ -213,10 +232,10 @@ def _first_event_per_person(include_bots: bool) -> sa.Select[Any]:
     return query if include_bots else query.where(sa.not_(EVENTS.c.is_bot))
 
 
-def join_person_names(rows: Any, number: Expression) -> Expression:
-    """Joins the text of the person and returns it: ``u:<strong id>``, or ``v:<visitor id>`` for anonymous persons."""
+def join_person_names(rows: JoinableRows, number: Expression) -> Expression:
+    """Joins the text of the person's id and returns it: ``u:<strong id>``, or ``v:<visitor id>`` for anonymous persons."""
     workspace = rows.scope.workspace_id
-    names = rows.join_once(
+    names = rows.outer_join_once(
         "names",
         lambda: compiled_source(_id_texts).as_subquery("names", workspace=workspace),
         lambda i: i.c.number == number,

@@ -50,25 +50,25 @@ def merge_by_external_id(carriers: Mapping[Any, set[int]], texts: Mapping[int, s
             persons that are connected with two identified ones.
     """
 
-    def known_of(persons: Iterable[int]) -> list[int]:
+    def identified_among(persons: Iterable[int]) -> list[int]:
         return [person for person in persons if texts[person].startswith("u:")]
 
     groups: dict[int, set[int]] = {}
     for persons in carriers.values():
-        if len(known_of(persons)) > 1:
+        if len(identified_among(persons)) > 1:
             continue
         group = set().union(*(groups.get(person, {person}) for person in persons))
         groups |= dict.fromkeys(group, group)
     parts: dict[int, int] = {}
     for group in {id(group): group for group in groups.values()}.values():
-        identified = known_of(group)
+        identified = identified_among(group)
         if len(identified) <= 1:
             parts |= dict.fromkeys(group, identified[0] if identified else min(group, key=texts.__getitem__))
     return parts
 
 
 def refresh_person_merges(writer: StatementRunner, workspaces: Iterable[UUID]) -> None:
-    """Recomputes and stores the person merges of some workspaces."""
+    """Recomputes the person merges of some workspaces and replaces the stored ones."""
     for workspace in workspaces:
         writer.fetch_rows(sa.delete(PERSON_MERGES).where(PERSON_MERGES.c.workspace_id == workspace))
         if merges := compute_person_merges(writer, workspace):
@@ -76,7 +76,7 @@ def refresh_person_merges(writer: StatementRunner, workspaces: Iterable[UUID]) -
 
 
 def compute_person_merges(runner: StatementRunner, workspace: UUID) -> dict[int, int]:
-    """Returns the ids of a workspace that are merged into another person."""
+    """Returns id number -> the person it is merged into, for the ids of a workspace that are merged into another person."""
     name_ids = merge_by_alias((old, new) for old, new, *_ in runner.fetch_rows(_alias_pairs(workspace)))
     carriers, texts = persons_by_external_id(runner, workspace, name_ids)
     parts = merge_by_external_id(carriers, texts)
@@ -162,10 +162,12 @@ def _shared_external_ids(workspace: UUID) -> sa.Select[Any]:
 
 def external_id_rows(carrying: sa.Select[Any]) -> sa.Subquery:
     """Returns a row per external id of rows: the other columns, and ``key`` and ``value`` as JSON."""
-    rows = carrying.subquery("told").c
+    rows = carrying.subquery("carrying_rows").c
     keys = sa.select(*rows, fn.JsonKeys(rows.external_ids).label("key")).subquery("keys").c
     others = (column for column in keys if column.name != "external_ids")
-    return sa.select(*others, fn.JsonMember(keys.external_ids, keys.key).label("value")).subquery("each")
+    return sa.select(*others, fn.JsonMember(keys.external_ids, keys.key).label("value")).subquery(
+        "external_ids_of_rows"
+    )
 
 
 def _email_match_events(workspace: UUID) -> sa.Select[Any]:
@@ -189,7 +191,7 @@ def _email_match_events(workspace: UUID) -> sa.Select[Any]:
 def persons_by_external_id(
     runner: StatementRunner, workspace: UUID, name_ids: Mapping[int, int]
 ) -> tuple[dict[Any, set[int]], dict[int, str]]:
-    """Returns the persons that share each external id or match, and the texts of these persons."""
+    """Returns the persons that share each external id or e-mail match, and the id texts of these persons."""
     carriers: defaultdict[Any, set[int]] = defaultdict(set)
     for key, value, together in runner.fetch_rows(_shared_external_ids(workspace)):
         carriers[key, value] |= {name_ids.get(id_, id_) for id_ in together}

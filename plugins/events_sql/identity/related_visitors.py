@@ -27,11 +27,13 @@ RELATED_VISITORS: Final = sa.table("related_visitors", sa.column("number", IdNum
 
 _EVENT_COLUMN_TYPES: Final = {**{c.name: c.type for c in EVENTS.columns}, "person_no": IdNumber()}
 SELECTED_EVENTS: Final = sa.table(
-    "selected_events", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items())
+    "selected_events", *(sa.column(name, kind) for name, kind in _EVENT_COLUMN_TYPES.items())
 )
 """The events of the selected persons with their person, and the columns that the read needs."""
 
-ORDER_EVENTS: Final = sa.table("order_events", *(sa.column(*one) for one in _EVENT_COLUMN_TYPES.items()))
+ORDER_EVENTS: Final = sa.table(
+    "order_events", *(sa.column(name, kind) for name, kind in _EVENT_COLUMN_TYPES.items())
+)
 """Events that conversions and payments are computed from (`order_events`); events of others have no person."""
 
 _SHARING_PERSONS: Final = sa.table("sharing_persons", sa.column("number", IdNumber))
@@ -51,7 +53,9 @@ def create_selected_events(workspace_id: UUID, names: tuple[str, ...], runner: S
         names: event columns to include.
         runner: runs the statements of the read.
     """
-    events = compiled_source(_selected_events_query, *names).as_subquery("found", workspace=workspace_id)
+    events = compiled_source(_selected_events_query, *names).as_subquery(
+        "source_rows", workspace=workspace_id
+    )
     runner.create_temp_table(SELECTED_EVENTS.name, sa.select(*events.c))
 
 
@@ -68,7 +72,7 @@ def _create_visitors_table(
     table: sa.TableClause, persons: sa.TableClause, workspace_id: UUID, runner: StatementRunner
 ) -> None:
     visitors = compiled_source(_visitors_of_persons, persons.name).as_subquery(
-        "found", workspace=workspace_id
+        "source_rows", workspace=workspace_id
     )
     runner.create_temp_table(table.name, sa.select(*visitors.c))
 
@@ -112,7 +116,7 @@ def _any_other_person() -> sa.Select[Any]:
     """Selects a person among those, or a person merged into one, who is not among the selected."""
     sharing = sa.select(_SHARING_PERSONS.c.number)
     parts = sa.select(PERSON_MERGES.c.number).where(PERSON_MERGES.c.person_no.in_(sharing))
-    persons = sa.union_all(sharing, parts).subquery("found")
+    persons = sa.union_all(sharing, parts).subquery("source_rows")
     return (
         sa.select(persons.c.number)
         .where(sa.not_(is_in_table(SELECTED_VISITORS.name, persons.c.number)))

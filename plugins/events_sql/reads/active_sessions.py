@@ -74,7 +74,9 @@ def active_buckets(plan: CohortReaderQuery) -> sa.CompoundSelect[Any]:
 
 
 def _shared_visitors(plan: CohortReaderQuery) -> sa.Select[Any]:
-    shared = compiled_source(_without_permanent_owner).as_subquery("found", workspace=plan.scope.workspace_id)
+    shared = compiled_source(_without_permanent_owner).as_subquery(
+        "source_rows", workspace=plan.scope.workspace_id
+    )
     return sa.select(shared.c.number)
 
 
@@ -92,7 +94,7 @@ def _without_permanent_owner() -> sa.Select[Any]:
 def _session_intervals(plan: CohortReaderQuery, all_time: bool) -> sa.Select[Any]:
     span = all_time_span() if all_time else TimeRange(plan.activity.starts[0], plan.activity.end)
     intervals = compiled_source(_session_and_event_intervals, plan.scope.include_bots).as_subquery(
-        "found", **bind_parameters(plan.scope, span)
+        "source_rows", **bind_parameters(plan.scope, span)
     )
     return sa.select(*(intervals.c[column.name] for column in SESSION_INTERVALS.c))
 

@@ -59,7 +59,7 @@ def _distinct_leaves(plan: AggregateQuery) -> tuple[Aggregation, ...]:
 def _grouped_query(plan: AggregateQuery, aggregations: Sequence[Aggregation]) -> NamedSubquery:
     """Returns all groups with the values of all aggregations, before order and limit."""
 
-    def scan_of(index: int) -> tuple[str, int, bool]:
+    def scan_key(index: int) -> tuple[str, int, bool]:
         aggregation = aggregations[index]
         return (
             aggregation.relation,
@@ -67,10 +67,10 @@ def _grouped_query(plan: AggregateQuery, aggregations: Sequence[Aggregation]) ->
             is_countable_from_sessions(plan, aggregation),
         )
 
-    order = sorted(range(len(aggregations)), key=scan_of)
+    order = sorted(range(len(aggregations)), key=scan_key)
     parts = [
         RelationScan(plan, aggregations, list(indexes)).statement()
-        for _, indexes in groupby(order, key=scan_of)
+        for _, indexes in groupby(order, key=scan_key)
     ]
     if len(parts) == 1:
         return NamedSubquery(parts[0], _GRID, parts[0].column_types)

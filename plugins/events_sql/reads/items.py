@@ -11,8 +11,10 @@ from plugins.events_sql.relations.charges_and_refunds import PaymentRows
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
     is_tracked,
+    is_within_repeat_window,
     latest_charge_of_order,
     report_precedence,
+    unnested_order_ids,
 )
 from plugins.events_sql.relations.relation_rows import span_conditions
 from plugins.events_sql.schema.row_mapping import to_naive_utc
@@ -20,7 +22,7 @@ from plugins.events_sql.schema.tables import EVENTS
 from plugins.events_sql.sql import functions as fn
 from plugins.events_sql.sql.conditions import Expression, property_value
 from plugins.events_sql.sql.event_kinds import money_kind, name_in
-from plugins.events_sql.sql.time_buckets import bucket_index, epoch_microseconds, microseconds
+from plugins.events_sql.sql.time_buckets import bucket_index, epoch_microseconds
 from service_core.plugin import (
     CHARGE,
     ORDER_DEDUP_WINDOW,
@@ -34,7 +36,6 @@ from service_core.plugin import (
     line_item_lists,
 )
 
-_REPEAT_MICROSECONDS: Final = microseconds(ORDER_DEDUP_WINDOW)
 _FOREVER: Final = 2**62
 """Microseconds beyond the first and last sale."""
 _SALE_COLUMNS: Final = ("provider", "currency", "is_listed")
@@ -81,7 +82,7 @@ def _sold_items(plan: LineItemQuery) -> sa.Subquery:
 
 def _charges_with_listings(scope: QueryScope) -> sa.CTE:
     ledger = PaymentRows(replace(scope, order_refunds=False), scope.span)
-    payment, event = ledger.table.c, EVENTS.alias("told")
+    payment, event = ledger.table.c, EVENTS.alias("charge_event")
     same = sa.and_(event.c.seq == payment.seq, event.c.timestamp == payment.timestamp)
     return (
         sa.select(
@@ -106,7 +107,7 @@ def _listings_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquer
             c.timestamp,
             report_precedence(c).label("standing"),
             _listed_lines(report).label("lines"),
-            _order_id_rows(c),
+            unnested_order_ids(c),
         )
         .where(
             c.workspace_id == scope.workspace_id,
@@ -116,7 +117,7 @@ def _listings_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquer
         .subquery("lists")
     )
     without_list = (
-        sa.select(charges.c.seq, charges.c.timestamp, _order_id_rows(charges.c))
+        sa.select(charges.c.seq, charges.c.timestamp, unnested_order_ids(charges.c))
         .where(charges.c.lines.is_(None))
         .subquery("lacks")
     )
@@ -125,29 +126,15 @@ def _listings_of_other_reports(charges: sa.CTE, scope: QueryScope) -> sa.Subquer
     listings = (
         sa.select(without_list.c.seq, with_list.c.lines, place.label("place"))
         .join_from(without_list, with_list, with_list.c.key == without_list.c.key)
-        .where(_is_within_repeat_window(with_list.c, without_list.c))
+        .where(is_within_repeat_window(with_list.c, without_list.c))
         .subquery("listings")
     )
     return sa.select(listings.c.seq, listings.c.lines).where(listings.c.place == 1).subquery("best")
 
 
-def _order_id_rows(c: Any) -> sa.Label[Any]:
-    """Returns the ids of an order, one row each."""
-    return sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))), sa.Text).label(
-        "key"
-    )
-
-
-def _is_within_repeat_window(first: Any, second: Any) -> Expression:
-    return (
-        sa.func.abs(fn.EpochMicroseconds(first.timestamp) - fn.EpochMicroseconds(second.timestamp))
-        < _REPEAT_MICROSECONDS
-    )
-
-
 def _returned_items(plan: LineItemQuery) -> sa.Subquery:
     """Returns the items of each refund, with the charge of its order."""
-    refunds = _refunds_with_listings(plan).subquery("told")
+    refunds = _refunds_with_listings(plan).subquery("refunds")
     order = _orders_of_refunds(refunds, plan.scope)
     sold = sa.func.coalesce(order.c.timestamp, refunds.c.timestamp)
     has_order = order.c.seq.is_not(None)
@@ -171,14 +158,14 @@ def _refunds_with_listings(plan: LineItemQuery) -> sa.Select[Any]:
     """Selects refunds with an item list, without those that a report of higher precedence supersedes."""
     scope, refund = plan.scope, EVENTS.alias("refund")
     c, has_listing = refund.c, _is_refund_with_listing(refund, scope.workspace_id)
-    reports = sa.select(c.seq, c.timestamp, report_precedence(c).label("standing"), _order_id_rows(c)).where(
-        has_listing
-    )
-    report, better = reports.subquery("one"), reports.subquery("better")
+    reports = sa.select(
+        c.seq, c.timestamp, report_precedence(c).label("standing"), unnested_order_ids(c)
+    ).where(has_listing)
+    report, better = reports.subquery("report"), reports.subquery("better")
     superseded = (
         sa.select(report.c.seq)
         .join_from(report, better, report.c.key == better.c.key)
-        .where(_is_within_repeat_window(report.c, better.c), better.c.standing > report.c.standing)
+        .where(is_within_repeat_window(report.c, better.c), better.c.standing > report.c.standing)
     )
     before_end = [] if scope.order_refunds else [c.timestamp < sa.literal(to_naive_utc(scope.span.end))]
     return sa.select(
@@ -227,7 +214,7 @@ def _item_lines(orders: sa.Subquery) -> sa.Subquery:
     order_columns = [
         orders.c[name] for name in ("sold", "booked", "provider", "currency", "amount", "is_listed")
     ]
-    lines = sa.select(*order_columns, fn.JsonElements(orders.c.lines).label("line")).subquery("each")
+    lines = sa.select(*order_columns, fn.JsonElements(orders.c.lines).label("line")).subquery("order_lines")
     keys = {
         "sku": line_item_lists.SKU_KEYS,
         "variant_id": line_item_lists.VARIANT_KEYS,
@@ -235,7 +222,7 @@ def _item_lines(orders: sa.Subquery) -> sa.Subquery:
         "price": line_item_lists.PRICE_KEYS,
     }
     texts = (_first_text(lines.c.line, names).label(name) for name, names in keys.items())
-    return sa.select(*(lines.c[column.name] for column in order_columns), *texts).subquery("said")
+    return sa.select(*(lines.c[column.name] for column in order_columns), *texts).subquery("line_texts")
 
 
 def _priced_lines(lines: sa.Subquery, plan: LineItemQuery) -> sa.Subquery:

@@ -8,9 +8,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql.identity.identity_resolution import join_person_names, persons_first_seen, with_person
-from plugins.events_sql.relations.currency_conversion import CONVERTED_PREFIX, is_foreign
 from plugins.events_sql.relations.currency_conversion import (
-    add_converted_amounts as converted_currency,
+    CONVERTED_PREFIX,
+    add_converted_amounts,
+    is_foreign,
 )
 from plugins.events_sql.relations.order_deduplication import (
     ORDER_ID_COLUMNS,
@@ -65,7 +66,7 @@ class PaymentRows(RelationRows):
         ledger = _payments_source(scope, span, all_time=all_time, selected_only=selected_only)
         amount_columns = [name for name in _MONEY_COLUMNS if name in ledger.c]
         self.table = (
-            converted_currency(ledger, scope, scope.rates, RATE_INSTANT, amount_columns)
+            add_converted_amounts(ledger, scope, scope.rates, RATE_INSTANT, amount_columns)
             if scope.rates
             else ledger
         )
@@ -112,7 +113,7 @@ class PaymentRows(RelationRows):
         return is_foreign(self.table.c.currency, self.scope)
 
     def revenue_and_foreign(self, amount: Expression | None = None) -> tuple[Expression, Expression]:
-        """Returns the sum of the convertible amounts of a group, and whether an amount has no exchange rate.
+        """Returns the sum of the convertible amounts of a group, 0 for none, and whether a nonzero amount has no exchange rate.
 
         Args:
             amount: what to sum; by default the amount of each payment.
@@ -123,7 +124,7 @@ class PaymentRows(RelationRows):
 
     def _is_new_person(self) -> Expression:
         number = self.person_no
-        first = self.join_once(
+        first = self.outer_join_once(
             "person_first", lambda: persons_first_seen(self.scope), lambda p: p.c.person_no == number
         )
         return is_in_span(first.c.first_at, self.scope.span)
@@ -183,21 +184,21 @@ def _booked_payments(order_refunds: bool, all_time: bool, selected_only: bool, r
 
 
 def _latest_charge_before(c: Any, counting_charge: Expression) -> Expression:
-    """Returns the timestamp of the latest charge of each row's order, found by order id or payment id."""
+    """Returns the timestamp of the latest counting charge of each row's order up to the row, by order id or payment id."""
 
-    def of(id_: Expression) -> Expression:
+    def latest_with_same(id_: Expression) -> Expression:
         latest = sa.func.max(sa.case((counting_charge, c.timestamp))).over(
             partition_by=id_, order_by=(c.timestamp, c.seq), rows=(None, 0)
         )
         return sa.case((id_.is_not(None), latest))
 
-    of_order, of_payment = of(c.order_id), of(c.payment_id)
+    of_order, of_payment = latest_with_same(c.order_id), latest_with_same(c.payment_id)
     later = sa.or_(of_order.is_(None), of_payment > of_order)
     return sa.case((later, of_payment), else_=of_order)
 
 
 def _charge_components(c: Any) -> list[Expression]:
-    """Returns the components of a charge's amount (gross, discount, tax, shipping, fee), as `parts_of` does in the core."""
+    """Returns the components of a charge's amount (gross, discount, tax, shipping, fee), as `list_charge_components` does in the core."""
     tracked, charge, nothing = is_tracked(c), c.kind == CHARGE, sa.literal_column("0", sa.BigInteger)
     reported_amounts = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_COMPONENTS}}
     tracked_amounts = {"gross": c.revenue, **dict.fromkeys(CHARGE_COMPONENTS, nothing)}

@@ -1,6 +1,6 @@
 """Converts amounts into the scope's currency by exchange rates that are array parameters: integers, and no join.
 
-It computes the same as `Rates.worth` in the core: exact fractions, rounded half to even once per payment.
+It computes the same as `ExchangeRates.convert_amount` in the core: exact fractions, rounded half to even once per payment.
 """
 
 from collections.abc import Mapping, Sequence

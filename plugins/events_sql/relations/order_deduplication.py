@@ -1,4 +1,4 @@
-"""Decides in SQL which report of an order counts, by the same rule as `each_order_once` in the core.
+"""Decides in SQL which report of an order counts, by the same rule as `deduplicate_orders` in the core.
 
 Repeats of tracked events are found by comparing with the previous report. Reports of revenue providers are few or
 none, so superseded events are searched starting from them, which costs other workspaces little.
@@ -46,13 +46,25 @@ def report_precedence(c: Any) -> Expression:
     )
 
 
+def unnested_order_ids(c: Any) -> sa.Label[Any]:
+    """Returns the order ids of an event as the column ``key``, one row each, NULL for an id it does not have."""
+    ids = fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))
+    return sa.type_coerce(fn.Unnest(ids), sa.Text).label("key")
+
+
+def is_within_repeat_window(first: Any, second: Any) -> Expression:
+    """Returns whether two events are less than 7 days apart."""
+    apart = sa.func.abs(fn.EpochMicroseconds(first.timestamp) - fn.EpochMicroseconds(second.timestamp))
+    return apart < _REPEAT_MICROSECONDS
+
+
 def superseded_money_events(since: str | None) -> sa.Select[Any]:
     """Selects the sequence numbers of charges and refunds that another report supersedes.
 
     Args:
         since: name of the parameter with the earliest instant to read; None for all time.
     """
-    superseded = compiled_source(_superseded_money_query, since).as_subquery("told_of_money")
+    superseded = compiled_source(_superseded_money_query, since).as_subquery("superseded_money")
     return sa.select(superseded.c.seq)
 
 
@@ -65,7 +77,7 @@ def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) 
         any_revenue: whether any event with revenue converts.
     """
     superseded = compiled_source(_superseded_conversions_query, table, since, any_revenue).as_subquery(
-        "told_of_conversions"
+        "superseded_conversions"
     )
     return sa.select(superseded.c.seq)
 
@@ -73,7 +85,7 @@ def superseded_conversions(table: Any, since: str | None, *, any_revenue: bool) 
 def _superseded_money_query(since: str | None) -> sa.CompoundSelect[Any]:
     c = EVENTS.c
     reports = _report_rows(c, money_kind(c), since).where(c.revenue.is_not(None))
-    return superseded_reports(materialized_cte(reports, "told"), repeatable_kind=CHARGE)
+    return superseded_reports(materialized_cte(reports, "reports"), repeatable_kind=CHARGE)
 
 
 def _superseded_conversions_query(table: Any, since: str | None, any_revenue: bool) -> sa.CompoundSelect[Any]:
@@ -85,14 +97,14 @@ def _superseded_conversions_query(table: Any, since: str | None, any_revenue: bo
     if table is not EVENTS:
         return superseded_reports(
             materialized_cte(
-                reports.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))), "told"
+                reports.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_ID_COLUMNS))), "reports"
             )
         )
     queries = (
         reports.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_ID_COLUMNS[:place]))
         for place, name in enumerate(ORDER_ID_COLUMNS)
     )
-    return superseded_reports(materialized_cte(sa.union_all(*queries), "told"))
+    return superseded_reports(materialized_cte(sa.union_all(*queries), "reports"))
 
 
 def _report_rows(c: Any, kind: Expression, since: str | None) -> sa.Select[Any]:
@@ -128,8 +140,9 @@ def superseded_reports(reports: sa.CTE, *, repeatable_kind: str | None = None) -
     same_again = sa.and_(better.standing == report.standing, earlier)
     if repeatable_kind is not None:
         same_again = sa.and_(same_again, report.what == repeatable_kind)
-    apart = sa.func.abs(fn.EpochMicroseconds(report.timestamp) - fn.EpochMicroseconds(better.timestamp))
-    superseded = sa.and_(apart < _REPEAT_MICROSECONDS, sa.or_(better.standing > report.standing, same_again))
+    superseded = sa.and_(
+        is_within_repeat_window(report, better), sa.or_(better.standing > report.standing, same_again)
+    )
     queries = (
         sa.select(report.seq).join_from(
             report.seq.table,
@@ -172,10 +185,7 @@ def latest_charge_of_order(refunds: Any, charges: Any, *names: str) -> sa.Subque
 def _provider_reports(reports: sa.CTE) -> sa.CTE:
     """Returns the reports of revenue providers, one row per order id."""
     c = reports.c
-    key = sa.type_coerce(fn.Unnest(fn.TupleKey(*(c[name] for name in ORDER_ID_COLUMNS))), sa.Text).label(
-        "key"
-    )
-    query = sa.select(c.seq, c.timestamp, c.what, c.standing, key).where(c.standing != "")
+    query = sa.select(c.seq, c.timestamp, c.what, c.standing, unnested_order_ids(c)).where(c.standing != "")
     return materialized_cte(query, "of_providers")
 
 
@@ -188,5 +198,5 @@ def _repeated_tracked_events(reports: sa.CTE, repeatable_kind: str | None) -> sa
     query = sa.select(c.seq, (at - before).label("after")).where(c.standing == "", order_id.is_not(None))
     if repeatable_kind is not None:
         query = query.where(c.what == repeatable_kind)
-    found = query.subquery("sorted_sums")
-    return sa.select(found.c.seq).where(found.c.after < _REPEAT_MICROSECONDS)
+    later = query.subquery("with_time_since_previous")
+    return sa.select(later.c.seq).where(later.c.after < _REPEAT_MICROSECONDS)

@@ -77,7 +77,10 @@ class RelationRows:
         return self._from_clause
 
     def column(self, column: Column) -> Expression:
-        """Returns a column, or its first fallback that is set."""
+        """Returns a column, or its first fallback that is set; NULL for a property that never is text.
+
+        May join tables to `source`.
+        """
         if column.owner is ColumnOwner.PROPERTY:
             text = self.predicate_value(column).text
             return sa.null() if text is None else text
@@ -95,7 +98,7 @@ class RelationRows:
         return column_value(self.column(column))
 
     def condition(self, predicate: Predicate) -> Expression:
-        """Returns the condition of a predicate."""
+        """Returns the condition of a predicate; the same one for an equal predicate, which is compiled once per statement."""
         key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal in Python
         if key not in self._conditions:
             self._conditions[key] = CachedText(
@@ -110,7 +113,11 @@ class RelationRows:
         raise unknown_column(column)
 
     def named_column(self, name: str) -> Expression:
-        """Returns a column of the row."""
+        """Returns a column of the row, or a fact about its session, visitor or person, whose table is joined.
+
+        Raises:
+            ValueError: the relation has no such column.
+        """
         raise unknown_column(name)
 
     def scope_conditions(self) -> list[Expression]:
@@ -118,22 +125,24 @@ class RelationRows:
         filters = [self.condition(predicate) for predicate in self.scope.filters]
         return [*self.where, *filters]
 
-    def join_once(self, name: str, table: Callable[[], Any], on: Callable[[Any], Expression]) -> Any:
-        """Outer joins a table under a name, unless it is joined already, and returns it."""
-        if name not in self._joined_tables:
-            joined = table()
-            self._joined_tables[name] = joined
-            self._from_clause = self._from_clause.outerjoin(joined, on(joined))
-        return self._joined_tables[name]
+    def outer_join_once(
+        self, alias: str, build_table: Callable[[], Any], join_condition: Callable[[Any], Expression]
+    ) -> Any:
+        """Outer joins a table under an alias, unless one is joined under it already, and returns the joined table."""
+        if alias not in self._joined_tables:
+            joined = build_table()
+            self._joined_tables[alias] = joined
+            self._from_clause = self._from_clause.outerjoin(joined, join_condition(joined))
+        return self._joined_tables[alias]
 
     def entry_column(self, name: str, session_no: Expression) -> Expression:
-        """Returns a column of the session's first event."""
-        entry = self.join_once(
+        """Returns a column of the session's first event; joins the sessions, and the event for a column they do not copy."""
+        entry = self.outer_join_once(
             "entry", lambda: session_entries(self.scope), lambda s: s.c.session_no == session_no
         )
         if name in ENTRY_COLUMNS:
             return require_column(entry, ENTRY_PREFIX + name)
-        first = self.join_once(
+        first = self.outer_join_once(
             "entry_event",
             lambda: EVENTS.alias("entry_event"),
             lambda e: sa.and_(
@@ -153,8 +162,8 @@ class RelationRows:
         )
 
     def is_first_seen_in_span(self, visitor_no: Expression) -> Expression:
-        """Returns whether the visitor's first event of all time lies in the scope's span."""
-        first = self.join_once(
+        """Returns whether the visitor's first event of all time lies in the scope's span; joins the visitors."""
+        first = self.outer_join_once(
             "visitor", lambda: visitors_first_seen(self.scope), lambda v: v.c.visitor_no == visitor_no
         )
         return is_in_span(first.c.first_at, self.scope.span)

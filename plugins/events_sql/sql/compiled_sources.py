@@ -85,7 +85,7 @@ class NamedSubquery(sa.FromClause):
     """A query in parentheses under an alias.
 
     Args:
-        found: the query.
+        query: the query.
         name: the alias.
         kinds: types of its columns by name.
     """
@@ -94,12 +94,12 @@ class NamedSubquery(sa.FromClause):
     named_with_column = True
     inherit_cache = True
     _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own declaration
-        ("found", InternalTraversal.dp_clauseelement),
+        ("query", InternalTraversal.dp_clauseelement),
         ("name", InternalTraversal.dp_string),
     ]
 
-    def __init__(self, found: sa.ClauseElement, name: str, kinds: Mapping[str, SqlType]) -> None:
-        self.found, self.name, self._kinds = found, name, kinds
+    def __init__(self, query: sa.ClauseElement, name: str, kinds: Mapping[str, SqlType]) -> None:
+        self.query, self.name, self._kinds = query, name, kinds
 
     @property
     def _from_objects(self) -> list[sa.FromClause]:
@@ -133,7 +133,7 @@ class _LazyCte(sa.CTE):
 
 @compiles(NamedSubquery)
 def _compile_subquery(element: NamedSubquery, compiler: SQLCompiler, **_: Any) -> str:
-    return f"({compiler.process(element.found, asfrom=True)}) AS {element.name}"
+    return f"({compiler.process(element.query, asfrom=True)}) AS {element.name}"
 
 
 class _CompiledText(NamedTuple):

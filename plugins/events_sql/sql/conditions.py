@@ -40,18 +40,18 @@ class ComparableValue:
     """A value as predicates compare it; its text and number expressions are created on access.
 
     Args:
-        found: the value itself.
+        raw: the value itself.
         text: returns it as text; None when it never is text.
         number: returns it as a number; None when it never is one.
     """
 
     def __init__(
         self,
-        found: Expression,
+        raw: Expression,
         text: Callable[[], Expression] | None,
         number: Callable[[], Expression] | None,
     ) -> None:
-        self.raw, self._text, self._number = found, text, number
+        self.raw, self._text, self._number = raw, text, number
 
     @cached_property
     def text(self) -> Expression | None:

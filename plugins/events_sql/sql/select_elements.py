@@ -21,14 +21,14 @@ from plugins.events_sql.sql.conditions import Expression
 class _Wrapped(sa.ColumnElement[Any]):
     """An expression that wraps another one; it adds no table to the FROM clause."""
 
-    _traverse_internals = [("found", InternalTraversal.dp_clauseelement)]  # noqa: RUF012 - SQLAlchemy's own declaration
+    _traverse_internals = [("wrapped", InternalTraversal.dp_clauseelement)]  # noqa: RUF012 - SQLAlchemy's own declaration
 
-    def __init__(self, found: Expression) -> None:
-        self.found, self.type = found, found.type
+    def __init__(self, wrapped: Expression) -> None:
+        self.wrapped, self.type = wrapped, wrapped.type
 
     def self_group(self, against: Any = None) -> Any:
         """Adds parentheses where the wrapped expression needs them."""
-        return self if self.found.self_group(against) is self.found else Grouping(self)
+        return self if self.wrapped.self_group(against) is self.wrapped else Grouping(self)
 
 
 class CachedText(_Wrapped):
@@ -44,8 +44,8 @@ class ConstantText(_Wrapped):
     __visit_name__ = "fixed"
     inherit_cache = True
 
-    def __init__(self, found: Expression) -> None:
-        super().__init__(found)
+    def __init__(self, wrapped: Expression) -> None:
+        super().__init__(wrapped)
         self.text_by_dialect: dict[type[Dialect], str] = {}
 
 
@@ -117,7 +117,7 @@ class UnionAll(sa.ClauseElement):
 def _compile_cached_text(element: CachedText, compiler: SQLCompiler, **_: Any) -> str:
     texts: dict[CachedText, str] = vars(compiler).setdefault("once", {})
     if element not in texts:
-        texts[element] = compiler.process(element.found)
+        texts[element] = compiler.process(element.wrapped)
     return texts[element]
 
 
@@ -127,7 +127,7 @@ def _compile_constant_text(element: ConstantText, compiler: SQLCompiler, **_: An
     if kind not in element.text_by_dialect:
         options = {"literal_binds": True}
         compiled = compiler.dialect.statement_compiler(
-            compiler.dialect, element.found, compile_kwargs=options
+            compiler.dialect, element.wrapped, compile_kwargs=options
         )
         element.text_by_dialect[kind] = str(compiled)
     return element.text_by_dialect[kind]

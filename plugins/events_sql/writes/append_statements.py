@@ -208,14 +208,14 @@ def _visitors_with_new_owner() -> sa.Select[Any]:
 def _new_id_pairs() -> sa.CompoundSelect[Any]:
     """Selects pairs of visitor and strong id in the batch that are not stored yet."""
     pairs = derived_tables.visitor_id_pair_rows(_EVENT_NUMBERS, _NEW_WEAK_LINKS)
-    is_stored = VISITOR_ID_PAIRS.c.visitor_no.in_(sa.select(pairs.subquery("told").c.visitor_no))
+    is_stored = VISITOR_ID_PAIRS.c.visitor_no.in_(sa.select(pairs.subquery("batch_pairs").c.visitor_no))
     return sa.except_(pairs, sa.select(*VISITOR_ID_PAIRS.c).where(is_stored))
 
 
 def _new_email_digests() -> sa.CompoundSelect[Any]:
     """Selects e-mail digests in the batch that are not stored yet."""
     digests = derived_tables.email_digest_rows(NUMBERED_EVENTS)
-    is_stored = EMAIL_DIGESTS.c.number.in_(sa.select(digests.subquery("told").c.number))
+    is_stored = EMAIL_DIGESTS.c.number.in_(sa.select(digests.subquery("batch_digests").c.number))
     return sa.except_(digests, sa.select(*EMAIL_DIGESTS.c).where(is_stored))
 
 
@@ -234,7 +234,7 @@ def _batch_links() -> sa.CTE:
     )
     return sa.union_all(
         visitor_links, sa.select(_NEW_WEAK_LINKS.c.visitor_no, _NEW_WEAK_LINKS.c.strong_no)
-    ).cte("told")
+    ).cte("batch_links")
 
 
 def _workspaces_with_new_identity_ids() -> sa.Select[Any]:

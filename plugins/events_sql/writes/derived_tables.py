@@ -138,7 +138,12 @@ def is_secondary_weak_id(columns: Any, name: str) -> Expression:
 
 
 def weak_link_rows(source: sa.FromClause, ids: Any = ID_NUMBERS) -> sa.CompoundSelect[Any]:
-    """Selects the links of secondary weak ids, with the columns of ``weak_links``."""
+    """Selects the links of secondary weak ids to strong ids, with the columns of ``weak_links``.
+
+    Args:
+        source: events.
+        ids: the numbers of their ids; a part of ``id_numbers`` where the events are few.
+    """
     c = source.c
     parts = []
     for name in SECONDARY_ID_COLUMNS:
@@ -278,17 +283,21 @@ def reported_touch_rows(source: sa.FromClause) -> sa.CompoundSelect[Any]:
 
 
 def _reported_touch_row(c: Any, place: int, side: str) -> sa.Select[Any]:
-    def value(name: str) -> Expression:
+    def reported_value(name: str) -> Expression:
         return fn.JsonString(c.told, sa.literal(f"{side}_{name}"))
 
-    at = value("timestamp")
+    at = reported_value("timestamp")
     keys = (c.workspace_id, c.visitor_no, c.strong_no, c.timestamp, c.seq, sa.literal(place, sa.BigInteger))
-    columns = (*keys, sa.cast(at, sa.DateTime), *map(value, REPORTED_TOUCH_COLUMNS), c.country)
+    columns = (*keys, sa.cast(at, sa.DateTime), *map(reported_value, REPORTED_TOUCH_COLUMNS), c.country)
     return sa.select(*columns).where(c.told.is_not(None), sa.not_(c.is_bot), at.is_not(None))
 
 
 def delete_outdated_candidates(sessions: sa.Select[Any]) -> sa.Delete:
-    """Returns the DELETE of candidates without attribution values that are no longer first in their session."""
+    """Returns the DELETE of candidates without attribution values that are no longer first in their session.
+
+    Args:
+        sessions: the numbers of the sessions to check.
+    """
     key = [TOUCH_CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
     of_sessions = TOUCH_CANDIDATES.c.session_no.in_(sessions)
     listed = sa.select(

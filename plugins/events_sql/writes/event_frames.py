@@ -3,7 +3,7 @@
 Polars is imported with this module, at the first append, so an idle store does not load it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
@@ -29,16 +29,14 @@ def events_to_frame(events: Sequence[Event]) -> pl.DataFrame:
     return pl.DataFrame([place, *facts, *identity.get_columns()]).select(c.name for c in BATCH.columns)
 
 
-def event_tuples(events: Sequence[Event]) -> Iterator[tuple[Any, ...]]:
-    """Returns the rows of `events_to_frame` as tuples."""
-    return iter(events_to_frame(events).iter_rows())
-
-
 _IDENTITY_SCHEMA: Final = {"previous_id": pl.String, "web_visitor_id": pl.String, "carries": pl.Boolean}
 
 
 def deduplicate_batch(events: Iterable[Event], seconds: float) -> list[Event]:
-    """Returns the events without those that repeat an id less than ``seconds`` after it was last received."""
+    """Returns the events, in order of receipt, without those whose id was received less than ``seconds`` before.
+
+    A dropped event counts as received, too: a chain of repeats is one event.
+    """
     latest: dict[tuple[UUID, str], datetime] = {}
     unique = []
     for event in sorted(events, key=attrgetter("received_at", "seq")):

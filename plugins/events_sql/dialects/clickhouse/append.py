@@ -147,7 +147,7 @@ def _update_derived_tables(writer: StatementRunner, workspace: UUID, events: Seq
     changed_visitors = _visitors_with_new_owner(writer, workspace, events)
     _recompute_owners(writer, version, workspace, changed_visitors)
     if (
-        any(any(read_identity_links(event)[::2]) for event in events)
+        any(links.previous_id or links.carries_external_id for links in map(read_identity_links, events))
         or (changed_visitors and _has_merge_candidates(writer, workspace))
         or (any(map(has_email, events)) and _has_email_seekers(writer, workspace))
     ):
@@ -168,12 +168,12 @@ def _all_ids(events: Iterable[Event]) -> set[tuple[UUID, str]]:
     """Returns all ids in events, with their workspaces."""
     ids = set()
     for event in events:
-        previous, web_visitor, _ = read_identity_links(event)
+        links = read_identity_links(event)
         prefixed_ids = [
             ("v:", event.visitor_id),
             ("u:", event.strong_id),
-            ("u:", previous),
-            ("v:", web_visitor),
+            ("u:", links.previous_id),
+            ("v:", links.web_visitor_id),
         ]
         prefixed_ids += [("v:", weak) for weak in _weak_ids(event)]
         ids |= {(event.workspace_id, prefix + name) for prefix, name in prefixed_ids if name is not None}
@@ -186,7 +186,10 @@ def _weak_ids(event: Event) -> set[str]:
 
 
 def _events_not_stored(writer: StatementRunner, events: Sequence[Event]) -> list[Event]:
-    """Returns the events that are not stored, received less than 7 days apart."""
+    """Returns the events whose id is not stored with a time of receipt less than 7 days apart.
+
+    Creates the temporary table of the ids of the batch.
+    """
     _insert_session(writer).insert_temp_rows(
         _BATCH_EVENT_IDS, [(e.workspace_id, e.event_id, e.received_at) for e in events]
     )
@@ -254,7 +257,7 @@ def _session_time_range(
 def _rows_of_changed_sessions(
     table: sa.Table, workspace: UUID, span: tuple[datetime, datetime]
 ) -> list[Expression]:
-    """Returns the conditions of rows of the changed sessions, within their time range."""
+    """Returns the conditions of rows of the sessions in ``changed_numbers``, within their time range."""
     c, (first, last) = table.c, span
     inside = [c.timestamp >= sa.literal(first), c.timestamp <= sa.literal(last)]
     return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(_CHANGED_NUMBERS.c.number))]
@@ -269,9 +272,17 @@ def _next_version(writer: StatementRunner) -> int:
 def _replace_rows(
     writer: StatementRunner, version: int, table: sa.Table, query: sa.SelectBase, where: list[Expression]
 ) -> None:
-    """Inserts rows of a derived table and deletes the rows that meet some conditions; none are deleted without conditions."""
+    """Inserts rows of a derived table and marks the older rows that meet conditions as deleted.
+
+    Args:
+        writer: runs the statement.
+        version: the version of this append; the new rows get the next one, so they win over the deletion.
+        table: the derived table.
+        query: the new rows, without version and deletion flag.
+        where: conditions of the rows to delete; none are deleted without conditions.
+    """
     names = [c.name for c in table.columns]
-    rows: Any = sa.select(*query.subquery("found").c, sa.literal(version + 1), sa.literal(0))
+    rows: Any = sa.select(*query.subquery("new_rows").c, sa.literal(version + 1), sa.literal(0))
     if where:
         deleted = sa.select(*table.c, sa.literal(version), sa.literal(1)).where(*where)
         rows = sa.union_all(deleted, rows)
@@ -280,7 +291,10 @@ def _replace_rows(
 
 
 def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: Iterable[Event]) -> set[int]:
-    """Returns visitors with a link in the events other than a repeated link to their only person."""
+    """Returns the numbers of visitors with a link in the events other than a repeated link to their only person.
+
+    Creates the temporary table ``changed_numbers`` with the visitors that the events link.
+    """
     strong_by_visitor: defaultdict[int, set[int]] = defaultdict(set)
     for event in events:
         for weak_id in _weak_ids(event):
@@ -302,7 +316,7 @@ def _visitors_with_new_owner(writer: StatementRunner, workspace: UUID, events: I
 
 
 def _recompute_owners(writer: StatementRunner, version: int, workspace: UUID, visitors: set[int]) -> None:
-    """Recomputes the owners of some visitors."""
+    """Recomputes and stores the owners of some visitors; does nothing without visitors."""
     if not visitors:
         return
     _set_changed_numbers(writer, visitors)
@@ -328,7 +342,7 @@ def _workspace_rows(table: sa.Table, workspace: UUID) -> sa.Subquery:
 
 
 def _has_merge_candidates(writer: StatementRunner, workspace: UUID) -> bool:
-    """Returns whether a changed owner may change person merges."""
+    """Returns whether a changed owner may change person merges: events have external ids, or visitors seek an e-mail."""
     c = EVENTS.c
     has_identity_ids = sa.or_(c.external_ids.is_not(None), c.event_name == WEB_ATTRIBUTION_MATCHED)
     rows = writer.fetch_rows(
@@ -338,7 +352,7 @@ def _has_merge_candidates(writer: StatementRunner, workspace: UUID) -> bool:
 
 
 def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
-    """Returns whether any visitor of a revenue provider seeks a person by e-mail."""
+    """Returns whether a visitor of a revenue provider seeks a person by e-mail."""
     c = EMAIL_DIGESTS.c
     return bool(
         writer.fetch_rows(sa.select(c.number).where(c.workspace_id == workspace, c.source != "").limit(1))
@@ -346,15 +360,15 @@ def _has_email_seekers(writer: StatementRunner, workspace: UUID) -> bool:
 
 
 def _recompute_merges(writer: StatementRunner, version: int, workspace: UUID) -> None:
-    """Recomputes which ids are merged into another person."""
-    parts = compute_person_merges(writer, workspace)
+    """Recomputes and stores which ids are merged into another person; marks merges that no longer hold as deleted."""
+    person_by_merged_id = compute_person_merges(writer, workspace)
     old = writer.fetch_rows(
         sa.select(PERSON_MERGES.c.number, PERSON_MERGES.c.person_no).where(
             PERSON_MERGES.c.workspace_id == workspace
         )
     )
-    rows = [(workspace, no, person, version, 1) for no, person in old if no not in parts]
-    rows += [(workspace, no, person, version + 1, 0) for no, person in parts.items()]
+    rows = [(workspace, no, person, version, 1) for no, person in old if no not in person_by_merged_id]
+    rows += [(workspace, no, person, version + 1, 0) for no, person in person_by_merged_id.items()]
     insert_block(writer, PERSON_MERGES, rows)
 
 

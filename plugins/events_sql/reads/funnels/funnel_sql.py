@@ -110,8 +110,8 @@ def _next_step_columns(level: sa.Subquery, k: int, steps: int, excluding: bool) 
     c = level.c
     after = {**_backward_window(c), "rows": (None, -1)}
 
-    def first(truth: str, found: str, name: str, aggregate: Any = sa.func.min) -> Any:
-        return aggregate(sa.case((c[truth], c[found]))).over(**after).label(name)
+    def aggregate_of_later_rows(condition: str, value: str, alias: str, aggregate: Any = sa.func.min) -> Any:
+        return aggregate(sa.case((c[condition], c[value]))).over(**after).label(alias)
 
     kept_columns = [
         column for column in c if column.name not in {f"{kind}{j}" for kind in "tp" for j in range(k, steps)}
@@ -119,14 +119,14 @@ def _next_step_columns(level: sa.Subquery, k: int, steps: int, excluding: bool) 
     later = range(k + 1, steps)
     columns = [
         *kept_columns,
-        first(f"in{k}", "t", f"t{k}"),
-        *(first(f"in{k}", f"t{j}", f"t{j}") for j in later),
+        aggregate_of_later_rows(f"in{k}", "t", f"t{k}"),
+        *(aggregate_of_later_rows(f"in{k}", f"t{j}", f"t{j}") for j in later),
     ]
     if excluding:
-        columns += [first(f"in{k}", "place", f"p{k}", sa.func.max)]
-        columns += [first(f"in{k}", f"p{j}", f"p{j}", sa.func.max) for j in later]
+        columns += [aggregate_of_later_rows(f"in{k}", "place", f"p{k}", sa.func.max)]
+        columns += [aggregate_of_later_rows(f"in{k}", f"p{j}", f"p{j}", sa.func.max) for j in later]
         if k == 1:
-            columns.append(first("excluded", "place", "spoil", sa.func.max))
+            columns.append(aggregate_of_later_rows("excluded", "place", "spoil", sa.func.max))
     return columns
 
 

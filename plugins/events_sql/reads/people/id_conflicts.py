@@ -27,10 +27,13 @@ from service_core.plugin import MAX_CONFLICTING_PERSONS, ConflictingPerson, Exte
 def list_id_conflicts(
     workspace_id: UUID, limit: int, runner: StatementRunner
 ) -> tuple[list[ExternalIdConflict], int]:
-    """Returns external ids with a conflict, and the number of all of them."""
-    found = runner.fetch_rows(_conflicting_external_ids(workspace_id, limit))
-    listed = [list(rows) for _, rows in groupby(found, key=lambda row: row[1])]
-    return [_to_id_conflict(rows) for rows in listed], found[0][0] if found else 0
+    """Returns the first external ids with a conflict, and the number of all of them.
+
+    Ids that most identified persons carry come first, then those seen last; each lists some of its persons.
+    """
+    claim_rows = runner.fetch_rows(_conflicting_external_ids(workspace_id, limit))
+    listed = [list(rows) for _, rows in groupby(claim_rows, key=lambda row: row[1])]
+    return [_to_id_conflict(rows) for rows in listed], claim_rows[0][0] if claim_rows else 0
 
 
 def _to_id_conflict(rows: list[tuple[Any, ...]]) -> ExternalIdConflict:
@@ -61,7 +64,7 @@ def _conflicting_external_ids(workspace: UUID, limit: int) -> sa.Select[Any]:
     claims_of_first = (
         sa.select(*columns, claim)
         .join_from(claims, first, _is_same_external_id(c, first.c))
-        .subquery("told_ids")
+        .subquery("claims_of_first")
     )
     query = sa.select(*(claims_of_first.c[n] for n in (*_ID_COLUMNS, *_CLAIM_COLUMNS)))
     return query.where(claims_of_first.c.claim <= MAX_CONFLICTING_PERSONS).order_by(
@@ -82,7 +85,7 @@ def _claims_with_person_names(workspace: UUID) -> sa.Select[Any]:
     shared = by_id.having(sa.func.count() > 1).subquery("shared")
     columns = (claims, shared.c.persons, shared.c.last)
     shared_claims = (
-        sa.select(*columns).join_from(claims, shared, _is_same_external_id(c, shared.c)).cte("theirs")
+        sa.select(*columns).join_from(claims, shared, _is_same_external_id(c, shared.c)).cte("shared_claims")
     )
     conditions = (
         ID_NUMBERS.c.workspace_id == workspace,

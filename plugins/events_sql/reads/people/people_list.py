@@ -107,7 +107,7 @@ def all_time_values(
         touch: the query of their first touches, if not that of their visitors' touches.
     """
     return _read_values(
-        {"first": _first_seen, "touch": touch or _first_touches_of_page, "said": identify_payloads},
+        {"first": _first_seen, "touch": touch or _first_touches_of_page, "identify": identify_payloads},
         scope,
         runner,
     )
@@ -344,7 +344,7 @@ def _charges_of_page(scope: QueryScope) -> sa.Select[Any]:
 def _to_person(facts: tuple[Any, ...], values: PersonValues) -> Person:
     number, name, sessions, pageviews, events, last_seen, visitor_id, *latest = facts
     orders, revenue, foreign = values["money"].get(number, (0, 0, False))
-    person_traits = merge_traits(map(parse_json, values["said"].get(number, ([],))[0]))
+    person_traits = merge_traits(map(parse_json, values["identify"].get(number, ([],))[0]))
     touch = values["touch"].get(number)
     return Person(
         person=name,

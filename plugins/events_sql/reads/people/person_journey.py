@@ -225,7 +225,7 @@ def _touches_per_conversion(plan: PersonActivityQuery) -> sa.Select[Any]:
     values = {"workspace": plan.scope.workspace_id, "within": microseconds(plan.window)}
     reported = compiled_source(
         reported_touches_in_window, CONVERSION_PAGE.name, TOUCH_VALUE_COLUMNS
-    ).as_subquery("told", *referenced_ctes(CONVERSION_PAGE, OWN_TOUCHES), **values)
+    ).as_subquery("reported", *referenced_ctes(CONVERSION_PAGE, OWN_TOUCHES), **values)
     touches = sa.union_all(_newest_own_touches(plan), sa.select(reported)).subquery("met")
     by_unit: Any = {"partition_by": touches.c.unit}
     place = sa.func.row_number().over(
