@@ -1,15 +1,15 @@
-"""The conformance kit of ad platforms: what a server of their wire format says, and every way it may fail.
+"""The conformance kit of ad platforms: reading accounts and spend, and each way in which a server may fail.
 
-Write a server that tells a `Scene` in the platform's own words, a few rows to a page, and name it and the
-platform that reads it; pytest needs ``asyncio_mode = "auto"``::
+Write a server that returns a `PlatformData` in the platform's wire format, a few rows to a page, and override the
+fixture ``harness`` with it and the platform; pytest needs ``asyncio_mode = "auto"``::
 
     class TestMyPlatform(AdPlatformConformance):
-        figures = frozenset({"spend", "impressions", "clicks"})  # what the platform reports
+        figures = frozenset({"spend", "impressions", "clicks"})  # the figures that the platform reports
 
         @pytest.fixture
-        async def stage(self, scene):
-            async with my_server(scene) as server:
-                yield Stage(MyPlatform(api=server.url), {"access_token": "hush"}, server.play)
+        async def harness(self, platform_data):
+            async with my_server(platform_data) as server:
+                yield PlatformHarness(MyPlatform(api=server.url), {"access_token": "hush"}, server.fail_with)
 """
 
 import asyncio
@@ -33,15 +33,15 @@ RETRY_SECONDS: Final = 77
 
 
 def parse_days(first: str, last: str) -> tuple[date, date]:
-    """Both ends of a question, as most platforms write them."""
+    """Returns the first and last day of a request from ISO 8601 texts."""
     return date.fromisoformat(first), date.fromisoformat(last)
 
 
 class ServerFailure(StrEnum):
-    """What a server does instead of telling the scene."""
+    """How a server fails instead of answering."""
 
     BUSY = "busy"
-    """Asks to be left alone, for `RETRY_SECONDS` where the platform says how long."""
+    """Answers as rate-limited, with `RETRY_SECONDS` where the platform sends a retry time."""
     BROKEN = "broken"
     """Answers with status 500."""
     GARBAGE = "garbage"
@@ -49,18 +49,18 @@ class ServerFailure(StrEnum):
     CUT = "cut"
     """Closes the connection instead of answering."""
     REFUSED = "refused"
-    """Says that the credentials are not good, in words that repeat one of them."""
+    """Refuses the credentials, in a message that repeats one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformData:
-    """What a platform knows: its accounts, and rows as they should be read."""
+    """The accounts of a platform, and the rows that reading them gives."""
 
     accounts: tuple[AdAccount, ...]
     rows: tuple[SpendRow, ...]
 
     def expected_rows(self, account_id: str, level: AdLevel, first: date, last: date) -> list[SpendRow]:
-        """The rows that answer a question."""
+        """Returns the rows of an account and level from the first to the last day, both included."""
         return [
             row
             for row in self.rows
@@ -70,11 +70,11 @@ class PlatformData:
 
 @dataclass(frozen=True, slots=True)
 class PlatformHarness:
-    """A platform before a server that tells the scene.
+    """A platform and control over the server that it reads.
 
     Attributes:
-        secrets: good credentials; each of them is needed.
-        fail_with: makes the server do something else from now on, in every answer.
+        secrets: valid credentials, each of which is required.
+        fail_with: makes every later answer of the server the given failure.
     """
 
     platform: AdPlatform
@@ -88,10 +88,10 @@ def _spend_row(account: AdAccount, entity: AdEntity, day: date, **figures: Any) 
 
 
 def _platform_data(accounts: tuple[AdAccount, ...] = (EUROS, YEN)) -> PlatformData:
-    """Two accounts, three days, and a campaign that is more than its ads."""
-    above = {"campaign_id": "101", "campaign_name": "Größe & Farbe"}
-    campaign = AdEntity(AdLevel.CAMPAIGN, **above)
-    group = AdEntity(AdLevel.GROUP, **above, group_id="201", group_name='Group "one"')
+    """Returns two accounts with three days of spend, in which a campaign has more spend than the sum of its ads."""
+    campaign_fields = {"campaign_id": "101", "campaign_name": "Größe & Farbe"}
+    campaign = AdEntity(AdLevel.CAMPAIGN, **campaign_fields)
+    group = AdEntity(AdLevel.GROUP, **campaign_fields, group_id="201", group_name='Group "one"')
     ads = [replace(group, level=AdLevel.AD, ad_id=f"30{n}", ad_name=f"Ad {n}") for n in range(1, 6)]
     euros, yen = accounts
     return PlatformData(
@@ -109,11 +109,11 @@ def _platform_data(accounts: tuple[AdAccount, ...] = (EUROS, YEN)) -> PlatformDa
 
 
 class AdPlatformConformance:
-    """Every rule of an ad platform; override the fixture ``harness``.
+    """All tests of the kit; override the fixture ``harness``.
 
     Attributes:
-        figures: those of `FIGURES` the platform reports; the others are None.
-        accounts: ids may have another form at the platform, and names or zones are not told by each.
+        figures: the figures of `FIGURES` that the platform reports; the others are None.
+        accounts: the two accounts of the data, in euros and yen; override for other id formats or missing names or zones.
     """
 
     figures: ClassVar[frozenset[str]] = frozenset(FIGURES)
@@ -121,14 +121,14 @@ class AdPlatformConformance:
 
     @pytest.fixture
     def platform_data(self) -> PlatformData:
-        """What the server tells."""
+        """Returns the data that the server has."""
         return _platform_data(self.accounts)
 
     @pytest.fixture
     def harness(self) -> PlatformHarness:
-        """The platform and its server."""
+        """Returns the platform with its server."""
         raise pytest.UsageError(
-            "override the fixture `harness` with the platform and a server that tells the scene"
+            "override the fixture `harness` with the platform and a server that returns `platform_data`"
         )
 
     async def test_accounts_lists_every_account_of_the_credentials(
@@ -136,7 +136,7 @@ class AdPlatformConformance:
     ) -> None:
         """`accounts` returns every account that the credentials can read."""
         found = await harness.platform.accounts(harness.secrets)
-        assert sorted(found, key=lambda one: one.id) == list(platform_data.accounts)
+        assert sorted(found, key=lambda account: account.id) == list(platform_data.accounts)
 
     @pytest.mark.parametrize("level", AdLevel)
     async def test_spend_returns_every_row_and_figure_of_a_level(
@@ -157,11 +157,11 @@ class AdPlatformConformance:
             found = await harness.platform.spend(
                 platform_data.accounts[0], AdLevel.CAMPAIGN, first, last, harness.secrets
             )
-            asked = self._expected_rows(
+            expected = self._expected_rows(
                 harness,
                 platform_data.expected_rows(platform_data.accounts[0].id, AdLevel.CAMPAIGN, first, last),
             )
-            assert _sorted_rows(map(self._comparable_row, found)) == asked
+            assert _sorted_rows(map(self._comparable_row, found)) == expected
 
     async def test_spend_rows_have_a_utc_fetch_time_and_unique_keys(
         self, harness: PlatformHarness, platform_data: PlatformData
@@ -180,68 +180,72 @@ class AdPlatformConformance:
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
         """Concurrent calls for all accounts and levels return their own rows."""
-        asked = [(account, level) for account in platform_data.accounts for level in AdLevel]
-        found = await asyncio.gather(
-            *(harness.platform.spend(*one, FIRST, THIRD, harness.secrets) for one in asked)
+        calls = [(account, level) for account in platform_data.accounts for level in AdLevel]
+        answers = await asyncio.gather(
+            *(
+                harness.platform.spend(*account_and_level, FIRST, THIRD, harness.secrets)
+                for account_and_level in calls
+            )
         )
-        for (account, level), rows in zip(asked, found, strict=True):
+        for (account, level), rows in zip(calls, answers, strict=True):
             assert _sorted_rows(map(self._comparable_row, rows)) == self._expected_rows(
                 harness, platform_data.expected_rows(account.id, level, FIRST, THIRD)
             )
 
     @pytest.mark.parametrize(
-        "trouble", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
+        "failure", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
     )
     async def test_a_failing_server_raises_platform_unavailable_without_credentials(
-        self, harness: PlatformHarness, platform_data: PlatformData, trouble: ServerFailure
+        self, harness: PlatformHarness, platform_data: PlatformData, failure: ServerFailure
     ) -> None:
         """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` whose text has no credential."""
-        harness.fail_with(trouble)
-        for fault in await self._raised_errors(harness, platform_data, PlatformUnavailable):
-            assert str(fault)
-            _assert_no_credentials(fault, harness)
-            if trouble is ServerFailure.BUSY:
-                assert fault.retry_after in {None, RETRY_SECONDS}
+        harness.fail_with(failure)
+        for error in await self._raised_errors(harness, platform_data, PlatformUnavailable):
+            assert str(error)
+            _assert_no_credentials(error, harness)
+            if failure is ServerFailure.BUSY:
+                assert error.retry_after in {None, RETRY_SECONDS}
 
     async def test_rejected_credentials_raise_credentials_rejected_with_a_message(
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
         """Refused credentials raise `CredentialsRejected` with a text from both calls."""
         harness.fail_with(ServerFailure.REFUSED)
-        for fault in await self._raised_errors(harness, platform_data, CredentialsRejected):
-            assert str(fault)
+        for error in await self._raised_errors(harness, platform_data, CredentialsRejected):
+            assert str(error)
 
     async def test_a_missing_credential_is_named_in_credentials_rejected(
         self, harness: PlatformHarness, platform_data: PlatformData
     ) -> None:
         """A missing credential raises `CredentialsRejected` that names it."""
         for name in harness.secrets:
-            fewer = {known: value for known, value in harness.secrets.items() if known != name}
+            incomplete = {other: value for other, value in harness.secrets.items() if other != name}
             with pytest.raises(CredentialsRejected, match=name):
-                await harness.platform.accounts(fewer)
+                await harness.platform.accounts(incomplete)
             with pytest.raises(CredentialsRejected, match=name):
-                await harness.platform.spend(platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, fewer)
+                await harness.platform.spend(platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, incomplete)
 
     async def _raised_errors(
         self, harness: PlatformHarness, platform_data: PlatformData, kind: type[Exception]
     ) -> list[Any]:
-        """What both questions raise."""
-        with pytest.raises(kind) as of_accounts:
+        """Returns the errors that `accounts` and `spend` raise; asserts that both raise the expected type."""
+        with pytest.raises(kind) as accounts_error:
             await harness.platform.accounts(harness.secrets)
-        with pytest.raises(kind) as of_spend:
+        with pytest.raises(kind) as spend_error:
             await harness.platform.spend(platform_data.accounts[0], AdLevel.AD, FIRST, THIRD, harness.secrets)
-        return [of_accounts.value, of_spend.value]
+        return [accounts_error.value, spend_error.value]
 
     def _expected_rows(self, harness: PlatformHarness, rows: list[SpendRow]) -> list[SpendRow]:
+        """Returns the rows under the id of the platform, comparable and sorted by entity and day."""
         return _sorted_rows(self._comparable_row(replace(row, platform=harness.platform.id)) for row in rows)
 
     def _comparable_row(self, row: SpendRow) -> SpendRow:
-        """A row without what differs from platform to platform."""
-        untold: dict[str, Any] = dict.fromkeys(set(FIGURES) - self.figures)
+        """Returns the row without status, fetch time, settings and the figures that the platform does not report."""
+        unreported: dict[str, Any] = dict.fromkeys(set(FIGURES) - self.figures)
         entity = replace(row.entity, status=None)
-        when = datetime(2026, 7, 8, tzinfo=UTC)
+        fetched_at = datetime(2026, 7, 8, tzinfo=UTC)
         return replace(
-            row, entity=entity, fetched_at=when, attribution_setting="", report_version="", **untold
+            row, entity=entity, fetched_at=fetched_at, attribution_setting="", report_version="", **unreported
         )
 
 
@@ -250,5 +254,5 @@ def _sorted_rows(rows: Any) -> list[SpendRow]:
 
 
 def _assert_no_credentials(error: Exception, harness: PlatformHarness) -> None:
-    """No text of a platform that is down holds a credential: nobody foresaw it would be one."""
+    """Asserts that the text of an error has no credential."""
     assert not any(value in str(error) for value in harness.secrets.values())

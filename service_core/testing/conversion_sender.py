@@ -1,20 +1,24 @@
-"""The conformance kit of senders of conversions: what a server of their wire format takes, and every way it may fail.
+"""The conformance kit of conversion senders: what they send, and each way in which a server may fail.
 
-Write a server that enters what it takes in `Books`, refuses the order `POISON` in the platform's own way, and
-name it and the sender that calls it; pytest needs ``asyncio_mode = "auto"``::
+Write a server that records conversions in `ReceivedConversions` and rejects the order `REJECTED_ORDER_ID` in the
+platform's own way, and override the fixture ``harness`` with it and the sender; pytest needs ``asyncio_mode = "auto"``::
 
     class TestMySender(ConversionSenderConformance):
         @pytest.fixture
-        async def stage(self):
+        async def harness(self):
             async with my_server() as server:
                 yield SenderHarness(
-                    MySender(api=server.url), {"api_key": "hush"}, server.books, server.play, server.fail
+                    MySender(api=server.url),
+                    {"api_key": "hush"},
+                    server.received,
+                    server.fail_with,
+                    server.respond,
                 )
 """
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -38,7 +42,7 @@ from service_core.delivery.postbacks.ports import BatchRejected, ConversionSende
 from service_core.testing.ad_platform import RETRY_SECONDS, ServerFailure
 
 REJECTED_ORDER_ID: Final = "order_poison"
-"""The order id of a conversion that a server refuses for good."""
+"""The order id of a conversion that the server always rejects."""
 DESTINATION: Final = Destination("1111111111", "9001", "Shop")
 OTHER_DESTINATION: Final = Destination("1111111111", "9002")
 NOON: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -62,19 +66,19 @@ CUSTOMER: Final = Customer(
     os="iOS",
     os_version="17.4",
 )
-"""Somebody of whom everything is known but the click."""
+"""A customer with every field but the click."""
 _PERSONAL_DATA: Final = ("ada@example.com", "555", "lovelace", "1990-12-10", "user_1")
-"""What must leave hashed, in lower case."""
+"""Texts in lower case that no request may have unhashed."""
 
 
 @dataclass
 class ReceivedConversions:
-    """What a server has taken: it enters each conversion as it comes, and drops the twin of one it has.
+    """The conversions that a server has accepted, without duplicates, and the bodies it got.
 
     Attributes:
-        accepted: asset, event id and event of what counts, in order.
-        validated: the same, of tests.
-        bodies: of every call that sends, whatever came of it.
+        accepted: asset id, event id and event name of counted conversions, in order.
+        validated: the same of conversions sent to a test destination.
+        bodies: the bodies of all requests that send conversions, also of failed ones.
     """
 
     accepted: list[tuple[str, str, str]] = field(default_factory=list)
@@ -91,19 +95,19 @@ class ReceivedConversions:
             conversions.append(conversion)
 
     def accepted_event_ids(self, asset_id: str = DESTINATION.asset_id) -> list[str]:
-        """Event ids of what counts for an asset, in order."""
+        """Returns the event ids of the counted conversions of an asset, in order."""
         return [event_id for asset, event_id, _ in self.accepted if asset == asset_id]
 
 
 @dataclass(frozen=True, slots=True)
 class SenderHarness:
-    """A sender before a server that takes conversions.
+    """A sender and control over the server that it calls.
 
     Attributes:
-        secrets: good credentials; each of them is needed.
-        received: what the server has taken.
-        fail_with: makes the server do something else from now on, in every answer.
-        respond_with_status: makes it answer with a status and an empty object from now on, to calls that send.
+        secrets: valid credentials, each of which is required.
+        received: the conversions that the server has.
+        fail_with: makes every later answer of the server the given failure.
+        respond_with_status: makes every later answer to a sending request the given status with an empty object.
     """
 
     sender: ConversionSender
@@ -113,14 +117,14 @@ class SenderHarness:
     respond_with_status: Callable[[int], None]
 
     async def send(self, *orders: str, to: Destination = DESTINATION) -> Sequence[SendOutcome]:
-        """Send conversions with these order ids by one call."""
+        """Sends conversions with these order ids in one call; returns an outcome for each."""
         return await self.sender.send(to, [self.make_conversion(order) for order in orders], self.secrets)
 
     def make_conversion(self, order: str, **other: Any) -> Conversion:
-        """A conversion of Ada's with all there can be."""
+        """Returns a conversion of `CUSTOMER` with every field set, a click of the first supported type, and overrides."""
         platform = self.sender.platform
         click = ClickId(self.sender.limits.click_types[0], f"Click-{order}", NOON - timedelta(hours=1))
-        told = Conversion(
+        conversion = Conversion(
             id=UUID(int=1),
             event=platform.event_names[0] if platform.event_names else "Purchase",
             event_id=order,
@@ -134,15 +138,18 @@ class SenderHarness:
             line_items=(LineItem("sku-1", 2, 5_000, "Blue shirt"), LineItem("sku-2", 1, 2_345)),
             consent_granted=True,
         )
-        return replace(told, **other)
+        return replace(conversion, **other)
 
     async def send_splitting_batches(self, orders: Sequence[str]) -> dict[str, SendOutcome]:
-        """What becomes of each order when whoever sends them asks again for fewer, as the house does."""
+        """Returns the outcome of each order id when batches that are rejected whole are sent again in halves.
+
+        A rejected batch of one is `Rejected`, as in the delivery of Touchpoint.
+        """
         try:
             return dict(zip(orders, await self.send(*orders), strict=True))
-        except BatchRejected as fault:
+        except BatchRejected as error:
             if len(orders) == 1:
-                return {orders[0]: Rejected(fault.code, fault.http_status)}
+                return {orders[0]: Rejected(error.code, error.http_status)}
             half = len(orders) // 2
             return {
                 **await self.send_splitting_batches(orders[:half]),
@@ -151,31 +158,31 @@ class SenderHarness:
 
 
 class ConversionSenderConformance:
-    """Every rule of a sender; override the fixture ``harness``."""
+    """All tests of the kit; override the fixture ``harness``."""
 
     @pytest.fixture
     def harness(self) -> SenderHarness:
-        """The sender and its server."""
+        """Returns the sender with its server."""
         raise pytest.UsageError(
             "override the fixture `harness` with the sender and a server that takes conversions"
         )
 
     def test_declared_limits_are_positive_and_name_known_fields(self, harness: SenderHarness) -> None:
         """The declared limits are positive, and match keys and event names are ones that exist."""
-        sender, terms = harness.sender, harness.sender.limits
+        sender, limits = harness.sender, harness.sender.limits
         assert sender.id == sender.platform.id
-        assert terms.batch_size >= 1
-        assert terms.throttle.calls >= 1
-        assert min(terms.age_limit, terms.click_window, terms.throttle.per) > timedelta(0)
-        known = {one.name for one in fields(Customer)} - {"click"}
-        assert terms.match_keys
-        assert terms.match_keys <= known | set(terms.click_types)
-        assert terms.value_required <= set(sender.platform.event_names)
+        assert limits.batch_size >= 1
+        assert limits.throttle.calls >= 1
+        assert min(limits.age_limit, limits.click_window, limits.throttle.per) > timedelta(0)
+        customer_fields = {item.name for item in fields(Customer)} - {"click"}
+        assert limits.match_keys
+        assert limits.match_keys <= customer_fields | set(limits.click_types)
+        assert limits.value_required <= set(sender.platform.event_names)
 
     async def test_a_batch_is_accepted_in_order(self, harness: SenderHarness) -> None:
         """Every conversion of a batch is accepted, and the server gets them in their order."""
         outcomes = await harness.send("a", "b", "c")
-        assert [type(one) for one in outcomes] == [Accepted] * 3
+        assert [type(outcome) for outcome in outcomes] == [Accepted] * 3
         assert harness.received.accepted_event_ids() == ["a", "b", "c"]
 
     async def test_resending_a_batch_sends_the_same_body_and_counts_once(
@@ -183,7 +190,7 @@ class ConversionSenderConformance:
     ) -> None:
         """A batch sent twice has equal bodies and outcomes, and the server counts it once."""
         first, again = await harness.send("a", "b"), await harness.send("a", "b")
-        assert [type(one) for one in (*first, *again)] == [Accepted] * 4
+        assert [type(outcome) for outcome in (*first, *again)] == [Accepted] * 4
         assert harness.received.accepted_event_ids() == ["a", "b"]
         assert harness.received.bodies[0] == harness.received.bodies[1]
 
@@ -192,7 +199,7 @@ class ConversionSenderConformance:
     ) -> None:
         """A conversion that is twice in a batch is accepted twice and counts once."""
         outcomes = await harness.send("a", "b", "a")
-        assert [type(one) for one in outcomes] == [Accepted] * 3
+        assert [type(outcome) for outcome in outcomes] == [Accepted] * 3
         assert harness.received.accepted_event_ids() == ["a", "b"]
 
     async def test_a_batch_of_the_declared_size_is_one_request(self, harness: SenderHarness) -> None:
@@ -202,16 +209,16 @@ class ConversionSenderConformance:
         assert harness.received.accepted_event_ids() == orders
         assert len(harness.received.bodies) == 1
 
-    @pytest.mark.parametrize("place", [0, 2, 4])
+    @pytest.mark.parametrize("position", [0, 2, 4])
     async def test_one_rejected_conversion_leaves_the_others_accepted(
-        self, harness: SenderHarness, place: int
+        self, harness: SenderHarness, position: int
     ) -> None:
         """A conversion that the server refuses, at any position, is rejected alone."""
         orders = [*"abcd"]
-        orders.insert(place, REJECTED_ORDER_ID)
+        orders.insert(position, REJECTED_ORDER_ID)
         outcomes = await harness.send_splitting_batches(orders)
         assert isinstance(outcomes.pop(REJECTED_ORDER_ID), Rejected)
-        assert {type(one) for one in outcomes.values()} == {Accepted}
+        assert {type(outcome) for outcome in outcomes.values()} == {Accepted}
         assert harness.received.accepted_event_ids() == [*"abcd"]
 
     async def test_a_rejection_has_a_code_without_secrets_or_personal_data(
@@ -224,28 +231,28 @@ class ConversionSenderConformance:
         _assert_no_secrets(rejected.code, harness)
 
     @pytest.mark.parametrize(
-        "trouble", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
+        "failure", [ServerFailure.BUSY, ServerFailure.BROKEN, ServerFailure.GARBAGE, ServerFailure.CUT]
     )
     async def test_a_failing_server_raises_platform_unavailable_and_accepts_nothing(
-        self, harness: SenderHarness, trouble: ServerFailure
+        self, harness: SenderHarness, failure: ServerFailure
     ) -> None:
         """Rate limits, status 500, garbage and cut connections raise `PlatformUnavailable` without secrets or personal data."""
-        harness.fail_with(trouble)
-        with pytest.raises(PlatformUnavailable) as fault:
+        harness.fail_with(failure)
+        with pytest.raises(PlatformUnavailable) as raised:
             await harness.send("a", "b")
         assert harness.received.accepted == []
-        _assert_no_secrets(str(fault.value), harness)
-        if trouble is ServerFailure.BUSY:
-            assert fault.value.retry_after in {None, RETRY_SECONDS}
+        _assert_no_secrets(str(raised.value), harness)
+        if failure is ServerFailure.BUSY:
+            assert raised.value.retry_after in {None, RETRY_SECONDS}
 
     async def test_rejected_credentials_raise_credentials_rejected_without_secrets(
         self, harness: SenderHarness
     ) -> None:
         """Refused credentials raise `CredentialsRejected` whose text has no secret and no personal data."""
         harness.fail_with(ServerFailure.REFUSED)
-        with pytest.raises(CredentialsRejected) as fault:
+        with pytest.raises(CredentialsRejected) as raised:
             await harness.send("a")
-        _assert_no_secrets(str(fault.value), harness)
+        _assert_no_secrets(str(raised.value), harness)
 
     @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
     async def test_a_temporary_http_status_raises_platform_unavailable_with_the_status(
@@ -253,9 +260,9 @@ class ConversionSenderConformance:
     ) -> None:
         """Status 408, 429, 500, 502 and 503 raise `PlatformUnavailable` with that status."""
         harness.respond_with_status(status)
-        with pytest.raises(PlatformUnavailable) as fault:
+        with pytest.raises(PlatformUnavailable) as raised:
             await harness.send("a")
-        assert fault.value.http_status == status
+        assert raised.value.http_status == status
 
     @pytest.mark.parametrize("status", [401, 403])
     async def test_http_401_and_403_raise_credentials_rejected(
@@ -273,27 +280,27 @@ class ConversionSenderConformance:
         """Status 400, 404, 413 and 422 reject each conversion for good with that status."""
         harness.respond_with_status(status)
         outcomes = await harness.send_splitting_batches(["a", "b"])
-        assert [type(one) for one in outcomes.values()] == [Rejected] * 2
-        assert {one.http_status for one in outcomes.values()} == {status}
+        assert [type(outcome) for outcome in outcomes.values()] == [Rejected] * 2
+        assert {outcome.http_status for outcome in outcomes.values()} == {status}
 
     async def test_a_missing_credential_is_named_in_credentials_rejected(
         self, harness: SenderHarness
     ) -> None:
         """A missing credential raises `CredentialsRejected` that names it."""
         for name in harness.secrets:
-            fewer = {known: value for known, value in harness.secrets.items() if known != name}
+            incomplete = {other: value for other, value in harness.secrets.items() if other != name}
             with pytest.raises(CredentialsRejected, match=name):
-                await harness.sender.send(DESTINATION, [harness.make_conversion("a")], fewer)
+                await harness.sender.send(DESTINATION, [harness.make_conversion("a")], incomplete)
 
     async def test_personal_data_is_hashed_in_the_request(self, harness: SenderHarness) -> None:
         """A request has no e-mail, phone, name, birth date or user id in the clear."""
         await harness.send("a")
         sent = harness.received.bodies[0].decode().lower()
-        assert [told for told in _PERSONAL_DATA if told in sent] == []
+        assert [text for text in _PERSONAL_DATA if text in sent] == []
 
     async def test_unknown_fields_are_left_out_of_the_request(self, harness: SenderHarness) -> None:
         """A conversion with an e-mail only is accepted, and its request has no empty value."""
-        bare = Conversion(
+        minimal = Conversion(
             UUID(int=2),
             harness.make_conversion("a").event,
             "a",
@@ -301,23 +308,23 @@ class ConversionSenderConformance:
             ActionSource.SYSTEM,
             Customer(email="a@b.co"),
         )
-        (outcome,) = await harness.sender.send(DESTINATION, [bare], harness.secrets)
+        (outcome,) = await harness.sender.send(DESTINATION, [minimal], harness.secrets)
         assert isinstance(outcome, Accepted)
-        assert list(_path_of_empty_value(json.loads(harness.received.bodies[0]))) == []
+        assert list(_paths_of_empty_values(json.loads(harness.received.bodies[0]))) == []
 
     async def test_a_test_destination_validates_conversions_without_counting_them(
         self, harness: SenderHarness
     ) -> None:
         """Conversions to a test destination are accepted and validated, but not counted."""
         outcomes = await harness.send("a", "b", to=replace(DESTINATION, test=True, test_code="TEST42"))
-        assert [type(one) for one in outcomes] == [Accepted] * 2
+        assert [type(outcome) for outcome in outcomes] == [Accepted] * 2
         assert harness.received.accepted == []
         assert [event_id for _, event_id, _ in harness.received.validated] == ["a", "b"]
 
     async def test_concurrent_batches_reach_their_own_destinations(self, harness: SenderHarness) -> None:
         """Concurrent batches to two destinations reach each its own."""
         await asyncio.gather(
-            *(harness.send("a", "b", to=place) for place in (DESTINATION, OTHER_DESTINATION)),
+            *(harness.send("a", "b", to=destination) for destination in (DESTINATION, OTHER_DESTINATION)),
             harness.send("c"),
         )
         assert sorted(harness.received.accepted_event_ids()) == ["a", "b", "c"]
@@ -325,15 +332,15 @@ class ConversionSenderConformance:
 
 
 def _assert_no_secrets(text: str, harness: SenderHarness) -> None:
-    """No text holds a credential, or anything of a person."""
+    """Asserts that a text has no credential and no personal data."""
     assert not any(value in text for value in harness.secrets.values())
-    assert not any(told in text.lower() for told in _PERSONAL_DATA)
+    assert not any(value in text.lower() for value in _PERSONAL_DATA)
 
 
-def _path_of_empty_value(told: Any, path: str = "") -> Any:
-    """Where something is that says nothing."""
-    if told in (None, "", [], {}):
+def _paths_of_empty_values(value: Any, path: str = "") -> Iterator[str]:
+    """Yields the path of every None, empty text, list and object in a JSON document."""
+    if value in (None, "", [], {}):
         yield path
-    inside = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
-    for name, value in inside:
-        yield from _path_of_empty_value(value, f"{path}/{name}")
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from _paths_of_empty_values(item, f"{path}/{key}")

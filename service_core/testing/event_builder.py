@@ -1,7 +1,7 @@
-"""Telling a story in events: rows for tests, with the columns enrichment would have filled.
+"""Builds event rows for tests, with the columns that enrichment fills.
 
->>> story = Story()
->>> story.happens("page_view", at="2026-03-02T15:00", visitor="A1", **campaign("google", "cpc"))
+>>> builder = EventBuilder()
+>>> builder.add_event("page_view", at="2026-03-02T15:00", visitor="A1", **campaign("google", "cpc"))
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,23 +18,23 @@ from service_core.kernel.time_ranges import TimeRange
 TOUCH_EVENTS: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
 
 STOREFRONT: Final = "shop"
-"""Source of events that a storefront reports."""
+"""The source that marks an event as reported by a storefront."""
 
 
 def utc_instant(text: str) -> datetime:
-    """``2026-03-02`` or ``2026-03-02T15:00`` as an instant in UTC."""
+    """Returns ``2026-03-02`` or ``2026-03-02T15:00`` as an instant in UTC."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 def whole_utc_days(first: str, last: str) -> TimeRange:
-    """UTC days, both whole."""
+    """Returns the range from the start of the first to the end of the last UTC day."""
     return TimeRange(utc_instant(first), utc_instant(last) + timedelta(days=1))
 
 
 def campaign(
     source: str, medium: str, name: str | None = None, *, channel: str = "paid_search", in_url: bool = True
 ) -> dict[str, Any]:
-    """Columns of an event that carries UTM values."""
+    """Returns the columns of an event with UTM values, and their classification."""
     return {
         "utm_source": source,
         "utm_medium": medium,
@@ -45,14 +45,14 @@ def campaign(
 
 
 def referral(source: str, medium: str, channel: str) -> dict[str, Any]:
-    """Columns of an event that carries an external referrer and nothing else."""
+    """Returns the columns of an event with an external referrer and no campaign."""
     return own_classification(source, medium, channel) | _classification_columns(
         "referral", source, medium, channel
     )
 
 
 def own_classification(source: str, medium: str, channel: str) -> dict[str, Any]:
-    """Columns of the classification by what the event carries."""
+    """Returns the columns of a classification by the event's own campaign or referrer."""
     shown = {"attribution_source": source, "attribution_medium": medium, "channel": channel}
     return _classification_columns("own", source, medium, channel) | shown
 
@@ -60,10 +60,18 @@ def own_classification(source: str, medium: str, channel: str) -> dict[str, Any]
 def reported_touch(
     position: str, at: str | datetime, source: str, medium: str, channel: str
 ) -> dict[str, str]:
-    """One side of `Event.told`: a first or last touch with UTM values."""
-    when = utc_instant(at) if isinstance(at, str) else at
+    """Returns the columns of a first or last touch with UTM values that a client reports.
+
+    Args:
+        position: ``first`` or ``last``.
+        at: time of the touch; a text is in UTC.
+        source: UTM source of the touch.
+        medium: UTM medium of the touch.
+        channel: channel of the touch.
+    """
+    touch_time = utc_instant(at) if isinstance(at, str) else at
     columns = {
-        "timestamp": when.replace(tzinfo=None).isoformat(" ", "microseconds"),
+        "timestamp": touch_time.replace(tzinfo=None).isoformat(" ", "microseconds"),
         **{
             f"own_{name}": value
             for name, value in (("source", source), ("medium", medium), ("channel", channel))
@@ -83,47 +91,51 @@ _DIRECT: Final[Mapping[str, Any]] = {
     "attribution_medium": "(none)",
     "channel": "direct",
 }
-"""What an event shows that nothing brought; later events of a session show what the latest one did."""
+"""The attribution columns of a session's first event without campaign or referrer."""
 
 
 class EventBuilder:
-    """The events of one workspace in the order they came in.
+    """Collects events of one workspace in the order of their arrival.
 
     Attributes:
-        workspace_id: a new workspace, unless given.
-        events: what happened so far.
+        workspace_id: a new id, unless given.
+        events: the events so far.
     """
 
     def __init__(self, workspace_id: UUID | None = None) -> None:
         self.workspace_id = workspace_id or uuid4()
         self.events: list[Event] = []
-        # Sequences are unique in a deployment, so stories of several workspaces never share one.
+        # Sequence numbers are unique in a deployment, so builders of different workspaces never share one.
         self._next = (self.workspace_id.int % 2**40 << 20) + 1
         self._shown: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def add_event(
         self, name: str, *, at: str | datetime, visitor: str, session: str = "s1", **columns: Any
     ) -> Event:
-        """Add an event; it is received when it happens, unless ``received_at`` is given."""
-        when = utc_instant(at) if isinstance(at, str) else at
+        """Appends an event to `events` and returns it.
+
+        Defaults: received at its own time, in US dollars when it has revenue, and with the attribution of the
+        session's previous event. It makes touches when it is a visit or has campaign values, unless it is a bot's.
+        """
+        timestamp = utc_instant(at) if isinstance(at, str) else at
         seq = self._next
         self._next += 1
-        money = {"currency": "USD"} if columns.get("revenue") is not None else {}
-        carries = any(columns.get(column) is not None for column in CAMPAIGN_COLUMNS)
+        currency = {"currency": "USD"} if columns.get("revenue") is not None else {}
+        has_campaign = any(columns.get(column) is not None for column in CAMPAIGN_COLUMNS)
         row: Mapping[str, Any] = {
             "event_id": f"{self.workspace_id}-{seq}",
-            "received_at": when,
+            "received_at": timestamp,
             "user_id": columns.get("strong_id"),
-            "touchable": not columns.get("is_bot") and (name in TOUCH_EVENTS or carries),
+            "touchable": not columns.get("is_bot") and (name in TOUCH_EVENTS or has_campaign),
             "is_storefront": columns.get("source") == STOREFRONT,
-            **money,
+            **currency,
             **self._shown.get((visitor, session), _DIRECT),
             **columns,
         }
         self._shown[visitor, session] = {column: row[column] for column in _DIRECT}
         event = Event(
             event_name=name,
-            timestamp=when,
+            timestamp=timestamp,
             visitor_id=visitor,
             session_id=session,
             workspace_id=self.workspace_id,
@@ -134,11 +146,11 @@ class EventBuilder:
         return event
 
     def scan(self, span: TimeRange, **fields: Any) -> QueryScope:
-        """A scan of this workspace: USD, UTC and the default conversions, unless given."""
-        plain: dict[str, Any] = {"currency": "USD", "zone": "UTC", "conversions": DEFAULT_CONVERSION_SET}
-        return QueryScope(self.workspace_id, span, **plain | fields)
+        """Returns a scope of this workspace: in USD, UTC and with the default conversions, unless overridden."""
+        defaults: dict[str, Any] = {"currency": "USD", "zone": "UTC", "conversions": DEFAULT_CONVERSION_SET}
+        return QueryScope(self.workspace_id, span, **defaults | fields)
 
 
 def conversion_set(names: Iterable[str], *, any_revenue: bool = False) -> ConversionSet:
-    """A conversion set of these names."""
+    """Returns a conversion set of these event names; with ``any_revenue`` also of any event with revenue."""
     return ConversionSet(frozenset(names), any_revenue=any_revenue)

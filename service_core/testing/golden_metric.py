@@ -1,4 +1,4 @@
-"""The golden value of a metric: a story is told, the metric is asked for as an endpoint asks."""
+"""Computes the golden value of a metric from given events, through the same query path as an endpoint."""
 
 from datetime import timedelta
 from typing import Final
@@ -20,51 +20,52 @@ from service_core.testing.reference_store import reference_event_store
 
 CURRENCY: Final = "USD"
 CREDIT: Final = CreditRule(Weighting.LAST, timedelta(days=30), ignore_direct=True)
-"""How metrics of credits are asked: by the rule a new workspace follows."""
+"""The credit rule of a new workspace, used for metrics of attribution credits."""
 
 
 async def metric_value(
     metric: Metric, events: EventBuilder, span: TimeRange, *, zone: str = "UTC"
 ) -> float | None:
-    """What an answer shows for a metric over a story: rounded, in major units of US dollars.
+    """Returns the value of a metric as answers show it: rounded for its unit, money in major units of USD.
 
     Args:
-        metric: of any catalog; it need not be installed.
-        events: what happened.
-        span: the range; it has passed.
-        zone: the wall clock of days and of trailing days.
+        metric: a metric of any catalog; it need not be installed.
+        builder: the events of the workspace.
+        time_range: the range of the query; `now` is its end.
+        zone: the IANA time zone of days and trailing days.
     """
     store = reference_event_store()
     await store.append(events.events)
-    questions = MetricQueries(
+    metric_queries = MetricQueries(
         Catalog({metric.id: metric}), (EventSource(store, store, _EmptyQueue(), AttributionModels()),)
     )
-    asked = ResolvedRange(span, ZoneInfo(zone), span.end)
-    question = MetricQuery((metric.id,), asked, credit_rule=CREDIT, default_credit_rule=CREDIT)
-    who = read_only_caller(_workspace(events, asked), asked.now, "Story")
-    snapshot = await questions.read_snapshot(who, question.metrics)
-    (row,) = (await questions.execute(who, question, snapshot)).rows
+    resolved_range = ResolvedRange(span, ZoneInfo(zone), span.end)
+    query = MetricQuery((metric.id,), resolved_range, credit_rule=CREDIT, default_credit_rule=CREDIT)
+    caller = read_only_caller(_workspace(events, resolved_range), resolved_range.now, "Golden metric")
+    snapshot = await metric_queries.read_snapshot(caller, query.metrics)
+    (row,) = (await metric_queries.execute(caller, query, snapshot)).rows
     return round_for_unit(row.values[0], metric, CURRENCY)
 
 
 class _EmptyQueue:
-    """The state of a queue in which nothing waits."""
+    """Reports the state of an empty ingest queue."""
 
     async def state(self) -> QueueState:
-        """Empty."""
+        """Returns no waiting events."""
         return QueueState(0, None)
 
 
 def _workspace(story: EventBuilder, date_range: ResolvedRange) -> Workspace:
+    """Returns a workspace in US dollars with the id of the builder and the time zone of the range."""
     return Workspace(
         id=story.workspace_id,
-        public_id="story",
-        name="Story",
+        public_id="golden",
+        name="Golden metric",
         domain=None,
         timezone=date_range.zone.key,
         currency=CURRENCY,
         plan="unlimited",
         active=True,
         created_at=date_range.span.start,
-        secret=b"story",
+        secret=b"golden",
     )

@@ -1,12 +1,14 @@
-"""The conformance kit of revenue providers that are asked: what everything that lists messages must do.
+"""The conformance kit of polled revenue providers: the tests that every provider which lists messages passes.
 
-Say in a fixture whom it asks, on the loopback, and inherit the rest::
+Override the fixture ``harness`` with a provider and a server on the loopback, and inherit the tests::
 
-    class TestAskedShop(PollingProviderConformance):
+    class TestPolledShop(PollingProviderConformance):
         @pytest.fixture
-        async def scene(self):
+        async def harness(self):
             async with my_server() as server:
-                yield Scene(Shop().at(server.url), {"api_key": "k"}, (), server.play, server.sell)
+                yield PollHarness(
+                    Shop().at(server.url), {"api_key": "k"}, (), server.fail_with, server.add_message
+                )
 """
 
 import json
@@ -29,13 +31,13 @@ _MESSAGE_COUNT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PollHarness:
-    """A provider, and whom it asks.
+    """A provider and control over the server that it polls.
 
     Attributes:
-        secrets: those it asks with, none of them a word of any answer.
-        accounts: as the connection notes them.
-        fail_with: what the server does from now on instead of answering; None to answer again.
-        add_message: lets one thing happen, of which one message tells; the first time as the last.
+        secrets: the credentials of the provider; no answer of the server has them.
+        accounts: the accounts of the connection.
+        fail_with: makes every later answer of the server the given failure; None ends it.
+        add_message: adds one message to those that the server lists.
     """
 
     provider: PollableProvider
@@ -45,34 +47,34 @@ class PollHarness:
     add_message: Callable[[], None]
 
     def make_poll(self, known_ids: Collection[str] = ()) -> PollRequest:
-        """Asking for everything there is."""
+        """Returns a request for all messages; its look-up of known ids answers from ``known_ids``."""
 
-        async def known(ids: Collection[str]) -> Collection[str]:
+        async def select_known_ids(ids: Collection[str]) -> Collection[str]:
             return set(ids) & set(known_ids)
 
-        return PollRequest(self.secrets, self.accounts, None, (), known)
+        return PollRequest(self.secrets, self.accounts, None, (), select_known_ids)
 
     async def poll_messages(self, known_ids: Collection[str] = ()) -> list[PolledMessage]:
-        """Everything there is."""
+        """Returns the messages of all pages of one poll."""
         async with aclosing(self.provider.poll_messages(self.make_poll(known_ids))) as pages:
             return [message async for page in pages for message in page]
 
     def message_ids(self, messages: Collection[PolledMessage]) -> list[str]:
-        """By what messages are known."""
-        told = [
-            map_delivery(self.provider, WebhookDelivery(each.headers, each.body, NOON), "", json.loads)
-            for each in messages
+        """Returns the sorted ids of messages after mapping; asserts that the provider maps each."""
+        mapped = [
+            map_delivery(self.provider, WebhookDelivery(message.headers, message.body, NOON), "", json.loads)
+            for message in messages
         ]
-        assert not [each for each in told if isinstance(each, UnmappedMessage)]
-        return sorted(each.message_id for each in told)
+        assert not [message for message in mapped if isinstance(message, UnmappedMessage)]
+        return sorted(message.message_id for message in mapped)
 
 
 class PollingProviderConformance:
-    """Every scenario of the kit; override the fixture ``harness``."""
+    """All tests of the kit; override the fixture ``harness``."""
 
     @pytest.fixture
     async def harness(self) -> PollHarness:
-        """The provider under test, and whom it asks."""
+        """Returns the provider under test with its server."""
         raise pytest.UsageError("override the fixture `harness` with the provider under test")
 
     def test_can_poll_with_polling_secrets_and_not_with_a_webhook_secret_alone(
@@ -100,29 +102,29 @@ class PollingProviderConformance:
     ) -> None:
         """Credentials that the server refuses raise `CredentialsRejected` with a text."""
         harness.fail_with(ServerFailure.REFUSED)
-        with pytest.raises(CredentialsRejected) as caught:
+        with pytest.raises(CredentialsRejected) as raised:
             await harness.poll_messages()
-        assert str(caught.value)
+        assert str(raised.value)
 
     async def test_a_rate_limited_poll_raises_platform_unavailable_with_retry_after(
         self, harness: PollHarness
     ) -> None:
         """A busy server raises `PlatformUnavailable` with the seconds that the server asked for."""
         harness.fail_with(ServerFailure.BUSY)
-        with pytest.raises(PlatformUnavailable) as caught:
+        with pytest.raises(PlatformUnavailable) as raised:
             await harness.poll_messages()
-        assert caught.value.retry_after == RETRY_SECONDS
+        assert raised.value.retry_after == RETRY_SECONDS
 
-    @pytest.mark.parametrize("trouble", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
+    @pytest.mark.parametrize("failure", [ServerFailure.GARBAGE, ServerFailure.BROKEN, ServerFailure.CUT])
     async def test_an_unreadable_answer_raises_platform_unavailable_and_a_later_poll_works(
-        self, harness: PollHarness, trouble: ServerFailure
+        self, harness: PollHarness, failure: ServerFailure
     ) -> None:
         """Garbage, status 500 and a cut connection raise `PlatformUnavailable`.
 
         The next poll returns the message.
         """
         harness.add_message()
-        harness.fail_with(trouble)
+        harness.fail_with(failure)
         with pytest.raises(PlatformUnavailable):
             await harness.poll_messages()
         harness.fail_with(None)

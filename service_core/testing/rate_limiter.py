@@ -1,6 +1,6 @@
-"""The conformance kit of the rate limiter: what every adapter of the port ``limits`` must do.
+"""The conformance kit of the rate limiter: the tests that every adapter of the port ``limits`` passes.
 
-Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode = "auto"``::
+Override the fixture ``limiter`` with the adapter and inherit the tests; pytest needs ``asyncio_mode = "auto"``::
 
     class TestMyLimiter(RateLimiterConformance):
         @pytest.fixture
@@ -18,20 +18,20 @@ import pytest
 from service_core.access.ports import RateLimiter
 
 AGES = 10_000_000_000
-"""A window that began in 1970 and ends in 2286: at whatever hour a test runs, it sees neither."""
+"""The window from 1970 to 2286, which neither begins nor ends while a test runs."""
 
 
 class RateLimiterConformance:
-    """Every rule of the port; override the fixture ``limiter``. Each test counts a key of its own."""
+    """All tests of the kit; override the fixture ``limiter``. Each test uses a new key."""
 
     @pytest.fixture
     def limiter(self) -> RateLimiter:
-        """The limiter under test."""
+        """Returns the limiter under test."""
         raise pytest.UsageError("override the fixture `limiter` with the adapter under test")
 
     @pytest.fixture
     def key(self) -> str:
-        """A key nobody has counted yet."""
+        """Returns a key without requests."""
         return f"request:{uuid4()}"
 
     async def test_a_limit_of_three_allows_three_requests_and_reports_remaining(
@@ -41,18 +41,18 @@ class RateLimiterConformance:
 
         Each allowance has limit and remaining requests.
         """
-        spent = [await limiter.consume(key, 3, AGES) for _ in range(4)]
-        assert [allowance.allowed for allowance in spent] == [True, True, True, False]
-        assert [allowance.remaining for allowance in spent] == [2, 1, 0, 0]
-        assert {(allowance.limit, allowance.degraded) for allowance in spent} == {(3, False)}
+        allowances = [await limiter.consume(key, 3, AGES) for _ in range(4)]
+        assert [allowance.allowed for allowance in allowances] == [True, True, True, False]
+        assert [allowance.remaining for allowance in allowances] == [2, 1, 0, 0]
+        assert {(allowance.limit, allowance.degraded) for allowance in allowances} == {(3, False)}
 
     async def test_of_400_concurrent_requests_a_limit_of_100_allows_exactly_100(
         self, limiter: RateLimiter, key: str
     ) -> None:
         """Of 400 concurrent requests exactly 100 are allowed, each with another number remaining."""
-        spent = await asyncio.gather(*(limiter.consume(key, 100, AGES) for _ in range(400)))
-        assert sum(allowance.allowed for allowance in spent) == 100
-        assert sorted(a.remaining for a in spent if a.allowed) == list(range(100))
+        allowances = await asyncio.gather(*(limiter.consume(key, 100, AGES) for _ in range(400)))
+        assert sum(allowance.allowed for allowance in allowances) == 100
+        assert sorted(a.remaining for a in allowances if a.allowed) == list(range(100))
 
     async def test_keys_and_window_lengths_are_counted_separately(
         self, limiter: RateLimiter, key: str

@@ -1,15 +1,15 @@
-"""The conformance kit of redirect mappings: a memory of the port ``lookup`` in front of links, as a deployment uses it.
+"""The conformance kit of redirect caches: a cache of the port ``edge`` in front of the links, as in a deployment.
 
-Name the memory in a fixture and inherit the rest; pytest needs ``asyncio_mode = "auto"``::
+Override the fixture ``cache`` with the adapter and inherit the tests; pytest needs ``asyncio_mode = "auto"``::
 
-    class TestMyMemory(EdgeMapConformance):
+    class TestMyCache(EdgeMemoryConformance):
         @pytest.fixture
-        async def memory(self):
-            memory = open_my_memory()
-            yield memory
-            await memory.aclose()
+        async def cache(self):
+            cache = open_my_cache()
+            yield cache
+            await cache.aclose()
 
-Another `RedirectLookup` overrides ``commit_redirect`` and ``lookup``.
+The class of a look-up without a cache inherits `EdgeMapConformance` and overrides ``commit_redirect`` and ``lookup``.
 """
 
 import asyncio
@@ -23,18 +23,19 @@ from service_core.workspace.links.redirect import Redirect
 from service_core.workspace.links.redirect_lookup import CachedRedirects
 
 Publish = Callable[[str, str | None], Awaitable[None]]
-"""Slug and destination -> a committed change of its link; None deletes it."""
+"""Commits a destination for a slug; None deletes its link."""
 
 HOST = "go.example.com"
 _WORKSPACE, _LINK = UUID(int=1), UUID(int=2)
 
 
 class CommittedRedirects:
-    """An `RedirectLookup` in memory: the links as they were committed.
+    """Implements `RedirectLookup` in memory, with answers that a test can hold back.
 
     Attributes:
-        links: key -> route.
-        gate: closed by a test, it holds up who has read and not answered yet.
+        redirects: committed redirects by key.
+        may_answer: while it is cleared, `find` waits after it has read the redirect.
+        has_read: set once `find` has read a redirect.
     """
 
     def __init__(self) -> None:
@@ -44,15 +45,15 @@ class CommittedRedirects:
         self.read = asyncio.Event()
 
     async def find(self, key: str) -> Redirect | None:
-        """The route of a key."""
-        route = self.links.get(key)
+        """Returns the redirect that the key had when the call began, after waiting until answers are allowed."""
+        redirect = self.links.get(key)
         self.read.set()
         await self.gate.wait()
-        return route
+        return redirect
 
 
 def route_to(destination: str) -> Redirect:
-    """A route that differs by its destination alone."""
+    """Returns a redirect whose fields other than the destination are always the same."""
     return Redirect(
         workspace_id=_WORKSPACE, link_id=_LINK, lyr="k7m2q9xa", destination_url=destination,
         ios_url="itms-apps://apps.apple.com/app/id1", android_url=None, utm={"utm_source": "ä&b=c"},
@@ -60,40 +61,40 @@ def route_to(destination: str) -> Redirect:
 
 
 class EdgeMapConformance:
-    """Every rule of the mapping; override the fixture ``cache``. Each test has a slug of its own."""
+    """Tests of `find` over committed changes; override the fixture ``cache``. Each test has a new slug."""
 
     @pytest.fixture
     def cache(self) -> RedirectCache:
-        """The memory under test."""
+        """Returns the cache under test."""
         raise pytest.UsageError("override the fixture `cache` with the adapter under test")
 
     @pytest.fixture
     def committed(self) -> CommittedRedirects:
-        """The links behind the memory."""
+        """Returns the redirects behind the cache."""
         return CommittedRedirects()
 
     @pytest.fixture
     def lookup(self, committed: CommittedRedirects, cache: RedirectCache) -> RedirectLookup:
-        """What a link host asks."""
+        """Returns the look-up that a link host uses."""
         return CachedRedirects(committed, cache)
 
     @pytest.fixture
     def commit_redirect(self, committed: CommittedRedirects, cache: RedirectCache) -> Publish:
-        """Changes links as the write pipeline does: the memory hears of it before the commit."""
+        """Returns a function that changes a redirect as the write pipeline does: in the cache before the commit."""
 
         async def commit_redirect(slug: str, destination: str | None) -> None:
-            key, route = f"{HOST}/{slug}", None if destination is None else route_to(destination)
-            await cache.set(key, route)
-            if route is None:
+            key, redirect = f"{HOST}/{slug}", None if destination is None else route_to(destination)
+            await cache.set(key, redirect)
+            if redirect is None:
                 committed.links.pop(key, None)
             else:
-                committed.links[key] = route
+                committed.links[key] = redirect
 
         return commit_redirect
 
     @pytest.fixture
     def slug(self) -> str:
-        """A slug nobody has asked for yet."""
+        """Returns a slug that was never looked up."""
         return uuid4().hex
 
     async def test_find_returns_none_for_a_slug_without_a_link(
@@ -155,11 +156,11 @@ class EdgeMapConformance:
         """Fifty concurrent lookups return the same redirect."""
         await commit_redirect(slug, "https://example.com/a")
         found = await asyncio.gather(*(lookup.find(f"{HOST}/{slug}") for _ in range(50)))
-        assert {route and route.destination_url for route in found} == {"https://example.com/a"}
+        assert {redirect and redirect.destination_url for redirect in found} == {"https://example.com/a"}
 
 
 class EdgeMemoryConformance(EdgeMapConformance):
-    """The rules of a memory besides: what was read never takes the place of what was changed."""
+    """Tests of a cache: a value read before a change never replaces the change."""
 
     async def test_get_returns_none_for_a_key_never_cached(self, cache: RedirectCache, slug: str) -> None:
         """A key that was never cached gives None."""

@@ -1,4 +1,4 @@
-"""The readable event store that others are compared with, wherever further plugins are installed."""
+"""Opens the reference event store ``memory://``, with which other stores are compared."""
 
 from functools import cache
 from pathlib import Path
@@ -10,10 +10,10 @@ from service_core.extensions.registry import Registry, load_plugins
 
 @cache
 def _installed_registry() -> Registry:
-    # With the core: an installed metric pack names its dimensions.
+    # The core plugins are needed: installed metric packs refer to their dimensions.
     return load_plugins([("builtin", builtin)])
 
 
 def reference_event_store() -> Any:
-    """A new, empty ``memory://``."""
+    """Returns a new, empty ``memory://`` store."""
     return _installed_registry().open_adapter("events", "memory://", folder=Path())

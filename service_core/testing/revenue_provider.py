@@ -1,11 +1,11 @@
-"""The conformance kit of revenue providers: what everything that brings one must do.
+"""The conformance kit of revenue providers: the tests that every provider with webhooks passes.
 
-Say in a fixture how it signs and what it sends, and inherit the rest::
+Override the fixture ``harness`` with the provider, its signature and sample messages, and inherit the tests::
 
     class TestShop(RevenueProviderConformance):
         @pytest.fixture
-        def sender(self) -> Sender:
-            return Sender(
+        def harness(self) -> ProviderHarness:
+            return ProviderHarness(
                 Shop(), {"webhook_secret": "s"}, signed, samples=(Sample(SALE, "purchase"),), unknown=...
             )
 """
@@ -66,19 +66,19 @@ _INVALID_SIGNATURES: Final = ("", " ", "x", "t=,v1=", "\xff\0", "=" * 5_000)
 _ENRICHER: Final = Enricher(StubDevices(), StubGeo(), TrafficClassifier(StubPublicSuffixes()))
 
 SignMessage = Callable[[bytes, Mapping[str, str], datetime], Mapping[str, str]]
-"""Body, secrets and time of sending -> the headers that prove who sent it, in lower case."""
+"""Body, secrets and time of signing -> the signature headers, with names in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A message as its provider documents it, and what it becomes; lean ones make the kit quick.
+    """A message as its provider documents it, and the event it becomes. Small messages keep the kit fast.
 
     Attributes:
-        body: as JSON.
-        event_name: of the event; None for identity only.
-        headers: that say what it is, signatures apart.
-        test: whether the provider marks it as a test.
-        revenue: the event's, in minor units.
+        body: the JSON object of the message.
+        event_name: name of the event; None for a message with identities only.
+        headers: headers that name its kind, without signatures.
+        test: whether the message is marked as a test.
+        revenue: revenue of the event in minor units.
     """
 
     body: Mapping[str, Any]
@@ -90,12 +90,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class ProviderHarness:
-    """A provider, and how it is sent messages.
+    """A provider, its signature and its sample messages.
 
     Attributes:
-        samples: at least one of every kind it maps, each another message.
-        unknown: a genuine message of a kind it does not map.
-        signs_body, signs_time: whether the signature is over them; a fixed password is over neither.
+        samples: at least one message of each kind that the provider maps, all different.
+        unknown: a genuine message of a kind that the provider does not map.
+        signs_body, signs_time: whether the signature covers them; a fixed password covers neither.
     """
 
     provider: RevenueProvider
@@ -109,32 +109,32 @@ class ProviderHarness:
     def make_delivery(
         self, sample: Sample, *, sent: datetime = NOON, body: bytes | None = None
     ) -> WebhookDelivery:
-        """A message as it comes at noon."""
+        """Returns a signed delivery, received at `NOON`, of a sample or of another body."""
         content = json.dumps(sample.body).encode() if body is None else body
         signature = self.sign(content, self.secrets, sent)
         return WebhookDelivery({**sample.headers, **signature}, content, NOON)
 
     def map_sample(self, sample: Sample, message: Mapping[str, Any] | None = None) -> MappedMessage:
-        """What a message says."""
-        told = sample.body if message is None else message
-        return self.provider.map_message(told, self.make_delivery(sample), ACCOUNT)
+        """Returns the mapping of a sample, or of another body under its headers."""
+        body = sample.body if message is None else message
+        return self.provider.map_message(body, self.make_delivery(sample), ACCOUNT)
 
     def event_row(self, sample: Sample) -> Event:
-        """The event row that a message becomes."""
-        told = map_delivery(self.provider, self.make_delivery(sample), ACCOUNT, json.loads)
-        assert isinstance(told, MappedMessage), told
-        arrival = to_arrival(WORKSPACE_ID, self.provider, self.make_delivery(sample), told)
+        """Returns the event row of a sample after mapping, validation, queueing and enrichment."""
+        mapped = map_delivery(self.provider, self.make_delivery(sample), ACCOUNT, json.loads)
+        assert isinstance(mapped, MappedMessage), mapped
+        arrival = to_arrival(WORKSPACE_ID, self.provider, self.make_delivery(sample), mapped)
         body = json.loads(arrival.body)
         assert isinstance(validate_event(body), ValidatedEvent)
         return enrich_body(_ENRICHER, QueuedEvent(1, arrival), body, workspace=make_workspace())
 
 
 class RevenueProviderConformance:
-    """Every scenario of the kit; override the fixture ``harness``."""
+    """All tests of the kit; override the fixture ``harness``."""
 
     @pytest.fixture
     def harness(self) -> ProviderHarness:
-        """The provider under test."""
+        """Returns the provider under test."""
         raise pytest.UsageError("override the fixture `harness` with the provider under test")
 
     def test_verify_signature_accepts_genuine_deliveries(self, harness: ProviderHarness) -> None:
@@ -145,12 +145,14 @@ class RevenueProviderConformance:
     def test_verify_signature_refuses_missing_and_altered_headers(self, harness: ProviderHarness) -> None:
         """A delivery whose signature header is missing, empty, malformed or altered is not verified."""
         genuine = harness.make_delivery(harness.samples[0])
-        proof = harness.sign(genuine.body, harness.secrets, NOON)
-        for name, value in proof.items():
+        signature_headers = harness.sign(genuine.body, harness.secrets, NOON)
+        for name, value in signature_headers.items():
             others = {key: text for key, text in genuine.headers.items() if key != name}
             assert not self._holds(harness, others, genuine.body), f"without {name}"
-            for junk in (*_INVALID_SIGNATURES, _alter_middle_character(value)):
-                assert not self._holds(harness, {**others, name: junk}, genuine.body), f"{name}: {junk[:20]}"
+            for invalid in (*_INVALID_SIGNATURES, _alter_middle_character(value)):
+                assert not self._holds(harness, {**others, name: invalid}, genuine.body), (
+                    f"{name}: {invalid[:20]}"
+                )
         assert not self._holds(harness, {}, genuine.body)
 
     def test_verify_signature_refuses_other_empty_and_missing_secrets(self, harness: ProviderHarness) -> None:
@@ -188,9 +190,9 @@ class RevenueProviderConformance:
         """A delivery signed more than 300 seconds before or after is not verified where the signature covers the time."""
         if not harness.signs_time:
             pytest.skip("the time is not signed")
-        for sent, holds in ((_INSIDE, True), (-_INSIDE, True), (_OUTSIDE, False), (-_OUTSIDE, False)):
-            delivery = harness.make_delivery(harness.samples[0], sent=NOON + sent)
-            assert harness.provider.verify_signature(delivery, harness.secrets) is holds, sent
+        for offset, is_valid in ((_INSIDE, True), (-_INSIDE, True), (_OUTSIDE, False), (-_OUTSIDE, False)):
+            delivery = harness.make_delivery(harness.samples[0], sent=NOON + offset)
+            assert harness.provider.verify_signature(delivery, harness.secrets) is is_valid, offset
 
     def test_samples_map_to_their_event_test_mark_and_exact_amounts(self, harness: ProviderHarness) -> None:
         """Each sample maps to its event name and test mark, amounts are exact texts, subscription reports have ids and UTC times."""
@@ -200,12 +202,12 @@ class RevenueProviderConformance:
             assert not mapped.is_unknown_kind
             assert mapped.occurred_at.tzinfo is UTC
             _assert_exact_amounts(mapped.properties)
-            facts: list[Any] = [*mapped.states, *mapped.payments]
-            for fact in facts:
-                assert (fact.provider, fact.account_id) == (harness.provider.id, ACCOUNT)
-                assert (fact.message_id, fact.test) == (mapped.message_id, mapped.test)
-                assert fact.subscription_id
-                assert fact.at.tzinfo is UTC
+            reports: list[Any] = [*mapped.states, *mapped.payments]
+            for report in reports:
+                assert (report.provider, report.account_id) == (harness.provider.id, ACCOUNT)
+                assert (report.message_id, report.test) == (mapped.message_id, mapped.test)
+                assert report.subscription_id
+                assert report.at.tzinfo is UTC
 
     def test_samples_become_event_rows_with_source_revenue_and_no_visit_columns(
         self, harness: ProviderHarness
@@ -258,9 +260,9 @@ class RevenueProviderConformance:
         """A body that is not a JSON object is unmapped, and is queued byte for byte."""
         for body in (b"", b"[]", b"{", b'"x"', b"\xff", b"null"):
             delivery = harness.make_delivery(harness.samples[0], body=body)
-            told = map_delivery(harness.provider, delivery, ACCOUNT, json.loads)
-            assert isinstance(told, UnmappedMessage)
-            assert to_arrival(WORKSPACE_ID, harness.provider, delivery, told).body == body
+            unmapped = map_delivery(harness.provider, delivery, ACCOUNT, json.loads)
+            assert isinstance(unmapped, UnmappedMessage)
+            assert to_arrival(WORKSPACE_ID, harness.provider, delivery, unmapped).body == body
 
     @staticmethod
     def _holds(harness: ProviderHarness, headers: Mapping[str, str], body: bytes) -> bool:
@@ -268,16 +270,16 @@ class RevenueProviderConformance:
 
 
 def _alter_middle_character(text: str) -> str:
-    """The text with the character in its middle replaced."""
+    """Returns the text with its middle character replaced."""
     middle = len(text) // 2
     return text[:middle] + ("1" if text[middle] != "1" else "2") + text[middle + 1 :]
 
 
 def _assert_exact_amounts(properties: Mapping[str, Any]) -> None:
-    """Amounts are exact texts, and say in which currency."""
+    """Asserts that amounts are finite decimal texts, components are not negative, and a currency is given."""
     amounts = {name: properties[name] for name in ("revenue", *CHARGE_COMPONENTS) if name in properties}
     for name, amount in amounts.items():
-        assert isinstance(amount, str), f"{name} is no text"
+        assert isinstance(amount, str), f"{name} is not a text"
         assert Decimal(amount).is_finite()
         assert name == "revenue" or Decimal(amount) >= 0
     if amounts:
@@ -288,25 +290,25 @@ def _assert_exact_amounts(properties: Mapping[str, Any]) -> None:
 
 
 def _malformed_variants(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The message with one value replaced by what it cannot be, or left out, each in turn."""
+    """Yields copies of the message, each with one value left out or replaced by a value of another kind."""
     for path in [*_value_paths(message)]:
-        *above, last = path
+        *parents, last_key = path
         for wrong in (*_WRONG_VALUES, KeyError):
-            spoilt = deepcopy(dict(message))
-            place: Any = spoilt
-            for step in above:
-                place = place[step]
+            variant = deepcopy(dict(message))
+            container: Any = variant
+            for key in parents:
+                container = container[key]
             if wrong is KeyError:
-                del place[last]
+                del container[last_key]
             else:
-                place[last] = wrong
-            yield spoilt
+                container[last_key] = wrong
+            yield variant
 
 
 def _value_paths(value: Any, above: tuple[Any, ...] = ()) -> Iterable[tuple[Any, ...]]:
-    """Where every value of a document stands."""
-    steps: Iterable[Any] = value if isinstance(value, dict) else range(len(value))
-    for step in steps:
-        yield (*above, step)
-        if isinstance(value[step], dict | list):
-            yield from _value_paths(value[step], (*above, step))
+    """Returns the path of every value in a JSON document, containers included."""
+    keys: Iterable[Any] = value if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield (*above, key)
+        if isinstance(value[key], dict | list):
+            yield from _value_paths(value[key], (*above, key))

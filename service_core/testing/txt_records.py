@@ -1,20 +1,20 @@
-"""Text records for tests: a book to write them into, and the conformance kit of the port ``dns``.
+"""TXT records for tests: a resolver in memory, and the conformance kit of the port ``dns``.
 
-Name the adapter and what its name server says in fixtures, and inherit the rest; pytest needs
+Override three fixtures with the adapter and the records of its name server, and inherit the tests; pytest needs
 ``asyncio_mode = "auto"``::
 
     class TestMyRecords(TextRecordsConformance):
         @pytest.fixture
-        def book(self):
-            return {}  # name -> texts, as the server that the adapter asks tells them
+        def zone_records(self):
+            return {}  # name -> texts of the name server; the tests change it
 
         @pytest.fixture
-        def records(self, book):
-            return open_my_records(server_with(book))
+        def resolver(self, zone_records):
+            return open_my_resolver(server_with(zone_records))
 
         @pytest.fixture
-        def unanswered(self):
-            return open_my_records(server_that_is_away())
+        def unreachable_resolver(self):
+            return open_my_resolver(server_that_does_not_answer())
 """
 
 from collections.abc import Collection, Sequence
@@ -30,11 +30,11 @@ NAME = "_touchpoint.go.example.com"
 
 
 class FakeTxtRecords:
-    """A `TxtRecords` that knows what is written into it, and nothing else.
+    """Implements the port `TxtRecords` with records in memory.
 
     Attributes:
-        book: the records.
-        down: whether nobody answers.
+        zone_records: texts by name.
+        down: whether queries raise `DnsUnavailable`.
     """
 
     def __init__(self, zone_records: ZoneRecords | None = None, *, down: bool = False) -> None:
@@ -42,30 +42,30 @@ class FakeTxtRecords:
         self.down = down
 
     async def query_txt(self, name: str) -> Collection[str]:
-        """The texts of a name."""
+        """Returns the texts of a name; none for an unknown name."""
         if self.down:
             raise DnsUnavailable
         return self.book.get(name, ())
 
 
 class TextRecordsConformance:
-    """Every rule of the port; override the fixtures ``zone_records``, ``resolver`` and ``unreachable_resolver``."""
+    """All tests of the kit; override the fixtures ``zone_records``, ``resolver`` and ``unreachable_resolver``."""
 
     @pytest.fixture
     def zone_records(self) -> ZoneRecords:
-        """What the name server tells."""
-        raise pytest.UsageError("override the fixture `zone_records` with what the server tells")
+        """Returns the records of the name server, which the tests change."""
+        raise pytest.UsageError("override the fixture `zone_records` with the records of the server")
 
     @pytest.fixture
     def resolver(self) -> TxtRecords:
-        """The adapter under test."""
+        """Returns the adapter under test."""
         raise pytest.UsageError("override the fixture `resolver` with the adapter under test")
 
     @pytest.fixture
     def unreachable_resolver(self) -> TxtRecords:
-        """The adapter when no server answers."""
+        """Returns the adapter under test, whose name server does not answer."""
         raise pytest.UsageError(
-            "override the fixture `unreachable_resolver` with an adapter that reaches nobody"
+            "override the fixture `unreachable_resolver` with an adapter whose server does not answer"
         )
 
     async def test_query_txt_returns_nothing_for_a_name_without_records(self, resolver: TxtRecords) -> None:

@@ -1,6 +1,6 @@
-"""The conformance kit of the event store: what every adapter must answer.
+"""The conformance kit of the event store: the tests that every adapter passes.
 
-Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode = "auto"``::
+Override the fixture ``store`` with the adapter and inherit the tests; pytest needs ``asyncio_mode = "auto"``::
 
     class TestMyStore(EventStoreConformance):
         @pytest.fixture
@@ -46,4 +46,4 @@ class EventStoreConformance(
     Invariants,
     Differential,
 ):
-    """Every scenario of the kit; override the fixture ``store``."""
+    """All tests of the kit; override the fixture ``store``."""

@@ -1,4 +1,4 @@
-"""Storing events: once, whole, apart by workspace."""
+"""Conformance tests of appending events: deduplication, workspaces, session states and time range."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ SPAN = whole_utc_days("2026-03-01", "2026-03-31")
 
 
 class AppendEvents(Kit):
-    """Append, session look-up and bounds."""
+    """Tests of `append`, `session_states`, `event_time_range` and `maintain`."""
 
     async def test_every_column_of_an_event_is_read_back_unchanged(
         self, store: Store, builder: EventBuilder
@@ -68,10 +68,18 @@ class AppendEvents(Kit):
 
         Unknown sessions are left out.
         """
-        came = campaign("google", "cpc", "spring")
-        builder.add_event("page_view", at="2026-03-02T10:00", visitor="A1", landing_page="/in", **came)
-        shown = {"attribution_source": "google", "attribution_medium": "cpc", "channel": "paid_search"}
-        builder.add_event("scroll", at="2026-03-02T10:01", visitor="A1", landing_page="/in", **shown)
+        entry_campaign = campaign("google", "cpc", "spring")
+        builder.add_event(
+            "page_view", at="2026-03-02T10:00", visitor="A1", landing_page="/in", **entry_campaign
+        )
+        later_attribution = {
+            "attribution_source": "google",
+            "attribution_medium": "cpc",
+            "channel": "paid_search",
+        }
+        builder.add_event(
+            "scroll", at="2026-03-02T10:01", visitor="A1", landing_page="/in", **later_attribution
+        )
         bot = campaign("spam", "link", channel="referral")
         for at in ("2026-03-02T09:00", "2026-03-02T11:00"):
             builder.add_event("page_view", at=at, visitor="A1", is_bot=True, landing_page="/bot", **bot)
@@ -81,8 +89,12 @@ class AppendEvents(Kit):
         (state,) = (await store.session_states([key, unknown])).values()
         assert (state.first_at, state.landing_page) == (utc_instant("2026-03-02T10:00"), "/in")
         assert (state.attribution_source, state.channel) == ("google", "paid_search")
-        sent = dict(zip(CAMPAIGN_COLUMNS, state.last_campaign or (), strict=True))
-        assert (sent["utm_source"], sent["utm_campaign"], sent["lyr"]) == ("google", "spring", None)
+        last_campaign = dict(zip(CAMPAIGN_COLUMNS, state.last_campaign or (), strict=True))
+        assert (last_campaign["utm_source"], last_campaign["utm_campaign"], last_campaign["lyr"]) == (
+            "google",
+            "spring",
+            None,
+        )
 
     async def test_event_time_range_is_first_and_last_timestamp_or_none(
         self, store: Store, builder: EventBuilder

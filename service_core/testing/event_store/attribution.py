@@ -1,4 +1,4 @@
-"""Touches, and how conversions are credited to them."""
+"""Conformance tests of touches, touch paths and attribution credits."""
 
 from datetime import timedelta
 
@@ -33,12 +33,12 @@ PARTNER = referral("partner.example", "referral", "referral")
 
 
 async def touch_sources(store: Store, builder: EventBuilder, person: str = "v:A1") -> list[str | None]:
-    """Sources of a person's touches."""
+    """Returns the sources of a person's touches, oldest first."""
     return [touch.source for touch in await store.list_person_touches(builder.scan(SPAN), person)]
 
 
 class Attribution(Kit):
-    """Semantics 8 and 9."""
+    """Tests of touches, attribution windows, weightings, refunds and touch paths."""
 
     async def test_a_touch_is_a_session_start_or_a_source_change_in_the_session(
         self, store: Store, builder: EventBuilder
@@ -120,7 +120,7 @@ class Attribution(Kit):
     def add_visits(
         self, builder: EventBuilder, *visits: tuple[str, dict[str, object]], visitor: str = "A1"
     ) -> None:
-        """Page views in sessions of their own."""
+        """Adds page views, each in a session of its own: (time, columns)."""
         for at, columns in visits:
             builder.add_event("page_view", at=at, visitor=visitor, session=at, **columns)
 
@@ -136,8 +136,8 @@ class Attribution(Kit):
         builder.add_event("purchase", at="2026-03-09T12:00", visitor="A1", revenue=1)
         await store.append(builder.events)
         rule = CreditRule(Weighting.LINEAR, timedelta(days=7))
-        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=rule)
-        assert found == {"news": 500_000, "partner.example": 500_000}
+        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=rule)
+        assert answer == {"news": 500_000, "partner.example": 500_000}
 
     async def test_ignore_direct_credits_the_other_touches_when_there_are_any(
         self, store: Store, builder: EventBuilder
@@ -169,10 +169,10 @@ class Attribution(Kit):
         builder.add_event("signup", at="2026-03-03", visitor="A1")
         builder.add_event("signup", at="2026-03-03", visitor="A2")
         await store.append(builder.events)
-        found = await measure_by_columns(
+        answer = await measure_by_columns(
             store, builder.scan(SPAN), CREDITED, touch_column("channel"), "attributed", credit=LAST_NON_DIRECT
         )
-        assert found == {("direct", True): 1_000_000, (None, False): 1_000_000}
+        assert answer == {("direct", True): 1_000_000, (None, False): 1_000_000}
 
     async def test_each_weighting_splits_credit_and_money_over_four_touches_as_documented(
         self, store: Store, builder: EventBuilder
@@ -217,10 +217,10 @@ class Attribution(Kit):
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000, currency="JPY")
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=10000)
         await store.append(builder.events)
-        found = await measure_by_columns(
+        answer = await measure_by_columns(
             store, builder.scan(SPAN), CREDITED_MONEY, SOURCE, "currency", credit=EVEN
         )
-        assert found == {
+        assert answer == {
             ("a", "JPY"): 334, ("b", "JPY"): 333, ("c", "JPY"): 333,
             ("a", "USD"): 3334, ("b", "USD"): 3333, ("c", "USD"): 3333,
         }  # fmt: skip
@@ -236,8 +236,8 @@ class Attribution(Kit):
         builder.add_event("purchase", at="2026-03-09", visitor="A1", revenue=1000)
         await store.append(builder.events)
         rule = CreditRule(Weighting.POSITION_BASED, MONTH)
-        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED_MONEY, SOURCE, credit=rule)
-        assert found == {"a": 400, "b": 67, "c": 67, "d": 66, "e": 400}
+        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED_MONEY, SOURCE, credit=rule)
+        assert answer == {"a": 400, "b": 67, "c": 67, "d": 66, "e": 400}
 
     async def test_credit_is_booked_at_the_conversion_or_with_book_at_touch_at_the_touch(
         self, store: Store, builder: EventBuilder
@@ -305,8 +305,8 @@ class Attribution(Kit):
         builder.add_event("purchase", at="2026-03-04", visitor="A1", revenue=700)
         await store.append(builder.events)
         only = CreditRule(Weighting.LAST, MONTH, event_names=frozenset({"signup"}))
-        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED, "event_name", credit=only)
-        assert found == {"signup": 1_000_000}
+        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED, "event_name", credit=only)
+        assert answer == {"signup": 1_000_000}
         orders = Aggregation(Relation.CREDITS, Column("is_order"))
         assert await measure_by_columns(store, builder.scan(SPAN), orders, SOURCE, credit=LAST) == {
             "google": 1
@@ -337,15 +337,15 @@ class Attribution(Kit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Client-reported touches get no credit as soon as the person has any tracked touch, even outside the window."""
-        said = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
-        builder.add_event("signup", at="2026-03-02", visitor="A1", told=said)
+        reported = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
+        builder.add_event("signup", at="2026-03-02", visitor="A1", told=reported)
         self.add_visits(builder, ("2026-03-02T01:00", {}))
-        builder.add_event("signup", at="2026-03-02T01:00", visitor="A1", told=said)
+        builder.add_event("signup", at="2026-03-02T01:00", visitor="A1", told=reported)
         self.add_visits(builder, ("2026-01-01", GOOGLE), visitor="old")
-        builder.add_event("signup", at="2026-03-02", visitor="old", told=said)
+        builder.add_event("signup", at="2026-03-02", visitor="old", told=reported)
         await store.append(builder.events)
-        found = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=LAST)
-        assert found == {"bing": 1_000_000, "(direct)": 1_000_000, None: 1_000_000}
+        answer = await measure_by_columns(store, builder.scan(SPAN), CREDITED, SOURCE, credit=LAST)
+        assert answer == {"bing": 1_000_000, "(direct)": 1_000_000, None: 1_000_000}
 
     async def test_the_latest_human_event_before_a_conversion_supplies_the_reported_touches(
         self, store: Store, builder: EventBuilder
@@ -355,10 +355,12 @@ class Attribution(Kit):
         Refunds follow their order.
         """
         for day, source in ((2, "bing"), (4, "news"), (8, "later")):
-            said = reported_touch("last", "2026-03-01", source, "cpc", "paid_search")
-            builder.add_event("scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=said)
-        said = reported_touch("last", "2026-03-01", "bot", "cpc", "paid_search")
-        builder.add_event("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=said, is_bot=True)
+            reported = reported_touch("last", "2026-03-01", source, "cpc", "paid_search")
+            builder.add_event(
+                "scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=reported
+            )
+        reported = reported_touch("last", "2026-03-01", "bot", "cpc", "paid_search")
+        builder.add_event("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=reported, is_bot=True)
         builder.add_event(
             "purchase", at="2026-03-06", visitor="A6", strong_id="U1", order_id="O1", revenue=90
         )
@@ -372,8 +374,8 @@ class Attribution(Kit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """Client-reported touches of a person without a conversion make no touch path."""
-        said = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
-        builder.add_event("scroll", at="2026-03-02", visitor="A1", told=said)
+        reported = reported_touch("first", "2026-03-01", "bing", "cpc", "paid_search")
+        builder.add_event("scroll", at="2026-03-02", visitor="A1", told=reported)
         await store.append(builder.events)
         assert (
             await store.list_touch_paths(
@@ -390,23 +392,23 @@ class Attribution(Kit):
         Consecutive equal keys count as one.
         """
         a, b = campaign("A", "cpc"), campaign("B", "cpc")
-        walks = {"p1": (a, a), "p2": (a,), "p3": (b,), "p4": (a, b), "p5": (a,)}
-        for visitor, walk in walks.items():
-            for day, columns in enumerate(walk):
+        touches_by_visitor = {"p1": (a, a), "p2": (a,), "p3": (b,), "p4": (a, b), "p5": (a,)}
+        for visitor, touches in touches_by_visitor.items():
+            for day, columns in enumerate(touches):
                 self.add_visits(builder, (f"2026-03-0{day + 2}", columns), visitor=visitor)
             if visitor != "p5":
                 builder.add_event("signup", at="2026-03-09", visitor=visitor)
         self.add_visits(builder, ("2026-03-12", b), visitor="p1")
         builder.add_event("signup", at="2026-03-09", visitor="untouched")
         await store.append(builder.events)
-        found = await store.list_touch_paths(
+        answer = await store.list_touch_paths(
             TouchPathQuery(
                 builder.scan(SPAN),
                 MONTH,
                 (touch_column("utm_source").or_else(touch_column("attribution_source")),),
             )
         )
-        assert {tuple(k for (k,) in p.keys): (p.converted, p.unconverted) for p in found} == {
+        assert {tuple(k for (k,) in p.keys): (p.converted, p.unconverted) for p in answer} == {
             ("A",): (2, 1),
             ("B",): (1, 0),
             ("A", "B"): (1, 0),
@@ -428,8 +430,8 @@ class Attribution(Kit):
             timedelta(days=7),
             (touch_column("utm_source").or_else(touch_column("attribution_source")),),
         )
-        found = {
+        answer = {
             tuple(k for (k,) in p.keys): (p.converted, p.unconverted)
             for p in await store.list_touch_paths(plan)
         }
-        assert found == {("A",): (0, 1), ("A", "B"): (0, 1)}
+        assert answer == {("A",): (0, 1), ("A", "B"): (0, 1)}

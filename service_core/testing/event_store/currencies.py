@@ -1,4 +1,4 @@
-"""Money of several currencies in that of the scan: by the rate of its day, exactly, or not at all."""
+"""Conformance tests of currency conversion: amounts convert at the rate of their day or count as missing a rate."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -52,13 +52,18 @@ UNKNOWN_CREDITS: Final = count_rows(
 
 
 def exchange_rates(told: Mapping[str, Mapping[str, str]], to: str = "USD") -> ExchangeRates:
-    """Day -> how much of each currency a euro is."""
+    """Returns rates into one currency.
+
+    Args:
+        euro_rates_by_day: day -> currency -> decimal text of its units per euro.
+        to_currency: the currency into which amounts are converted.
+    """
     return ExchangeRates.from_published(
         to,
         (
             DayRate(date.fromisoformat(day), currency, Decimal(per_euro))
-            for day, of_day in told.items()
-            for currency, per_euro in of_day.items()
+            for day, rates_of_day in told.items()
+            for currency, per_euro in rates_of_day.items()
         ),
     )
 
@@ -67,7 +72,7 @@ FRIDAY: Final = {"2026-03-06": {"USD": "1.0876", "JPY": "171.23", "KWD": "0.3341
 
 
 class Currencies(Kit):
-    """Semantics 10.7."""
+    """Tests of amounts in several currencies, converted to the currency of the scope."""
 
     async def test_amounts_are_converted_at_the_rate_of_their_day_and_grouped_by_own_currency(
         self, store: Store, builder: EventBuilder
@@ -117,7 +122,7 @@ class Currencies(Kit):
         await store.append(builder.events)
         known = exchange_rates({"2026-03-06": {"USD": "2"}})
         assert await measure(store, builder.scan(MARCH, rates=known), UNKNOWN) == 2
-        # In Tokyo it is tomorrow for nine hours.
+        # Nine hours of each UTC day are already the next day in Tokyo.
         tokyo = builder.scan(MARCH, rates=known, zone="Asia/Tokyo")
         assert await measure(store, tokyo, UNKNOWN) == 2
         later = exchange_rates({"2026-03-06": {"USD": "2"}, "2026-03-14": {"USD": "3"}})
@@ -253,11 +258,12 @@ P = TypeVar("P", AggregateQuery, CohortReaderQuery, PeoplePageQuery, PersonActiv
 
 
 def _plan_with_rates(random: Random, dataset: RandomDataset, plan: P) -> P:
-    """The same plan, with rates of some days."""
+    """Returns the query with random exchange rates in its scope."""
     return replace(plan, scope=_scan_with_rates(random, dataset, plan.scope))
 
 
 def _scan_with_rates(random: Random, dataset: RandomDataset, scope: QueryScope) -> QueryScope:
+    """Returns the scope with random rates of USD and GBP on about 40 % of the days around the dataset."""
     first = dataset.start.date()
     published = (
         DayRate(first + timedelta(days=day), currency, Decimal(random.randint(1, 99_999)).scaleb(-4))

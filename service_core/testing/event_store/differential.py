@@ -1,4 +1,4 @@
-"""A store and the oracle give the same answer to every question about generated worlds."""
+"""Conformance tests that compare a store with the reference store on random datasets and queries."""
 
 import math
 import os
@@ -18,16 +18,16 @@ from service_core.testing.event_store.kit import Kit, Store
 from service_core.testing.random_datasets import RandomDataset, random_datasets
 
 EXAMPLES = int(os.environ.get("TOUCHPOINT_EXAMPLES", "5"))
-"""Worlds per test; a nightly run asks for more."""
+"""Random datasets per test; the nightly run sets more."""
 
 QUERIES_PER_DATASET = 4
-"""Questions asked about each world."""
+"""Random queries per dataset."""
 
 on_random_datasets = settings(
     max_examples=EXAMPLES,
     deadline=None,
     derandomize=True,
-    # Tests keep to workspaces of their own, so examples may share a store, and classes a test.
+    # Each example has a new workspace, so examples may share a store, and classes a test.
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.differing_executors,
@@ -38,7 +38,7 @@ on_random_datasets = settings(
 
 
 async def load_dataset(dataset: RandomDataset, random: Random, *stores: Store) -> None:
-    """Store a world, in batches of their own for each store."""
+    """Appends all events of a dataset to each store, in two batches cut at a random place per store."""
     events = dataset.story.events
     for store in stores:
         cut = random.randint(0, len(events))
@@ -53,14 +53,14 @@ async def assert_same_answer(
     *plan: Any,
     normalize: Callable[[Any], Any] = lambda answer: answer,
 ) -> None:
-    """Ask both the same; the plan and both answers are told when they differ.
+    """Asserts that a method returns equal answers from both stores; the message has its arguments and both answers.
 
     Args:
         store: the store under test.
-        oracle: the reference.
-        method: name of the port's method.
-        plan: its arguments.
-        normalize: what of an answer is compared, where the order is free.
+        oracle: the reference store.
+        method: name of a port's method.
+        plan: the arguments of the method.
+        normalize: applied to both answers before the comparison, for answers in no defined order.
     """
     answer, expected = (
         normalize(await getattr(store, method)(*plan)),
@@ -72,7 +72,7 @@ async def assert_same_answer(
 
 
 def approximately_equal(answer: Any, expected: Any) -> bool:
-    """Whether two answers are equal; floats by value within their last digits."""
+    """Returns whether two answers are equal; floats may differ by a relative 1e-9 or an absolute 1e-6."""
     if isinstance(expected, float) and isinstance(answer, int | float):
         return math.isclose(answer, expected, rel_tol=1e-9, abs_tol=1e-6)
     if isinstance(expected, list | tuple) and isinstance(answer, list | tuple):
@@ -85,18 +85,18 @@ def approximately_equal(answer: Any, expected: Any) -> bool:
 
 
 def non_empty_cells(table: CohortResult) -> object:
-    """A cohort table without its empty cells."""
-    met = [cell for cell in table.cells if cell.active or cell.revenue or cell.foreign_money]
-    return dict(table.sizes), sorted(met, key=lambda cell: (cell.cohort, cell.bucket))
+    """Returns the sizes and the sorted cells with activity, revenue or foreign money of a cohort result."""
+    non_empty = [cell for cell in table.cells if cell.active or cell.revenue or cell.foreign_money]
+    return dict(table.sizes), sorted(non_empty, key=lambda cell: (cell.cohort, cell.bucket))
 
 
-def counts_by_path(found: list[TouchPath]) -> object:
-    """Paths in no order."""
-    return {path.keys: (path.converted, path.unconverted) for path in found}
+def counts_by_path(answer: list[TouchPath]) -> object:
+    """Returns converted and unconverted counts by the keys of a path."""
+    return {path.keys: (path.converted, path.unconverted) for path in answer}
 
 
 class Differential(Kit):
-    """Differential runs against the oracle."""
+    """Tests that compare the store with the reference store on random datasets."""
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -163,14 +163,14 @@ class Differential(Kit):
         await load_dataset(dataset, random, store, oracle)
         await self.compare_persons(store, oracle, dataset, random)
         for event in random.sample(dataset.story.events, min(2, len(dataset.story.events))):
-            for asked in (store, oracle):
-                await asked.revoke_identity_link(dataset.story.workspace_id, event.event_id)
+            for each_store in (store, oracle):
+                await each_store.revoke_identity_link(dataset.story.workspace_id, event.event_id)
         await self.compare_persons(store, oracle, dataset, random)
 
     async def compare_persons(
         self, store: Store, oracle: Store, dataset: RandomDataset, random: Random
     ) -> None:
-        """Pages of persons, and everything about each of them."""
+        """Asserts that both stores give the same people pages, conflicts, touches, events and activity."""
         workspace = dataset.story.workspace_id
         for _ in range(QUERIES_PER_DATASET):
             await assert_same_answer(

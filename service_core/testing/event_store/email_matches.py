@@ -1,4 +1,4 @@
-"""Whose a message of a provider is by its e-mail, and that nobody else becomes anybody by one."""
+"""Conformance tests of matching payments of providers to persons by e-mail."""
 
 from collections.abc import Mapping
 from random import Random
@@ -8,33 +8,24 @@ import pytest
 
 from service_core.analytics.people.identity_resolution import resolve_identities
 from service_core.testing.event_builder import EventBuilder
-from service_core.testing.event_store.identity_resolution import event_times_by_person
+from service_core.testing.event_store.identity_resolution import (
+    add_external_id_events,
+    add_identity_events,
+    event_times_by_person,
+)
 from service_core.testing.event_store.kit import Kit, Store
 
 _MAILS: Final = ("ann@x.example", "ANN@x.example", "bob@x.example", "U1@x.example")
 _USERS: Final = (None, None, "U1", "U2", "u1@x.example")
 
 
-def add_identity_events(builder: EventBuilder, *said: tuple[str, str | None]) -> None:
-    """One event an hour: (visitor, strong id)."""
-    for hour, (visitor, strong) in enumerate(said):
-        name = "$identify" if strong else "page_view"
-        builder.add_event(name, at=f"2026-03-02T{hour:02}:00", visitor=visitor, strong_id=strong)
-
-
-def add_external_id_events(builder: EventBuilder, *told: tuple[str, str | None, Mapping[str, str]]) -> None:
-    """Events at one instant: visitor, strong id, external ids."""
-    for visitor, strong, ids in told:
-        builder.add_event("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
-
-
 class EmailMatches(Kit):
-    """Semantics 11.3, with the guards of 5."""
+    """Tests of payments that a provider reports without a known visitor."""
 
     def add_provider_payment(
         self, builder: EventBuilder, email: str, customer: str, *, at: str = "05:00", **columns: Any
     ) -> str:
-        """A provider tells of a payment of nobody; returns the id of its event."""
+        """Adds a payment of 10.00 that a provider reports for its own customer; returns the event id."""
         ids = {"external_ids": {"till": customer}, "source": "till", "visitor": f"till:{customer}"}
         builder.add_event(
             "purchase", at=f"2026-03-02T{at}", revenue=1000, event_data={"email": email}, **ids | columns
@@ -44,7 +35,7 @@ class EmailMatches(Kit):
     def add_email_event(
         self, builder: EventBuilder, visitor: str, strong: str | None, email: str, at: str = "01:00"
     ) -> None:
-        """Somebody says an e-mail of themselves."""
+        """Adds an `$identify` event with an e-mail trait."""
         data = {"traits": {"email": email}}
         builder.add_event(
             "$identify", at=f"2026-03-02T{at}", visitor=visitor, strong_id=strong, event_data=data

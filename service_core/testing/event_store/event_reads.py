@@ -1,4 +1,4 @@
-"""Event rows, names, property keys and the last minutes."""
+"""Conformance tests of event pages, event names, custom properties and active visitors."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ SPAN = whole_utc_days("2026-03-02", "2026-03-03")
 
 
 class EventReads(Kit):
-    """The `EventReader` port."""
+    """Tests of the `EventReader` port."""
 
     async def test_event_pages_are_newest_first_without_gaps_by_offset_and_by_cursor(
         self, store: Store, builder: EventBuilder
@@ -25,15 +25,15 @@ class EventReads(Kit):
         await store.append(builder.events)
         expected = sorted(builder.events[:6], key=lambda e: (e.timestamp, e.seq), reverse=True)
         scope = builder.scan(SPAN)
-        walked = []
+        listed = []
         for offset in (0, 4):
             page = await store.list_events(EventPageQuery(scope, 4, offset))
             assert (page.total, page.has_more) == (6, offset == 0)
-            walked += page.events
-        assert walked == expected
+            listed += page.events
+        assert listed == expected
         after = (expected[2].timestamp, expected[2].seq)
-        rest = await store.list_events(EventPageQuery(scope, 10, count_total=False, after=after))
-        assert (rest.events, rest.total, rest.has_more) == (expected[3:], None, False)
+        remaining = await store.list_events(EventPageQuery(scope, 10, count_total=False, after=after))
+        assert (remaining.events, remaining.total, remaining.has_more) == (expected[3:], None, False)
 
     async def test_an_event_page_and_its_total_count_only_matching_events(
         self, store: Store, builder: EventBuilder
@@ -54,9 +54,9 @@ class EventReads(Kit):
         for name, at in (("b", "2026-03-02"), ("a", "2026-03-03"), ("c", "2026-03-02"), ("c", "2026-03-03")):
             builder.add_event(name, at=at, visitor="A1")
         await store.append(builder.events)
-        found = await store.list_event_names(builder.scan(SPAN))
-        assert [(n.name, n.count) for n in found] == [("c", 2), ("a", 1), ("b", 1)]
-        assert (found[0].first_seen_at, found[0].last_seen_at) == (
+        answer = await store.list_event_names(builder.scan(SPAN))
+        assert [(n.name, n.count) for n in answer] == [("c", 2), ("a", 1), ("b", 1)]
+        assert (answer[0].first_seen_at, answer[0].last_seen_at) == (
             utc_instant("2026-03-02"),
             utc_instant("2026-03-03"),
         )
@@ -84,8 +84,8 @@ class EventReads(Kit):
             builder.add_event("x", at="2026-03-02", visitor="A1", event_data=data)
         builder.add_event("a", at="2026-03-02", visitor="A1", event_data={"plan": "pro"})
         await store.append(builder.events)
-        found = await store.list_custom_properties(builder.scan(SPAN), 10)
-        rows = [(p.event_name, p.key, p.count, p.distinct_count, p.sample, p.type) for p in found]
+        answer = await store.list_custom_properties(builder.scan(SPAN), 10)
+        rows = [(p.event_name, p.key, p.count, p.distinct_count, p.sample, p.type) for p in answer]
         assert rows == [
             ("a", "plan", 1, 1, "pro", "string"),
             ("x", "n", 3, 3, 2, "mixed"),
@@ -117,10 +117,10 @@ class EventReads(Kit):
         await store.append(builder.events)
         since = now - timedelta(minutes=5)
         scope = builder.scan(TimeRange(since, now))
-        found = await store.list_active_visitors(scope, since, 10)
-        rows = [(v.latest_event.visitor_id, v.pageviews, v.events, v.revenue) for v in found]
+        answer = await store.list_active_visitors(scope, since, 10)
+        rows = [(v.latest_event.visitor_id, v.pageviews, v.events, v.revenue) for v in answer]
         assert rows == [("A4", 0, 1, None), ("A3", 1, 1, 0), ("A1", 1, 2, 500), ("A2", 1, 1, 0)]
-        assert found[2].last_seen - found[2].first_seen == timedelta(minutes=3)
+        assert answer[2].last_seen - answer[2].first_seen == timedelta(minutes=3)
         assert [v.latest_event.visitor_id for v in await store.list_active_visitors(scope, since, 1)] == [
             "A4"
         ]

@@ -1,4 +1,4 @@
-"""Funnels and cohorts."""
+"""Conformance tests of funnels and cohorts."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -18,29 +18,33 @@ STEPS = tuple(frozenset({name}) for name in "ABC")
 
 
 def add_steps(builder: EventBuilder, steps: str, *, visitor: str = "A1") -> None:
-    """``A1 B16``: event A on the 1st, event B on the 16th."""
+    """Adds events from words of an event name and a day of March 2026: ``A1 B16`` is A on the 1st, B on the 16th."""
     for word in steps.split():
         builder.add_event(word[0], at=f"2026-03-{int(word[1:]):02}", visitor=visitor)
 
 
 def funnel_plan(builder: EventBuilder, **fields: Any) -> FunnelReaderQuery:
-    """A funnel A, B, C within 14 days."""
-    plain: dict[str, Any] = {"steps": STEPS, "window": timedelta(days=14), "now": utc_instant("2026-06-01")}
-    return FunnelReaderQuery(builder.scan(SPAN), **plain | fields)
+    """Returns a query of the funnel A, B, C within 14 days, asked on 2026-06-01, with fields overridden."""
+    defaults: dict[str, Any] = {
+        "steps": STEPS,
+        "window": timedelta(days=14),
+        "now": utc_instant("2026-06-01"),
+    }
+    return FunnelReaderQuery(builder.scan(SPAN), **defaults | fields)
 
 
 def units_per_step(table: FunnelResult) -> list[int]:
-    """Units per step."""
+    """Returns the number of units that reached each step."""
     return [step.count for step in table.steps]
 
 
 class FunnelsAndCohorts(Kit):
-    """Semantics 15 and 16."""
+    """Tests of `read_funnel` and `read_cohorts`."""
 
     async def test_ordered_funnels_count_units_per_step_within_the_window(self, store: Store) -> None:
         """Golden cases of an ordered funnel: steps in order, repeated steps, retries, and events at one instant, within 14 days."""
         twice = (frozenset({"A"}), frozenset({"A"}))
-        for said, steps, reached in (
+        for events, steps, reached in (
             ("A1 B2 C3", STEPS, [1, 1, 1]),
             ("A1 A2 C3", STEPS, [1, 0, 0]),
             ("B1 A2 C3", STEPS, [1, 0, 0]),
@@ -53,9 +57,11 @@ class FunnelsAndCohorts(Kit):
             ("A1 B16", STEPS[:2], [1, 0]),
         ):
             builder = EventBuilder()
-            add_steps(builder, said)
+            add_steps(builder, events)
             await store.append(builder.events)
-            assert units_per_step(await store.read_funnel(funnel_plan(builder, steps=steps))) == reached, said
+            assert units_per_step(await store.read_funnel(funnel_plan(builder, steps=steps))) == reached, (
+                events
+            )
 
     async def test_funnel_step_times_are_those_of_the_deepest_attempt(
         self, store: Store, builder: EventBuilder
@@ -99,16 +105,16 @@ class FunnelsAndCohorts(Kit):
         self, store: Store, builder: EventBuilder
     ) -> None:
         """An excluded event after step one and before the last step removes the unit, unless another attempt has none."""
-        for visitor, said in (
+        for visitor, days in (
             ("removed", "A1 X2 B3"),
             ("retried", "A1 X2 A3 B4"),
             ("before", "X1 A2 B3"),
             ("after", "A1 B2 X3"),
             ("entrant", "A1 X2"),
         ):
-            add_steps(builder, said, visitor=visitor)
-        for visitor, said in (("late", "C1 D2 X3 E4"), ("in_time", "C1 D2 E3 X4"), ("one_step", "C1 X2")):
-            add_steps(builder, said, visitor=visitor)
+            add_steps(builder, days, visitor=visitor)
+        for visitor, days in (("late", "C1 D2 X3 E4"), ("in_time", "C1 D2 E3 X4"), ("one_step", "C1 X2")):
+            add_steps(builder, days, visitor=visitor)
         await store.append(builder.events)
         excluding = funnel_plan(builder, steps=STEPS[:2], exclude=frozenset({"X"}))
         assert units_per_step(await store.read_funnel(excluding)) == [4, 3]
@@ -185,11 +191,11 @@ class FunnelsAndCohorts(Kit):
         Cells have active, returned, net revenue and the mark of foreign money.
         """
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-29"), BucketUnit.WEEK, ZoneInfo("UTC"))
-        came = campaign("google", "cpc")
-        for visitor, said in (("old", "-1 3"), ("A1", "3 4 10 24"), ("A2", "3 24"), ("A3", "10 11")):
-            for day in map(int, said.split()):
+        google = campaign("google", "cpc")
+        for visitor, days in (("old", "-1 3"), ("A1", "3 4 10 24"), ("A2", "3 24"), ("A3", "10 11")):
+            for day in map(int, days.split()):
                 at = f"2026-03-{day:02}" if day > 0 else "2026-02-20"
-                builder.add_event("page_view", at=at, visitor=visitor, session=at, **came)
+                builder.add_event("page_view", at=at, visitor=visitor, session=at, **google)
         builder.add_event("purchase", at="2026-03-10", visitor="A1", order_id="O", revenue=900)
         builder.add_event("refund", at="2026-03-24", visitor="A1", order_id="O", revenue=-400)
         builder.add_event("purchase", at="2026-03-24", visitor="A2", revenue=50, currency="EUR")
@@ -201,8 +207,8 @@ class FunnelsAndCohorts(Kit):
         cells = {
             (c.cohort, c.bucket): (c.active, c.returned, c.revenue, c.foreign_money) for c in table.cells
         }
-        shown = {key: value for key, value in cells.items() if value[0]}
-        assert shown == {
+        active_cells = {key: value for key, value in cells.items() if value[0]}
+        assert active_cells == {
             (0, 0): (2, 2, 0, False),
             (0, 1): (1, 2, 900, False),
             (0, 3): (2, 2, -400, True),
@@ -220,8 +226,8 @@ class FunnelsAndCohorts(Kit):
     ) -> None:
         """A person with one session over weeks is active only in the weeks with an event."""
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-29"), BucketUnit.WEEK, ZoneInfo("UTC"))
-        for visitor, said in (("A1", "2 10 24"), ("A2", "2 24"), ("A3", "2 10 17"), ("A4", "2 31")):
-            for day in said.split():
+        for visitor, days in (("A1", "2 10 24"), ("A2", "2 24"), ("A3", "2 10 17"), ("A4", "2 31")):
+            for day in days.split():
                 builder.add_event("page_view", at=f"2026-03-{day:0>2}", visitor=visitor, session=visitor)
         builder.add_event("page_view", at="2026-02-20", visitor="old", session="old")
         builder.add_event("page_view", at="2026-03-11", visitor="old", session="old")
@@ -240,15 +246,15 @@ class FunnelsAndCohorts(Kit):
     ) -> None:
         """Persons who share a visitor and a session are counted each in the weeks of their own events."""
         weeks = buckets_covering(whole_utc_days("2026-03-02", "2026-03-29"), BucketUnit.WEEK, ZoneInfo("UTC"))
-        for day, who in (("03", "ann"), ("10", "ben"), ("17", None), ("18", "ann"), ("24", None)):
-            name = "$identify" if who else "page_view"
-            builder.add_event(name, at=f"2026-03-{day}", visitor="A1", session="S", strong_id=who)
+        for day, user_id in (("03", "ann"), ("10", "ben"), ("17", None), ("18", "ann"), ("24", None)):
+            name = "$identify" if user_id else "page_view"
+            builder.add_event(name, at=f"2026-03-{day}", visitor="A1", session="S", strong_id=user_id)
         await store.append(builder.events)
         table = await store.read_cohorts(
             CohortReaderQuery(builder.scan(whole_utc_days("2026-03-02", "2026-03-29")), weeks, weeks)
         )
-        shown = {(c.cohort, c.bucket) for c in table.cells if c.active}
-        assert (dict(table.sizes), shown) == ({0: 1, 1: 1}, {(0, 0), (0, 2), (0, 3), (1, 1), (1, 2)})
+        active_cells = {(c.cohort, c.bucket) for c in table.cells if c.active}
+        assert (dict(table.sizes), active_cells) == ({0: 1, 1: 1}, {(0, 0), (0, 2), (0, 3), (1, 1), (1, 2)})
 
     async def test_cohort_filters_apply_to_the_first_touch(self, store: Store, builder: EventBuilder) -> None:
         """`first_touch_filters` keep only the persons whose first touch matches."""

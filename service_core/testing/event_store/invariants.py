@@ -1,4 +1,4 @@
-"""What holds in every world on every store, without an oracle."""
+"""Conformance tests of invariants that hold on every random dataset, without a reference store."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ DAY = ({str(Relation.EVENTS): Column("country")},)
 
 
 class Invariants(Kit):
-    """Semantics 23, those that a store alone can break."""
+    """Tests of invariants that a store alone can break."""
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -179,7 +179,7 @@ class Invariants(Kit):
             assert await self.everything(store, dataset, other) == before
 
     async def everything(self, store: Store, dataset: RandomDataset, builder: EventBuilder) -> Sequence[Any]:
-        """A little of every kind of answer."""
+        """Returns one aggregate, cohorts, a funnel, touch paths and event names of the dataset's range."""
         scope = builder.scan(dataset.span, zone=dataset.timezone)
         credit = CreditRule(Weighting.LINEAR, timedelta(days=5))
         result = await store.aggregate(
@@ -198,13 +198,13 @@ class Invariants(Kit):
         acquired = buckets_covering(dataset.span, BucketUnit.DAY, ZoneInfo(dataset.timezone))
         cohorts = await store.read_cohorts(CohortReaderQuery(scope, acquired, acquired))
         steps = (PAGE_VIEWS, frozenset({"click", "purchase"}))
-        walked = await store.read_funnel(FunnelReaderQuery(scope, steps, timedelta(days=3), dataset.span.end))
+        funnel = await store.read_funnel(FunnelReaderQuery(scope, steps, timedelta(days=3), dataset.span.end))
         paths = await store.list_touch_paths(
             TouchPathQuery(scope, timedelta(days=5), (touch_column("channel"),))
         )
-        learned = {path.keys: (path.converted, path.unconverted) for path in paths}
+        counts_by_path = {path.keys: (path.converted, path.unconverted) for path in paths}
         names = await store.list_event_names(scope)
-        return result.rows, names, dict(cohorts.sizes), cohorts.cells, walked, learned
+        return result.rows, names, dict(cohorts.sizes), cohorts.cells, funnel, counts_by_path
 
     @given(drawn=random_datasets())
     @on_random_datasets
@@ -234,11 +234,11 @@ class Invariants(Kit):
         await load_dataset(dataset, random, store)
         scope = random_scan(random, dataset)
         whole = await store.list_events(EventPageQuery(scope, 1000))
-        walked = []
+        listed = []
         for offset in range(0, len(whole.events), 7):
-            walked += (await store.list_events(EventPageQuery(scope, 7, offset))).events
-        assert walked == whole.events
-        assert whole.total == len(walked)
+            listed += (await store.list_events(EventPageQuery(scope, 7, offset))).events
+        assert listed == whole.events
+        assert whole.total == len(listed)
 
     @given(drawn=random_datasets())
     @on_random_datasets

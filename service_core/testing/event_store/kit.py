@@ -1,4 +1,4 @@
-"""What every part of the kit stands on: the store under test, the oracle, and short questions."""
+"""Fixtures and query helpers that all tests of the event store kit share."""
 
 from typing import Any, Protocol
 
@@ -34,36 +34,36 @@ class Store(
     LineItemReader,
     Protocol,
 ):
-    """Every port of an event store."""
+    """Combines all ports of an event store."""
 
 
 class Kit:
-    """Base of the kit's classes. Override ``store`` with an async fixture of the adapter under test.
+    """Gives the fixtures of the kit's classes. Override ``store`` with an async fixture of the adapter under test.
 
-    Tests keep to workspaces of their own, so a store may live as long as the class.
+    Each test uses new workspaces, so one store may serve a whole class.
     """
 
     @pytest.fixture
     def store(self) -> Store:
-        """The store under test."""
+        """Returns the store under test; an adapter's test class overrides it."""
         raise pytest.UsageError("override the fixture `store` with the adapter under test")
 
     @pytest.fixture
     def oracle(self) -> Store:
-        """The reference a store is compared with: ``memory://``."""
+        """Returns a new, empty ``memory://`` store, with whose answers the store under test is compared."""
         opened: Store = reference_event_store()
         return opened
 
     @pytest.fixture
     def builder(self) -> EventBuilder:
-        """An empty workspace."""
+        """Returns a builder of events in a new workspace."""
         return EventBuilder()
 
 
 async def measure(
     store: AggregateReader, scope: QueryScope, *measures: Measure, credit: CreditRule | None = None
 ) -> Any:
-    """The values of leaves over a scan; the value itself when one is asked."""
+    """Returns the values of measures over a scope as one row, or the bare value when there is one measure."""
     result = await store.aggregate(AggregateQuery(scope, measures, credit=credit))
     (row,) = result.rows
     return row[0] if len(row) == 1 else row
@@ -76,7 +76,7 @@ async def measure_by_columns(
     *columns: str | Column,
     credit: CreditRule | None = None,
 ) -> dict[Any, Any]:
-    """The values of a leaf by columns of its relation."""
+    """Returns the values of an aggregation, by the value of one column or the tuple of values of several."""
     dimensions = tuple(
         {str(aggregation.relation): Column(column) if isinstance(column, str) else column}
         for column in columns

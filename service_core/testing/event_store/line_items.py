@@ -1,4 +1,4 @@
-"""What was sold and what came back, as events list it."""
+"""Conformance tests of line items: the items that orders list and refunds return."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -24,27 +24,27 @@ CAP: Final = {"sku": "CAP", "quantity": 1, "price": 5}
 
 
 def event_with_items(*lines: Any, name: str = "items") -> dict[str, Any]:
-    """The properties of an event that lists items."""
+    """Returns the `event_data` column of an event that lists items under a property name."""
     return {"event_data": {name: list(lines)}}
 
 
 async def item_quantities(store: LineItemReader, plan: LineItemQuery, *keys: str) -> dict[Any, float]:
-    """How many items there are, by sku or by attributes of the sums."""
-    found: dict[Any, float] = {}
-    for each in await store.sum_line_items(plan):
-        named = tuple(getattr(each, name) for name in keys or ("sku",))
-        key = named if len(named) > 1 else named[0]
-        found[key] = found.get(key, 0) + each.quantity / MILLION
-    return found
+    """Returns the number of items by SKU, or by other attributes of the sums; several attributes give tuples."""
+    quantities: dict[Any, float] = {}
+    for line_item_sum in await store.sum_line_items(plan):
+        values = tuple(getattr(line_item_sum, attribute) for attribute in keys or ("sku",))
+        key = values if len(values) > 1 else values[0]
+        quantities[key] = quantities.get(key, 0) + line_item_sum.quantity / MILLION
+    return quantities
 
 
 def sorted_sums(sums: Sequence[LineItemSum]) -> list[LineItemSum]:
-    """Sums as a list that compares."""
+    """Returns the sums in a defined order."""
     return sorted(sums, key=repr)
 
 
 def _add_random_sale_or_refund(builder: EventBuilder, random: Random) -> None:
-    """A sale or a refund by anybody, at any time of the month, that lists something or nothing."""
+    """Adds one random sale, refund or signup in March, with or without listed items."""
     lines = [SHIRT, CAP, {"sku": "SHIRT", "quantity": "1.5"}, {"variant_id": 7}, {"quantity": "?"}, None, {}]
     at = datetime(2026, 3, random.randint(1, 30), random.choice((0, 12)), tzinfo=UTC)
     data = random.choice(
@@ -64,7 +64,7 @@ def _add_random_sale_or_refund(builder: EventBuilder, random: Random) -> None:
 
 
 class LineItems(Kit):
-    """Semantics 10.3 and 17, of items."""
+    """Tests of `sum_line_items`."""
 
     @pytest.mark.parametrize(
         ("line", "known"),
@@ -90,9 +90,9 @@ class LineItems(Kit):
         """
         builder.add_event("purchase", at="2026-03-02", visitor="A1", revenue=100, **event_with_items(line))
         await store.append(builder.events)
-        (found,) = await store.sum_line_items(LineItemQuery(builder.scan(MARCH)))
-        worth = None if found.lines_without_price else found.amount / MILLION
-        assert (found.sku, found.variant_id, found.quantity / MILLION, worth) == known
+        (answer,) = await store.sum_line_items(LineItemQuery(builder.scan(MARCH)))
+        amount = None if answer.lines_without_price else answer.amount / MILLION
+        assert (answer.sku, answer.variant_id, answer.quantity / MILLION, amount) == known
 
     @pytest.mark.parametrize("name", ["items", "line_items", "contents", "products"])
     async def test_line_items_are_read_from_the_first_non_empty_list_name(
@@ -135,21 +135,21 @@ class LineItems(Kit):
     ) -> None:
         """An order's items count once, from the preferred report that lists items within seven days, under the counted report's provider."""
 
-        def report(source: str, order: str, *lines: Any, at: str = "2026-03-02T10:00") -> None:
+        def add_report(source: str, order: str, *lines: Any, at: str = "2026-03-02T10:00") -> None:
             listed = event_with_items(*lines) if lines else {}
             builder.add_event(
                 "purchase", at=at, visitor="A1", source=source, revenue=1, order_id=order, **listed
             )
 
-        report("web", "O1", SHIRT)
-        report("till", "O1")
-        report("web", "O2", CAP)
-        report("shop", "O2", {"sku": "MUG"}, at="2026-03-02T10:05")
-        report("till", "O3", at="2026-03-03T10:00")
-        report("web", "O3", {"sku": "EARLY"}, at="2026-03-03T09:00")
-        report("api", "O3", {"sku": "LATE"}, at="2026-03-03T11:00")
-        report("till", "O4", at="2026-03-20T10:00")
-        report("web", "O4", {"sku": "OTHER"}, at="2026-03-01T10:00")
+        add_report("web", "O1", SHIRT)
+        add_report("till", "O1")
+        add_report("web", "O2", CAP)
+        add_report("shop", "O2", {"sku": "MUG"}, at="2026-03-02T10:05")
+        add_report("till", "O3", at="2026-03-03T10:00")
+        add_report("web", "O3", {"sku": "EARLY"}, at="2026-03-03T09:00")
+        add_report("api", "O3", {"sku": "LATE"}, at="2026-03-03T11:00")
+        add_report("till", "O4", at="2026-03-20T10:00")
+        add_report("web", "O4", {"sku": "OTHER"}, at="2026-03-01T10:00")
         builder.add_event(
             "purchase",
             at="2026-03-04",
@@ -203,10 +203,10 @@ class LineItems(Kit):
             builder.scan(whole_utc_days("2026-03-01", "2026-03-05"), order_refunds=True), edges
         )
         assert await item_quantities(store, by_order, "sku", "period") == {("SHIRT", 0): 1}
-        none = LineItemQuery(
+        returns_only = LineItemQuery(
             builder.scan(whole_utc_days("2026-03-20", "2026-03-21"), order_refunds=True), edges
         )
-        assert await item_quantities(store, none) == {}
+        assert await item_quantities(store, returns_only) == {}
 
     async def test_returns_without_an_amount_count_from_the_preferred_source_only(
         self, store: Store, builder: EventBuilder

@@ -1,4 +1,4 @@
-"""One order that several sources report: once, as told by who knows it best."""
+"""Conformance tests of order deduplication: an order of several sources counts once, from the preferred one."""
 
 from datetime import timedelta
 from itertools import permutations
@@ -41,11 +41,11 @@ REPORTS: Final = {
     "till": ("purchase", 10_800),
     "web": ("purchase", 10_000),
 }
-"""What each says of one order: the shop, without tax and shipping; who was paid, with both; the browser."""
+"""Source -> event name and amount of one order: the shop without tax and shipping, the others with both."""
 
 
 class OrderDeduplication(Kit):
-    """Semantics 10.3."""
+    """Tests of order, payment and refund deduplication."""
 
     @pytest.mark.parametrize("order", list(permutations(REPORTS)))
     async def test_an_order_reported_by_shop_payment_provider_and_browser_counts_once_as_the_shops(
@@ -103,11 +103,11 @@ class OrderDeduplication(Kit):
 
         A preferred report after the range replaces one inside it.
         """
-        said = {"visitor": "A1", "order_id": "O1"}
-        builder.add_event("purchase", at="2026-03-02", source="web", revenue=1, **said)
-        builder.add_event("purchase", at="2026-03-09", source="till", revenue=20, **said)
-        builder.add_event("purchase", at="2026-03-12", source="web", revenue=300, **said)
-        builder.add_event("order_paid", at="2026-03-18", source="shop", revenue=4_000, **said)
+        order = {"visitor": "A1", "order_id": "O1"}
+        builder.add_event("purchase", at="2026-03-02", source="web", revenue=1, **order)
+        builder.add_event("purchase", at="2026-03-09", source="till", revenue=20, **order)
+        builder.add_event("purchase", at="2026-03-12", source="web", revenue=300, **order)
+        builder.add_event("order_paid", at="2026-03-18", source="shop", revenue=4_000, **order)
         await store.append(builder.events)
         assert await measure_by_columns(store, builder.scan(MARCH), REVENUE, "provider") == {
             "tracked": 1,
@@ -144,17 +144,19 @@ class OrderDeduplication(Kit):
         builder.add_event("refund", source="shop", revenue=-100, order_id="1", **day)
         await store.append(builder.events)
         scope = builder.scan(MARCH)
-        for part, told, untold in (
+        for component, amount, missing_count in (
             ("gross", 10_000 + 2_000 + 700, 0),
             ("discount", 1_000, 0),
             ("tax", 855, 0),
             ("shipping", 495, 1),
             ("fee", 320, 1),
         ):
-            gaps = count_rows(Relation.PAYMENTS, CHARGE, Predicate(part, FilterOperator.IS_NOT_SET))
-            assert await measure(store, scope, sum_column(part, Relation.PAYMENTS), gaps) == (told, untold), (
-                part
+            charges_without_it = count_rows(
+                Relation.PAYMENTS, CHARGE, Predicate(component, FilterOperator.IS_NOT_SET)
             )
+            assert await measure(
+                store, scope, sum_column(component, Relation.PAYMENTS), charges_without_it
+            ) == (amount, missing_count), component
         fees = await measure_by_columns(
             store, scope, sum_column("fee", Relation.PAYMENTS, CHARGE), "provider"
         )
@@ -165,14 +167,14 @@ class OrderDeduplication(Kit):
         self, store: Store, builder: EventBuilder, order: tuple[int, ...]
     ) -> None:
         """Of three messages of one payment the one with most ids and components counts, in any order of arrival."""
-        told: tuple[dict[str, Any], ...] = (
+        messages: tuple[dict[str, Any], ...] = (
             {"revenue": 10_800, "order_id": "pi_1", "payment_id": "pi_1"},
             {"revenue": 10_000, "order_id": "in_1", "payment_id": "pi_1", "tax": 800, "discount": 0},
             {"revenue": 10_000, "order_id": "in_1", "tax": 800},
         )
-        for minute, place in enumerate(order):
+        for minute, index in enumerate(order):
             at = f"2026-03-03T10:0{minute}"
-            builder.add_event("purchase", at=at, visitor="A1", source="till", **told[place])
+            builder.add_event("purchase", at=at, visitor="A1", source="till", **messages[index])
         await store.append(builder.events)
         gross = sum_column("gross", Relation.PAYMENTS)
         assert await measure(store, builder.scan(MARCH), CHARGES, REVENUE, gross) == (1, 10_000, 10_000)
@@ -196,8 +198,8 @@ class OrderDeduplication(Kit):
         tracked_first: bool,
     ) -> None:
         """A tracked and a provider's report are one order when any of their order, payment and message ids agree."""
-        told = [("web", 10_800, site), ("till", 10_000, paid)]
-        for minute, (source, amount, ids) in enumerate(told if tracked_first else told[::-1]):
+        reports = [("web", 10_800, site), ("till", 10_000, paid)]
+        for minute, (source, amount, ids) in enumerate(reports if tracked_first else reports[::-1]):
             at = f"2026-03-03T10:0{minute}"
             builder.add_event("purchase", at=at, visitor="A1", source=source, revenue=amount, **ids)
             await store.append(builder.events[-1:])

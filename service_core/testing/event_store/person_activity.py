@@ -1,4 +1,4 @@
-"""What is told of one person: who they are, over a span and of all time, and what they did."""
+"""Conformance tests of the profile, sessions and conversions of one person."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from service_core.testing.event_store.kit import Kit, Store
 
 
 class PersonActivityKit(Kit):
-    """Everything about one person."""
+    """Tests of `read_activity` and of limited reads of one person."""
 
     async def test_a_profile_has_all_anonymous_ids_and_the_latest_traits_of_all_time(
         self, store: Store, builder: EventBuilder
@@ -55,28 +55,28 @@ class PersonActivityKit(Kit):
         builder.add_event("purchase", at="2026-03-04", visitor="A1", session="s2", strong_id="U1", **foreign)
         await store.append(builder.events)
         plan = PersonActivityQuery(builder.scan(SPAN), "u:U1", timedelta(days=1), 3)
-        found = await store.read_activity(plan)
+        answer = await store.read_activity(plan)
         assert [
             (s.first_event.event_id, f"{s.ended_at:%d %H:%M}", s.pageviews, s.events, s.exit_page, s.revenue)
-            for s in found.sessions
+            for s in answer.sessions
         ] == [
             (builder.events[5].event_id, "03 09:55", 0, 1, None, 0),
             (builder.events[4].event_id, "03 09:50", 0, 1, None, 500),
             (builder.events[1].event_id, "04 00:00", 2, 3, "/out", 0),
         ]
-        assert [s.foreign_money for s in found.sessions] == [False, False, True]
-        assert [(c.event, [t.source for t in c.path], c.is_truncated) for c in found.conversions] == [
+        assert [s.foreign_money for s in answer.sessions] == [False, False, True]
+        assert [(c.event, [t.source for t in c.path], c.is_truncated) for c in answer.conversions] == [
             (builder.events[6], ["google"], False),
             (builder.events[4], ["google"], False),
         ]
-        assert found.in_range
-        assert (found.in_range.events, found.in_range.revenue) == (6, 500)
-        assert found.lifetime == found.in_range
-        assert [found.last_touch] == await store.list_person_touches(plan.scope, "u:U1", 1)
+        assert answer.in_range
+        assert (answer.in_range.events, answer.in_range.revenue) == (6, 500)
+        assert answer.lifetime == answer.in_range
+        assert [answer.last_touch] == await store.list_person_touches(plan.scope, "u:U1", 1)
         earlier = await store.read_activity(
             replace(plan, scope=builder.scan(whole_utc_days("2026-03-05", "2026-03-07")))
         )
-        assert (earlier.in_range, earlier.lifetime, earlier.sessions) == (None, found.lifetime, ())
+        assert (earlier.in_range, earlier.lifetime, earlier.sessions) == (None, answer.lifetime, ())
         nobody = PersonActivity(None, None, Profile((), {}, {}), None, (), ())
         assert await store.read_activity(replace(plan, person="u:U9")) == nobody
 
@@ -85,15 +85,15 @@ class PersonActivityKit(Kit):
     ) -> None:
         """With a limit, touches, events, sessions, conversions and their paths are the latest, and paths say that they are cut."""
         for day in range(1, 6):
-            came = campaign(f"c{day}", "cpc")
-            builder.add_event("page_view", at=f"2026-03-0{day}", visitor="A1", session=f"s{day}", **came)
+            touch = campaign(f"c{day}", "cpc")
+            builder.add_event("page_view", at=f"2026-03-0{day}", visitor="A1", session=f"s{day}", **touch)
             builder.add_event("signup", at=f"2026-03-0{day}T01:00", visitor="A1", session=f"s{day}")
         await store.append(builder.events)
         scope, person = builder.scan(SPAN), "v:A1"
         assert [t.source for t in await store.list_person_touches(scope, person, 2)] == ["c4", "c5"]
         assert await store.list_person_events(scope, person, 3) == builder.events[-3:]
-        found = await store.read_activity(PersonActivityQuery(scope, person, timedelta(days=9), 2))
-        assert [s.first_event.session_id for s in found.sessions] == ["s5", "s4"]
-        assert [([t.source for t in c.path], c.is_truncated) for c in found.conversions] == [
+        answer = await store.read_activity(PersonActivityQuery(scope, person, timedelta(days=9), 2))
+        assert [s.first_event.session_id for s in answer.sessions] == ["s5", "s4"]
+        assert [([t.source for t in c.path], c.is_truncated) for c in answer.conversions] == [
             (["c4", "c5"], True), (["c3", "c4"], True),
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sessions, engagement, conversions and money: what is counted, and once."""
+"""Conformance tests of sessions, engagement, conversions, payments, sorting and filters."""
 
 from typing import Any
 
@@ -39,12 +39,12 @@ FIRST_ORDERS = sum_column("first_order", Relation.PAYMENTS)
 
 
 def trailing_active_persons(days: int) -> Aggregation:
-    """Active persons of the last days."""
+    """Returns the aggregation of persons active in the last days up to the range's end."""
     return Aggregation(Relation.EVENTS, Column("person"), distinct=True, trailing_days=days)
 
 
 class SessionsAndPayments(Kit):
-    """Semantics 6 and 10."""
+    """Tests of aggregates over sessions, conversions and payments."""
 
     async def test_a_session_over_midnight_starts_once_and_counts_in_both_ranges(
         self, store: Store, builder: EventBuilder
@@ -110,22 +110,24 @@ class SessionsAndPayments(Kit):
         A session may be both or neither.
         """
 
-        def session(visitor: str, *said: tuple[str, int, dict[str, Any]]) -> None:
-            for name, second, columns in said:
+        def add_session(visitor: str, *events: tuple[str, int, dict[str, Any]]) -> None:
+            for name, second, columns in events:
                 builder.add_event(name, at=f"2026-03-02T10:00:{second:02}", visitor=visitor, **columns)
 
-        session("bounce", ("page_view", 0, {}))
-        session("system", ("page_view", 0, {}), ("$identify", 5, {}), ("scroll", 6, {"interactive": False}))
-        session("long", ("page_view", 0, {}), ("scroll", 10, {"interactive": False}))
-        session("clicked", ("page_view", 0, {}), ("click", 9, {}))
-        session("two", ("page_view", 0, {}), ("$pageview", 1, {}))
-        session("converted", ("page_view", 0, {}), ("signup", 1, {}))
-        session("no_view", ("click", 0, {}), ("click", 30, {}))
+        add_session("bounce", ("page_view", 0, {}))
+        add_session(
+            "system", ("page_view", 0, {}), ("$identify", 5, {}), ("scroll", 6, {"interactive": False})
+        )
+        add_session("long", ("page_view", 0, {}), ("scroll", 10, {"interactive": False}))
+        add_session("clicked", ("page_view", 0, {}), ("click", 9, {}))
+        add_session("two", ("page_view", 0, {}), ("$pageview", 1, {}))
+        add_session("converted", ("page_view", 0, {}), ("signup", 1, {}))
+        add_session("no_view", ("click", 0, {}), ("click", 30, {}))
         await store.append(builder.events)
         bounced = await measure_by_columns(store, builder.scan(SPAN), BOUNCED, "visitor_id")
         engaged = await measure_by_columns(store, builder.scan(SPAN), ENGAGED, "visitor_id")
-        assert {visitor for visitor, met in bounced.items() if met} == {"bounce", "system", "long"}
-        assert {visitor for visitor, met in engaged.items() if met} == {"long", "two", "converted"}
+        assert {visitor for visitor, count in bounced.items() if count} == {"bounce", "system", "long"}
+        assert {visitor for visitor, count in engaged.items() if count} == {"long", "two", "converted"}
 
     async def test_a_session_counts_whole_in_the_range_where_it_starts(
         self, store: Store, builder: EventBuilder
@@ -254,8 +256,8 @@ class SessionsAndPayments(Kit):
             builder.add_event(name, at="2026-03-02", visitor="A1", revenue=100, is_test=True)
         builder.add_event("click", at="2026-03-02", visitor="A1", revenue=-100)
         await store.append(builder.events)
-        found = await measure_by_columns(store, builder.scan(SPAN), CONVERTED, "event_name")
-        assert found == {"signup": 2, "lead": 2, "webinar": 1, "click": 1}
+        answer = await measure_by_columns(store, builder.scan(SPAN), CONVERTED, "event_name")
+        assert answer == {"signup": 2, "lead": 2, "webinar": 1, "click": 1}
         chosen = builder.scan(SPAN, conversions=conversion_set(["$deep_link"]))
         assert await measure_by_columns(store, chosen, CONVERTED, "event_name") == {"$deep_link": 2}
 
@@ -325,14 +327,14 @@ class SessionsAndPayments(Kit):
         for visitor, country in (("A1", "DE"), ("A2", None), ("A3", "!")):
             builder.add_event("page_view", at="2026-03-02", visitor=visitor, country=country)
         await store.append(builder.events)
-        for absent, found in (("(not set)", ["!", None, "DE"]), (None, ["!", "DE", None])):
+        for absent, answer in (("(not set)", ["!", None, "DE"]), (None, ["!", "DE", None])):
             plan = AggregateQuery(
                 builder.scan(SPAN),
                 (EVENTS,),
                 dimensions=({Relation.EVENTS: entry_column("country")},),
                 order=(ColumnSort("m0"), ColumnSort("d0", descending=False, null_label=absent)),
             )
-            assert [row[0] for row in (await store.aggregate(plan)).rows] == found
+            assert [row[0] for row in (await store.aggregate(plan)).rows] == answer
 
     async def test_text_filters_ignore_case_by_single_letters_in_every_script(
         self, store: Store, builder: EventBuilder
@@ -341,7 +343,7 @@ class SessionsAndPayments(Kit):
         for name in ("İzmir", "izmir", "ΟΔΟΣ", "Οδοσ", "οδος", "Straße", "ÉCLAIR"):
             builder.add_event("page_view", at="2026-03-02", visitor=name, event_data={"city": name})
         await store.append(builder.events)
-        for op, text, met in (
+        for op, text, expected in (
             (FilterOperator.CONTAINS, "İZM", {"İzmir", "izmir"}),
             (FilterOperator.STARTS_WITH, "izmi", {"İzmir", "izmir"}),
             (FilterOperator.ENDS_WITH, "ΔΟΣ", {"ΟΔΟΣ", "Οδοσ"}),
@@ -353,11 +355,11 @@ class SessionsAndPayments(Kit):
             for column in ("visitor_id", property_column("city")):
                 scope = builder.scan(SPAN, filters=(Predicate(column, op, text),))
                 plan = AggregateQuery(scope, (EVENTS,), dimensions=({Relation.EVENTS: Column("visitor_id")},))
-                assert {row[0] for row in (await store.aggregate(plan)).rows} == met, (op, text)
+                assert {row[0] for row in (await store.aggregate(plan)).rows} == expected, (op, text)
             if op is FilterOperator.STARTS_WITH:
                 page = PeoplePageQuery(builder.scan(SPAN), limit=9, offset=0, sort="events", search=text)
-                found, _ = await store.list_people(page)
-                assert {person.visitor_id for person in found} == met
+                answer, _ = await store.list_people(page)
+                assert {person.visitor_id for person in answer} == expected
 
     async def test_filters_limit_rows_without_changing_session_and_visitor_columns(
         self, store: Store, builder: EventBuilder
@@ -372,7 +374,7 @@ class SessionsAndPayments(Kit):
             "page_view", at="2026-03-02", visitor="A2", event_data={"plan": "pro", "n": {"of": 3}}
         )
         await store.append(builder.events)
-        for column, op, value, met in (
+        for column, op, value, expected in (
             ("page_path", FilterOperator.EQ, "/out", 0),
             ("page_path", FilterOperator.CONTAINS, "OUT", 1),
             ("page_path", FilterOperator.NOT_CONTAINS, "out", 1),
@@ -392,4 +394,4 @@ class SessionsAndPayments(Kit):
             (property_column("n.of"), FilterOperator.LT, 3, 0),
         ):
             scope = builder.scan(SPAN, filters=(Predicate(column, op, value),))
-            assert await measure(store, scope, EVENTS) == met, (column, op, value)
+            assert await measure(store, scope, EVENTS) == expected, (column, op, value)

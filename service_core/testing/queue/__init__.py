@@ -1,10 +1,10 @@
-"""The conformance kit of the ingest queue: what every adapter of the port ``queue`` must do.
+"""The conformance kit of the ingest queue: the tests that every adapter of the port ``queue`` passes.
 
-Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode = "auto"``::
+Override the fixture ``open_queue`` with the adapter and inherit the tests; pytest needs ``asyncio_mode = "auto"``::
 
     class TestMyQueue(IngestQueueConformance):
         @pytest.fixture
-        def queues(self, tmp_path):
+        def open_queue(self, tmp_path):
             @asynccontextmanager
             async def opened():
                 queue = open_my_queue(tmp_path)
@@ -14,7 +14,8 @@ Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode 
 
             return opened
 
-Each call opens the same queue once more, as another process would; a test starts with an empty one.
+Each call of the returned function opens the same queue again, as another process does. A test starts with an empty
+queue.
 """
 
 from service_core.testing.queue.deduplication import Deduplication
@@ -26,4 +27,4 @@ __all__ = ("IngestQueueConformance", "OpenQueue")
 
 
 class IngestQueueConformance(Deduplication, DeliveryOrder, LedgerCounts):
-    """Every scenario of the kit; override the fixture ``open_queue``."""
+    """All tests of the kit; override the fixture ``open_queue``."""

@@ -1,4 +1,4 @@
-"""One id, one event: claims within seven days, whoever else offers at the same moment."""
+"""Conformance tests of deduplication: an event id is queued once within seven days."""
 
 import asyncio
 from datetime import timedelta
@@ -10,7 +10,7 @@ from service_core.testing.queue.kit import NOON, Kit, OpenQueue, WriteKeyClient
 
 
 class Deduplication(Kit):
-    """What is a duplicate, and what is not."""
+    """Tests of which offers are duplicates."""
 
     async def test_fifty_concurrent_offers_of_one_id_queue_it_once_and_count_49_duplicates(
         self, queue: IngestQueue, client: WriteKeyClient
@@ -31,11 +31,13 @@ class Deduplication(Kit):
         """
         await queue.offer(client.received_event("old"))
         ids = ["a", "b", "a", "old", "c", "a"]
-        whole = [client.received_event(each) for each in ids] + [client.received_event("a", claimed=False)]
-        taken = [one is EnqueueResult.QUEUED for one in await queue.offer_all(whole)]
-        assert taken == [True, True, False, False, True, False, True]
+        batch = [client.received_event(event_id) for event_id in ids] + [
+            client.received_event("a", claimed=False)
+        ]
+        is_queued = [result is EnqueueResult.QUEUED for result in await queue.offer_all(batch)]
+        assert is_queued == [True, True, False, False, True, False, True]
         assert await queue.offer_all([]) == []
-        waiting = [one.arrival.event_id for one in await queue.take(10)]
+        waiting = [queued.arrival.event_id for queued in await queue.take(10)]
         assert waiting == ["old", "a", "b", "c", "a"]
         row = await client.ledger_row(queue)
         assert (row.received, row.duplicate, row.in_flight, row.is_balanced) == (8, 3, 5, True)
@@ -44,23 +46,29 @@ class Deduplication(Kit):
         self, open_queue: OpenQueue, client: WriteKeyClient
     ) -> None:
         """The same batch of 500 ids offered three times by two processes is queued once."""
-        whole = [client.received_event(f"e{n}") for n in range(500)]
-        async with open_queue() as one, open_queue() as two:
-            found = await asyncio.gather(*(queue.offer_all(whole) for queue in (one, two, one)))
+        batch = [client.received_event(f"e{n}") for n in range(500)]
+        async with open_queue() as first, open_queue() as second:
+            results = await asyncio.gather(*(queue.offer_all(batch) for queue in (first, second, first)))
             assert [
-                sum(each)
-                for each in zip(*([o is EnqueueResult.QUEUED for o in f] for f in found), strict=True)
+                sum(of_one_id)
+                for of_one_id in zip(
+                    *([o is EnqueueResult.QUEUED for o in batch] for batch in results), strict=True
+                )
             ] == [1] * 500
-            row = await client.ledger_row(one)
+            row = await client.ledger_row(first)
         assert (row.received, row.duplicate, row.in_flight, row.is_balanced) == (1500, 1000, 500, True)
 
     async def test_concurrent_offers_from_two_processes_queue_each_id_once(
         self, open_queue: OpenQueue, client: WriteKeyClient
     ) -> None:
         """Of single offers of the same ids by two processes one each is queued."""
-        async with open_queue() as one, open_queue() as two:
+        async with open_queue() as first, open_queue() as second:
             answers = await asyncio.gather(
-                *(queue.offer(client.received_event(f"e{n}")) for n in range(200) for queue in (one, two))
+                *(
+                    queue.offer(client.received_event(f"e{n}"))
+                    for n in range(200)
+                    for queue in (first, second)
+                )
             )
         assert answers.count(EnqueueResult.QUEUED) == answers.count(EnqueueResult.DUPLICATE) == 200
 

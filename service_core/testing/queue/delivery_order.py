@@ -1,4 +1,4 @@
-"""An event's way through: out as it went in, in order, kept until it is settled."""
+"""Conformance tests of delivery: events come unchanged, in order, and stay until they are acknowledged."""
 
 import asyncio
 from datetime import timedelta
@@ -11,18 +11,18 @@ from service_core.testing.queue.kit import NOON, Kit, OpenQueue, WriteKeyClient,
 
 
 class DeliveryOrder(Kit):
-    """Offer, take, settle."""
+    """Tests of `offer`, `take`, `acknowledge`, quarantine and `state`."""
 
     async def test_taken_events_equal_offered_ones_with_growing_sequence(
         self, queue: IngestQueue, client: WriteKeyClient
     ) -> None:
         """`take` returns offered events unchanged, with and without optional fields, in growing sequence."""
         sent = client.received_event("ürder_\x00_1", user_agent="Ä", body=b' {"event":"\xc3\xa4\\u0000"} ')
-        bare = client.received_event("b", claimed=False, user_agent=None, address=None, headers={})
+        minimal = client.received_event("b", claimed=False, user_agent=None, address=None, headers={})
         assert await queue.offer(sent) is EnqueueResult.QUEUED
-        assert await queue.offer(bare) is EnqueueResult.QUEUED
+        assert await queue.offer(minimal) is EnqueueResult.QUEUED
         first, second = await queue.take(10)
-        assert (first.arrival, second.arrival) == (sent, bare)
+        assert (first.arrival, second.arrival) == (sent, minimal)
         assert first.seq < second.seq
 
     async def test_taken_events_are_taken_again_until_acknowledged(
@@ -43,7 +43,7 @@ class DeliveryOrder(Kit):
         """An event acknowledged as quarantined is not taken again."""
         await queue.offer(client.received_event())
         (waiting,) = await queue.take(10)
-        await queue.acknowledge([], [QuarantinedEvent(waiting, "no number")])
+        await queue.acknowledge([], [QuarantinedEvent(waiting, "no event name")])
         assert await queue.take(10) == []
 
     async def test_quarantined_events_are_listed_with_reason_and_replay_requeues_them(
@@ -56,16 +56,16 @@ class DeliveryOrder(Kit):
         for number in range(3):
             await queue.offer(client.received_event(f"e{number}"))
         taken = await queue.take(10)
-        aside = [
-            QuarantinedEvent(waiting, f"no number {waiting.arrival.event_id} ä") for waiting in taken[:2]
+        quarantined = [
+            QuarantinedEvent(waiting, f"no event name {waiting.arrival.event_id} ä") for waiting in taken[:2]
         ]
-        await queue.acknowledge([], aside)
-        assert await queue.list_quarantined(client.workspace, 10) == aside
-        assert await queue.list_quarantined(client.workspace, 1) == aside[:1]
+        await queue.acknowledge([], quarantined)
+        assert await queue.list_quarantined(client.workspace, 10) == quarantined
+        assert await queue.list_quarantined(client.workspace, 1) == quarantined[:1]
         assert await queue.list_quarantined(uuid4(), 10) == []
         assert await queue.replay(client.workspace) == 2
         assert await queue.list_quarantined(client.workspace, 10) == []
-        assert sorted(waiting.seq for waiting in await queue.take(10)) == [each.seq for each in taken]
+        assert sorted(waiting.seq for waiting in await queue.take(10)) == [queued.seq for queued in taken]
 
     async def test_delete_before_removes_old_quarantined_events_and_keeps_ledger_counts(
         self, queue: Any, client: WriteKeyClient
@@ -75,17 +75,17 @@ class DeliveryOrder(Kit):
         The ledger keeps them.
         """
         other = WriteKeyClient()
-        for whose, days in ((client, 0), (client, 1), (client, 2), (other, 0)):
-            await queue.offer(whose.received_event(f"e{days}", at=NOON + timedelta(days=days)))
+        for owner, days in ((client, 0), (client, 1), (client, 2), (other, 0)):
+            await queue.offer(owner.received_event(f"e{days}", at=NOON + timedelta(days=days)))
         taken = await queue.take(10)
         await queue.acknowledge(
-            [], [QuarantinedEvent(each, "no number") for each in (taken[2], *taken[:2], taken[3])]
+            [], [QuarantinedEvent(queued, "no event name") for queued in (taken[2], *taken[:2], taken[3])]
         )
-        gone = await queue.delete_before(NOON + timedelta(days=1, hours=1))
-        assert (gone[client.workspace], gone[other.workspace]) == (2, 1)
+        deleted = await queue.delete_before(NOON + timedelta(days=1, hours=1))
+        assert (deleted[client.workspace], deleted[other.workspace]) == (2, 1)
         assert await queue.delete_before(NOON) == {}
-        (left,) = await queue.list_quarantined(client.workspace, 10)
-        assert left.queued.arrival.event_id == "e2"
+        (remaining,) = await queue.list_quarantined(client.workspace, 10)
+        assert remaining.queued.arrival.event_id == "e2"
         assert [row.quarantined for row in await client.ledger_rows(queue)] == [1, 1, 1]
 
     async def test_events_offered_by_one_process_are_taken_by_another(

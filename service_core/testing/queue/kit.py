@@ -1,4 +1,4 @@
-"""What every part of the kit stands on: the queue under test, arrivals, and what becomes of them."""
+"""Fixtures and builders that all tests of the ingest queue kit share."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -12,33 +12,33 @@ from service_core.ingestion.models import Event, IngestEndpoint, LedgerRow, Queu
 from service_core.ingestion.ports import IngestQueue
 
 OpenQueue = Callable[[], AbstractAsyncContextManager[IngestQueue]]
-"""Opens the queue under test once more."""
+"""Opens the queue under test again, as another process does."""
 
 NOON: Final = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
 
 
 class Kit:
-    """Base of the kit's classes."""
+    """Gives the fixtures of the kit's classes; override ``open_queue``."""
 
     @pytest.fixture
     def open_queue(self) -> OpenQueue:
-        """The queue under test."""
+        """Returns a function that opens the queue under test."""
         raise pytest.UsageError("override the fixture `open_queue` with the adapter under test")
 
     @pytest.fixture
     async def queue(self, open_queue: OpenQueue) -> AsyncIterator[IngestQueue]:
-        """One instance of it."""
+        """Yields the queue under test, opened once."""
         async with open_queue() as queue:
             yield queue
 
     @pytest.fixture
     def client(self) -> "WriteKeyClient":
-        """Somebody nobody has seen."""
+        """Returns a client with a new workspace and write key."""
         return WriteKeyClient()
 
 
 class WriteKeyClient:
-    """A workspace with a write key."""
+    """A workspace and a write key, with the events that they send."""
 
     def __init__(self) -> None:
         self.workspace: Final = uuid4()
@@ -47,7 +47,7 @@ class WriteKeyClient:
     def received_event(
         self, event_id: str = "order_1", *, at: datetime = NOON, **changes: Any
     ) -> ReceivedEvent:
-        """An event of this sender, with fields of `Arrival` changed."""
+        """Returns a purchase received from this client with a claimed id, with fields overridden."""
         fields: dict[str, Any] = {
             "workspace_id": self.workspace,
             "key_id": self.key,
@@ -63,17 +63,17 @@ class WriteKeyClient:
         return ReceivedEvent(**fields | changes)
 
     async def ledger_rows(self, queue: IngestQueue) -> list[LedgerRow]:
-        """This sender's ledger around noon."""
+        """Returns the ledger rows of the workspace from 9 days before to 40 days after `NOON`."""
         return await queue.ledger_rows(self.workspace, NOON - timedelta(days=9), NOON + timedelta(days=40))
 
     async def ledger_row(self, queue: IngestQueue) -> LedgerRow:
-        """This sender's only row of the ledger."""
+        """Returns the only ledger row of the workspace; fails when there are more."""
         (row,) = await self.ledger_rows(queue)
         return row
 
 
 def stored_event(queued: QueuedEvent, **changes: Any) -> Event:
-    """The row an arrival became, with fields of `Event` changed."""
+    """Returns an event row for a queued event, with fields overridden."""
     arrival = queued.arrival
     fields: dict[str, Any] = {
         "event_id": arrival.event_id,

@@ -1,4 +1,4 @@
-"""The ledger: every event received is accounted for, at any moment."""
+"""Conformance tests of the ledger: it counts every received event in exactly one state."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,25 +18,25 @@ STEPS: Final = st.lists(
         st.tuples(st.just("offer"), st.lists(st.integers(0, 6), min_size=1, max_size=40)),
         st.tuples(st.just("offer all"), st.lists(st.integers(0, 6), max_size=40)),
         st.tuples(st.just("reject"), st.sampled_from(list(RejectionReason))),
-        st.tuples(st.just("settle"), st.integers(1, 5)),
-        st.tuples(st.just("set aside"), st.integers(1, 2)),
+        st.tuples(st.just("acknowledge"), st.integers(1, 5)),
+        st.tuples(st.just("quarantine"), st.integers(1, 2)),
         st.tuples(st.just("reopen"), st.none()),
     ),
     max_size=12,
 )
 
-CHANNELS: Final = {"offer": IngestEndpoint.TRACK, "offer all": IngestEndpoint.BATCH}
+ENDPOINTS: Final = {"offer": IngestEndpoint.TRACK, "offer all": IngestEndpoint.BATCH}
 
 SHARED: Final = (
     HealthCheck.function_scoped_fixture,
     HealthCheck.differing_executors,
     HealthCheck.too_slow,
 )
-"""One queue serves every example, and every adapter's class runs the same test: senders keep apart."""
+"""One queue serves all examples; each example has a client of its own."""
 
 
 class LedgerCounts(Kit):
-    """Counts that close."""
+    """Tests of ledger counts and of their balance."""
 
     async def test_a_ledger_row_balances_over_stored_duplicate_rejected_and_quarantined_events(
         self, queue: IngestQueue, client: WriteKeyClient
@@ -130,32 +130,33 @@ class LedgerCounts(Kit):
 
 
 async def _run_steps(open_queue: OpenQueue, steps: list[tuple[str, Any]]) -> None:
+    """Runs the operations on one queue; asserts after each one that the ledger balances, and at the end its counts."""
     client = WriteKeyClient()
-    known: set[int] = set()
+    queued_numbers: set[int] = set()
     received = duplicate = 0
     async with _reopenable_queue(open_queue) as reopen:
         queue = await reopen()
-        for what, how in steps:
-            if what.startswith("offer"):
-                arrivals = [client.received_event(f"e{n}", channel=CHANNELS[what]) for n in how]
-                one_by_one = what == "offer"
-                answers = await (
+        for operation, argument in steps:
+            if operation.startswith("offer"):
+                arrivals = [client.received_event(f"e{n}", channel=ENDPOINTS[operation]) for n in argument]
+                one_by_one = operation == "offer"
+                results = await (
                     asyncio.gather(*map(queue.offer, arrivals)) if one_by_one else queue.offer_all(arrivals)
                 )
-                assert answers.count(EnqueueResult.QUEUED) == len(set(how) - known)
-                known |= set(how)
-                received += len(how)
-                duplicate += answers.count(EnqueueResult.DUPLICATE)
-            elif what == "reject":
+                assert results.count(EnqueueResult.QUEUED) == len(set(argument) - queued_numbers)
+                queued_numbers |= set(argument)
+                received += len(argument)
+                duplicate += results.count(EnqueueResult.DUPLICATE)
+            elif operation == "reject":
                 await queue.count_rejected(
-                    client.workspace, client.key, IngestEndpoint.BATCH, how, NOON, events=3
+                    client.workspace, client.key, IngestEndpoint.BATCH, argument, NOON, events=3
                 )
                 received += 3
-            elif what == "settle":
-                await queue.acknowledge([stored_event(queued) for queued in await queue.take(how)], [])
-            elif what == "set aside":
+            elif operation == "acknowledge":
+                await queue.acknowledge([stored_event(queued) for queued in await queue.take(argument)], [])
+            elif operation == "quarantine":
                 await queue.acknowledge(
-                    [], [QuarantinedEvent(queued, "r") for queued in await queue.take(how)]
+                    [], [QuarantinedEvent(queued, "r") for queued in await queue.take(argument)]
                 )
             else:
                 queue = await reopen()
@@ -167,7 +168,7 @@ async def _run_steps(open_queue: OpenQueue, steps: list[tuple[str, Any]]) -> Non
 
 @asynccontextmanager
 async def _reopenable_queue(open_queue: OpenQueue) -> AsyncIterator[Any]:
-    """Gives a function that closes the queue that is open and opens it again."""
+    """Yields a function that opens the queue, after it closed the one it opened before."""
     async with AsyncExitStack() as stack:
 
         async def reopen() -> IngestQueue:
