@@ -1,7 +1,7 @@
-"""A client that keeps its own books: what it sent, what was acknowledged, what it never learned.
+"""An ingestion client that records which events it sent and which were acknowledged.
 
-It speaks raw HTTP/1.1 over asyncio streams and retries like a good client: the same event with the
-same id until there is an answer. `Books.check` then compares with what a store really holds.
+It sends HTTP/1.1 over asyncio streams and repeats an event with the same id until it is answered.
+`SentEvents.compare_with_stored` then compares its record with the events that a store holds.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from typing import Any, Final, NamedTuple
 PAUSE_SECONDS: Final = 0.02
 BATCH_SIZE: Final = 3
 ANSWERED_WITHIN_SECONDS: Final = 200.0
-"""No service of a test is away for so long: a client gives up, so its test ends."""
+"""A client gives up after this time, which no test's service is unavailable for."""
 _CONNECTION_ERRORS: Final = (OSError, EOFError, TimeoutError)
 _RETRYABLE_STATUSES: Final = (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class Reply(NamedTuple):
-    """One answer."""
+    """One HTTP response; the body is parsed JSON, or None when empty."""
 
     status: int
     headers: Mapping[str, str]
@@ -30,7 +30,7 @@ class Reply(NamedTuple):
 
 
 class DurabilityResult(NamedTuple):
-    """What the comparison found; all three are empty when every promise was kept."""
+    """Event ids that were lost, stored twice or never sent; all three are empty when every promise was kept."""
 
     lost: frozenset[str]
     duplicated: frozenset[str]
@@ -39,7 +39,14 @@ class DurabilityResult(NamedTuple):
 
 @dataclass
 class SentEvents:
-    """Event ids by what the client knows of them."""
+    """Event ids by what the client knows of them, and unexpected replies.
+
+    Attributes:
+        sent: ids of all attempts.
+        acknowledged: ids that a reply confirmed as stored.
+        retried: ids of attempts without a clear reply, which may or may not be stored.
+        unexpected: replies that neither confirm nor allow a retry.
+    """
 
     sent: set[str] = field(default_factory=set)
     acknowledged: set[str] = field(default_factory=set)
@@ -47,7 +54,7 @@ class SentEvents:
     unexpected: list[Reply] = field(default_factory=list)
 
     def compare_with_stored(self, stored: Collection[str]) -> DurabilityResult:
-        """Compare with the ids a store holds, repeats included."""
+        """Returns acknowledged ids that are not stored, ids stored more than once, and stored ids never sent."""
         counts = Counter(stored)
         return DurabilityResult(
             lost=frozenset(self.acknowledged - counts.keys()),
@@ -57,29 +64,29 @@ class SentEvents:
 
 
 class HttpConnection:
-    """One keep-alive connection, opened when needed.
+    """One keep-alive connection, opened with the first request and again after an error.
 
     Args:
         address: ``HOST:PORT``.
-        timeout_seconds: seconds after which no answer is expected any more.
+        timeout_seconds: limit per request.
     """
 
     def __init__(self, address: str, timeout_seconds: float = 60) -> None:
-        self._patience = timeout_seconds
+        self._timeout_seconds = timeout_seconds
         host, _, port = address.rpartition(":")
-        self._at = host.strip("[]"), int(port)
+        self._host_and_port = host.strip("[]"), int(port)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(
         self, path: str, body: bytes, headers: Mapping[str, str], *, method: str = "POST"
     ) -> Reply:
-        """Send a request and read its answer.
+        """Sends a request and returns its reply; closes the connection on errors.
 
         Raises:
-            OSError, EOFError, TimeoutError: there was none; whether it took effect is unknown.
+            OSError, EOFError, TimeoutError: no reply; whether the request took effect is unknown.
         """
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout_seconds):
                 return await self._exchange(path, body, headers, method)
         except _CONNECTION_ERRORS:
             self.close()
@@ -87,21 +94,21 @@ class HttpConnection:
 
     async def _exchange(self, path: str, body: bytes, headers: Mapping[str, str], method: str) -> Reply:
         if self._streams is None:
-            self._streams = await asyncio.open_connection(*self._at)
+            self._streams = await asyncio.open_connection(*self._host_and_port)
         reader, writer = self._streams
         lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        pairs = (line.partition(":") for line in head[1:] if line)
+        header_lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        pairs = (line.partition(":") for line in header_lines[1:] if line)
         received = {name.lower(): value.strip() for name, _, value in pairs}
         content = await reader.readexactly(int(received.get("content-length", 0)))
         if received.get("connection") == "close":
             self.close()
-        return Reply(int(head[0].split()[1]), received, json.loads(content) if content else None)
+        return Reply(int(header_lines[0].split()[1]), received, json.loads(content) if content else None)
 
     def close(self) -> None:
-        """Let go of the connection; the next request opens another."""
+        """Aborts the connection; the next request opens another."""
         if self._streams is not None:
             self._streams[1].transport.abort()
             self._streams = None
@@ -110,25 +117,25 @@ class HttpConnection:
 async def send_events_until_stopped(
     sent_events: SentEvents, connection: HttpConnection, key: str, ids: Callable[[], str], stop: asyncio.Event
 ) -> None:
-    """Send one event after the other until ``stop`` is set, each until it is answered.
+    """Sends one event after the other to ``/track`` until ``stop_requested`` is set; repeats each until it is answered.
 
     Args:
-        sent_events: written to before and after every attempt.
-        connection: the client's own.
-        key: write key.
-        ids: gives the next event id.
-        stop: ends the sending; the event in hand is finished first.
+        sent_events: the record to which ids and unexpected replies are added.
+        connection: a connection of this client alone; it is closed at the end.
+        write_key: sent as ``X-API-Key``.
+        next_event_id: returns a new event id.
+        stop_requested: ends the sending after the current event is answered.
 
     Raises:
-        TimeoutError: nobody answered for 200 seconds.
+        TimeoutError: an event had no final reply for 200 seconds.
     """
     try:
         while not stop.is_set():
             event_id = ids()
             sent_events.sent.add(event_id)
             body = {"event": "purchase", "user_id": "u", "event_id": event_id}
-            ask = partial(connection.post, "/track", json.dumps(body).encode(), {"X-API-Key": key})
-            reply = await _retry_until_answered(sent_events, ask, {event_id})
+            send_event = partial(connection.post, "/track", json.dumps(body).encode(), {"X-API-Key": key})
+            reply = await _retry_until_answered(sent_events, send_event, {event_id})
             if reply.status == HTTPStatus.OK and (reply.body["success"] or event_id in sent_events.retried):
                 sent_events.acknowledged.add(event_id)
             else:
@@ -144,22 +151,26 @@ async def send_batches_until_stopped(
     ids: Callable[[], str],
     stop: asyncio.Event,
 ) -> None:
-    """The same as a browser does it: `BATCHED` events a request, under the public id of a workspace.
+    """Sends batches of `BATCH_SIZE` events as a browser does, to ``/batch`` with the public id of a workspace.
+
+    Parameters and repetition are as in `send_events_until_stopped`.
 
     Raises:
-        TimeoutError: nobody answered for 200 seconds.
+        TimeoutError: a batch had no final reply for 200 seconds.
     """
     try:
         while not stop.is_set():
             batch = {ids() for _ in range(BATCH_SIZE)}
             sent_events.sent |= batch
-            events = [{"event": "page_view", "visitor_id": "v", "event_id": one} for one in batch]
+            events = [{"event": "page_view", "visitor_id": "v", "event_id": event_id} for event_id in batch]
             body = json.dumps({"workspace_id": workspace, "events": events}).encode()
             reply = await _retry_until_answered(
                 sent_events, partial(connection.post, "/batch", body, {}), batch
             )
-            known = 0 if reply.status != HTTPStatus.OK else reply.body["accepted"] + reply.body["duplicates"]
-            if known == BATCH_SIZE and (reply.body["duplicates"] == 0 or batch <= sent_events.retried):
+            stored_count = (
+                0 if reply.status != HTTPStatus.OK else reply.body["accepted"] + reply.body["duplicates"]
+            )
+            if stored_count == BATCH_SIZE and (reply.body["duplicates"] == 0 or batch <= sent_events.retried):
                 sent_events.acknowledged |= batch
             else:
                 sent_events.unexpected.append(reply)
@@ -170,6 +181,10 @@ async def send_batches_until_stopped(
 async def _retry_until_answered(
     sent_events: SentEvents, send: Callable[[], Awaitable[Reply]], events: set[str]
 ) -> Reply:
+    """Repeats a request on connection errors, 500 and 429; returns the first other reply.
+
+    Ids whose attempt may have taken effect are added to `SentEvents.retried`.
+    """
     async with asyncio.timeout(ANSWERED_WITHIN_SECONDS):
         while True:
             try:

@@ -134,23 +134,23 @@ class _FaultyProxy:
         self._faults = faults
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._adapter, name)
+        attribute = getattr(self._adapter, name)
         if isinstance(self._adapter, WorkspaceStore) and name in _STORES:
-            return with_faults(found, self._faults)
-        if not callable(found) or name in _LIFE or name.startswith("_"):
-            return found
+            return with_faults(attribute, self._faults)
+        if not callable(attribute) or name in _LIFE or name.startswith("_"):
+            return attribute
         faults = self._faults
 
-        @wraps(found)
-        def call(*arguments: Any, **named: Any) -> Any:
-            result = found(*arguments, **named)
+        @wraps(attribute)
+        def call_with_faults(*arguments: Any, **keyword_arguments: Any) -> Any:
+            result = attribute(*arguments, **keyword_arguments)
             if isawaitable(result):
                 return _await_with_faults(name, result, faults)
             if hasattr(result, "__aenter__"):
                 return _context_with_faults(name, result, faults)
             return _generator_with_faults(name, result, faults) if isasyncgen(result) else result
 
-        return call
+        return call_with_faults
 
 
 async def _await_with_faults(name: str, result: Awaitable[Any], faults: FaultInjector) -> Any:
@@ -174,6 +174,7 @@ async def _context_with_faults(
 
 
 async def _generator_with_faults(name: str, inner: Any, faults: FaultInjector) -> AsyncIterator[Any]:
+    """Yields the items of a generator; each item counts as one call, which fails before it is yielded."""
     async with aclosing(inner):
         async for batch in inner:
             async with faults.wrap_call(name):
@@ -182,7 +183,8 @@ async def _generator_with_faults(name: str, inner: Any, faults: FaultInjector) -
 
 
 def _wrap_ports(given: Any, faults: FaultInjector) -> Any:
+    """Returns a dataclass with faults in each of its fields; any other value unchanged."""
     if is_dataclass(given) and not isinstance(given, type):
-        named = (part.name for part in fields(given))
-        return replace(given, **{name: with_faults(getattr(given, name), faults) for name in named})
+        names = (part.name for part in fields(given))
+        return replace(given, **{name: with_faults(getattr(given, name), faults) for name in names})
     return given

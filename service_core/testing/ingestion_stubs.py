@@ -1,4 +1,4 @@
-"""Small stand-ins for what intake is given, and a workspace and arrivals to try rules on."""
+"""Stubs of the ports of event enrichment, and a workspace and queued events for tests."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,38 +20,38 @@ _ADDRESS_IN_BERLIN: Final = "203.0.113."
 
 
 class StubPublicSuffixes:
-    """`Domains`: two labels are registrable, three below ``co.uk`` and ``github.io``."""
+    """Implements `PublicSuffixes` without a list: two labels are registrable, three below ``co.uk`` and ``github.io``."""
 
     def registrable_domain(self, host: str) -> str | None:
-        """The last labels of a host; None for an IPv4 address and for a bare suffix."""
+        """Returns the last two or three labels of a host; None for an IPv4 address and for a bare suffix."""
         labels = host.split(".")
-        wanted = 3 if host.endswith((".co.uk", ".github.io")) else 2
-        if labels[-1].isdigit() or len(labels) < wanted:
+        label_count = 3 if host.endswith((".co.uk", ".github.io")) else 2
+        if labels[-1].isdigit() or len(labels) < label_count:
             return None
-        return ".".join(labels[-wanted:])
+        return ".".join(labels[-label_count:])
 
 
 class StubDevices:
-    """`Devices` that knows Firefox, agents that call themselves bots, and headless browsers."""
+    """Implements `Devices` for Firefox, agents with ``bot`` in their name, and headless browsers."""
 
     def parse(self, user_agent: str) -> Device:
-        """The device of an agent."""
+        """Returns the device of a user agent."""
         if "Firefox" in user_agent:
             return Device("desktop", "Firefox", "140.0", "Linux")
         return Device(crawler="bot" in user_agent.lower(), headless="Headless" in user_agent)
 
 
 class StubGeo:
-    """`Geo` that knows one documentation network, in Berlin."""
+    """Implements `Geo` for one documentation network, which is in Berlin."""
 
     def locate(self, ip: str) -> GeoLocation | None:
-        """The place of an address."""
+        """Returns Berlin for an address of the network, else None."""
         known = ip.startswith(_ADDRESS_IN_BERLIN)
         return GeoLocation("DE", "Berlin", "Berlin", "Europe/Berlin") if known else None
 
 
 def make_workspace(**changes: Any) -> Workspace:
-    """A workspace of ``example.com`` that counts in euros, with fields changed."""
+    """Returns a workspace of ``example.com`` in euros and UTC, with fields overridden."""
     fields: dict[str, Any] = {
         "id": WORKSPACE_ID,
         "public_id": "k3Jx9QmZ2aPr",
@@ -76,13 +76,13 @@ def enrich_body(
     session: SessionState | None = None,
     external_id_events: Mapping[str, ExternalIdEvent] = NO_EXTERNAL_ID_EVENTS,
 ) -> Event:
-    """Returns the row of one accepted body."""
+    """Returns the event row of one queued body after parsing and enrichment, without queueing it."""
     parsed = parse_event(queued_event.arrival, body, workspace, external_id_events)
     return enricher.enrich(queued_event, parsed, workspace=workspace, session=session)
 
 
 def make_queued_event(body: bytes = b"{}", *, seq: int = 1, **changes: Any) -> QueuedEvent:
-    """An arrival through ``/track`` at noon, with fields of `Arrival` changed."""
+    """Returns a queued event received on ``/track`` at `NOON`, with fields of `ReceivedEvent` overridden."""
     fields: dict[str, Any] = {
         "workspace_id": WORKSPACE_ID,
         "key_id": KEY_ID,

@@ -1,4 +1,4 @@
-"""A program that a person has let in over OAuth, without the pages in between."""
+"""Issues OAuth access tokens to tests without the consent pages."""
 
 from datetime import datetime, timedelta
 
@@ -17,12 +17,12 @@ from service_core.kernel.ids import new_access_token, new_id, sha256_hex
 async def issue_access_token(
     tickets: OneTimeTokens, grant: OAuthGrant, now: datetime, *, lifetime: timedelta = ACCESS_TOKEN_LIFETIME
 ) -> str:
-    """Open a grant and exchange its code; the access token.
+    """Opens a grant, exchanges its authorization code at once and returns the access token.
 
     Args:
-        tickets: the store.
-        grant: of a person who belongs to its workspace.
-        now: when both happen.
+        one_time_tokens: the store of codes and tokens.
+        grant: the grant of a member of its workspace.
+        now: time of the grant and of the exchange.
         lifetime: how long the token is accepted.
     """
     code, token = new_id().hex, new_access_token()

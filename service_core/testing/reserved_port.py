@@ -1,4 +1,4 @@
-"""A port of the loopback for a server that takes it later, and again after a test has killed it."""
+"""Reserves a loopback port for a server that binds it later, also again after a test has killed it."""
 
 import os
 import socket
@@ -6,17 +6,16 @@ from weakref import finalize
 
 
 def reserve_tcp_port(holder: object) -> int:
-    """A port that the system gives to nobody else as long as the holder lives.
+    """Returns a free loopback port that stays bound, without listening, until its owner is garbage-collected.
 
-    A port that was merely found free may be given to any other process until the server takes it. This one
-    stays bound, and nobody listens: who names it and reuses addresses, as servers do, may listen there.
+    The system gives a bound port to no other process, but a server that sets `SO_REUSEADDR` can listen on it.
 
     Args:
-        holder: whoever starts the server.
+        owner: the object whose end releases the port.
     """
-    with socket.socket() as kept:
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        kept.bind(("127.0.0.1", 0))
-        port = int(kept.getsockname()[1])
-        finalize(holder, os.close, kept.detach())
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        port = int(reserved.getsockname()[1])
+        finalize(holder, os.close, reserved.detach())
     return port

@@ -1,7 +1,7 @@
-"""The standard world: two workspaces, ten days around a clock change, numbers checked by hand.
+"""The standard dataset: two workspaces, ten days around a clock change, numbers checked by hand.
 
 ``SHOP`` lives in New York, where 2026-03-08 has 23 hours, and counts in US dollars; ``CAFE`` lives
-in Kathmandu and counts in euros. They share ids, so that a leak between them shows. ``WEEK`` holds
+in Kathmandu and counts in euros. They share ids, so that a leak between them is detected. ``WEEK`` holds
 Shop's local days 2026-03-02 to 2026-03-08. Among the people of Shop:
 
 - Ada sees an ad on Monday, tells her name, comes back on Thursday and buys for 100.00; the server
@@ -28,7 +28,7 @@ CAFE: Final = UUID("00000000-0000-7000-8000-000000000002")
 SHOP_ZONE: Final = "America/New_York"
 CAFE_ZONE: Final = "Asia/Kathmandu"
 NOW: Final = utc_instant("2026-03-12T12:00")
-"""When questions about the world are asked."""
+"""The time at which queries about the dataset are asked."""
 
 WEEK: Final = whole_days_range(
     utc_instant("2026-03-02").date(), utc_instant("2026-03-08").date(), ZoneInfo(SHOP_ZONE)
@@ -55,7 +55,7 @@ _SERVER: Final[Mapping[str, Any]] = {"source": "api"}
 
 
 def standard_events() -> list[Event]:
-    """Every event of both workspaces, in order of arrival within each."""
+    """Returns the events of both workspaces, in order of arrival within each."""
     shop, cafe = EventBuilder(SHOP), EventBuilder(CAFE)
     _add_events_of_ada(shop)
     _add_events_of_bob(shop)
@@ -69,16 +69,17 @@ def standard_events() -> list[Event]:
 
 
 def shop_scan(span: TimeRange = WEEK) -> QueryScope:
-    """Shop, seen with its own zone and currency."""
+    """Returns a scope of the shop in its own time zone and in US dollars."""
     return EventBuilder(SHOP).scan(span, zone=SHOP_ZONE)
 
 
 def cafe_scan(span: TimeRange = WEEK) -> QueryScope:
-    """Cafe, seen with its own zone and currency."""
+    """Returns a scope of the café in its own time zone and in euros."""
     return EventBuilder(CAFE).scan(span, zone=CAFE_ZONE, currency="EUR")
 
 
 def _add_events_of_ada(shop: EventBuilder) -> None:
+    """Adds Ada's ad click, identification, cart, order, its report by the server and a partial refund."""
     here: dict[str, Any] = {"visitor": "A1", "source": "browser", **_DESK}
     monday: dict[str, Any] = {**here, "session": "a1", "landing_page": "/sale"}
     shop.add_event("page_view", at="2026-03-02T15:00:00", page_path="/sale", **monday, **_AD)
@@ -98,6 +99,7 @@ def _add_events_of_ada(shop: EventBuilder) -> None:
 
 
 def _add_events_of_bob(shop: EventBuilder) -> None:
+    """Adds Bob's referral, newsletter visit with signup, session over the clock change and order in euros."""
     phone: dict[str, Any] = {"visitor": "B1", "source": "browser", **_PHONE}
     left: dict[str, Any] = {"session": "b1", "page_path": "/", "landing_page": "/"}
     shop.add_event("page_view", at="2026-03-03T12:00:00", **phone, **left, **_FACEBOOK)
@@ -123,6 +125,7 @@ def _add_events_of_bob(shop: EventBuilder) -> None:
 
 
 def _add_events_of_others(shop: EventBuilder) -> None:
+    """Adds a single visit, a crawler, a test order and a visit received a week late."""
     cy: dict[str, Any] = {
         "visitor": "C1",
         "session": "c1",

@@ -1,4 +1,4 @@
-"""Generated histories of subscriptions: messages a few providers might have sent, in no order."""
+"""Random histories of subscriptions: reports of two providers in random order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,15 +24,15 @@ _OFTEN: Final = 0.6
 _SELDOM: Final = 0.2
 _WHOLE: Final = (Interval.MONTH, Interval.QUARTER, Interval.YEAR)
 _TWELVE: Final = 12
-"""Prices are multiples of it, so what a year costs comes to whole minor units a month."""
+"""Prices are multiples of it, so that a yearly price is a whole number of minor units per month."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionHistories:
-    """What was told of several subscriptions.
+    """The reported states and payments of several subscriptions.
 
     Attributes:
-        exact: whether every worth a month is of whole minor units.
+        has_whole_monthly_amounts: whether every monthly amount is a whole number of minor units.
     """
 
     states: tuple[SubscriptionState, ...]
@@ -43,7 +43,7 @@ class SubscriptionHistories:
 def random_histories(
     start: datetime, days: int, currency: str = "USD"
 ) -> st.SearchStrategy[SubscriptionHistories]:
-    """Up to eight subscriptions in a span of days; a few are worth what is no whole amount a month."""
+    """Returns a strategy of one to eight subscriptions within some days, with or without fractional monthly amounts."""
     return st.builds(
         lambda draw, number, exact: _random_histories(draw, start, days, currency, number, exact=exact),
         st.randoms(use_true_random=False),
@@ -55,37 +55,39 @@ def random_histories(
 def _random_histories(
     draw: Random, start: datetime, days: int, currency: str, number: int, *, exact: bool
 ) -> SubscriptionHistories:
-    told = [_random_subscription(draw, f"sub_{n}", start, days, currency, exact=exact) for n in range(number)]
-    states = [state for of_one, _ in told for state in of_one]
-    deeds = [deed for _, of_one in told for deed in of_one]
+    subscriptions = [
+        _random_subscription(draw, f"sub_{n}", start, days, currency, exact=exact) for n in range(number)
+    ]
+    states = [state for reported_states, _ in subscriptions for state in reported_states]
+    payments = [payment for _, reported in subscriptions for payment in reported]
     draw.shuffle(states)
-    draw.shuffle(deeds)
-    return SubscriptionHistories(tuple(states), tuple(deeds), exact)
+    draw.shuffle(payments)
+    return SubscriptionHistories(tuple(states), tuple(payments), exact)
 
 
 def _random_subscription(
     draw: Random, name: str, start: datetime, days: int, currency: str, *, exact: bool
 ) -> tuple[list[SubscriptionState], list[SubscriptionPayment]]:
-    moments = sorted(start + _DAY * draw.randrange(days) + _HOUR * draw.randrange(24) for _ in range(5))
-    bought = SubscriptionState(
+    times = sorted(start + _DAY * draw.randrange(days) + _HOUR * draw.randrange(24) for _ in range(5))
+    first_state = SubscriptionState(
         draw.choice(_PROVIDERS),
         "account",
         name,
         "",
-        moments[0],
+        times[0],
         SubscriptionStatus.ACTIVE,
         None,
         currency,
         None,
-        moments[0],
-        trial_ends_at=moments[0] + 7 * _DAY if draw.random() < _OFTEN else None,
+        times[0],
+        trial_ends_at=times[0] + 7 * _DAY if draw.random() < _OFTEN else None,
         identity=(("visitor_id", f"V-{name}"),),
     )
     states = [
-        _next_state(draw, replace(bought, message_id=f"{name}-{place}", at=at), exact=exact)
-        for place, at in enumerate(moments[: draw.randint(1, 5)])
+        _next_state(draw, replace(first_state, message_id=f"{name}-{index}", at=at), exact=exact)
+        for index, at in enumerate(times[: draw.randint(1, 5)])
     ]
-    return states, list(_random_payments(draw, bought, moments))
+    return states, list(_random_payments(draw, first_state, times))
 
 
 def _next_state(draw: Random, state: SubscriptionState, *, exact: bool) -> SubscriptionState:
@@ -111,7 +113,7 @@ def _next_state(draw: Random, state: SubscriptionState, *, exact: bool) -> Subsc
 def _random_payments(
     draw: Random, bought: SubscriptionState, moments: list[datetime]
 ) -> Iterator[SubscriptionPayment]:
-    for place, at in enumerate(moments):
+    for index, at in enumerate(moments):
         kind = draw.choice(tuple(PaymentKind))
         amount = draw.choice((None, 500)) if kind is PaymentKind.FAILED_PAYMENT else draw.choice((0, 1200))
         if draw.random() < _OFTEN:
@@ -119,7 +121,7 @@ def _random_payments(
                 bought.provider,
                 bought.account_id,
                 bought.subscription_id,
-                f"{bought.subscription_id}-d{place}",
+                f"{bought.subscription_id}-d{index}",
                 at,
                 kind,
                 amount,

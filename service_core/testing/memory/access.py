@@ -1,6 +1,6 @@
-"""The stores of `access` in memory: a readable definition of what the ports promise.
+"""The stores of `access` in memory, which define the promises of their ports in readable code.
 
-No method waits, so of several concurrent callers one succeeds.
+No method awaits, so each is atomic and one of several concurrent callers succeeds.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,8 +27,9 @@ class _IndexedByDigest(Generic[_Value]):
     digests: dict[str, UUID] = field(default_factory=dict)
 
     def of(self, digest: str) -> _Value | None:
-        found = self.digests.get(digest)
-        return None if found is None else self.values.get(found)
+        """Returns the value with a digest; None when the digest or its value is unknown."""
+        value_id = self.digests.get(digest)
+        return None if value_id is None else self.values.get(value_id)
 
 
 @dataclass
@@ -50,8 +51,12 @@ class _State:
     signups: dict[UUID, tuple[Signup, SignupDigests]] = field(default_factory=dict)
 
     def save_credential(self, credential: Credential, digest: str | None) -> None:
-        known = self.credentials.values.get(credential.id)
-        revoked_at = known.revoked_at if known and known.revoked_at else credential.revoked_at
+        """Saves a credential but keeps an earlier revocation time, and increments the change version.
+
+        Without a digest the saved digest stays.
+        """
+        saved = self.credentials.values.get(credential.id)
+        revoked_at = saved.revoked_at if saved and saved.revoked_at else credential.revoked_at
         self.credentials.values[credential.id] = replace(credential, revoked_at=revoked_at)
         if digest is not None:
             self.credentials.digests[digest] = credential.id
@@ -92,7 +97,7 @@ class MemoryCredentials(_MemoryStore):
         self._state.save_credential(credential, digest)
 
     async def list_keys(self, workspace_id: UUID) -> list[Credential]:
-        return [one for one in self._state.credentials.values.values() if one.workspace_id == workspace_id]
+        return [key for key in self._state.credentials.values.values() if key.workspace_id == workspace_id]
 
 
 class MemoryWorkspaceSettings(_MemoryStore):
@@ -145,9 +150,11 @@ class MemorySessions(_MemoryStore):
         self._state.sessions.digests.pop(digest, None)
 
     async def end_sessions(self, account_id: UUID, except_digest: str | None = None) -> None:
-        kept, stays = self._state.sessions.values, self._state.sessions.digests.get(except_digest or "")
+        excepted_id = self._state.sessions.digests.get(except_digest or "")
         self._state.sessions.values = {
-            k: one for k, one in kept.items() if one.account_id != account_id or k == stays
+            session_id: session
+            for session_id, session in self._state.sessions.values.items()
+            if session.account_id != account_id or session_id == excepted_id
         }
 
 
@@ -158,11 +165,11 @@ class MemoryMembers(_MemoryStore):
         return self._state.members.get((workspace_id, account_id))
 
     async def list_members(self, workspace_id: UUID) -> list[Member]:
-        return [one for one in self._state.members.values() if one.workspace_id == workspace_id]
+        return [member for member in self._state.members.values() if member.workspace_id == workspace_id]
 
     async def list_memberships(self, account_id: UUID) -> list[tuple[Workspace, Member]]:
-        found = [one for one in self._state.members.values() if one.account_id == account_id]
-        return [(self._state.workspaces[one.workspace_id], one) for one in found]
+        members = [member for member in self._state.members.values() if member.account_id == account_id]
+        return [(self._state.workspaces[member.workspace_id], member) for member in members]
 
     async def save_member(self, member: Member) -> bool:
         if member.role is not Role.OWNER and self._only_owner(member.workspace_id, member.account_id):
@@ -176,10 +183,11 @@ class MemoryMembers(_MemoryStore):
         return self._state.members.pop((workspace_id, account_id), None) is not None
 
     def _only_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
+        """Returns whether the account is the workspace's only owner."""
         owners = [
-            one.account_id
-            for one in self._state.members.values()
-            if one.workspace_id == workspace_id and one.role is Role.OWNER
+            member.account_id
+            for member in self._state.members.values()
+            if member.workspace_id == workspace_id and member.role is Role.OWNER
         ]
         return owners == [account_id]
 
@@ -199,22 +207,30 @@ class MemoryInvitations(_MemoryStore):
 
     async def list_open_invitations(self, workspace_id: UUID) -> list[Invitation]:
         return [
-            one
-            for one in self._state.invitations.values.values()
-            if one.workspace_id == workspace_id and one.accepted_at is None
+            invitation
+            for invitation in self._state.invitations.values.values()
+            if invitation.workspace_id == workspace_id and invitation.accepted_at is None
         ]
 
     async def accept_invitation(self, invitation_id: UUID, member: Member) -> bool:
-        found = self._state.invitations.values.get(invitation_id)
-        if found is None or found.accepted_at is not None or member.created_at >= found.expires_at:
+        invitation = self._state.invitations.values.get(invitation_id)
+        if (
+            invitation is None
+            or invitation.accepted_at is not None
+            or member.created_at >= invitation.expires_at
+        ):
             return False
-        self._state.invitations.values[invitation_id] = replace(found, accepted_at=member.created_at)
+        self._state.invitations.values[invitation_id] = replace(invitation, accepted_at=member.created_at)
         self._state.members.setdefault((member.workspace_id, member.account_id), member)
         return True
 
     async def withdraw_invitation(self, workspace_id: UUID, invitation_id: UUID) -> bool:
-        found = self._state.invitations.values.get(invitation_id)
-        if found is None or found.workspace_id != workspace_id or found.accepted_at is not None:
+        invitation = self._state.invitations.values.get(invitation_id)
+        if (
+            invitation is None
+            or invitation.workspace_id != workspace_id
+            or invitation.accepted_at is not None
+        ):
             return False
         del self._state.invitations.values[invitation_id]
         return True
@@ -224,11 +240,12 @@ class MemoryPasskeys(_MemoryStore):
     """Implements the port `Passkeys`."""
 
     async def list_passkeys(self, account_id: UUID) -> list[Passkey]:
-        return [one for one in self._state.passkeys.values() if one.account_id == account_id]
+        return [passkey for passkey in self._state.passkeys.values() if passkey.account_id == account_id]
 
     async def find_passkey(self, credential_id: bytes) -> Passkey | None:
         return next(
-            (one for one in self._state.passkeys.values() if one.credential_id == credential_id), None
+            (passkey for passkey in self._state.passkeys.values() if passkey.credential_id == credential_id),
+            None,
         )
 
     async def add_passkey(self, passkey: Passkey, max_passkeys: int) -> bool:
@@ -246,12 +263,12 @@ class MemoryPasskeys(_MemoryStore):
         return True
 
     async def remove_passkey(self, account_id: UUID, passkey_id: UUID) -> bool:
-        known = (
+        is_own = (
             passkey_id in self._state.passkeys and self._state.passkeys[passkey_id].account_id == account_id
         )
-        if known:
+        if is_own:
             del self._state.passkeys[passkey_id]
-        return known
+        return is_own
 
 
 class MemoryPasskeyChallenges(_MemoryStore):
@@ -259,7 +276,9 @@ class MemoryPasskeyChallenges(_MemoryStore):
 
     async def add_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
         self._state.challenges = {
-            key: one for key, one in self._state.challenges.items() if one.expires_at > now
+            known_digest: known
+            for known_digest, known in self._state.challenges.items()
+            if known.expires_at > now
         }
         self._state.challenges[digest] = challenge
 
@@ -309,9 +328,9 @@ class MemoryKeyRequests(_MemoryStore):
 
     async def list_pending_requests(self, workspace_id: UUID) -> list[KeyRequest]:
         return [
-            one
-            for one in self._state.key_requests.values.values()
-            if one.workspace_id == workspace_id and one.status is RequestStatus.PENDING
+            request
+            for request in self._state.key_requests.values.values()
+            if request.workspace_id == workspace_id and request.status is RequestStatus.PENDING
         ]
 
 
@@ -328,8 +347,10 @@ class MemorySignups(_MemoryStore):
     async def find_signup(self, by: SignupLookup, value: str) -> Signup | None:
         if by is SignupLookup.ID:
             return self._state.signups[UUID(value)][0] if UUID(value) in self._state.signups else None
-        found = (one for one, secrets in self._state.signups.values() if getattr(secrets, by.value) == value)
-        return next(found, None)
+        matching = (
+            signup for signup, secrets in self._state.signups.values() if getattr(secrets, by.value) == value
+        )
+        return next(matching, None)
 
     async def save_order_id(self, signup_id: UUID, order: str) -> None:
         signup, secrets = self._state.signups[signup_id]

@@ -1,4 +1,4 @@
-"""`AdSpendStore` in memory: the readable statement of what its store promises."""
+"""`AdSpendStore` in memory, which defines the promises of the port in readable code."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -31,30 +31,30 @@ class MemoryAdSpend:
             if not versions or _reported_values(_latest_version(versions)) != _reported_values(row):
                 versions[row.fetched_at, row.attribution_setting] = row
         for row in sorted(rows, key=lambda row: (row.fetched_at, row.day)):
-            place = _row_key(workspace_id, row)
-            if place not in self._named or self._named[place][0] <= row.fetched_at:
-                self._named[place] = row.fetched_at, row.entity
+            key = _row_key(workspace_id, row)
+            if key not in self._named or self._named[key][0] <= row.fetched_at:
+                self._named[key] = row.fetched_at, row.entity
 
     async def spend(self, plan: SpendQuery) -> list[SpendSum]:
         self._check()
         groups: dict[tuple[Any, ...], list[SpendRow]] = defaultdict(list)
-        for (place, day), versions in self._versions.items():
-            workspace_id, platform, _, level, _ = place
-            is_asked = workspace_id == plan.workspace_id and level is plan.level
-            if is_asked and plan.first <= day <= plan.last and _is_selected(platform, plan.platforms):
+        for (row_key, day), versions in self._versions.items():
+            workspace_id, platform, _, level, _ = row_key
+            is_in_scope = workspace_id == plan.workspace_id and level is plan.level
+            if is_in_scope and plan.first <= day <= plan.last and _is_selected(platform, plan.platforms):
                 row = _latest_version(versions)
-                keys = tuple(_column_value(name, row, self._named[place][1]) for name in plan.group_by)
+                keys = tuple(_column_value(name, row, self._named[row_key][1]) for name in plan.group_by)
                 groups[(*keys, row.currency)].append(row)
         return [_sum_rows(keys, currency, rows) for (*keys, currency), rows in groups.items()]
 
     async def list_ad_entities(self, workspace_id: UUID, level: AdLevel) -> list[tuple[str, str, AdEntity]]:
         self._check()
-        places = sorted(place for place in self._named if place[0] == workspace_id and place[3] is level)
-        return [(place[1], place[2], self._named[place][1]) for place in places]
+        keys = sorted(key for key in self._named if key[0] == workspace_id and key[3] is level)
+        return [(key[1], key[2], self._named[key][1]) for key in keys]
 
     async def list_platforms_with_spend(self, workspace_id: UUID) -> frozenset[str]:
         self._check()
-        return frozenset(place[1] for place in self._named if place[0] == workspace_id)
+        return frozenset(key[1] for key in self._named if key[0] == workspace_id)
 
     def _check(self) -> None:
         if self.down:
@@ -82,14 +82,15 @@ def _column_value(name: str, row: SpendRow, entity: AdEntity) -> Any:
 
 
 def _sum_rows(keys: list[Any], currency: str, rows: Sequence[SpendRow]) -> SpendSum:
-    found = {name: _exact_sum([getattr(row, name) for row in rows]) for name in _FIGURES}
-    conversions = found.pop("conversions")
-    whole = {name: None if value is None else int(value) for name, value in found.items()}
+    """Returns the sum of rows; a measure that any row leaves unknown is None."""
+    sums = {name: _exact_sum([getattr(row, name) for row in rows]) for name in _FIGURES}
+    conversions = sums.pop("conversions")
+    whole = {name: None if value is None else int(value) for name, value in sums.items()}
     claimed = None if conversions is None else float(conversions)
     return SpendSum(tuple(keys), currency, len(rows), conversions=claimed, **whole)
 
 
 def _exact_sum(values: Sequence[float | None]) -> Fraction | None:
-    """The exact sum; None when one is not known."""
+    """Returns the exact sum; None when any value is None."""
     known = [Fraction(str(value)) for value in values if value is not None]
     return sum(known, Fraction(0)) if len(known) == len(values) else None

@@ -1,4 +1,4 @@
-"""`Connections` and `ConnectionSecrets` in memory: the readable statement of what their stores promise."""
+"""`Connections` and `ConnectionSecrets` in memory, which define the promises of the ports in readable code."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,13 +19,13 @@ class MemoryConnections:
     async def list_connections(self, workspace_id: UUID) -> list[Connection]:
         if self.down:
             raise StoreUnavailable
-        own = [one for one in self._kept.values() if one.workspace_id == workspace_id]
-        return sorted(own, key=lambda one: (one.created_at, one.provider))
+        own = [connection for connection in self._kept.values() if connection.workspace_id == workspace_id]
+        return sorted(own, key=lambda connection: (connection.created_at, connection.provider))
 
     async def save_connection(self, connection: Connection) -> None:
-        place = connection.workspace_id, connection.provider
-        before = self._kept.get(place, connection)
-        self._kept[place] = replace(connection, created_at=before.created_at)
+        key = connection.workspace_id, connection.provider
+        previous = self._kept.get(key, connection)
+        self._kept[key] = replace(connection, created_at=previous.created_at)
 
     async def mark_synced(self, workspace_id: UUID, provider: str, synced_at: datetime) -> None:
         known = self._kept.get((workspace_id, provider))
@@ -39,7 +39,7 @@ class MemoryConnections:
 
 
 class MemorySecrets:
-    """Implements the port `ConnectionSecrets`, in the open; while ``down`` they cannot be read."""
+    """Implements the port `ConnectionSecrets` without encryption; while ``down`` they cannot be read."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[UUID, str], Mapping[str, str]] = {}

@@ -11,7 +11,7 @@ from service_core.kernel.exchange_rates import DayRate
 
 
 class MemoryRates:
-    """Implements the port `ExchangeRateStore`: the readable statement of what it promises."""
+    """Implements the port `ExchangeRateStore`."""
 
     def __init__(self) -> None:
         self._rates: dict[tuple[str, str, date], DayRate] = {}
@@ -24,26 +24,26 @@ class MemoryRates:
     async def rates(self, source: str, currencies: Collection[str], first: date, last: date) -> list[DayRate]:
         return [
             rate
-            for (of, currency, day), rate in self._rates.items()
-            if of == source and currency in currencies and first <= day <= last
+            for (rate_source, currency, day), rate in self._rates.items()
+            if rate_source == source and currency in currencies and first <= day <= last
         ]
 
     async def rate_coverage(self, source: str) -> RateCoverage | None:
         if source not in self._read:
             return None
-        own = [rate for (of, _, _), rate in self._rates.items() if of == source]
+        own = [rate for (rate_source, _, _), rate in self._rates.items() if rate_source == source]
         days = sorted({rate.day for rate in own})
         first, last = (days[0], days[-1]) if days else (None, None)
         return RateCoverage(self._read[source], first, last, len({rate.currency for rate in own}))
 
 
 class StaticRateSource:
-    """A `RateSource` that tells what stands in it.
+    """Implements the port `RateSource` with fixed rates.
 
     Attributes:
-        told: the rates.
-        down: whether it is away.
-        asked: what it was told to be known, question by question.
+        rates: the rates that each call returns.
+        down: whether calls raise `RateSourceUnavailable`.
+        requested_coverages: the coverage of each call.
     """
 
     id = "told"
@@ -61,5 +61,5 @@ class StaticRateSource:
 
 
 def aggregates_without_rates(events: AggregateReader) -> CurrencyConverter:
-    """What handlers ask a store for money by, in a deployment that knows no rate."""
+    """Returns the currency converter of an event store in a deployment without exchange rates."""
     return CurrencyConverter(events, RateLookup(MemoryRates(), None))

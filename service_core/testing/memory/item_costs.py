@@ -1,4 +1,4 @@
-"""`ItemCostStore` in memory: the readable statement of what its store promises."""
+"""`ItemCostStore` in memory, which defines the promises of the port in readable code."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -18,7 +18,7 @@ class MemoryCosts:
     async def save_costs(
         self,
         workspace_id: UUID,
-        import_id: UUID,  # noqa: ARG002 - it is kept for people who look into a store
+        import_id: UUID,  # noqa: ARG002 - stores keep it for operators only
         costs: Sequence[ItemCost],
         imported_at: datetime,  # noqa: ARG002 - likewise
     ) -> None:
@@ -27,7 +27,7 @@ class MemoryCosts:
 
     async def costs(self, workspace_id: UUID) -> list[ItemCost]:
         self._check()
-        return [cost for place, cost in sorted(self._kept.items()) if place[0] == workspace_id]
+        return [cost for key, cost in sorted(self._kept.items()) if key[0] == workspace_id]
 
     async def has_costs(self, workspace_id: UUID) -> bool:
         return bool(await self.costs(workspace_id))

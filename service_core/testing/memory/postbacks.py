@@ -1,4 +1,4 @@
-"""`Deliveries` of a workspace that sends no conversions."""
+"""Postback counts of a workspace that sends no conversions."""
 
 from uuid import UUID
 

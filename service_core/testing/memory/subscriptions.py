@@ -1,4 +1,4 @@
-"""`SubscriptionStore` in memory: the readable statement of what its store promises."""
+"""`SubscriptionStore` in memory, which defines the promises of the port in readable code."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -31,8 +31,8 @@ class MemorySubscriptions:
     ) -> None:
         for state in states:
             self._states[_subscription_key(workspace_id, state)].setdefault(state.message_id, state)
-        for deed in payments:
-            self._deeds[_subscription_key(workspace_id, deed)].setdefault(deed.message_id, deed)
+        for payment in payments:
+            self._deeds[_subscription_key(workspace_id, payment)].setdefault(payment.message_id, payment)
 
     async def sum_movements(self, plan: MovementQuery) -> list[MovementSum]:
         groups: dict[tuple[int, MovementKind, _Keys, str | None], list[Movement]] = defaultdict(list)
@@ -41,40 +41,44 @@ class MemorySubscriptions:
             if bucket < len(plan.edges) - 1:
                 keys = tuple(getattr(movement, name) for name in plan.group_by)
                 groups[bucket, movement.kind, keys, movement.currency].append(movement)
-        return [MovementSum(*place, *_sum_movements(found)) for place, found in groups.items()]
+        return [MovementSum(*group, *_sum_movements(movements)) for group, movements in groups.items()]
 
     async def subscriptions(self, page: SubscriptionPage) -> list[LifecycleState]:
-        found = [
-            known
-            for known in self._known(page.workspace_id, page.end, page.provider)
-            if _is_active_after(page.start, known) and page.status in (None, known[-1].status)
+        lifecycles = [
+            lifecycle
+            for lifecycle in self._known(page.workspace_id, page.end, page.provider)
+            if _is_active_after(page.start, lifecycle) and page.status in (None, lifecycle[-1].status)
         ]
-        found.sort(key=_sort_key, reverse=True)
-        return [known[-1] for known in found[page.offset : page.offset + page.limit]]
+        lifecycles.sort(key=_sort_key, reverse=True)
+        return [lifecycle[-1] for lifecycle in lifecycles[page.offset : page.offset + page.limit]]
 
     async def count_by_lifecycle_status(
         self, workspace_id: UUID, at: datetime, provider: str | None = None
     ) -> dict[LifecycleStatus, int]:
-        lives = (known for known in self._known(workspace_id, at, provider) if _is_active_after(None, known))
-        return dict(Counter(known[-1].lifecycle_status for known in lives))
+        lifecycles = (
+            lifecycle
+            for lifecycle in self._known(workspace_id, at, provider)
+            if _is_active_after(None, lifecycle)
+        )
+        return dict(Counter(lifecycle[-1].lifecycle_status for lifecycle in lifecycles))
 
     def _known(
         self, workspace_id: UUID, end: datetime, provider: str | None
     ) -> Iterator[list[LifecycleState]]:
-        """How every subscription stood before an instant, of those known by then."""
+        """Yields the lifecycle states that began before ``end``, for each subscription with any; of all providers for None."""
         self._check()
-        for place, states in self._states.items():
-            if place[0] == workspace_id and provider in (None, place[1]):
-                known = [stance for stance in _stances(states) if stance.since < end]
-                if known:
-                    yield known
+        for key, states in self._states.items():
+            if key[0] == workspace_id and provider in (None, key[1]):
+                lifecycle = [state for state in _stances(states) if state.since < end]
+                if lifecycle:
+                    yield lifecycle
 
     def _movements(self, workspace_id: UUID) -> Iterator[Movement]:
         self._check()
-        for place in {**self._states, **self._deeds}:
-            if place[0] == workspace_id:
-                deeds = [deed for deed in self._deeds.get(place, {}).values() if not deed.test]
-                yield from subscription_movements(_stances(self._states.get(place, {})), deeds)
+        for key in {**self._states, **self._deeds}:
+            if key[0] == workspace_id:
+                payments = [payment for payment in self._deeds.get(key, {}).values() if not payment.test]
+                yield from subscription_movements(_stances(self._states.get(key, {})), payments)
 
     def _check(self) -> None:
         if self.down:
@@ -90,21 +94,27 @@ def _stances(states: dict[str, SubscriptionState]) -> list[LifecycleState]:
 
 
 def _is_active_after(start: datetime | None, known: list[LifecycleState]) -> bool:
-    """Whether it was alive at all, or at any time from an instant on."""
-    ends = [*(stance.since for stance in known[1:]), None]
+    """Returns whether a lifecycle was not ended at any time from ``start`` on; with None, at any time at all."""
+    ends = [*(state.since for state in known[1:]), None]
     return any(
-        stance.lifecycle_status is not LifecycleStatus.ENDED and (start is None or end is None or end > start)
-        for stance, end in zip(known, ends, strict=True)
+        state.lifecycle_status is not LifecycleStatus.ENDED and (start is None or end is None or end > start)
+        for state, end in zip(known, ends, strict=True)
     )
 
 
 def _sort_key(known: list[LifecycleState]) -> tuple[datetime, str]:
-    """When it started, and its id."""
+    """Returns the start (the reported one, else that of the first active state) and the subscription id."""
     state = known[-1].state
-    first = next(stance.since for stance in known if stance.lifecycle_status is not LifecycleStatus.ENDED)
+    first = next(item.since for item in known if item.lifecycle_status is not LifecycleStatus.ENDED)
     return state.started_at or first, state.subscription_id
 
 
 def _sum_movements(found: list[Movement]) -> tuple[int, Fraction, int, int]:
-    worth = sum((movement.mrr_delta for movement in found), Fraction(0))
-    return len(found), worth, sum(one.active_delta for one in found), sum(one.amount for one in found)
+    """Returns the count of movements and the sums of MRR, active subscriptions and amounts."""
+    mrr = sum((movement.mrr_delta for movement in found), Fraction(0))
+    return (
+        len(found),
+        mrr,
+        sum(movement.active_delta for movement in found),
+        sum(movement.amount for movement in found),
+    )

@@ -1,6 +1,6 @@
-"""`Units` in memory: the readable statement of what a transaction of the workspace store promises.
+"""Transactions of the workspace store in memory, which define the promises of the ports in readable code.
 
-Transactions follow one another, and one that raises leaves everything as it was.
+Write transactions run one after another, and one that raises changes nothing.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from service_core.kernel.paging import KeysetCursor
 
 @dataclass
 class _State:
-    """Everything that is kept, of all workspaces."""
+    """The content of all workspaces."""
 
     live: dict[tuple[UUID, UUID], Resource] = field(default_factory=dict)
     keys: dict[str, UUID] = field(default_factory=dict)
@@ -34,12 +34,12 @@ class _Resources:
         self._state, self._workspace_id = state, workspace_id
 
     async def get(self, model: type[R], resource_id: UUID) -> R | None:
-        found = self._state.live.get((self._workspace_id, resource_id))
-        return found if isinstance(found, model) else None
+        record = self._state.live.get((self._workspace_id, resource_id))
+        return record if isinstance(record, model) else None
 
     async def get_many(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
-        found = {one: await self.get(model, one) for one in ids}
-        return {one: record for one, record in found.items() if record is not None}
+        records = {resource_id: await self.get(model, resource_id) for resource_id in ids}
+        return {resource_id: record for resource_id, record in records.items() if record is not None}
 
     async def list_all(
         self,
@@ -48,7 +48,7 @@ class _Resources:
         field_filters: Mapping[str, str] = NO_FILTER,
         mentioning_id: UUID | None = None,
     ) -> list[R]:
-        found = [
+        matching = [
             record
             for (workspace_id, _), record in self._state.live.items()
             if workspace_id == self._workspace_id
@@ -56,7 +56,7 @@ class _Resources:
             and field_filters.items() <= record.state.items()
             and (mentioning_id is None or f'"{mentioning_id}"' in record.model_dump_json(by_alias=True))
         ]
-        return sorted(found, key=lambda record: (record.created_at, record.id), reverse=True)
+        return sorted(matching, key=lambda record: (record.created_at, record.id), reverse=True)
 
     async def list_page(
         self,
@@ -66,20 +66,20 @@ class _Resources:
         after: KeysetCursor | None = None,
         field_filters: Mapping[str, str] = NO_FILTER,
     ) -> list[R]:
-        found = [
+        matching = [
             record
             for record in await self.list_all(model, field_filters=field_filters)
             if after is None or (record.created_at, record.id) < (after.created_at, after.id)
         ]
-        return found[:limit]
+        return matching[:limit]
 
     async def search_by_name(self, model: type[R], text: str, limit: int) -> list[R]:
-        sought = text.lower()
-        found = [record for record in await self.list_all(model) if sought in record.search_text]
-        found.sort(
-            key=lambda record: (not record.search_text.startswith(sought), record.search_text, record.id)
+        lower_text = text.lower()
+        matching = [record for record in await self.list_all(model) if lower_text in record.search_text]
+        matching.sort(
+            key=lambda record: (not record.search_text.startswith(lower_text), record.search_text, record.id)
         )
-        return found[:limit]
+        return matching[:limit]
 
     async def save(self, record: Resource) -> None:
         for key in record.unique_keys():
@@ -89,7 +89,7 @@ class _Resources:
         self._state.keys |= dict.fromkeys(record.unique_keys(), record.id)
         self._state.live[self._workspace_id, record.id] = record
 
-    async def remove(self, record: Resource, now: datetime) -> None:  # noqa: ARG002 - nothing tells when, here
+    async def remove(self, record: Resource, now: datetime) -> None:  # noqa: ARG002 - the time of removal is not stored here
         self._release(record.id)
         self._state.live.pop((self._workspace_id, record.id), None)
 
@@ -97,8 +97,9 @@ class _Resources:
         return key in self._state.keys
 
     def _release(self, resource_id: UUID) -> None:
-        held = self._state.keys
-        self._state.keys = {key: holder for key, holder in held.items() if holder != resource_id}
+        """Frees the unique keys of a resource."""
+        keys = self._state.keys
+        self._state.keys = {key: owner_id for key, owner_id in keys.items() if owner_id != resource_id}
 
 
 class _Audit:
@@ -112,33 +113,34 @@ class _Audit:
         return self._state.entries.get((self._workspace_id, entry_id))
 
     async def list_entries(self, audit_filter: AuditFilter, limit: int, offset: int) -> list[AuditEntry]:
-        found = [
+        matching = [
             entry
             for (workspace_id, _), entry in self._state.entries.items()
             if workspace_id == self._workspace_id and _matches_query(entry, audit_filter)
         ]
-        found.sort(key=lambda entry: (entry.created_at, entry.id), reverse=True)
-        return found[offset : offset + limit]
+        matching.sort(key=lambda entry: (entry.created_at, entry.id), reverse=True)
+        return matching[offset : offset + limit]
 
     async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
         entry = self._state.entries[self._workspace_id, entry_id]
         if entry.undone_by is not None:
             return False
-        known = {name: getattr(entry, name) for name in AuditEntry.model_fields}
-        marked = AuditEntry.model_validate({**known, "undone_by": undone_by, "undone_at": now})
+        values = {name: getattr(entry, name) for name in AuditEntry.model_fields}
+        marked = AuditEntry.model_validate({**values, "undone_by": undone_by, "undone_at": now})
         self._state.entries[self._workspace_id, entry_id] = marked
         return True
 
 
 def _matches_query(entry: AuditEntry, question: AuditFilter) -> bool:
-    wanted = (
+    """Returns whether an entry is in the filter's times and has each resource and actor value that is not None."""
+    wanted_and_actual = (
         (question.resource_type, entry.resource.type),
         (question.resource_id, entry.resource.id),
         (question.actor_id, entry.actor.id),
     )
-    since = question.since is None or entry.created_at >= question.since
-    named = all(asked is None or asked == found for asked, found in wanted)
-    return since and named and entry.created_at <= question.until
+    is_since = question.since is None or entry.created_at >= question.since
+    is_matching = all(wanted is None or wanted == actual for wanted, actual in wanted_and_actual)
+    return is_since and is_matching and entry.created_at <= question.until
 
 
 class _Replays:
@@ -152,8 +154,12 @@ class _Replays:
     async def save_answer(
         self, digest: str, answer: Mapping[str, Any], now: datetime, until: datetime
     ) -> None:
-        answers = {key: kept for key, kept in self._state.answers.items() if now < kept[0]}
-        self._state.answers = answers | {(self._workspace_id, digest): (until, answer)}
+        unexpired = {
+            key: (expires_at, known)
+            for key, (expires_at, known) in self._state.answers.items()
+            if now < expires_at
+        }
+        self._state.answers = unexpired | {(self._workspace_id, digest): (until, answer)}
 
 
 class _Owner:
